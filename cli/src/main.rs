@@ -1,0 +1,3 @@
+//! The command `airmend`.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! airmend in real time: ports, the namespace laboratory and its emulated radio hop.
+
+pub mod lab;

@@ -1,0 +1,175 @@
+//! Everything worth counting or tracing, typed.
+
+use crate::agent::Side;
+use crate::time::Instant;
+use crate::wire::seq::SeqNumber;
+use crate::wire::tcp::Bypass;
+use core::fmt;
+use core::time::Duration;
+
+/// The number of a flow: assigned when an agent first sees it, never reused within a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FlowId(pub u64);
+
+impl fmt::Display for FlowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "flow {}", self.0)
+    }
+}
+
+/// What made an agent retransmit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// A duplicate ACK that was not expected.
+    DupAck,
+    /// The round-trip timer.
+    RoundTripTimer,
+    /// The persist timer.
+    PersistTimer,
+}
+
+/// Why an agent did not cache a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Uncached {
+    /// The flow's cache stands at its high-water mark [snoop95 §4].
+    HighWaterMark,
+    /// The agent's memory limit is reached.
+    MemoryLimit,
+    /// The egress queue refused the packet: that is congestion, and TCP must see it.
+    Congestion,
+}
+
+/// Why a flow's state ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FlowEnd {
+    /// Both directions were closed and acknowledged, or one of them was reset.
+    Closed,
+    /// A new connection took its addresses and ports.
+    Reopened,
+    /// Neither host sent anything for the idle time.
+    Idle,
+    /// It made room for a new flow when the table was full.
+    Evicted,
+}
+
+/// One thing that an agent did or noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A packet passed untouched because it is nothing that the agent could mend.
+    Bypassed(Bypass),
+    /// A flow's state was created.
+    FlowOpened(FlowId),
+    /// A flow's state was freed.
+    FlowEnded(FlowId, FlowEnd),
+    /// A flow passes unmended: the table is full and nothing in it may be evicted.
+    FlowTableFull,
+    /// A packet was forwarded without being cached.
+    Uncached(FlowId, SeqNumber, Uncached),
+    /// A packet was refused by the egress queue towards this side.
+    EgressDropped(Side),
+    /// A cached packet leaves again.
+    LocalRetransmit {
+        /// The flow.
+        flow: FlowId,
+        /// Its first byte.
+        seq: SeqNumber,
+        /// What made the agent send it.
+        cause: Cause,
+        /// 1 for the first local retransmission.
+        attempt: u32,
+    },
+    /// The sender sent this packet again; it is forwarded and marked.
+    SenderRetransmit(FlowId, SeqNumber),
+    /// A duplicate ACK was kept from the sender.
+    DupAckSuppressed(FlowId, SeqNumber),
+    /// A duplicate ACK went to the sender, whose loss it reports.
+    DupAckForwarded(FlowId, SeqNumber),
+    /// An ACK below the highest one was discarded.
+    SpuriousAckDropped(FlowId, SeqNumber),
+    /// The mobile's last ACK was repeated to a sender that resent what had arrived.
+    AckRepeated(FlowId, SeqNumber),
+    /// The air hop's round trip was measured.
+    AirRtt {
+        /// The flow.
+        flow: FlowId,
+        /// This measurement.
+        sample: Duration,
+        /// The smoothed value after it.
+        srtt: Duration,
+    },
+    /// The agent panicked and was replaced by passthrough.
+    AgentReplaced(Instant),
+}
+
+impl Event {
+    /// The name under which runs count it (`local_retransmits`); stable.
+    pub fn counter(&self) -> &'static str {
+        match self {
+            Self::Bypassed(reason) => reason.counter(),
+            Self::FlowOpened(_) => "flows_opened",
+            Self::FlowEnded(_, FlowEnd::Evicted) => "flows_evicted",
+            Self::FlowEnded(_, FlowEnd::Idle) => "flows_expired",
+            Self::FlowEnded(..) => "flows_closed",
+            Self::FlowTableFull => "flow_table_full",
+            Self::Uncached(_, _, Uncached::HighWaterMark) => "uncached_high_water",
+            Self::Uncached(_, _, Uncached::MemoryLimit) => "uncached_memory",
+            Self::Uncached(_, _, Uncached::Congestion) => "uncached_congestion",
+            Self::EgressDropped(Side::Air) => "egress_drops_air",
+            Self::EgressDropped(Side::Wired) => "egress_drops_wired",
+            Self::LocalRetransmit { .. } => "local_retransmits",
+            Self::SenderRetransmit(..) => "sender_retransmits",
+            Self::DupAckSuppressed(..) => "suppressed_dupacks",
+            Self::DupAckForwarded(..) => "forwarded_dupacks",
+            Self::SpuriousAckDropped(..) => "spurious_acks",
+            Self::AckRepeated(..) => "repeated_acks",
+            Self::AirRtt { .. } => "air_rtt_samples",
+            Self::AgentReplaced(_) => "agent_panics",
+        }
+    }
+}
+
+/// One short sentence, as a packet comment tells it in Wireshark.
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bypassed(reason) => write!(f, "passed untouched: {reason}"),
+            Self::FlowOpened(flow) => write!(f, "{flow} is new"),
+            Self::FlowEnded(flow, FlowEnd::Closed) => write!(f, "{flow} ended"),
+            Self::FlowEnded(flow, FlowEnd::Reopened) => write!(f, "{flow} ended: reopened"),
+            Self::FlowEnded(flow, FlowEnd::Idle) => write!(f, "{flow} ended: idle"),
+            Self::FlowEnded(flow, FlowEnd::Evicted) => write!(f, "{flow} ended: evicted"),
+            Self::FlowTableFull => f.write_str("passed unmended: the flow table is full"),
+            Self::Uncached(flow, seq, why) => {
+                let why = match why {
+                    Uncached::HighWaterMark => "the cache is at its high-water mark",
+                    Uncached::MemoryLimit => "the memory limit is reached",
+                    Uncached::Congestion => "the air queue is full",
+                };
+                write!(f, "{flow}: {seq} not cached: {why}")
+            }
+            Self::EgressDropped(Side::Air) => f.write_str("dropped: the air queue is full"),
+            Self::EgressDropped(Side::Wired) => f.write_str("dropped: the wired queue is full"),
+            Self::LocalRetransmit { flow, seq, cause, attempt } => {
+                let cause = match cause {
+                    Cause::DupAck => "duplicate ACK",
+                    Cause::RoundTripTimer => "round-trip timer",
+                    Cause::PersistTimer => "persist timer",
+                };
+                write!(f, "{flow}: {seq} retransmitted locally ({cause}, attempt {attempt})")
+            }
+            Self::SenderRetransmit(flow, seq) => write!(f, "{flow}: {seq} resent by the sender"),
+            Self::DupAckSuppressed(flow, ack) => write!(f, "{flow}: DUPACK {ack} suppressed"),
+            Self::DupAckForwarded(flow, ack) => write!(f, "{flow}: DUPACK {ack} left to the sender"),
+            Self::SpuriousAckDropped(flow, ack) => write!(f, "{flow}: spurious ACK {ack} discarded"),
+            Self::AckRepeated(flow, ack) => write!(f, "{flow}: the mobile's ACK {ack} repeated"),
+            Self::AirRtt { flow, sample, srtt } => write!(
+                f,
+                "{flow}: air round trip {:.3} ms, smoothed {:.3} ms",
+                sample.as_secs_f64() * 1e3,
+                srtt.as_secs_f64() * 1e3
+            ),
+            Self::AgentReplaced(at) => write!(f, "agent panicked at {at}, replaced by passthrough"),
+        }
+    }
+}

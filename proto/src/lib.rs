@@ -1,0 +1,34 @@
+//! The pure core of airmend: every protocol as a state machine that knows neither clock nor socket.
+//!
+//! Packets and the time go in; packets, deadlines and events come out. The same agent therefore
+//! runs in virtual time, in the laboratory on real kernel TCP, and on a real gateway. The crate is
+//! `no_std` so that the compiler, not a promise, keeps clocks, threads and sockets out.
+//!
+//! The whole loop around an agent, in any world:
+//!
+//! ```text
+//! loop {
+//!     take the least deadline of agent and links, and get there (jump, or sleep)
+//!     for each packet that arrived:  agent.handle_packet(now, side, packet)
+//!     drain(agent, now, ports, on_event)    // due timeouts, transmissions, events
+//! }
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod agent;
+pub mod agents;
+pub mod event;
+pub mod link;
+pub mod packet;
+pub mod random;
+pub mod time;
+pub mod units;
+pub mod wire;
+
+pub use agent::{Agent, Deadline, Ports, Side, Timer, drain};
+pub use event::Event;
+pub use packet::{LinkType, Packet};
+pub use time::Instant;

@@ -1,0 +1,76 @@
+//! A packet: reference-counted bytes, so that an agent's cache holds references and copies nothing.
+
+use bytes::Bytes;
+use core::num::NonZeroU16;
+
+/// What the first byte of a packet belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkType {
+    /// An Ethernet header, perhaps with VLAN tags.
+    Ethernet,
+    /// An IPv4 or IPv6 header (TUN devices, the simulator).
+    Ip,
+}
+
+/// One packet as it crosses a gateway.
+///
+/// As in pcap, a packet may be captured shorter than it is on the wire: the simulator carries
+/// headers only, and a capture may be cut by its snap length. Cloning shares the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet {
+    captured: Bytes,
+    wire_len: u32,
+    link_type: LinkType,
+    segment_size: Option<NonZeroU16>,
+}
+
+impl Packet {
+    /// A packet that was captured whole.
+    pub fn new(link_type: LinkType, captured: Bytes) -> Self {
+        let wire_len = u32::try_from(captured.len()).unwrap_or(u32::MAX);
+        Self { captured, wire_len, link_type, segment_size: None }
+    }
+
+    /// A packet of `wire_len` bytes of which only `captured` is at hand.
+    ///
+    /// The wire length is never less than what was captured.
+    pub fn truncated(link_type: LinkType, captured: Bytes, wire_len: u32) -> Self {
+        let whole = Self::new(link_type, captured);
+        Self { wire_len: whole.wire_len.max(wire_len), ..whole }
+    }
+
+    /// The same packet, marked as a super-packet of segments with `segment_size` payload bytes.
+    pub fn with_segment_size(self, segment_size: Option<NonZeroU16>) -> Self {
+        Self { segment_size, ..self }
+    }
+
+    /// The captured bytes, from the link layer's first byte on.
+    pub fn bytes(&self) -> &[u8] {
+        &self.captured
+    }
+
+    /// The captured bytes as a shared buffer.
+    pub fn shared_bytes(&self) -> Bytes {
+        self.captured.clone()
+    }
+
+    /// Length on the wire, in bytes.
+    pub fn wire_len(&self) -> u32 {
+        self.wire_len
+    }
+
+    /// Length on the wire, in bits.
+    pub fn wire_bits(&self) -> u64 {
+        u64::from(self.wire_len) * 8
+    }
+
+    /// What the first byte belongs to.
+    pub fn link_type(&self) -> LinkType {
+        self.link_type
+    }
+
+    /// Payload bytes per segment, if segmentation offload made this a super-packet.
+    pub fn segment_size(&self) -> Option<NonZeroU16> {
+        self.segment_size
+    }
+}
