@@ -1,0 +1,192 @@
+//! TCP packets as tests think of them, written and read by etherparse: independent of the code
+//! under test. Every payload byte follows from its flow, sender and sequence number, so that any
+//! change of the stream, however it was cut into segments, is seen.
+
+use airmend_proto::wire::tcp::Flags;
+use airmend_proto::{LinkType, Packet, Side};
+use etherparse::{
+    IpNumber, IpPayloadSlice, IpSlice, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader, TcpSlice,
+};
+
+const FIXED_PORT: u16 = 80;
+const FIRST_MOBILE_PORT: u16 = 10_000;
+
+/// A TCP packet between the fixed host and the mobile host of flow `flow`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tcp {
+    /// Flows differ in the mobile's port.
+    pub(crate) flow: u16,
+    /// IPv6 instead of IPv4.
+    pub(crate) ipv6: bool,
+    /// The side on which the sender sits: wired for the fixed host, air for the mobile.
+    pub(crate) sender: Side,
+    /// Sequence number of the first byte.
+    pub(crate) seq: u32,
+    /// Payload bytes.
+    pub(crate) len: u16,
+    /// Acknowledgment number; none clears the ACK flag.
+    pub(crate) ack: Option<u32>,
+    /// All flags but ACK.
+    pub(crate) flags: Flags,
+    /// The unscaled window.
+    pub(crate) window: u16,
+    /// Options, padded to a multiple of four bytes.
+    pub(crate) options: Vec<u8>,
+}
+
+impl Tcp {
+    /// A data segment or pure ACK without options.
+    pub(crate) fn new(flow: u16, sender: Side, seq: u32, len: u16, ack: u32) -> Self {
+        Self {
+            flow,
+            ipv6: false,
+            sender,
+            seq,
+            len,
+            ack: Some(ack),
+            flags: Flags::default(),
+            window: 500,
+            options: Vec::new(),
+        }
+    }
+
+    /// The sequence number that follows the segment.
+    pub(crate) fn end(&self) -> u32 {
+        let control = [Flags::SYN, Flags::FIN];
+        let control = control.iter().filter(|flag| self.flags.intersects(**flag)).count() as u32;
+        self.seq.wrapping_add(u32::from(self.len)).wrapping_add(control)
+    }
+
+    /// The bytes on the wire. `id` becomes the IPv4 identification or the IPv6 flow label: two
+    /// packets with equal fields still differ, and a copy is told from a rebuilt packet.
+    pub(crate) fn packet(&self, id: u16) -> Packet {
+        let mut header = self.header();
+        let payload = self.payload();
+        let tcp_len = header.header_len_u16() + self.len;
+        let (fixed, mobile) = ([10, 0, 0, 1], [10, 9, 0, 1]);
+        let (source, destination) = match self.sender {
+            Side::Wired => (fixed, mobile),
+            Side::Air => (mobile, fixed),
+        };
+        let mut bytes = if self.ipv6 {
+            let ip = Ipv6Header {
+                flow_label: Ipv6FlowLabel::try_new(u32::from(id)).unwrap(),
+                payload_length: tcp_len,
+                next_header: IpNumber::TCP,
+                hop_limit: 64,
+                source: long_address(source),
+                destination: long_address(destination),
+                ..Ipv6Header::default()
+            };
+            header.checksum = header.calc_checksum_ipv6(&ip, &payload).unwrap();
+            ip.to_bytes().to_vec()
+        } else {
+            let mut ip = Ipv4Header::new(tcp_len, 64, IpNumber::TCP, source, destination).unwrap();
+            ip.identification = id;
+            ip.header_checksum = ip.calc_header_checksum();
+            header.checksum = header.calc_checksum_ipv4(&ip, &payload).unwrap();
+            ip.to_bytes().to_vec()
+        };
+        bytes.extend_from_slice(&header.to_bytes());
+        bytes.extend_from_slice(&payload);
+        Packet::new(LinkType::Ip, bytes.into())
+    }
+
+    /// Reads a packet that [`Tcp::packet`] made; none if it is anything else.
+    pub(crate) fn read(packet: &Packet) -> Option<Self> {
+        let ip = IpSlice::from_slice(packet.bytes()).ok()?;
+        let IpPayloadSlice { payload, fragmented: false, ip_number: IpNumber::TCP, .. } =
+            ip.payload()
+        else {
+            return None;
+        };
+        let tcp = TcpSlice::from_slice(payload).ok()?;
+        let (sender, mobile_port) = match tcp.source_port() {
+            FIXED_PORT => (Side::Wired, tcp.destination_port()),
+            port => (Side::Air, port),
+        };
+        let flags = tcp.slice()[13];
+        Some(Self {
+            flow: mobile_port.checked_sub(FIRST_MOBILE_PORT)?,
+            ipv6: matches!(ip, IpSlice::Ipv6(_)),
+            sender,
+            seq: tcp.sequence_number(),
+            len: u16::try_from(tcp.payload().len()).ok()?,
+            ack: tcp.ack().then(|| tcp.acknowledgment_number()),
+            flags: Flags(u16::from(flags) & !Flags::ACK.0),
+            window: tcp.window_size(),
+            options: tcp.options().to_vec(),
+        })
+    }
+
+    /// The payload that belongs at this place of the stream.
+    pub(crate) fn payload(&self) -> Vec<u8> {
+        let first = self.seq.wrapping_add(u32::from(self.flags.intersects(Flags::SYN)));
+        (0..u32::from(self.len)).map(|i| self.byte(first.wrapping_add(i))).collect()
+    }
+
+    fn byte(&self, seq: u32) -> u8 {
+        let stream = u32::from(self.flow) << 1 | u32::from(self.sender == Side::Air);
+        ((seq ^ stream << 7).wrapping_mul(2_654_435_761) >> 24) as u8
+    }
+
+    fn header(&self) -> TcpHeader {
+        let mobile_port = FIRST_MOBILE_PORT + self.flow;
+        let (source, destination) = match self.sender {
+            Side::Wired => (FIXED_PORT, mobile_port),
+            Side::Air => (mobile_port, FIXED_PORT),
+        };
+        let mut header = TcpHeader::new(source, destination, self.seq, self.window);
+        header.ack = self.ack.is_some();
+        header.acknowledgment_number = self.ack.unwrap_or(0);
+        header.fin = self.flags.intersects(Flags::FIN);
+        header.syn = self.flags.intersects(Flags::SYN);
+        header.rst = self.flags.intersects(Flags::RST);
+        header.psh = self.flags.intersects(Flags::PSH);
+        header.urg = self.flags.intersects(Flags::URG);
+        header.ece = self.flags.intersects(Flags::ECE);
+        header.cwr = self.flags.intersects(Flags::CWR);
+        header.set_options_raw(&self.options).expect("at most 40 bytes of options");
+        header
+    }
+}
+
+/// Packets that no agent can mend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Foreign {
+    /// A UDP datagram.
+    Udp,
+    /// The second fragment of a TCP packet.
+    Fragment,
+    /// A TCP header whose data offset points beyond the packet.
+    Malformed,
+    /// Neither IPv4 nor IPv6.
+    NotIp,
+}
+
+impl Foreign {
+    /// The bytes on the wire, with `len` bytes behind the IP header.
+    pub(crate) fn packet(self, id: u16, len: u16) -> Packet {
+        let protocol = if self == Self::Udp { IpNumber::UDP } else { IpNumber::TCP };
+        let mut ip = Ipv4Header::new(len, 64, protocol, [10, 0, 0, 1], [10, 9, 0, 1]).unwrap();
+        ip.identification = id;
+        if self == Self::Fragment {
+            ip.fragment_offset = 185.try_into().unwrap();
+        }
+        ip.header_checksum = ip.calc_header_checksum();
+        let mut bytes = ip.to_bytes().to_vec();
+        // 0xff makes a data offset of 60 bytes.
+        bytes.resize(bytes.len() + usize::from(len), 0xff);
+        if self == Self::NotIp {
+            bytes[0] = 0xf0;
+        }
+        Packet::new(LinkType::Ip, bytes.into())
+    }
+}
+
+fn long_address(short: [u8; 4]) -> [u8; 16] {
+    let mut long = [0; 16];
+    long[..4].copy_from_slice(&[0x20, 0x01, 0x0d, 0xb8]);
+    long[12..].copy_from_slice(&short);
+    long
+}

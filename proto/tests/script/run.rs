@@ -1,0 +1,223 @@
+//! Plays a script against an agent, and tells what happened when they differ.
+
+use super::notation::{self, Bases};
+use super::{Action, Content, Script};
+use crate::common::packet::Tcp;
+use airmend_proto::{Agent, Event, Instant, Packet, Ports, Side, drain};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write;
+
+/// Plays the script; an error begins with the number of the line that was not met.
+pub(crate) fn run(script: &Script, agent: Box<dyn Agent>) -> Result<(), String> {
+    let mut runner = Runner::new(agent, script.bases);
+    for line in &script.lines {
+        let at = runner.now + line.after;
+        let step = runner.advance(at).and_then(|()| runner.act(&line.action));
+        step.map_err(|difference| {
+            format!("{}: {}\n{difference}\n{}", line.number, line.text, runner.story())
+        })?;
+    }
+    let end = script.lines.last().map_or(0, |line| line.number);
+    runner.nothing_left().map_err(|difference| {
+        format!("{end}: after the last line\n{difference}\n{}", runner.story())
+    })
+}
+
+struct Runner {
+    agent: Box<dyn Agent>,
+    now: Instant,
+    wires: Wires,
+    counters: BTreeMap<&'static str, u64>,
+    arrived: Vec<(Side, Packet)>,
+    bases: Bases,
+    story: Vec<String>,
+}
+
+/// Both sides as the agent sees them: what left and was not yet expected.
+#[derive(Default)]
+struct Wires {
+    left: VecDeque<(Instant, Side, Packet)>,
+    blocked: Vec<Side>,
+}
+
+impl Ports for Wires {
+    fn can_send(&self, _now: Instant, side: Side) -> bool {
+        !self.blocked.contains(&side)
+    }
+
+    fn send(&mut self, now: Instant, side: Side, packet: Packet) {
+        self.left.push_back((now, side, packet));
+    }
+}
+
+impl Runner {
+    fn new(agent: Box<dyn Agent>, bases: Bases) -> Self {
+        Self {
+            agent,
+            now: Instant::ZERO,
+            wires: Wires::default(),
+            counters: BTreeMap::new(),
+            arrived: Vec::new(),
+            bases,
+            story: Vec::new(),
+        }
+    }
+
+    /// Moves the clock to `at`, stopping at every deadline on the way; nothing may leave before
+    /// `at`, and nothing may be left unexpected from before.
+    fn advance(&mut self, at: Instant) -> Result<(), String> {
+        if at > self.now {
+            self.nothing_left()?;
+        }
+        for _ in 0..10_000 {
+            match self.agent.poll_timeout() {
+                Some(deadline) if deadline.at <= at => {
+                    self.now = self.now.max(deadline.at);
+                    self.tell(format!("deadline: {}", deadline.why));
+                    self.drain();
+                    if self.now < at {
+                        self.nothing_left()?;
+                    }
+                }
+                _ => {
+                    self.now = at;
+                    return Ok(());
+                }
+            }
+        }
+        Err("  the agent's deadline does not move: handle_timeout makes no progress".into())
+    }
+
+    fn act(&mut self, action: &Action) -> Result<(), String> {
+        match action {
+            Action::Arrive(side, content) => self.arrive(*side, content),
+            Action::Leave(side, content) => return self.expect(*side, content),
+            Action::Silence => return self.nothing_left(),
+            Action::Block(side) => self.wires.blocked.push(*side),
+            Action::Unblock(side) => {
+                self.wires.blocked.retain(|blocked| blocked != side);
+                self.drain();
+            }
+            Action::Event(name, count) => {
+                let actual = self.counters.get(name.as_str()).copied().unwrap_or(0);
+                if actual != *count {
+                    return Err(format!("  expected  {name} {count}\n  actual    {name} {actual}"));
+                }
+            }
+            Action::Timer(expected) => {
+                let show = |(why, at)| format!("{why} at {at}");
+                let armed = self.agent.poll_timeout();
+                let actual = armed.map(|deadline| (deadline.why.to_string(), deadline.at));
+                let expected = expected.as_ref().map(|(why, time)| (why.clone(), self.now + *time));
+                if actual != expected {
+                    let none = || "none".to_string();
+                    return Err(format!(
+                        "  expected  timer {}\n  actual    timer {}",
+                        expected.map_or_else(none, show),
+                        actual.map_or_else(none, show)
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, side: Side, content: &Content) {
+        let id = u16::try_from(self.arrived.len() + 1).expect("a script is short");
+        let packet = match content {
+            Content::Tcp(pattern) => pattern.tcp.packet(id),
+            Content::Foreign(foreign, len) => foreign.packet(id, *len),
+        };
+        self.tell(format!("{} < {}", name(side), self.show(&packet)));
+        self.arrived.push((side, packet.clone()));
+        self.agent.handle_packet(self.now, side, packet);
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        let before = self.wires.left.len();
+        let mut events = Vec::new();
+        drain(self.agent.as_mut(), self.now, &mut self.wires, &mut |event: Event| {
+            events.push(event);
+        });
+        for event in events {
+            *self.counters.entry(event.counter()).or_default() += 1;
+            self.tell(format!("event: {event}"));
+        }
+        let left: Vec<_> = self.wires.left.iter().skip(before).cloned().collect();
+        for (_, side, packet) in left {
+            self.tell(format!("{} > {}", name(side), self.show(&packet)));
+        }
+    }
+
+    /// Takes the first packet that left to `side`, and compares.
+    fn expect(&mut self, side: Side, content: &Content) -> Result<(), String> {
+        let next = self.wires.left.iter().position(|(_, to, _)| *to == side);
+        let actual = next.and_then(|index| self.wires.left.remove(index));
+        let wanted = match content {
+            Content::Tcp(pattern) => notation::write(&pattern.tcp, self.bases),
+            Content::Foreign(foreign, len) => show_foreign(&foreign.packet(0, *len)),
+        };
+        let Some((_, _, packet)) = actual else {
+            return Err(format!("  expected  {} > {wanted}\n  actual    nothing", name(side)));
+        };
+        let right = match (content, Tcp::read(&packet)) {
+            (Content::Tcp(pattern), Some(tcp)) => pattern.matches(&tcp),
+            (Content::Foreign(..), None) => wanted == show_foreign(&packet),
+            _ => false,
+        };
+        if !right {
+            let actual = self.show(&packet);
+            let side = name(side);
+            return Err(format!("  expected  {side} > {wanted}\n  actual    {side} > {actual}"));
+        }
+        let copied = |(from, original): &(Side, Packet)| *from != side && *original == packet;
+        if !self.arrived.iter().any(copied) {
+            return Err(format!(
+                "  not a copy of any packet that came in: {} > {}",
+                name(side),
+                self.show(&packet)
+            ));
+        }
+        Ok(())
+    }
+
+    fn nothing_left(&mut self) -> Result<(), String> {
+        if self.wires.left.is_empty() {
+            return Ok(());
+        }
+        let mut difference = String::from("  expected  silence");
+        for (at, side, packet) in &self.wires.left {
+            let packet = self.show(packet);
+            let _ = write!(difference, "\n  actual    {at} {} > {packet}", name(*side));
+        }
+        Err(difference)
+    }
+
+    fn show(&self, packet: &Packet) -> String {
+        match Tcp::read(packet) {
+            Some(tcp) => notation::write(&tcp, self.bases),
+            None => show_foreign(packet),
+        }
+    }
+
+    fn tell(&mut self, what: String) {
+        self.story.push(format!("    {} {what}", self.now));
+    }
+
+    fn story(&self) -> String {
+        format!("  what happened:\n{}", self.story.join("\n"))
+    }
+}
+
+fn show_foreign(packet: &Packet) -> String {
+    let bytes = packet.bytes();
+    format!("{} bytes, first {:02x}, protocol {}", bytes.len(), bytes[0], bytes[9])
+}
+
+fn name(side: Side) -> &'static str {
+    match side {
+        Side::Wired => "wired",
+        Side::Air => "air",
+    }
+}
