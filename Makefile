@@ -1,0 +1,39 @@
+# `make` lists the targets. Each first installs what the machine lacks (tools/setup); tools/cargo
+# is cargo from a toolchain that is new enough.
+
+CARGO := tools/cargo
+# How long `make fuzz` and the brief run in `make test` spend on each target.
+FUZZ_SECONDS ?= 600
+FUZZ_SECONDS_IN_TEST ?= 20
+DEMO_DIR := out/demo
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint bench fuzz
+
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+setup: ## install what is missing to build and test (Debian: with apt-get)
+	@tools/setup
+
+demo: setup ## measure what airmend gains on this machine: a table and a picture (3 minutes)
+	@$(CARGO) build --release --locked -p airmend
+	@mkdir -p $(DEMO_DIR)
+	@$(CARGO) run --quiet --release --locked -p airmend -- lab compare \
+		--agents plain,snoop95 --cc reno --no-sack --loss 0,0.01,0.02,0.05 --repeat 1 \
+		--rate 20mbit --air-delay 2ms --wired-delay 40ms --bytes 3000000 --plot $(DEMO_DIR)
+	@echo "The picture is in $(CURDIR)/$(DEMO_DIR):" $$(cd $(DEMO_DIR) && ls *.svg)
+
+test: lint ## lint, all tests, and a brief fuzz run
+	@$(CARGO) test --workspace --locked
+	@tools/fuzz $(FUZZ_SECONDS_IN_TEST)
+
+lint: setup ## formatting, and clippy with warnings as errors
+	@$(CARGO) fmt --all --check
+	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+bench: setup ## cost of a packet in each agent, and how true the emulated link is
+	@$(CARGO) bench --locked -p airmend-proto -p airmend-live
+
+fuzz: setup ## fuzz every target for FUZZ_SECONDS (600) each
+	@tools/fuzz $(FUZZ_SECONDS)
