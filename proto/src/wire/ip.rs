@@ -1,1 +1,189 @@
-//! To come.
+//! From the first captured byte to the TCP header: Ethernet, VLAN tags, IPv4, IPv6.
+
+use crate::packet::{LinkType, Packet};
+use crate::wire::chunk;
+use crate::wire::tcp::Bypass;
+
+/// The IP protocol number of TCP.
+pub(super) const TCP: u8 = 6;
+/// EtherType of IPv4.
+pub(super) const ETHERTYPE_IPV4: u16 = 0x0800;
+/// EtherType of IPv6.
+pub(super) const ETHERTYPE_IPV6: u16 = 0x86dd;
+/// EtherType of a customer VLAN tag (IEEE 802.1Q).
+pub(super) const ETHERTYPE_VLAN: u16 = 0x8100;
+/// EtherType of a service VLAN tag (IEEE 802.1ad).
+pub(super) const ETHERTYPE_SERVICE_VLAN: u16 = 0x88a8;
+/// Length of the fixed IPv6 header.
+pub(super) const IPV6_HEADER: usize = 40;
+/// IPv6 hop-by-hop options, which may hold a jumbo payload length (RFC 2675).
+pub(super) const HOP_BY_HOP: u8 = 0;
+
+const DESTINATION_OPTIONS: u8 = 60;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+
+/// Bits of an IPv4 fragment field that only fragments set: more-fragments and the offset.
+const IPV4_FRAGMENT_BITS: u16 = 0x3fff;
+/// The same in the IPv6 fragment header, which has two reserved bits between them.
+const IPV6_FRAGMENT_BITS: u16 = 0xfff9;
+
+const MAX_VLAN_TAGS: usize = 2;
+/// A longer chain of extension headers costs more to walk than its packet is worth.
+const MAX_EXTENSION_HEADERS: usize = 8;
+
+/// Where TCP begins in a packet, how long it is, and between which addresses it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Source address, IPv6 or IPv4-mapped.
+    pub source: [u8; 16],
+    /// Destination address, IPv6 or IPv4-mapped.
+    pub destination: [u8; 16],
+    /// Offset of the IP header, in bytes from the first captured byte.
+    pub offset: u16,
+    /// Offset of the TCP header.
+    pub transport_offset: u16,
+    /// TCP header and payload on the wire, in bytes, whatever was captured of them.
+    pub transport_len: u32,
+}
+
+impl Network {
+    /// Walks to the TCP header.
+    ///
+    /// Lengths are those of the IP header, so that Ethernet padding never counts as payload.
+    /// IPv6 hop-by-hop, routing and destination options and atomic fragments (RFC 6946) are walked
+    /// through. Not walked, and [`Bypass::NotTcp`]: ESP, whose TCP is encrypted; AH, whose TCP may
+    /// neither be edited nor repeated late (RFC 4302 §3.4.3); a routing header with segments left,
+    /// since neither flow nor checksum belong to the address that the IP header shows.
+    pub fn parse(packet: &Packet) -> Result<Self, Bypass> {
+        let bytes = packet.bytes();
+        match packet.link_type() {
+            LinkType::Ip => match ip_version(bytes, 0)? {
+                4 => parse_ipv4(packet, 0),
+                6 => parse_ipv6(packet, 0),
+                _ => Err(Bypass::NotIp),
+            },
+            LinkType::Ethernet => {
+                let (ethertype, offset) = ethernet_payload(bytes)?;
+                match (ethertype, ip_version(bytes, offset)?) {
+                    (ETHERTYPE_IPV4, 4) => parse_ipv4(packet, offset),
+                    (ETHERTYPE_IPV6, 6) => parse_ipv6(packet, offset),
+                    _ => Err(Bypass::Malformed),
+                }
+            }
+        }
+    }
+}
+
+/// The EtherType behind all VLAN tags, and where its payload begins.
+fn ethernet_payload(bytes: &[u8]) -> Result<(u16, usize), Bypass> {
+    let mut at = 12;
+    for _ in 0..=MAX_VLAN_TAGS {
+        let ethertype = u16::from_be_bytes(*chunk(bytes, at)?);
+        match ethertype {
+            ETHERTYPE_IPV4 | ETHERTYPE_IPV6 => return Ok((ethertype, at + 2)),
+            ETHERTYPE_VLAN | ETHERTYPE_SERVICE_VLAN => at += 4,
+            _ => return Err(Bypass::NotIp),
+        }
+    }
+    Err(Bypass::NotIp)
+}
+
+fn ip_version(bytes: &[u8], at: usize) -> Result<u8, Bypass> {
+    chunk::<1>(bytes, at).map(|[first]| first >> 4)
+}
+
+fn parse_ipv4(packet: &Packet, offset: usize) -> Result<Network, Bypass> {
+    let header: &[u8; 20] = chunk(packet.bytes(), offset)?;
+    let header_len = usize::from(header[0] & 0x0f) * 4;
+    if header_len < header.len() {
+        return Err(Bypass::Malformed);
+    }
+    if header[9] != TCP {
+        return Err(Bypass::NotTcp);
+    }
+    if u16::from_be_bytes([header[6], header[7]]) & IPV4_FRAGMENT_BITS != 0 {
+        return Err(Bypass::Fragment);
+    }
+    let total_len = match u16::from_be_bytes([header[2], header[3]]) {
+        0 => super_packet_len(packet, offset)?,
+        total_len => u32::from(total_len),
+    };
+    let [.., s0, s1, s2, s3, d0, d1, d2, d3] = *header;
+    let transport = offset + header_len;
+    Ok(Network {
+        source: ipv4_mapped([s0, s1, s2, s3]),
+        destination: ipv4_mapped([d0, d1, d2, d3]),
+        offset: offset as u16,
+        transport_offset: transport as u16,
+        transport_len: transport_len(packet, offset, transport, total_len)?,
+    })
+}
+
+fn parse_ipv6(packet: &Packet, offset: usize) -> Result<Network, Bypass> {
+    let bytes = packet.bytes();
+    let header: &[u8; IPV6_HEADER] = chunk(bytes, offset)?;
+    let transport = skip_extension_headers(bytes, header[6], offset + IPV6_HEADER)?;
+    let total_len = match u16::from_be_bytes([header[4], header[5]]) {
+        0 => super_packet_len(packet, offset)?,
+        payload_len => IPV6_HEADER as u32 + u32::from(payload_len),
+    };
+    Ok(Network {
+        source: *chunk(bytes, offset + 8)?,
+        destination: *chunk(bytes, offset + 24)?,
+        offset: offset as u16,
+        // Both offsets fit: eight extension headers are at most 16 KiB.
+        transport_offset: transport as u16,
+        transport_len: transport_len(packet, offset, transport, total_len)?,
+    })
+}
+
+/// Where TCP begins behind the extension headers (RFC 8200 §4).
+fn skip_extension_headers(bytes: &[u8], first: u8, mut at: usize) -> Result<usize, Bypass> {
+    let mut next_header = first;
+    for _ in 0..MAX_EXTENSION_HEADERS {
+        if !matches!(next_header, HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | FRAGMENT) {
+            break;
+        }
+        let &[next, len, b2, b3] = chunk(bytes, at)?;
+        match next_header {
+            FRAGMENT if u16::from_be_bytes([b2, b3]) & IPV6_FRAGMENT_BITS != 0 => {
+                return Err(Bypass::Fragment);
+            }
+            ROUTING if b3 != 0 => return Err(Bypass::NotTcp),
+            FRAGMENT => at += 8,
+            _ => at += (usize::from(len) + 1) * 8,
+        }
+        next_header = next;
+    }
+    if next_header == TCP { Ok(at) } else { Err(Bypass::NotTcp) }
+}
+
+/// The length of an IP packet whose own length field is 0: segmentation offload makes packets that
+/// their 16 bits cannot tell (BIG TCP), and then the capture knows better.
+fn super_packet_len(packet: &Packet, offset: usize) -> Result<u32, Bypass> {
+    let on_wire = packet.wire_len().saturating_sub(offset as u32);
+    if packet.segment_size().is_some() || on_wire > u32::from(u16::MAX) {
+        Ok(on_wire)
+    } else {
+        Err(Bypass::Malformed)
+    }
+}
+
+/// Bytes from the TCP header to the end of an IP packet of `total_len` bytes at `offset`.
+fn transport_len(
+    packet: &Packet,
+    offset: usize,
+    transport: usize,
+    total_len: u32,
+) -> Result<u32, Bypass> {
+    if offset as u32 + total_len > packet.wire_len() {
+        return Err(Bypass::Malformed);
+    }
+    total_len.checked_sub((transport - offset) as u32).ok_or(Bypass::Malformed)
+}
+
+/// The IPv4-mapped form of an address.
+pub(super) fn ipv4_mapped([a, b, c, d]: [u8; 4]) -> [u8; 16] {
+    [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d]
+}

@@ -2,6 +2,19 @@
 
 pub mod build;
 pub mod checksum;
+pub mod edit;
+pub mod flow;
 pub mod ip;
+mod options;
 pub mod seq;
 pub mod tcp;
+
+use self::tcp::Bypass;
+
+/// The `N` bytes at `at`, if they were captured.
+fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Result<&[u8; N], Bypass> {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).ok_or(Bypass::Truncated)
+}
+
+#[cfg(test)]
+mod tests;

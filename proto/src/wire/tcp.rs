@@ -1,15 +1,23 @@
 //! The TCP view of a packet.
 
 use crate::packet::Packet;
+use crate::wire::chunk;
+pub use crate::wire::flow::Endpoint;
+use crate::wire::ip::Network;
+pub use crate::wire::options::{Options, SackBlocks, Timestamps};
 use crate::wire::seq::SeqNumber;
 use core::fmt;
+
+/// Length of a TCP header without options.
+pub(super) const HEADER_LEN: usize = 20;
 
 /// Why a packet is nothing that an agent could mend. It passes untouched and is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bypass {
     /// Neither IPv4 nor IPv6.
     NotIp,
-    /// An IP packet that carries something else, or TCP hidden by encryption.
+    /// An IP packet that carries something else, or TCP out of reach: encrypted, authenticated, on
+    /// its way to another address, or behind more than eight extension headers.
     NotTcp,
     /// An IP fragment: its TCP header may be elsewhere.
     Fragment,
@@ -44,16 +52,6 @@ impl fmt::Display for Bypass {
     }
 }
 
-/// One end of a connection. IPv4 addresses are held IPv4-mapped (RFC 4291 §2.5.5.2), so that a
-/// flow key is plain bytes that hash and compare fast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Endpoint {
-    /// The address, IPv6 or IPv4-mapped.
-    pub address: [u8; 16],
-    /// The port.
-    pub port: u16,
-}
-
 /// The control bits of a TCP header (RFC 9293 §3.1, RFC 3168, RFC 9768).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags(pub u16);
@@ -77,6 +75,8 @@ impl Flags {
     pub const CWR: Self = Self(0x080);
     /// Accurate ECN.
     pub const AE: Self = Self(0x100);
+    /// The bits above; three more are reserved.
+    const ALL: u16 = 0x1ff;
 
     /// Whether any of `flags` is set.
     pub const fn intersects(self, flags: Self) -> bool {
@@ -87,54 +87,6 @@ impl Flags {
     pub const fn union(self, flags: Self) -> Self {
         Self(self.0 | flags.0)
     }
-}
-
-/// RFC 7323 timestamps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Timestamps {
-    /// TSval, the sender's clock.
-    pub value: u32,
-    /// TSecr, the peer's clock echoed.
-    pub echo: u32,
-}
-
-/// Up to four SACK blocks (RFC 2018 §3): as many as fit into a header's 40 bytes of options.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SackBlocks {
-    blocks: [(SeqNumber, SeqNumber); 4],
-    count: u8,
-}
-
-impl SackBlocks {
-    /// The blocks in the order of the option, each from its left edge to beyond its right edge.
-    pub fn as_slice(&self) -> &[(SeqNumber, SeqNumber)] {
-        self.blocks.get(..usize::from(self.count)).unwrap_or(&[])
-    }
-
-    /// Adds a block; a fifth one does not fit and is ignored.
-    pub fn push(&mut self, left: SeqNumber, right: SeqNumber) {
-        if let Some(slot) = self.blocks.get_mut(usize::from(self.count)) {
-            *slot = (left, right);
-            self.count += 1;
-        }
-    }
-}
-
-/// The options that matter to an agent; all others are skipped by their length.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Maximum segment size.
-    pub mss: Option<u16>,
-    /// Window scale shift, at most 14.
-    pub window_scale: Option<u8>,
-    /// SACK permitted (on SYN segments).
-    pub sack_permitted: bool,
-    /// Timestamps.
-    pub timestamps: Option<Timestamps>,
-    /// Selective acknowledgments.
-    pub sack: SackBlocks,
-    /// TCP-AO or MD5 signs the header: it may be dropped or passed, never edited.
-    pub signed: bool,
 }
 
 /// A TCP segment: every field by value, and where the layers begin in the captured bytes.
@@ -177,8 +129,45 @@ impl Segment {
         self.seq + self.seq_len()
     }
 
-    /// Reads the headers of a packet.
-    pub fn parse(_packet: &Packet) -> Result<Self, Bypass> {
-        Err(Bypass::Malformed)
+    /// Whether it is an acknowledgment and nothing else: ACK without payload, SYN, FIN or RST.
+    pub fn is_pure_ack(&self) -> bool {
+        self.payload_len == 0
+            && self.flags.intersects(Flags::ACK)
+            && !self.flags.intersects(Flags::SYN.union(Flags::FIN).union(Flags::RST))
+    }
+
+    /// Reads the headers of a packet. All of them must have been captured; the payload need not.
+    ///
+    /// The checksum is not looked at: that is the receiver's right, and offload may leave it open.
+    pub fn parse(packet: &Packet) -> Result<Self, Bypass> {
+        let network = Network::parse(packet)?;
+        if network.transport_len < HEADER_LEN as u32 {
+            return Err(Bypass::Malformed);
+        }
+        let transport = usize::from(network.transport_offset);
+        let header: &[u8; HEADER_LEN] = chunk(packet.bytes(), transport)?;
+        let &[s0, s1, d0, d1, q0, q1, q2, q3, a0, a1, a2, a3, f0, f1, w0, w1, ..] = header;
+        let header_len = usize::from(f0 >> 4) * 4;
+        if header_len < HEADER_LEN || header_len as u32 > network.transport_len {
+            return Err(Bypass::Malformed);
+        }
+        let payload = transport + header_len;
+        let options =
+            packet.bytes().get(transport + HEADER_LEN..payload).ok_or(Bypass::Truncated)?;
+        let source_port = u16::from_be_bytes([s0, s1]);
+        let destination_port = u16::from_be_bytes([d0, d1]);
+        Ok(Self {
+            source: Endpoint { address: network.source, port: source_port },
+            destination: Endpoint { address: network.destination, port: destination_port },
+            seq: SeqNumber(u32::from_be_bytes([q0, q1, q2, q3])),
+            ack: SeqNumber(u32::from_be_bytes([a0, a1, a2, a3])),
+            flags: Flags(u16::from_be_bytes([f0, f1]) & Flags::ALL),
+            window: u16::from_be_bytes([w0, w1]),
+            payload_len: network.transport_len - header_len as u32,
+            options: Options::parse(options),
+            network_offset: network.offset,
+            transport_offset: network.transport_offset,
+            payload_offset: payload as u16,
+        })
     }
 }

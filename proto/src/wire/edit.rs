@@ -1,0 +1,64 @@
+//! Packets made from other packets.
+
+use crate::packet::Packet;
+use crate::wire::tcp::{Flags, Segment};
+use crate::wire::{checksum, ip};
+
+/// The acknowledgment that a packet carries, as a packet of its own: what its sender would send
+/// next if it had nothing but the ACK to say.
+///
+/// The copy has neither payload nor PSH, FIN and URG, its sequence number is [`Segment::end`], and
+/// its lengths and checksums are right; link header, options, window and ECN bits stay. The payload
+/// need not have been captured.
+///
+/// A pure ACK comes back as it is. So does a packet of which none can be made: without ACK, a SYN or
+/// RST, or signed. Repeating it as a whole says nothing that its sender has not said.
+pub fn bare_ack(packet: &Packet, segment: &Segment) -> Packet {
+    let has_more = segment.payload_len > 0 || segment.flags.intersects(Flags::FIN);
+    let is_plain_ack = segment.flags.intersects(Flags::ACK)
+        && !segment.flags.intersects(Flags::SYN.union(Flags::RST));
+    if !has_more || !is_plain_ack || segment.options.signed {
+        return packet.clone();
+    }
+    without_payload(packet, segment).unwrap_or_else(|| packet.clone())
+}
+
+/// `None` if `segment` was not read from `packet`, or for an IPv6 jumbogram, whose length stands in
+/// an option (RFC 2675).
+fn without_payload(packet: &Packet, segment: &Segment) -> Option<Packet> {
+    let mut bytes = packet.bytes().get(..usize::from(segment.payload_offset))?.to_vec();
+    let (_, network) = bytes.split_at_mut_checked(usize::from(segment.network_offset))?;
+    let network_len = network.len();
+    let network_header_len =
+        usize::from(segment.transport_offset).checked_sub(usize::from(segment.network_offset))?;
+    let (network, transport) = network.split_at_mut_checked(network_header_len)?;
+    if network.first()? >> 4 == 4 {
+        set_u16(network, 2, network_len as u16)?;
+        set_u16(network, 10, 0)?;
+        let header_checksum = checksum::internet(network);
+        set_u16(network, 10, header_checksum)?;
+    } else {
+        let had_no_length = network.get(4..6)? == [0, 0];
+        if had_no_length && *network.get(6)? == ip::HOP_BY_HOP {
+            return None;
+        }
+        set_u16(network, 4, network_len.checked_sub(ip::IPV6_HEADER)? as u16)?;
+    }
+    // AccECN counts in AE, CWR and ECE together, and a CWR repeated does no harm to older ECN.
+    let kept = Flags::ACK.union(Flags::ECE).union(Flags::CWR).union(Flags::AE);
+    let offset_and_flags = u16::from_be_bytes(*transport.get(12..)?.first_chunk()?);
+    let dropped = 0x1ff & !kept.0;
+    transport.get_mut(4..8)?.copy_from_slice(&segment.end().0.to_be_bytes());
+    set_u16(transport, 12, offset_and_flags & !dropped)?;
+    // Checksum and urgent pointer.
+    transport.get_mut(16..20)?.fill(0);
+    let (source, destination) = (&segment.source.address, &segment.destination.address);
+    let checksum = checksum::tcp(source, destination, transport, transport.len() as u32);
+    set_u16(transport, 16, checksum)?;
+    Some(Packet::new(packet.link_type(), bytes.into()))
+}
+
+fn set_u16(bytes: &mut [u8], at: usize, value: u16) -> Option<()> {
+    bytes.get_mut(at..at + 2)?.copy_from_slice(&value.to_be_bytes());
+    Some(())
+}

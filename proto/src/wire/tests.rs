@@ -1,0 +1,1 @@
+//! Round trips, oracles and hostile bytes for the whole wire layer.
