@@ -62,3 +62,85 @@ fn set_u16(bytes: &mut [u8], at: usize, value: u16) -> Option<()> {
     bytes.get_mut(at..at + 2)?.copy_from_slice(&value.to_be_bytes());
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::LinkType;
+    use crate::wire::build::SegmentBuilder;
+    use crate::wire::seq::SeqNumber;
+    use crate::wire::tcp::{Options, Timestamps};
+
+    fn data_seq() -> SeqNumber {
+        SeqNumber(u32::MAX - 9)
+    }
+
+    fn data() -> SegmentBuilder<'static> {
+        let timestamps = Some(Timestamps { value: 1, echo: 2 });
+        SegmentBuilder::new(([10, 0, 1, 2], 5000), ([10, 0, 0, 1], 80))
+            .seq(data_seq())
+            .ack(SeqNumber(77))
+            .window(1234)
+            .options(Options { timestamps, ..Options::default() })
+            .payload_len(100)
+            .vlan(5)
+    }
+
+    fn reduce(builder: SegmentBuilder<'_>) -> (Packet, Packet) {
+        let packet = builder.build(LinkType::Ethernet);
+        let bare = bare_ack(&packet, &Segment::parse(&packet).unwrap());
+        (packet, bare)
+    }
+
+    #[test]
+    fn data_becomes_what_the_builder_would_have_built() {
+        let more = Flags::PSH.union(Flags::FIN).union(Flags::URG);
+        let (_, bare) = reduce(data().flags(more));
+        let expected = data().seq(SeqNumber(91)).payload_len(0).build(LinkType::Ethernet);
+        assert_eq!(bare, expected);
+    }
+
+    #[test]
+    fn the_urgent_pointer_goes_with_its_flag() {
+        let packet = data().flags(Flags::URG).build(LinkType::Ethernet);
+        let segment = Segment::parse(&packet).unwrap();
+        let mut bytes = packet.bytes().to_vec();
+        let urgent = usize::from(segment.transport_offset) + 18;
+        bytes[urgent] = 9;
+        let packet = Packet::truncated(LinkType::Ethernet, bytes.into(), packet.wire_len());
+        let expected = data().seq(SeqNumber(90)).payload_len(0).build(LinkType::Ethernet);
+        assert_eq!(bare_ack(&packet, &segment), expected);
+    }
+
+    #[test]
+    fn a_fin_without_payload_is_reduced_too() {
+        let (_, bare) = reduce(data().payload_len(0).flags(Flags::FIN));
+        let segment = Segment::parse(&bare).unwrap();
+        assert!(segment.is_pure_ack());
+        assert_eq!(segment.seq, data_seq() + 1);
+    }
+
+    #[test]
+    fn ecn_bits_stay() {
+        let ace = Flags::AE.union(Flags::CWR).union(Flags::ECE);
+        let (_, bare) = reduce(data().flags(ace));
+        assert_eq!(Segment::parse(&bare).unwrap().flags, ace.union(Flags::ACK));
+    }
+
+    #[test]
+    fn what_cannot_be_reduced_comes_back_as_it_is() {
+        let signed = Options { signed: true, ..Options::default() };
+        let no_ack = SegmentBuilder::new(([10, 0, 1, 2], 5000), ([10, 0, 0, 1], 80)).payload_len(9);
+        let cases = [
+            data().payload_len(0),
+            data().flags(Flags::SYN),
+            data().flags(Flags::RST),
+            data().options(signed),
+            no_ack,
+        ];
+        for builder in cases {
+            let (packet, bare) = reduce(builder);
+            assert_eq!(packet, bare, "{builder:?}");
+        }
+    }
+}

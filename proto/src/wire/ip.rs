@@ -187,3 +187,6 @@ fn transport_len(
 pub(super) fn ipv4_mapped([a, b, c, d]: [u8; 4]) -> [u8; 16] {
     [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d]
 }
+
+#[cfg(test)]
+mod tests;

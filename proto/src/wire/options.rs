@@ -187,3 +187,97 @@ impl Options {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TS: [u8; 10] = [8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+
+    fn seen(parts: &[&[u8]]) -> Options {
+        Options::parse(&parts.concat())
+    }
+
+    fn timestamps() -> Option<Timestamps> {
+        Some(Timestamps { value: 1, echo: 2 })
+    }
+
+    #[test]
+    fn unknown_kinds_are_skipped_by_their_length() {
+        // Multipath TCP, user timeout, Fast Open, an experiment.
+        let unknown: [&[u8]; 4] = [&[30, 4, 0, 0], &[28, 4, 1, 2], &[34, 2], &[254, 5, 9, 9, 9]];
+        for option in unknown {
+            assert_eq!(seen(&[option, &TS]).timestamps, timestamps());
+        }
+    }
+
+    #[test]
+    fn a_broken_list_ends_the_walk_and_keeps_what_came_before() {
+        let broken: [&[u8]; 4] = [&[30, 0], &[30, 1], &[30], &[30, 40, 0]];
+        for option in broken {
+            assert_eq!(seen(&[&TS, option]).timestamps, timestamps());
+            let behind = seen(&[option, &TS]);
+            assert_eq!(behind, Options::default(), "{option:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_counts_behind_the_end_of_the_list() {
+        assert_eq!(seen(&[&[2, 4, 5, 0xb4, 0], &TS]), Options { mss: Some(1460), ..seen(&[]) });
+    }
+
+    #[test]
+    fn a_known_kind_of_a_wrong_length_is_skipped() {
+        let wrong: [&[u8]; 6] =
+            [&[2, 3, 1], &[3, 4, 1, 1], &[4, 3, 0], &[5, 2], &[5, 9, 1, 1, 1, 1, 1, 1, 1], &[8, 2]];
+        for option in wrong {
+            let expected = Options { timestamps: timestamps(), ..Options::default() };
+            assert_eq!(seen(&[option, &TS]), expected, "{option:?}");
+        }
+    }
+
+    #[test]
+    fn four_sack_blocks_are_kept() {
+        let mut option = [0; 34];
+        option[..2].copy_from_slice(&[5, 34]);
+        for (at, byte) in option[2..].iter_mut().enumerate() {
+            *byte = u8::from(at % 4 == 3) * (at / 4) as u8;
+        }
+        let expected = [(0, 1), (2, 3), (4, 5), (6, 7)].map(|(l, r)| (SeqNumber(l), SeqNumber(r)));
+        assert_eq!(Options::parse(&option).sack.as_slice(), expected);
+    }
+
+    #[test]
+    fn the_window_scale_is_at_most_14() {
+        assert_eq!(seen(&[&[3, 3, 14]]).window_scale, Some(14));
+        assert_eq!(seen(&[&[3, 3, 255]]).window_scale, Some(14));
+    }
+
+    #[test]
+    fn of_two_options_of_one_kind_the_last_counts() {
+        assert_eq!(seen(&[&[2, 4, 1, 0], &[2, 4, 2, 0]]).mss, Some(0x200));
+    }
+
+    #[test]
+    fn either_signature_makes_a_header_signed() {
+        assert!(seen(&[&[19, 18], &[0; 16]]).signed);
+        assert!(seen(&[&[29, 4, 1, 1]]).signed);
+        assert!(!seen(&[&TS]).signed);
+    }
+
+    #[test]
+    fn sack_blocks_that_do_not_fit_are_left_out() {
+        let sack: SackBlocks = (0..5).map(|n| (SeqNumber(n), SeqNumber(n + 1))).collect();
+        assert_eq!(sack.as_slice().len(), 4);
+        let blocks_kept = |options: Options| {
+            let mut header = Vec::new();
+            options.emit(&mut header, MAX_OPTIONS_LEN);
+            assert!(header.len() <= MAX_OPTIONS_LEN);
+            Options::parse(&header).sack.as_slice().len()
+        };
+        let options = Options { sack, ..Options::default() };
+        assert_eq!(blocks_kept(options), 4);
+        assert_eq!(blocks_kept(Options { timestamps: timestamps(), ..options }), 3);
+        assert_eq!(blocks_kept(Options { signed: true, ..options }), 2);
+    }
+}

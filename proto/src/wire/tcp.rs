@@ -171,3 +171,72 @@ impl Segment {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::LinkType;
+    use crate::wire::build::SegmentBuilder;
+
+    fn builder() -> SegmentBuilder<'static> {
+        SegmentBuilder::new(([10, 0, 0, 1], 80), ([10, 0, 1, 2], 5000))
+    }
+
+    fn parse(builder: SegmentBuilder<'_>) -> Segment {
+        Segment::parse(&builder.build(LinkType::Ip)).unwrap()
+    }
+
+    /// What a packet parses to after one byte of its TCP header was replaced.
+    fn with_byte(at: usize, value: u8) -> Result<Segment, Bypass> {
+        let packet = builder().payload(&[0; 8]).build(LinkType::Ip);
+        let mut bytes = packet.bytes().to_vec();
+        bytes[20 + at] = value;
+        Segment::parse(&Packet::new(LinkType::Ip, bytes.into()))
+    }
+
+    #[test]
+    fn the_data_offset_stays_within_the_packet() {
+        assert_eq!(with_byte(12, 4 << 4), Err(Bypass::Malformed));
+        assert_eq!(with_byte(12, 7 << 4).unwrap().payload_len, 0);
+        assert_eq!(with_byte(12, 8 << 4), Err(Bypass::Malformed));
+    }
+
+    #[test]
+    fn nine_flags_are_kept_and_the_reserved_bits_are_not() {
+        assert_eq!(with_byte(12, 0x5f).unwrap().flags, Flags::AE);
+        assert_eq!(with_byte(13, 0xff).unwrap().flags, Flags(0xff));
+    }
+
+    #[test]
+    fn syn_and_fin_take_sequence_space() {
+        let seq = SeqNumber(u32::MAX);
+        assert_eq!(parse(builder().seq(seq).flags(Flags::SYN)).end(), SeqNumber(0));
+        assert_eq!(parse(builder().seq(seq).payload(b"ab").flags(Flags::FIN)).end(), SeqNumber(2));
+        assert_eq!(parse(builder().seq(seq).flags(Flags::RST)).end(), seq);
+    }
+
+    #[test]
+    fn a_pure_ack_says_nothing_else() {
+        let ack = builder().ack(SeqNumber(7));
+        assert!(parse(ack).is_pure_ack());
+        assert!(parse(ack.flags(Flags::ECE)).is_pure_ack());
+        assert!(!parse(builder()).is_pure_ack());
+        assert!(!parse(ack.payload_len(1)).is_pure_ack());
+        for flag in [Flags::SYN, Flags::FIN, Flags::RST] {
+            assert!(!parse(ack.flags(flag)).is_pure_ack());
+        }
+    }
+
+    #[test]
+    fn every_cut_through_the_headers_is_truncated() {
+        let options = Options { mss: Some(1460), sack_permitted: true, ..Options::default() };
+        let whole = builder().options(options).payload_len(1000).vlan(5).build(LinkType::Ethernet);
+        let headers = whole.bytes().len();
+        for cut in 0..headers {
+            let bytes = whole.shared_bytes().slice(..cut);
+            let packet = Packet::truncated(LinkType::Ethernet, bytes, whole.wire_len());
+            assert_eq!(Segment::parse(&packet), Err(Bypass::Truncated), "{cut} of {headers}");
+        }
+        assert_eq!(Segment::parse(&whole).unwrap().payload_len, 1000);
+    }
+}
