@@ -28,7 +28,7 @@ fn play(agent: &str, file: &Path) -> Result<(), Failed> {
     let text = fs::read_to_string(file)?;
     let place = |error: String| Failed::from(format!("{}:{error}", file.display()));
     let script = Script::parse(&text).map_err(place)?;
-    let agent = common::agents::create(agent, &script.settings)
+    let agent = common::agents::create(agent, &script.settings, script.limits)
         .map_err(|error| Failed::from(format!("{}: {error}", file.display())))?;
     run::run(&script, agent).map_err(place)
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! set persist_timeout 200ms                       // a setting of the agent, by its name
+//! limit flows 2                                   // flows, cache_bytes, air_queue, wired_queue
 //! ipv6                                            // default IPv4
 //! isn wired 0xfffffff0                            // what the fixed host's relative 0 stands for
 //! +0     wired < . 1:1461(1460) ack 1 win 500     // arrives from the wired side
@@ -11,6 +12,7 @@
 //! +0.2   silence                                  // nothing has left until now
 //! +0     block air                                // the air takes no packet until `unblock air`
 //! +0     event local_retransmits 1                // so often has this been counted
+//! +0     tells flow 0: DUPACK 1 suppressed        // an event of this very moment, in its words
 //! +0     timer snoop-persist flow 0 +.2           // the next deadline; or `timer none`
 //! ```
 //!
@@ -28,6 +30,7 @@ pub(crate) mod run;
 
 use crate::common::packet::Foreign;
 use airmend_proto::Side;
+use airmend_proto::agents::Limits;
 use notation::{Bases, Pattern};
 use std::time::Duration;
 
@@ -36,6 +39,8 @@ use std::time::Duration;
 pub(crate) struct Script {
     /// Settings of the agent: name and value.
     pub(crate) settings: Vec<(String, String)>,
+    /// What the agent may take at most.
+    pub(crate) limits: Limits,
     /// IPv6 instead of IPv4.
     pub(crate) ipv6: bool,
     /// What relative sequence numbers count from.
@@ -72,6 +77,8 @@ pub(crate) enum Action {
     Unblock(Side),
     /// An event has been counted this often.
     Event(String, u64),
+    /// An event of this moment, as it is displayed.
+    Tells(String),
     /// The agent's next deadline: what for, and how far from now.
     Timer(Option<(String, Duration)>),
 }

@@ -38,11 +38,24 @@ impl Script {
         match words[..] {
             [] => {}
             ["set", name, value] => self.settings.push((name.into(), value.into())),
+            ["limit", name, value] => self.parse_limit(name, number(value)? as usize)?,
             ["ipv6"] => self.ipv6 = true,
             ["isn", "wired", base] => self.bases.wired = number(base)?,
             ["isn", "air", base] => self.bases.air = number(base)?,
-            _ => return Err(format!("`{line}` is none of: set, ipv6, isn, +time action")),
+            _ => return Err(format!("`{line}` is none of: set, limit, ipv6, isn, +time action")),
         }
+        Ok(())
+    }
+
+    fn parse_limit(&mut self, name: &str, value: usize) -> Result<(), String> {
+        let limit = match name {
+            "flows" => &mut self.limits.flows,
+            "cache_bytes" => &mut self.limits.cache_bytes,
+            "air_queue" => &mut self.limits.egress.air,
+            "wired_queue" => &mut self.limits.egress.wired,
+            _ => return Err(format!("`{name}`: flows, cache_bytes, air_queue or wired_queue")),
+        };
+        *limit = value;
         Ok(())
     }
 
@@ -53,6 +66,7 @@ impl Script {
             ["block", name] => Action::Block(side(name)?),
             ["unblock", name] => Action::Unblock(side(name)?),
             ["event", name, count] => Action::Event(name.into(), number(count)?.into()),
+            ["tells", ref sentence @ ..] => Action::Tells(sentence.join(" ")),
             ["timer", "none"] => Action::Timer(None),
             ["timer", ref why @ .., time] => {
                 let time = time.strip_prefix('+').ok_or("a timer ends with `+seconds`")?;
@@ -70,7 +84,7 @@ impl Script {
             _ => {
                 return Err(format!(
                     "`{text}` is none of: SIDE < SEGMENT, SIDE > SEGMENT, silence, block, \
-                     unblock, event, timer"
+                     unblock, event, tells, timer"
                 ));
             }
         })

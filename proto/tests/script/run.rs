@@ -6,6 +6,7 @@ use crate::common::packet::Tcp;
 use airmend_proto::{Agent, Event, Instant, Packet, Ports, Side, drain};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
+use std::time::Duration;
 
 /// Plays the script; an error begins with the number of the line that was not met.
 pub(crate) fn run(script: &Script, agent: Box<dyn Agent>) -> Result<(), String> {
@@ -30,6 +31,8 @@ struct Runner {
     counters: BTreeMap<&'static str, u64>,
     arrived: Vec<(Side, Packet)>,
     bases: Bases,
+    /// The events of each moment, in words.
+    told: Vec<(Instant, String)>,
     story: Vec<String>,
 }
 
@@ -59,6 +62,7 @@ impl Runner {
             counters: BTreeMap::new(),
             arrived: Vec::new(),
             bases,
+            told: Vec::new(),
             story: Vec::new(),
         }
     }
@@ -104,22 +108,28 @@ impl Runner {
                     return Err(format!("  expected  {name} {count}\n  actual    {name} {actual}"));
                 }
             }
-            Action::Timer(expected) => {
-                let show = |(why, at)| format!("{why} at {at}");
-                let armed = self.agent.poll_timeout();
-                let actual = armed.map(|deadline| (deadline.why.to_string(), deadline.at));
-                let expected = expected.as_ref().map(|(why, time)| (why.clone(), self.now + *time));
-                if actual != expected {
-                    let none = || "none".to_string();
-                    return Err(format!(
-                        "  expected  timer {}\n  actual    timer {}",
-                        expected.map_or_else(none, show),
-                        actual.map_or_else(none, show)
-                    ));
+            Action::Tells(sentence) => {
+                let told = self.told.iter().any(|(at, told)| *at == self.now && told == sentence);
+                if !told {
+                    return Err(format!("  expected  event: {sentence}"));
                 }
             }
+            Action::Timer(expected) => return self.compare_timer(expected.as_ref()),
         }
         Ok(())
+    }
+
+    fn compare_timer(&self, expected: Option<&(String, Duration)>) -> Result<(), String> {
+        let show = |(why, at): (String, Instant)| format!("{why} at {at}");
+        let none = || "none".to_string();
+        let expected = expected.map(|(why, time)| (why.clone(), self.now + *time));
+        let armed = self.agent.poll_timeout();
+        let actual = armed.map(|deadline| (deadline.why.to_string(), deadline.at));
+        if actual == expected {
+            return Ok(());
+        }
+        let (expected, actual) = (expected.map_or_else(none, show), actual.map_or_else(none, show));
+        Err(format!("  expected  timer {expected}\n  actual    timer {actual}"))
     }
 
     fn arrive(&mut self, side: Side, content: &Content) {
@@ -142,6 +152,7 @@ impl Runner {
         });
         for event in events {
             *self.counters.entry(event.counter()).or_default() += 1;
+            self.told.push((self.now, event.to_string()));
             self.tell(format!("event: {event}"));
         }
         let left: Vec<_> = self.wires.left.iter().skip(before).cloned().collect();
