@@ -11,8 +11,8 @@ use crate::wire::{checksum, ip};
 /// its lengths and checksums are right; link header, options, window and ECN bits stay. The payload
 /// need not have been captured.
 ///
-/// A pure ACK comes back as it is. So does a packet of which none can be made: without ACK, a SYN or
-/// RST, or signed. Repeating it as a whole says nothing that its sender has not said.
+/// A pure ACK comes back as it is. So does a packet of which none can be made: without ACK, a SYN
+/// or RST, or signed. Repeating it as a whole says nothing that its sender has not said.
 pub fn bare_ack(packet: &Packet, segment: &Segment) -> Packet {
     let has_more = segment.payload_len > 0 || segment.flags.intersects(Flags::FIN);
     let is_plain_ack = segment.flags.intersects(Flags::ACK)
