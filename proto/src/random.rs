@@ -8,12 +8,14 @@ use rand_pcg::Pcg64;
 /// What a stream decides. Together with the link and direction it names the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Whether a frame or a bit of it is hit.
+    /// Whether a frame is lost.
     Loss = 1,
     /// When the channel fades and recovers.
     Fading = 2,
     /// Where a periodic burst begins.
     Phase = 3,
+    /// Which bits are hit.
+    BitError = 4,
 }
 
 /// A uniform random stream that is the same on every machine.
