@@ -115,6 +115,9 @@ fn lengths_must_agree() {
     let mut bytes = ipv6(&[], TCP);
     bytes[5] += 1;
     assert_eq!(parse_ip(bytes), Err(Bypass::Malformed));
+    let mut bytes = ethernet(&[0x8100]);
+    bytes[18 + 3] += 1;
+    assert_eq!(parse(LinkType::Ethernet, bytes), Err(Bypass::Malformed));
 }
 
 #[test]
@@ -138,7 +141,8 @@ fn ipv6_extension_headers_are_walked() {
     let headers: [(u8, &[u8]); 4] = [
         (HOP_BY_HOP, &[0, 1, 4, 0, 0, 0, 0]),
         (ROUTING, &[2, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
-        (FRAGMENT, &[0, 0, 0, 9, 9, 9, 9]),
+        // The byte where others have their length is reserved here.
+        (FRAGMENT, &[3, 0, 0, 9, 9, 9, 9]),
         (DESTINATION_OPTIONS, &[0, 1, 4, 0, 0, 0, 0]),
     ];
     let network = parse_ip(ipv6(&headers, TCP)).unwrap();
