@@ -1,4 +1,5 @@
 //! What the packet scripts, the enumeration and the property tests share.
+#![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 pub(crate) mod agents;
 pub(crate) mod packet;
