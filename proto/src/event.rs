@@ -58,6 +58,8 @@ pub enum FlowEnd {
 pub enum Event {
     /// A packet passed untouched because it is nothing that the agent could mend.
     Bypassed(Bypass),
+    /// A SYN or RST passed; no state is kept for it, and what there was ends.
+    ConnectionChange(Side),
     /// A flow's state was created.
     FlowOpened(FlowId),
     /// A flow's state was freed.
@@ -107,6 +109,7 @@ impl Event {
     pub fn counter(&self) -> &'static str {
         match self {
             Self::Bypassed(reason) => reason.counter(),
+            Self::ConnectionChange(_) => "syns_and_rsts",
             Self::FlowOpened(_) => "flows_opened",
             Self::FlowEnded(_, FlowEnd::Evicted) => "flows_evicted",
             Self::FlowEnded(_, FlowEnd::Idle) => "flows_expired",
@@ -134,6 +137,7 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bypassed(reason) => write!(f, "passed untouched: {reason}"),
+            Self::ConnectionChange(_) => f.write_str("SYN or RST"),
             Self::FlowOpened(flow) => write!(f, "{flow} is new"),
             Self::FlowEnded(flow, FlowEnd::Closed) => write!(f, "{flow} ended"),
             Self::FlowEnded(flow, FlowEnd::Reopened) => write!(f, "{flow} ended: reopened"),
@@ -160,8 +164,12 @@ impl fmt::Display for Event {
             }
             Self::SenderRetransmit(flow, seq) => write!(f, "{flow}: {seq} resent by the sender"),
             Self::DupAckSuppressed(flow, ack) => write!(f, "{flow}: DUPACK {ack} suppressed"),
-            Self::DupAckForwarded(flow, ack) => write!(f, "{flow}: DUPACK {ack} left to the sender"),
-            Self::SpuriousAckDropped(flow, ack) => write!(f, "{flow}: spurious ACK {ack} discarded"),
+            Self::DupAckForwarded(flow, ack) => {
+                write!(f, "{flow}: DUPACK {ack} left to the sender")
+            }
+            Self::SpuriousAckDropped(flow, ack) => {
+                write!(f, "{flow}: spurious ACK {ack} discarded")
+            }
             Self::AckRepeated(flow, ack) => write!(f, "{flow}: the mobile's ACK {ack} repeated"),
             Self::AirRtt { flow, sample, srtt } => write!(
                 f,

@@ -1,4 +1,97 @@
 //! The agents: each a state machine of its own, all on the same contracts.
 
 pub mod egress;
+pub mod flow_table;
 pub mod plain;
+pub mod snoop95;
+
+use crate::agent::Agent;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+use egress::EgressLimits;
+
+/// The agents that can be chosen by name.
+pub const NAMES: [&str; 2] = ["plain", "snoop95"];
+
+/// What an agent may take at most. Hitting a limit degrades to passthrough, counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Flows with state.
+    pub flows: usize,
+    /// Bytes of cached packets, all flows together.
+    pub cache_bytes: usize,
+    /// Frames in the egress queues.
+    pub egress: EgressLimits,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            flows: 100_000,
+            cache_bytes: 256 << 20,
+            egress: EgressLimits { air: 1_000, wired: 1_000 },
+        }
+    }
+}
+
+impl fmt::Display for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { flows, cache_bytes, egress } = self;
+        write!(
+            f,
+            "{flows} flows, {} MiB of cached packets, queues of {} frames to the air and {} to \
+             the wired side",
+            cache_bytes >> 20,
+            egress.air,
+            egress.wired
+        )
+    }
+}
+
+/// Which agent, and with which settings.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AgentConfig {
+    /// Passthrough.
+    Plain,
+    /// The 1995 Snoop agent.
+    Snoop95(snoop95::Settings),
+}
+
+impl AgentConfig {
+    /// The agent of this name with its default settings, or a sentence that names those known.
+    pub fn by_name(name: &str) -> Result<Self, String> {
+        match name {
+            "plain" => Ok(Self::Plain),
+            "snoop95" => Ok(Self::Snoop95(snoop95::Settings::default())),
+            _ => Err(format!("unknown agent {name:?}; known agents are {}", NAMES.join(", "))),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Snoop95(_) => "snoop95",
+        }
+    }
+
+    /// Sets one of its thresholds from text.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match self {
+            Self::Plain => Err(format!("plain has no settings, so {name:?} cannot be set")),
+            Self::Snoop95(settings) => settings.set(name, value),
+        }
+    }
+
+    /// Builds the agent; `hash_seed` should be secret where hosts are not trusted.
+    pub fn build(&self, limits: Limits, hash_seed: u64) -> Box<dyn Agent + Send> {
+        match self {
+            Self::Plain => Box::new(plain::Plain::new(limits.egress)),
+            Self::Snoop95(settings) => {
+                Box::new(snoop95::Snoop95::new(settings.clone(), limits, hash_seed))
+            }
+        }
+    }
+}

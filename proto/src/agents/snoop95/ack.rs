@@ -1,0 +1,161 @@
+//! `snoop_ack()`: ACKs from the mobile host [snoop95 §3.1.2, Fig. 2].
+
+use super::Snoop95;
+use super::flow::{Flow, LastAck};
+use crate::agent::Side;
+use crate::agents::flow_table::FlowRef;
+use crate::event::{Cause, Event, FlowEnd};
+use crate::packet::Packet;
+use crate::time::Instant;
+use crate::wire::edit::bare_ack;
+use crate::wire::flow::FlowKey;
+use crate::wire::seq::SeqNumber;
+use crate::wire::tcp::Segment;
+use core::time::Duration;
+
+/// What an ACK is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// It acknowledges new data.
+    New,
+    /// Below the last ACK.
+    Spurious,
+    /// The last ACK again, while data is outstanding.
+    Duplicate,
+    /// None of these: a window update, an answer to a probe, or beyond all that was sent.
+    Other,
+}
+
+impl Snoop95 {
+    pub(super) fn snoop_ack(
+        &mut self,
+        now: Instant,
+        key: &FlowKey,
+        segment: &Segment,
+        packet: Packet,
+    ) {
+        let found = self.flows.find(key);
+        let Some((reference, flow)) =
+            found.and_then(|reference| Some((reference, self.flows.get_mut(reference)?)))
+        else {
+            self.forward(Side::Wired, packet, None);
+            return;
+        };
+        flow.touch(now, &self.settings);
+        let kind = flow.classify_ack(segment);
+        let bare = segment.is_pure_ack();
+        match kind {
+            Kind::New => self.handle_new_ack(now, reference, segment, packet),
+            // Data that rides on an old ACK must pass.
+            Kind::Spurious if bare => {
+                let id = flow.id;
+                self.event(Event::SpuriousAckDropped(id, segment.ack));
+            }
+            Kind::Duplicate if bare => self.handle_dupack(now, reference, segment.ack, packet),
+            Kind::Spurious | Kind::Duplicate | Kind::Other => {
+                if flow.last_ack.as_ref().is_some_and(|last| last.number == segment.ack) {
+                    flow.remember(segment, &packet);
+                }
+                self.forward(Side::Wired, packet, None);
+            }
+        }
+        self.schedule(now, reference);
+    }
+
+    /// [S0-20] Frees what is acknowledged, measures the round trip, and goes on to the sender.
+    fn handle_new_ack(
+        &mut self,
+        now: Instant,
+        reference: FlowRef,
+        segment: &Segment,
+        packet: Packet,
+    ) {
+        let Some(flow) = self.flows.get_mut(reference) else { return };
+        flow.remember(segment, &packet);
+        flow.expected_dupacks = 0;
+        flow.unexpected_dupacks = 0;
+        flow.round_trip_due = None;
+        let mut closed = false;
+        let before = flow.cache.memory();
+        while let Some(freed) = flow.cache.pop_acknowledged(segment.ack) {
+            closed |= freed.fin;
+        }
+        self.cache_bytes = self.cache_bytes - before + flow.cache.memory();
+        let id = flow.id;
+        if let Some((sample, srtt)) = flow.measure(now, segment.ack, self.settings.srtt_gain) {
+            self.event(Event::AirRtt { flow: id, sample, srtt });
+        }
+        self.forward(Side::Wired, packet, None);
+        if closed {
+            // The mobile has the sender's FIN: no more data will need mending.
+            self.end_flow(reference, FlowEnd::Closed);
+        }
+    }
+
+    fn handle_dupack(&mut self, now: Instant, reference: FlowRef, ack: SeqNumber, packet: Packet) {
+        let threshold = self.settings.dupack_threshold;
+        let Some(flow) = self.flows.get_mut(reference) else { return };
+        let id = flow.id;
+        let sent_packets = flow.sent_packets;
+        let lost = flow.cache.holding(ack).filter(|cached| !cached.sender_retransmitted);
+        // [S0-22] Not cached, or resent by the sender, who counts the DUPACKs himself.
+        let Some(lost) = lost else {
+            self.event(Event::DupAckForwarded(id, ack));
+            self.forward(Side::Wired, packet, None);
+            return;
+        };
+        let (seq, sent_index, queued) = (lost.seq, lost.sent_index, lost.queued);
+        self.event(Event::DupAckSuppressed(id, ack));
+        let Some(flow) = self.flows.get_mut(reference) else { return };
+        if flow.expected_dupacks > 0 {
+            // [S0-24] Its retransmission is already under way.
+            flow.expected_dupacks -= 1;
+            return;
+        }
+        flow.unexpected_dupacks += 1;
+        if queued || flow.unexpected_dupacks < threshold {
+            return;
+        }
+        // [S0-23] Each packet sent after the lost one causes one DUPACK, less those seen.
+        let sent_after = sent_packets.wrapping_sub(sent_index);
+        flow.expected_dupacks = sent_after.saturating_sub(flow.unexpected_dupacks);
+        flow.unexpected_dupacks = 0;
+        self.retransmit(now, reference, seq, Cause::DupAck);
+    }
+}
+
+impl Flow {
+    fn classify_ack(&self, segment: &Segment) -> Kind {
+        if segment.ack > self.last_seq {
+            // It acknowledges what never passed here: nothing that this state can judge.
+            return Kind::Other;
+        }
+        let Some(last) = &self.last_ack else { return Kind::New };
+        if segment.ack > last.number {
+            Kind::New
+        } else if segment.ack < last.number {
+            Kind::Spurious
+        } else if segment.window == last.window && segment.ack < self.last_seq {
+            Kind::Duplicate
+        } else {
+            Kind::Other
+        }
+    }
+
+    /// Keeps the mobile's last ACK, so that it can be repeated as it was.
+    fn remember(&mut self, segment: &Segment, packet: &Packet) {
+        self.last_ack = Some(LastAck {
+            number: segment.ack,
+            window: segment.window,
+            packet: bare_ack(packet, segment),
+        });
+    }
+
+    /// [S0-20] One sample per window, and none if anything was retransmitted in it.
+    fn measure(&mut self, now: Instant, ack: SeqNumber, gain: f64) -> Option<(Duration, Duration)> {
+        let timed = self.timed.take_if(|timed| timed.end <= ack)?;
+        let sent_at = timed.sent_at.filter(|_| !timed.spoiled)?;
+        let sample = now - sent_at;
+        Some((sample, self.sample_round_trip(sample, gain)))
+    }
+}

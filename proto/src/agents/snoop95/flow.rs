@@ -1,0 +1,151 @@
+//! What snoop remembers of one flow: soft state, rebuilt from a few packets and ACKs [snoop95 §4].
+
+use super::cache::Cache;
+use super::settings::Settings;
+use crate::event::FlowId;
+use crate::packet::Packet;
+use crate::time::Instant;
+use crate::wire::seq::SeqNumber;
+use core::time::Duration;
+
+/// The state of one flow of data from a fixed to a mobile host.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    pub(super) id: FlowId,
+    /// Packets that the mobile has not acknowledged [S0-03].
+    pub(super) cache: Cache,
+    /// The end of the last sequence number seen from the sender [S0-06].
+    pub(super) last_seq: SeqNumber,
+    /// The mobile's last ACK.
+    pub(super) last_ack: Option<LastAck>,
+    /// Duplicate ACKs that may still come for packets sent before the retransmission [S0-23].
+    pub(super) expected_dupacks: u32,
+    /// Duplicate ACKs beyond those expected, since the last retransmission.
+    pub(super) unexpected_dupacks: u32,
+    /// Forwarded packets that have gone on the air, modulo 2^32.
+    pub(super) sent_packets: u32,
+    /// The one packet of this window whose round trip is measured [S0-10].
+    pub(super) timed: Option<Timed>,
+    /// Smoothed round trip of the air hop.
+    pub(super) srtt: Option<Duration>,
+    /// When the round-trip timer is due, if armed [S0-33].
+    pub(super) round_trip_due: Option<Instant>,
+    /// When the persist timer is due; meaningful while packets are cached [S0-34].
+    pub(super) persist_due: Instant,
+    /// When either host last sent something.
+    pub(super) active_at: Instant,
+    /// Where the flow stands in the agent's list of deadlines.
+    pub(super) scheduled: Option<Instant>,
+}
+
+/// The highest ACK that the mobile host sent.
+#[derive(Clone, Debug)]
+pub(super) struct LastAck {
+    pub(super) number: SeqNumber,
+    pub(super) window: u16,
+    /// The packet, without payload, to be repeated if the sender missed it [S0-12].
+    pub(super) packet: Packet,
+}
+
+/// A packet whose round trip over the air is being measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timed {
+    /// Its first byte.
+    pub(super) seq: SeqNumber,
+    /// The ACK that ends the measurement.
+    pub(super) end: SeqNumber,
+    /// When it went on the air; `None` while it waits in the queue.
+    pub(super) sent_at: Option<Instant>,
+    /// Something was retransmitted meanwhile: its ACK would be ambiguous [S0-20, Karn].
+    pub(super) spoiled: bool,
+}
+
+impl Flow {
+    pub(super) fn new(id: FlowId, now: Instant, first: SeqNumber) -> Self {
+        Self {
+            id,
+            cache: Cache::default(),
+            last_seq: first,
+            last_ack: None,
+            expected_dupacks: 0,
+            unexpected_dupacks: 0,
+            sent_packets: 0,
+            timed: None,
+            srtt: None,
+            round_trip_due: None,
+            persist_due: now,
+            active_at: now,
+            scheduled: None,
+        }
+    }
+
+    /// Either host sent something: the persist timer starts anew [S0-34].
+    pub(super) fn touch(&mut self, now: Instant, settings: &Settings) {
+        self.active_at = now;
+        self.persist_due = now + settings.persist_timeout;
+    }
+
+    /// The next thing to do for this flow, if nothing happens before.
+    pub(super) fn due(&self) -> Option<Instant> {
+        if self.cache.is_empty() {
+            return None;
+        }
+        Some(self.round_trip_due.map_or(self.persist_due, |due| due.min(self.persist_due)))
+    }
+
+    /// The round-trip timer's period: 2·srtt, and at least 40 ms [S0-31, S0-32].
+    pub(super) fn round_trip_timeout(&self, settings: &Settings) -> Duration {
+        let srtt = self.srtt.unwrap_or(settings.initial_srtt);
+        // An hour bounds what hostile clocks could make of it.
+        let timeout = (srtt.as_secs_f64() * settings.round_trip_factor).min(3_600.0);
+        Duration::from_secs_f64(timeout).max(settings.round_trip_floor)
+    }
+
+    /// Takes a round-trip sample: srtt = (1 − α)·srtt + α·sample [S0-30].
+    pub(super) fn sample_round_trip(&mut self, sample: Duration, gain: f64) -> Duration {
+        let srtt = match self.srtt {
+            None => sample,
+            Some(old) => Duration::from_secs_f64(
+                (1.0 - gain) * old.as_secs_f64() + gain * sample.as_secs_f64(),
+            ),
+        };
+        self.srtt = Some(srtt);
+        srtt
+    }
+
+    /// Something was retransmitted in this window [S0-20].
+    pub(super) fn spoil_measurement(&mut self) {
+        if let Some(timed) = &mut self.timed {
+            timed.spoiled = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow() -> Flow {
+        Flow::new(FlowId(0), Instant::ZERO, SeqNumber(0))
+    }
+
+    #[test]
+    fn srtt_takes_a_quarter_of_each_sample() {
+        let mut flow = flow();
+        assert_eq!(flow.sample_round_trip(Duration::from_millis(8), 0.25).as_millis(), 8);
+        assert_eq!(flow.sample_round_trip(Duration::from_millis(16), 0.25).as_millis(), 10);
+    }
+
+    #[test]
+    fn round_trip_timeout_is_twice_srtt_with_a_floor() {
+        let settings = Settings::default();
+        let mut flow = flow();
+        assert_eq!(flow.round_trip_timeout(&settings).as_millis(), 200, "before any sample");
+        flow.srtt = Some(Duration::from_millis(30));
+        assert_eq!(flow.round_trip_timeout(&settings).as_millis(), 60);
+        flow.srtt = Some(Duration::from_millis(5));
+        assert_eq!(flow.round_trip_timeout(&settings).as_millis(), 40);
+        flow.srtt = Some(Duration::MAX);
+        assert_eq!(flow.round_trip_timeout(&settings).as_secs(), 3_600);
+    }
+}
