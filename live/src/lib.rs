@@ -1,3 +1,10 @@
 //! airmend in real time: ports, the namespace laboratory and its emulated radio hop.
+#![deny(unsafe_code)]
 
+mod clock;
+pub mod guard;
 pub mod lab;
+pub mod pcap;
+pub mod port;
+#[allow(unsafe_code)]
+mod sys;

@@ -21,6 +21,7 @@ extern crate alloc;
 pub mod agent;
 pub mod agents;
 pub mod event;
+pub mod invariants;
 pub mod link;
 pub mod packet;
 pub mod random;

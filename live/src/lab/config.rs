@@ -1,8 +1,15 @@
 //! What one laboratory run is.
 
-use airmend_proto::link::ErrorModel;
+use super::error::LabError;
+use super::topology::MTU;
+use airmend_proto::agents::egress::EgressLimits;
+use airmend_proto::link::{ErrorModel, goodput_bound};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Frames that wait at most where neither the air nor the user sets a limit: a host's transmit
+/// queue of Linux's default length.
+pub(crate) const HOST_QUEUE_FRAMES: usize = 1000;
 
 /// The sender's congestion control, always set explicitly on the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +20,17 @@ pub enum CongestionControl {
     Reno,
     /// BBR.
     Bbr,
+}
+
+impl CongestionControl {
+    /// Its name in the kernel, in flags and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cubic => "cubic",
+            Self::Reno => "reno",
+            Self::Bbr => "bbr",
+        }
+    }
 }
 
 /// Which way the data flows.
@@ -84,4 +102,69 @@ pub struct LabConfig {
     pub pcap: Option<PathBuf>,
     /// What joins the hosts to the links.
     pub port: PortKind,
+}
+
+impl Default for LabConfig {
+    fn default() -> Self {
+        let mut config = Self {
+            cc: CongestionControl::Cubic,
+            sack: true,
+            timestamps: true,
+            direction: Direction::Down,
+            flows: 1,
+            amount: Amount::Bytes(10_000_000),
+            time_limit: Duration::from_secs(600),
+            air: Hop { rate_bps: 20_000_000, delay: Duration::from_millis(2) },
+            wired: Hop { rate_bps: 100_000_000, delay: Duration::from_millis(40) },
+            errors: ErrorModel::None,
+            queue_frames: 0,
+            seed: 1,
+            ipv6: false,
+            pcap: None,
+            port: PortKind::Veth,
+        };
+        config.queue_frames = config.default_queue_frames();
+        config
+    }
+}
+
+impl LabConfig {
+    /// One bandwidth-delay product of the whole path in full frames, at least 64.
+    pub fn default_queue_frames(&self) -> usize {
+        let rate = self.air.rate_bps.min(self.wired.rate_bps) as f64;
+        let round_trip = 2.0 * (self.air.delay + self.wired.delay).as_secs_f64();
+        ((rate * round_trip / f64::from(8 * MTU)).ceil() as usize).max(64)
+    }
+
+    /// The limits of the agent's queues: the air's as configured, the wired side's as a host's.
+    pub fn egress_limits(&self) -> EgressLimits {
+        EgressLimits { air: self.queue_frames, wired: HOST_QUEUE_FRAMES }
+    }
+
+    /// Application payload of a full frame, in bytes.
+    pub fn payload_per_frame(&self) -> u32 {
+        let ip_header = if self.ipv6 { 40 } else { 20 };
+        let tcp_header = if self.timestamps { 20 + 12 } else { 20 };
+        MTU - ip_header - tcp_header
+    }
+
+    /// What no scheme can pass, in application bits per second: bound (1) on both hops.
+    pub fn bound_bps(&self) -> f64 {
+        goodput_bound(
+            self.air.rate_bps,
+            self.wired.rate_bps,
+            self.payload_per_frame(),
+            MTU,
+            self.errors.frame_error(u64::from(MTU) * 8),
+        )
+    }
+
+    /// Refuses what cannot be run.
+    pub(crate) fn check(&self) -> Result<(), LabError> {
+        let refuse = |wrong: bool, why| if wrong { Err(LabError::Config(why)) } else { Ok(()) };
+        let no_rate = self.air.rate_bps == 0 || self.wired.rate_bps == 0;
+        refuse(no_rate, "a link of 0 bit/s carries nothing: give both hops a rate above 0")?;
+        refuse(self.flows == 0, "a run without flows measures nothing: ask for at least 1")?;
+        refuse(self.queue_frames == 0, "the air's queue must hold at least 1 frame")
+    }
 }

@@ -1,4 +1,19 @@
 //! The laboratory: `FH – wired link – BS – air link – MH` with real kernel TCP at both ends.
 
 pub mod config;
+mod counters;
+mod error;
+mod links;
+mod namespace;
 pub mod outcome;
+mod record;
+mod run;
+mod station;
+mod stream;
+mod topology;
+mod transfer;
+
+pub use error::LabError;
+pub use namespace::enter_user_namespace;
+pub use run::run;
+pub use transfer::Progress;

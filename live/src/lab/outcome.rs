@@ -26,7 +26,12 @@ pub struct Outcome {
     pub agent_counters: BTreeMap<&'static str, u64>,
     /// What the links did, by name (`air_down`, …).
     pub links: BTreeMap<&'static str, LinkReport>,
-    /// How late the loop woke up, in microseconds.
+    /// All nonzero `TcpExt` counters of the sending host.
+    pub tcp_ext: BTreeMap<String, u64>,
+    /// Packets lost between a host's kernel and the emulated links: must be 0, or the machine was
+    /// too slow for this run.
+    pub port_drops: u64,
+    /// How late frames left the emulated links, in microseconds.
     pub lateness_us: Lateness,
     /// The senders' state over time.
     pub samples: Vec<TcpSample>,
@@ -86,6 +91,8 @@ pub struct TcpSample {
     pub rto_us: u32,
     /// Segments retransmitted so far.
     pub retransmits: u32,
+    /// Recovering from a retransmission timeout (the kernel's `TCP_CA_Loss`).
+    pub after_timeout: bool,
 }
 
 /// What a point of the sequence-time plot shows.

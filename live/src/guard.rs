@@ -1,0 +1,148 @@
+//! Fails open: an agent that panics is replaced by passthrough, so that a gateway is never worse
+//! than no gateway.
+
+use airmend_proto::agents::egress::EgressLimits;
+use airmend_proto::agents::plain::Plain;
+use airmend_proto::{Agent, Deadline, Event, Instant, Packet, Side, Timer};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// An agent, and what takes its place when it panics.
+pub struct Guard {
+    agent: Box<dyn Agent + Send>,
+    limits: EgressLimits,
+    /// The agent panicked in `poll_timeout`, which may not replace it.
+    is_broken: Cell<bool>,
+    replaced: Option<Event>,
+    now: Instant,
+}
+
+impl Guard {
+    /// Guards `agent`; `limits` are the queue limits of the passthrough that may follow it.
+    pub fn new(agent: Box<dyn Agent + Send>, limits: EgressLimits) -> Self {
+        Self { agent, limits, is_broken: Cell::new(false), replaced: None, now: Instant::ZERO }
+    }
+
+    /// Calls the agent. If it panics, passthrough takes its place: what the agent had queued is
+    /// lost, as on any link, and both TCPs go on.
+    fn call<T>(&mut self, method: impl FnOnce(&mut dyn Agent) -> T) -> Option<T> {
+        // The agent is dropped after a panic, so nobody sees what state it was in.
+        let result = catch_unwind(AssertUnwindSafe(|| method(&mut *self.agent)));
+        if result.is_err() {
+            self.replace();
+        }
+        result.ok()
+    }
+
+    fn replace(&mut self) {
+        let failed = std::mem::replace(&mut self.agent, Box::new(Plain::new(self.limits)));
+        self.is_broken.set(false);
+        self.replaced = Some(Event::AgentReplaced(self.now));
+        // Its destructor may panic too.
+        catch_unwind(AssertUnwindSafe(|| drop(failed))).ok();
+    }
+}
+
+impl Agent for Guard {
+    fn handle_packet(&mut self, now: Instant, from: Side, packet: Packet) {
+        self.now = now;
+        let spare = packet.clone();
+        if self.call(|agent| agent.handle_packet(now, from, packet)).is_none() {
+            self.agent.handle_packet(now, from, spare);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
+        if self.is_broken.get() {
+            self.replace();
+        }
+        self.call(|agent| agent.handle_timeout(now));
+    }
+
+    fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {
+        self.now = now;
+        self.call(|agent| agent.poll_transmit(now, to)).flatten()
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        if let Ok(deadline) = catch_unwind(AssertUnwindSafe(|| self.agent.poll_timeout())) {
+            return deadline;
+        }
+        self.is_broken.set(true);
+        Some(Deadline { at: Instant::ZERO, why: Timer::FlowIdle })
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        if let Some(event) = self.replaced.take() {
+            return Some(event);
+        }
+        let event = self.call(|agent| agent.poll_event()).flatten();
+        event.or_else(|| self.replaced.take())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airmend_proto::LinkType;
+
+    /// Panics in the method of this name.
+    struct Bad(&'static str);
+
+    impl Bad {
+        fn maybe_panic(&self, method: &str) {
+            assert_ne!(self.0, method, "a bug in {method}");
+        }
+    }
+
+    impl Agent for Bad {
+        fn handle_packet(&mut self, _: Instant, _: Side, _: Packet) {
+            self.maybe_panic("handle_packet");
+        }
+        fn handle_timeout(&mut self, _: Instant) {
+            self.maybe_panic("handle_timeout");
+        }
+        fn poll_transmit(&mut self, _: Instant, _: Side) -> Option<Packet> {
+            self.maybe_panic("poll_transmit");
+            None
+        }
+        fn poll_timeout(&self) -> Option<Deadline> {
+            self.maybe_panic("poll_timeout");
+            None
+        }
+        fn poll_event(&mut self) -> Option<Event> {
+            self.maybe_panic("poll_event");
+            None
+        }
+    }
+
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            if !std::thread::panicking() {
+                self.maybe_panic("drop");
+            }
+        }
+    }
+
+    #[test]
+    fn whichever_method_panics_packets_pass_afterwards() {
+        let methods = ["handle_packet", "handle_timeout", "poll_transmit", "poll_timeout"];
+        for method in methods.into_iter().chain(["poll_event"]) {
+            let mut guard = Guard::new(Box::new(Bad(method)), EgressLimits { air: 9, wired: 9 });
+            let now = Instant::from_millis(1);
+            if guard.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
+                guard.handle_timeout(now);
+            }
+            guard.handle_timeout(now);
+            assert_eq!(guard.poll_transmit(now, Side::Air), None);
+            let packet = Packet::new(LinkType::Ip, vec![0x45; 40].into());
+            // The first packet meets the bug if nothing did before.
+            guard.handle_packet(now, Side::Wired, packet.clone());
+            let events: Vec<_> = std::iter::from_fn(|| guard.poll_event()).collect();
+            assert!(matches!(events[..], [Event::AgentReplaced(_)]), "{method}: {events:?}");
+            guard.handle_packet(now, Side::Wired, packet.clone());
+            assert_eq!(guard.poll_transmit(now, Side::Air), Some(packet), "{method}");
+        }
+    }
+}

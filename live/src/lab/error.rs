@@ -1,0 +1,112 @@
+//! Why a laboratory run failed: each error one sentence that says what would be right.
+
+use airmend_proto::invariants::Violation;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a laboratory run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The kernel gives this user no user namespace.
+    #[error(
+        "the kernel refuses a user namespace to this user ({0}): run as root, or allow it with \
+         `sysctl kernel.unprivileged_userns_clone=1`, \
+         `sysctl kernel.apparmor_restrict_unprivileged_userns=0` or \
+         `sysctl user.max_user_namespaces=10000`, whichever this kernel has"
+    )]
+    UserNamespace(#[source] io::Error),
+    /// `enter_user_namespace` came too late.
+    #[error(
+        "a user namespace can only be entered by a process with one thread: \
+         enter it at the very start of the program"
+    )]
+    Threaded,
+    /// No network namespace.
+    #[error("cannot create a network namespace ({0}): run as root, or allow user namespaces")]
+    NetworkNamespace(#[source] io::Error),
+    /// iproute2 is missing.
+    #[error("the program `ip` is missing: install it (`apt-get install iproute2`)")]
+    NoIproute,
+    /// iproute2 refused a command.
+    #[error("`ip` could not set up the laboratory's interfaces: {0}")]
+    Interfaces(String),
+    /// A kernel setting could not be made.
+    #[error("cannot set {name} to {value} ({source}): is /proc/sys mounted writable?")]
+    Sysctl {
+        /// As `sysctl` names it.
+        name: &'static str,
+        /// The refused value.
+        value: String,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+    /// A port could not be opened.
+    #[error("cannot open a packet socket on the veth pair ({0})")]
+    PacketPort(#[source] io::Error),
+    /// TUN is missing or forbidden.
+    #[error(
+        "cannot open /dev/net/tun ({0}): run `modprobe tun`, give this user access to it, \
+         or use the veth port, which needs no device"
+    )]
+    Tun(#[source] io::Error),
+    /// The kernel lacks the congestion control.
+    #[error("the kernel has no congestion control {wanted}; it has: {available}")]
+    CongestionControl {
+        /// What was asked for.
+        wanted: &'static str,
+        /// What the kernel offers.
+        available: String,
+    },
+    /// A value that cannot be run.
+    #[error("{0}")]
+    Config(&'static str),
+    /// A socket call failed that should not.
+    #[error("{what} failed: {source}")]
+    Socket {
+        /// The call.
+        what: &'static str,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+    /// What arrived is not what was sent.
+    #[error("flow {flow}: the byte at offset {offset} is not the one that was sent")]
+    WrongByte {
+        /// Which flow, from 0.
+        flow: u32,
+        /// Where in its stream.
+        offset: u64,
+    },
+    /// A flow ended early although nobody stopped it.
+    #[error("flow {flow} ended after {received} of {expected} bytes: {reason}")]
+    Short {
+        /// Which flow, from 0.
+        flow: u32,
+        /// Bytes that arrived.
+        received: u64,
+        /// Bytes that were sent.
+        expected: u64,
+        /// What its receiver saw.
+        reason: String,
+    },
+    /// The agent broke a rule that holds for every agent.
+    #[error("the agent broke a rule: {0}")]
+    Violation(#[from] Violation),
+    /// The recording could not be written.
+    #[error("cannot write the recording {path}: {source}")]
+    Recording {
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl LabError {
+    /// For `map_err`: this call failed.
+    pub(crate) fn socket<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
+        move |error| Self::Socket { what, source: error.into() }
+    }
+}

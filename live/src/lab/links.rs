@@ -1,0 +1,115 @@
+//! The two emulated hops: four one-way links that run against the wall clock.
+
+use super::config::{HOST_QUEUE_FRAMES, Hop, LabConfig};
+use super::outcome::LinkReport;
+use super::topology::MTU;
+use airmend_proto::link::{Delivery, ErrorModel, FRAME_LIMIT, Link, LinkParams};
+use airmend_proto::{Instant, Packet, Side};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The number that names the air hop's random streams.
+const AIR: u8 = 0;
+const WIRED: u8 = 1;
+/// What is handed to a link ahead of time, so that a late wake-up leaves no gap on it: at least
+/// this much, and at least two full frames.
+const LOOKAHEAD: Duration = Duration::from_millis(1);
+
+/// Both directions of one hop, seen from the base station.
+pub(crate) struct HopLinks {
+    /// Towards the host: fed by the agent, which has the queue.
+    pub(crate) outbound: Link,
+    /// From the host: fed by its kernel.
+    pub(crate) inbound: Link,
+}
+
+/// Both hops.
+pub(crate) struct Links {
+    pub(crate) wired: HopLinks,
+    pub(crate) air: HopLinks,
+}
+
+impl Links {
+    pub(crate) fn new(config: &LabConfig) -> Self {
+        let wired_errors = |direction| ErrorModel::None.process(config.seed, WIRED, direction);
+        let air_errors = |direction| config.errors.process(config.seed, AIR, direction);
+        Self {
+            wired: HopLinks {
+                outbound: Link::new(params(config.wired, FRAME_LIMIT), wired_errors(0)),
+                inbound: Link::new(params(config.wired, HOST_QUEUE_FRAMES), wired_errors(1)),
+            },
+            air: HopLinks {
+                outbound: Link::new(params(config.air, FRAME_LIMIT), air_errors(0)),
+                inbound: Link::new(params(config.air, config.queue_frames), air_errors(1)),
+            },
+        }
+    }
+
+    pub(crate) fn hop(&mut self, side: Side) -> &mut HopLinks {
+        match side {
+            Side::Wired => &mut self.wired,
+            Side::Air => &mut self.air,
+        }
+    }
+
+    /// The next frame that has reached the base station, in the order of arrival.
+    pub(crate) fn poll_arrival(&mut self, now: Instant) -> Option<(Side, Delivery)> {
+        let next = |link: &Link| link.next_delivery().filter(|at| *at <= now);
+        let side = match (next(&self.wired.inbound), next(&self.air.inbound)) {
+            (None, None) => return None,
+            (Some(wired), Some(air)) if air < wired => Side::Air,
+            (Some(_), _) => Side::Wired,
+            (None, Some(_)) => Side::Air,
+        };
+        self.hop(side).inbound.poll_delivery(now).map(|delivery| (side, delivery))
+    }
+
+    /// When a frame next comes out of a link, or a link towards a host can take one again that
+    /// cannot now.
+    pub(crate) fn next_deadline(&self, now: Instant) -> Option<Instant> {
+        let hops = [&self.wired, &self.air];
+        let deliveries = hops
+            .iter()
+            .flat_map(|hop| [hop.outbound.next_delivery(), hop.inbound.next_delivery()])
+            .flatten();
+        let room =
+            hops.iter().filter(|hop| !hop.outbound.can_send(now)).map(|hop| hop.outbound.free_at());
+        deliveries.chain(room).min()
+    }
+
+    pub(crate) fn report(&self) -> BTreeMap<&'static str, LinkReport> {
+        BTreeMap::from([
+            ("wired_down", report(&self.wired.inbound)),
+            ("wired_up", report(&self.wired.outbound)),
+            ("air_down", report(&self.air.outbound)),
+            ("air_up", report(&self.air.inbound)),
+        ])
+    }
+}
+
+/// Takes what a host sent; what the full queue refuses is congestion, which the link counts.
+pub(crate) fn feed(link: &mut Link, now: Instant, packets: impl Iterator<Item = Packet>) {
+    for packet in packets {
+        link.send(now, packet);
+    }
+}
+
+fn params(hop: Hop, queue_frames: usize) -> LinkParams {
+    let two_frames = Duration::from_secs_f64(2.0 * f64::from(MTU) * 8.0 / hop.rate_bps as f64);
+    LinkParams {
+        rate_bps: hop.rate_bps,
+        delay: hop.delay,
+        queue_frames,
+        lookahead: LOOKAHEAD.max(two_frames),
+    }
+}
+
+fn report(link: &Link) -> LinkReport {
+    let counters = link.counters();
+    LinkReport {
+        frames: counters.frames,
+        lost: counters.lost + counters.damaged,
+        dropped: counters.dropped,
+        bytes: counters.bytes,
+    }
+}

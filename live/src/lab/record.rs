@@ -1,0 +1,153 @@
+//! What is noted of each packet at the agent: counters, the invariants, the sequence-time plot and
+//! the recording.
+
+use super::config::{Direction, LabConfig};
+use super::error::LabError;
+use super::outcome::{TraceKind, TracePoint};
+use super::transfer::FIRST_PORT;
+use crate::pcap::{Crossing, Recording};
+use airmend_proto::invariants::{Invariants, Violation};
+use airmend_proto::wire::seq::SeqNumber;
+use airmend_proto::wire::tcp::{Flags, Segment};
+use airmend_proto::{Event, Instant, Packet, Side};
+use std::collections::BTreeMap;
+
+/// Points kept for the sequence-time plot.
+const MAX_TRACE: usize = 200_000;
+
+/// Watches one agent. `drain` tells which events belong to which packet; here they are joined.
+pub(crate) struct Recorder {
+    pub(crate) counters: BTreeMap<&'static str, u64>,
+    pub(crate) trace: Trace,
+    /// The first rule that the agent broke.
+    pub(crate) violation: Option<Violation>,
+    recording: Option<Recording>,
+    invariants: Invariants,
+    /// The packet last handed in, until its events are known.
+    entered: Option<(Side, Packet)>,
+    /// Events that still wait for their packet.
+    events: Vec<Event>,
+}
+
+impl Recorder {
+    pub(crate) fn new(config: &LabConfig) -> Result<Self, LabError> {
+        let recording = config.pcap.as_deref().map(|path| {
+            Recording::create(path)
+                .map_err(|source| LabError::Recording { path: path.to_owned(), source })
+        });
+        Ok(Self {
+            counters: BTreeMap::new(),
+            trace: Trace::new(config.direction),
+            violation: None,
+            recording: recording.transpose()?,
+            invariants: Invariants::default(),
+            entered: None,
+            events: Vec::new(),
+        })
+    }
+
+    /// A packet is about to enter the agent.
+    pub(crate) fn enters(&mut self, side: Side, packet: &Packet) {
+        self.invariants.enters(packet);
+        self.trace.enters(packet);
+        self.entered = Some((side, packet.clone()));
+    }
+
+    /// The agent reported something.
+    pub(crate) fn event(&mut self, event: Event) {
+        *self.counters.entry(event.counter()).or_default() += 1;
+        self.events.push(event);
+    }
+
+    /// The agent is about to be asked for a packet: the events so far are those of the packet that
+    /// entered, or of a timer.
+    pub(crate) fn entered(&mut self, now: Instant) {
+        if let Some((side, packet)) = self.entered.take() {
+            self.record(now, side, Crossing::Inbound, &packet);
+        }
+        self.events.clear();
+    }
+
+    /// A packet leaves the agent.
+    pub(crate) fn leaves(&mut self, now: Instant, side: Side, packet: &Packet) {
+        if let Err(violation) = self.invariants.leaves(side, packet) {
+            self.violation.get_or_insert(violation);
+        }
+        self.trace.leaves(now, side, packet, &self.events);
+        self.record(now, side, Crossing::Outbound, packet);
+        self.events.clear();
+    }
+
+    /// Writes the recording's rest.
+    pub(crate) fn finish(&mut self) -> std::io::Result<()> {
+        self.recording.take().map_or(Ok(()), Recording::finish)
+    }
+
+    fn record(&mut self, now: Instant, side: Side, crossing: Crossing, packet: &Packet) {
+        if let Some(recording) = &mut self.recording {
+            recording.record(now, side, crossing, packet, &self.events);
+        }
+    }
+}
+
+/// The sequence-time plot of the first flow.
+pub(crate) struct Trace {
+    pub(crate) points: Vec<TracePoint>,
+    /// The side to which the data goes.
+    data_side: Side,
+    /// The sender's initial sequence number.
+    initial: Option<SeqNumber>,
+    /// Beyond the highest byte that has left.
+    highest: SeqNumber,
+}
+
+impl Trace {
+    fn new(direction: Direction) -> Self {
+        let data_side = match direction {
+            Direction::Down => Side::Air,
+            Direction::Up => Side::Wired,
+        };
+        Self { points: Vec::new(), data_side, initial: None, highest: SeqNumber(0) }
+    }
+
+    fn enters(&mut self, packet: &Packet) {
+        if self.initial.is_some() {
+            return;
+        }
+        if let Ok(segment) = Segment::parse(packet)
+            && segment.destination.port == FIRST_PORT
+            && segment.flags.intersects(Flags::SYN)
+        {
+            self.initial = Some(segment.seq);
+            self.highest = segment.end();
+        }
+    }
+
+    fn leaves(&mut self, now: Instant, side: Side, packet: &Packet, events: &[Event]) {
+        let (Some(initial), Ok(segment)) = (self.initial, Segment::parse(packet)) else { return };
+        let is_data = segment.destination.port == FIRST_PORT && segment.payload_len > 0;
+        let is_ack = segment.source.port == FIRST_PORT && segment.flags.intersects(Flags::ACK);
+        let (number, kind) = if side == self.data_side && is_data {
+            let is_local =
+                events.iter().any(|event| matches!(event, Event::LocalRetransmit { .. }));
+            let kind = if is_local {
+                TraceKind::LocalRetransmit
+            } else if segment.seq < self.highest {
+                TraceKind::SenderRetransmit
+            } else {
+                TraceKind::Data
+            };
+            self.highest = self.highest.max(segment.end());
+            (segment.seq, kind)
+        } else if side != self.data_side && is_ack {
+            (segment.ack, TraceKind::Ack)
+        } else {
+            return;
+        };
+        if self.points.len() < MAX_TRACE {
+            // Offsets of a flow above 2 GB would need more than the distance of two numbers.
+            let offset = u64::from(number.0.wrapping_sub(initial.0));
+            self.points.push(TracePoint { seconds: now.as_secs_f64(), offset, side, kind });
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The base station: one loop that keeps both hops' time, with the agent in the middle.
+
+use super::error::LabError;
+use super::links::{Links, feed};
+use super::outcome::{Lateness, LinkReport};
+use super::record::Recorder;
+use crate::clock::Clock;
+use crate::guard::Guard;
+use crate::port::Port;
+use airmend_proto::{Agent, Deadline, Instant, Packet, Ports, Side, drain};
+use hdrhistogram::Histogram;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often an idle loop looks whether it has been stopped.
+const IDLE: Duration = Duration::from_millis(50);
+
+/// Everything that the loop owns.
+pub(crate) struct Station {
+    pub(crate) clock: Clock,
+    pub(crate) links: Links,
+    pub(crate) wired: Box<dyn Port>,
+    pub(crate) air: Box<dyn Port>,
+    pub(crate) agent: Guard,
+    pub(crate) recorder: Recorder,
+}
+
+/// What the loop measured.
+pub(crate) struct StationReport {
+    pub(crate) recorder: Recorder,
+    pub(crate) links: BTreeMap<&'static str, LinkReport>,
+    pub(crate) lateness: Lateness,
+    pub(crate) port_drops: u64,
+}
+
+impl Station {
+    /// Runs until `stop`, a broken rule or a broken port.
+    pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<StationReport, LabError> {
+        // The kernel may otherwise delay a wake-up by 50 microseconds to save energy.
+        nix::sys::prctl::set_timerslack(1).ok();
+        let mut lateness = lateness_histogram();
+        let mut batch = Vec::new();
+        while !stop.load(Ordering::Relaxed) && self.recorder.violation.is_none() {
+            let now = self.clock.now();
+            self.take_from_hosts(now, &mut batch).map_err(LabError::socket("reading a port"))?;
+            let agent_deadline = self.forward(now, &mut lateness);
+            self.give_to_hosts(now, &mut lateness).map_err(LabError::socket("writing a port"))?;
+            let next = self.links.next_deadline(now);
+            let next = next.into_iter().chain(agent_deadline.map(|deadline| deadline.at)).min();
+            let wait = next.map_or(IDLE, |at| self.clock.until(at).min(IDLE));
+            self.sleep(wait).map_err(LabError::socket("waiting for packets"))?;
+        }
+        self.recorder.entered(self.clock.now());
+        Ok(StationReport {
+            links: self.links.report(),
+            lateness: summary(&lateness),
+            port_drops: self.wired.drops() + self.air.drops(),
+            recorder: self.recorder,
+        })
+    }
+
+    /// Moves what the hosts have sent into the links towards the base station.
+    fn take_from_hosts(&mut self, now: Instant, batch: &mut Vec<Packet>) -> io::Result<()> {
+        self.wired.receive(batch)?;
+        feed(&mut self.links.wired.inbound, now, batch.drain(..));
+        self.air.receive(batch)?;
+        feed(&mut self.links.air.inbound, now, batch.drain(..));
+        Ok(())
+    }
+
+    /// Hands the agent what has reached the base station and takes what it wants sent.
+    fn forward(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> Option<Deadline> {
+        let recorder = RefCell::new(&mut self.recorder);
+        while let Some((side, delivery)) = self.links.poll_arrival(now) {
+            note(lateness, now, delivery.at);
+            recorder.borrow_mut().enters(side, &delivery.packet);
+            self.agent.handle_packet(now, side, delivery.packet);
+            let mut ports = Outbound { links: &mut self.links, recorder: &recorder };
+            let mut on_event = |event| recorder.borrow_mut().event(event);
+            drain(&mut self.agent, now, &mut ports, &mut on_event);
+        }
+        let mut ports = Outbound { links: &mut self.links, recorder: &recorder };
+        let mut on_event = |event| recorder.borrow_mut().event(event);
+        drain(&mut self.agent, now, &mut ports, &mut on_event)
+    }
+
+    /// Hands the hosts what has come out of the links towards them.
+    fn give_to_hosts(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> io::Result<()> {
+        for (side, port) in [(Side::Wired, &mut self.wired), (Side::Air, &mut self.air)] {
+            while let Some(delivery) = self.links.hop(side).outbound.poll_delivery(now) {
+                note(lateness, now, delivery.at);
+                port.send(&delivery.packet)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sleep(&self, wait: Duration) -> nix::Result<()> {
+        let mut ports =
+            [&self.wired, &self.air].map(|port| PollFd::new(port.readable(), PollFlags::POLLIN));
+        match ppoll(&mut ports, Some(wait.into()), None) {
+            Ok(_) | Err(nix::Error::EINTR) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The links that the agent feeds, with the recorder beside them.
+struct Outbound<'a, 'b> {
+    links: &'a mut Links,
+    recorder: &'a RefCell<&'b mut Recorder>,
+}
+
+impl Ports for Outbound<'_, '_> {
+    fn can_send(&self, now: Instant, side: Side) -> bool {
+        self.recorder.borrow_mut().entered(now);
+        match side {
+            Side::Wired => self.links.wired.outbound.can_send(now),
+            Side::Air => self.links.air.outbound.can_send(now),
+        }
+    }
+
+    fn send(&mut self, now: Instant, side: Side, packet: Packet) {
+        self.recorder.borrow_mut().leaves(now, side, &packet);
+        self.links.hop(side).outbound.send(now, packet);
+    }
+}
+
+/// From a nanosecond to a minute, to three digits.
+fn lateness_histogram() -> Histogram<u64> {
+    Histogram::new_with_max(60_000_000_000, 3).expect("these bounds are valid")
+}
+
+fn note(lateness: &mut Histogram<u64>, now: Instant, at: Instant) {
+    lateness.saturating_record(u64::try_from(now.since(at).as_nanos()).unwrap_or(u64::MAX));
+}
+
+fn summary(lateness: &Histogram<u64>) -> Lateness {
+    let micros = |nanos: u64| nanos.div_ceil(1_000);
+    Lateness {
+        p50: micros(lateness.value_at_quantile(0.5)),
+        p99: micros(lateness.value_at_quantile(0.99)),
+        max: micros(lateness.max()),
+    }
+}

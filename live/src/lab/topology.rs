@@ -1,0 +1,183 @@
+//! The hosts' interfaces and kernel settings, and the ports that join them to the base station.
+
+use super::config::{LabConfig, PortKind};
+use super::error::LabError;
+use super::namespace::Namespace;
+use crate::port::Port;
+use crate::port::packet::PacketPort;
+use crate::port::tun::TunPort;
+use crate::sys::{self, Offload};
+use airmend_proto::Side;
+use std::fs;
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::process::{Command, Stdio};
+
+/// The hosts' interface. Both have the same MAC address: with ARP off, a host's kernel addresses
+/// every frame to its own interface, so a frame of one host is right for the other unchanged.
+pub(crate) const INTERFACE: &str = "eth0";
+const HOST_MAC: [u8; 6] = [0x02, 0x61, 0x69, 0x72, 0x00, 0x01];
+/// The path's MTU, in bytes.
+pub(crate) const MTU: u32 = 1500;
+
+/// One of the two hosts.
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// Its network namespace.
+    pub(crate) namespace: Namespace,
+    /// Its address.
+    pub(crate) address: IpAddr,
+}
+
+/// Both hosts, set up, and the base station's ports to them.
+pub(crate) struct Topology {
+    /// The fixed host.
+    pub(crate) fixed: Host,
+    /// The mobile host.
+    pub(crate) mobile: Host,
+    /// The base station's port towards the fixed host.
+    pub(crate) wired: Box<dyn Port>,
+    /// The base station's port towards the mobile host.
+    pub(crate) air: Box<dyn Port>,
+}
+
+impl Topology {
+    /// Creates everything anew; nothing of it outlives the process.
+    pub(crate) fn create(config: &LabConfig) -> Result<Self, LabError> {
+        let station = Namespace::new()?;
+        let (fixed, wired) = create_host(config, &station, Side::Wired)?;
+        let (mobile, air) = create_host(config, &station, Side::Air)?;
+        Ok(Self { fixed, mobile, wired, air })
+    }
+}
+
+fn create_host(
+    config: &LabConfig,
+    station: &Namespace,
+    side: Side,
+) -> Result<(Host, Box<dyn Port>), LabError> {
+    let namespace = Namespace::new()?;
+    let number = if side == Side::Wired { 1 } else { 2 };
+    let address = if config.ipv6 {
+        IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, number))
+    } else {
+        IpAddr::V4(Ipv4Addr::new(10, 77, 0, number as u8))
+    };
+    namespace.run(|| set_up_kernel(config))?;
+    let port: Box<dyn Port> = match config.port {
+        PortKind::Veth => Box::new(station.run(|| open_veth(side, &namespace))?),
+        PortKind::Tun => Box::new(namespace.run(open_tun)?),
+    };
+    namespace.run(|| set_up_interface(config.port, address))?;
+    Ok((Host { namespace, address }, port))
+}
+
+fn open_veth(side: Side, host: &Namespace) -> Result<PacketPort, LabError> {
+    let end = if side == Side::Wired { "wired" } else { "air" };
+    set_required("net.ipv6.conf.all.disable_ipv6", 1).or_else(|error| match error {
+        // A kernel without IPv6.
+        LabError::Sysctl { source, .. } if source.kind() == io::ErrorKind::NotFound => Ok(()),
+        error => Err(error),
+    })?;
+    let [a, b, c, d, e, f] = HOST_MAC;
+    ip(&format!(
+        "link add {end} mtu {MTU} type veth peer name {INTERFACE} mtu {MTU} \
+         address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} netns {path}\n\
+         link set {end} addrgenmode none arp off\n\
+         link set {end} up\n",
+        path = host.path().display(),
+    ))?;
+    disable_offloads(end)?;
+    PacketPort::open(end, HOST_MAC).map_err(LabError::PacketPort)
+}
+
+fn open_tun() -> Result<TunPort, LabError> {
+    let device = TunPort::open_device().map_err(LabError::Tun)?;
+    TunPort::create(device, INTERFACE).map_err(LabError::Tun)
+}
+
+fn set_up_interface(port: PortKind, address: IpAddr) -> Result<(), LabError> {
+    let prefix = if address.is_ipv6() { "64 nodad" } else { "24" };
+    // A TUN device drops what its queue cannot hold; a TCP may send a whole window at once.
+    ip(&format!(
+        "link set {INTERFACE} addrgenmode none mtu {MTU} txqueuelen 4096 arp off\n\
+         link set {INTERFACE} up\n\
+         address add {address}/{prefix} dev {INTERFACE}\n",
+    ))?;
+    match port {
+        PortKind::Veth => disable_offloads(INTERFACE),
+        PortKind::Tun => Ok(()),
+    }
+}
+
+fn disable_offloads(interface: &str) -> Result<(), LabError> {
+    Offload::ALL.into_iter().try_for_each(|offload| {
+        sys::disable_offload(interface, offload)
+            .map_err(LabError::socket("switching segmentation offload off"))
+    })
+}
+
+/// The settings that decide what TCP does, explicit so that the machine's own do not matter.
+fn set_up_kernel(config: &LabConfig) -> Result<(), LabError> {
+    set_required("net.ipv4.tcp_sack", u32::from(config.sack))?;
+    set_required("net.ipv4.tcp_timestamps", u32::from(config.timestamps))?;
+    // Half of all frames may be lost, and a SYN is one of them.
+    set_required("net.ipv4.tcp_syn_retries", 30)?;
+    set_required("net.ipv4.tcp_synack_retries", 30)?;
+    set_required("net.ipv4.tcp_retries2", 100)?;
+    set_required("net.ipv4.tcp_no_metrics_save", 1)?;
+    // The window must never be the limit. Some kernels do not let a namespace have these.
+    set("net.ipv4.tcp_rmem", "4096 4194304 67108864").ok();
+    set("net.ipv4.tcp_wmem", "4096 1048576 67108864").ok();
+    if !config.ipv6 {
+        // No router solicitations and multicast reports among the measured packets.
+        set("net.ipv6.conf.all.disable_ipv6", "1").ok();
+    }
+    Ok(())
+}
+
+fn set_required(name: &'static str, value: u32) -> Result<(), LabError> {
+    set(name, &value.to_string()).map_err(|source| LabError::Sysctl {
+        name,
+        value: value.to_string(),
+        source,
+    })
+}
+
+/// Writes a setting of the calling thread's network namespace, if it differs: in containers
+/// `/proc/sys` is often read-only, and then a right value is good enough.
+fn set(name: &str, value: &str) -> io::Result<()> {
+    let path = format!("/proc/sys/{}", name.replace('.', "/"));
+    let current = fs::read_to_string(&path)?;
+    if current.split_whitespace().eq(value.split_whitespace()) {
+        return Ok(());
+    }
+    fs::write(path, value)
+}
+
+/// Runs iproute2 with these commands in the calling thread's network namespace.
+fn ip(commands: &str) -> Result<(), LabError> {
+    // Ordinary users often lack the sbin directories in their PATH.
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    let child = Command::new("/usr/bin/env")
+        .env("PATH", path)
+        .args(["ip", "-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn();
+    let failed = |error: io::Error| LabError::Interfaces(error.to_string());
+    let mut child = child.map_err(failed)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // If `ip` has ended early, its own message says why.
+        stdin.write_all(commands.as_bytes()).ok();
+    }
+    let output = child.wait_with_output().map_err(failed)?;
+    match output.status.code() {
+        Some(0) => Ok(()),
+        Some(127) => Err(LabError::NoIproute),
+        _ => Err(LabError::Interfaces(
+            String::from_utf8_lossy(&output.stderr).lines().collect::<Vec<_>>().join("; "),
+        )),
+    }
+}

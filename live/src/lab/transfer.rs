@@ -1,0 +1,346 @@
+//! The workload: one TCP connection per flow, every byte of which is checked on arrival.
+
+use super::config::{Amount, CongestionControl, LabConfig};
+use super::error::LabError;
+use super::outcome::TcpSample;
+use super::stream::Stream;
+use super::topology::Host;
+use crate::clock::Clock;
+use crate::sys;
+use airmend_proto::Instant;
+use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, SockaddrStorage, sockopt};
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// The receiver of flow `n` listens on this port plus `n`.
+pub(crate) const FIRST_PORT: u16 = 5001;
+/// Data that waits unsent in the kernel at most: the application stays close to the network, so
+/// that a transfer stopped by time has little left to send.
+const NOTSENT_LOWAT: i32 = 512 << 10;
+const BUFFER: usize = 64 << 10;
+/// How often the senders' state is sampled.
+const SAMPLE_EVERY: Duration = Duration::from_millis(20);
+/// When there are more samples, every second one is forgotten and the interval doubled.
+const MAX_SAMPLES: usize = 100_000;
+/// The kernel's state of a sender after a retransmission timeout.
+const TCP_CA_LOSS: u8 = 4;
+
+/// What a run has moved so far, for a progress bar.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Application bytes received, all flows.
+    pub bytes: u64,
+    /// The share of the run that is done, from 0 to 1.
+    pub fraction: f64,
+}
+
+/// What the transfers came to.
+#[derive(Debug)]
+pub(crate) struct TransferReport {
+    pub(crate) completed: bool,
+    pub(crate) seconds: f64,
+    /// Bytes received and seconds taken, per flow.
+    pub(crate) flows: Vec<(u64, f64)>,
+    pub(crate) samples: Vec<TcpSample>,
+}
+
+/// The sockets of one flow; shared by its threads and by whoever stops them.
+struct Flow {
+    number: u32,
+    stream: Stream,
+    target: SocketAddr,
+    listener: TcpListener,
+    sender: OwnedFd,
+    accepted: OnceLock<TcpStream>,
+    received: AtomicU64,
+    /// When the last byte was read, in nanoseconds of the run.
+    last_byte: AtomicU64,
+}
+
+/// All flows of one run, ready to start.
+pub(crate) struct Transfer<'a> {
+    config: &'a LabConfig,
+    clock: Clock,
+    flows: Vec<Flow>,
+    /// Somebody stopped the run, its time is over or something failed: errors of sockets that are
+    /// being shut down mean nothing any more.
+    is_ending: AtomicBool,
+}
+
+impl<'a> Transfer<'a> {
+    /// Opens the sockets of all flows in the hosts' namespaces.
+    pub(crate) fn open(
+        config: &'a LabConfig,
+        sender: &Host,
+        receiver: &Host,
+        clock: Clock,
+    ) -> Result<Self, LabError> {
+        let flows = (0..config.flows)
+            .map(|number| Flow::open(config, number, sender, receiver))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { config, clock, flows, is_ending: AtomicBool::new(false) })
+    }
+
+    /// Runs all flows to their end, or until `is_over` says that it is time to stop.
+    pub(crate) fn run(
+        &self,
+        is_over: &dyn Fn() -> bool,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<TransferReport, LabError> {
+        let start = self.clock.now();
+        let (samples, end) = thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for flow in &self.flows {
+                threads.push(scope.spawn(|| self.guarded(self.send(flow))));
+                threads.push(scope.spawn(|| self.guarded(self.receive(flow))));
+            }
+            let is_finished = || threads.iter().all(thread::ScopedJoinHandle::is_finished);
+            let samples = self.watch(start, &is_finished, is_over, progress);
+            let end = self.clock.now();
+            let received = self.received();
+            // A connection accepted just now may have missed the first call.
+            while !is_finished() {
+                self.is_ending.store(true, Ordering::SeqCst);
+                self.flows.iter().for_each(Flow::shutdown);
+                thread::sleep(Duration::from_millis(1));
+            }
+            for thread in threads {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            }
+            Ok::<_, LabError>((samples, (end, received)))
+        })?;
+        Ok(self.report(start, end, samples))
+    }
+
+    fn report(
+        &self,
+        start: Instant,
+        (end, received): (Instant, Vec<u64>),
+        samples: Vec<TcpSample>,
+    ) -> TransferReport {
+        let stopped = self.is_ending.load(Ordering::SeqCst);
+        let elapsed = end.since(start);
+        let last = |flow: &Flow| {
+            Instant::from_nanos(flow.last_byte.load(Ordering::SeqCst)).since(start).as_secs_f64()
+        };
+        let timed = matches!(self.config.amount, Amount::Time(time) if elapsed >= time);
+        let flows: Vec<(u64, f64)> = self
+            .flows
+            .iter()
+            .zip(received)
+            .map(|(flow, bytes)| (bytes, if stopped { elapsed.as_secs_f64() } else { last(flow) }))
+            .collect();
+        TransferReport {
+            completed: timed || !stopped,
+            seconds: flows.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max),
+            flows,
+            samples,
+        }
+    }
+
+    /// Samples and reports until the flows have finished or have to be stopped.
+    fn watch(
+        &self,
+        start: Instant,
+        is_finished: &dyn Fn() -> bool,
+        is_over: &dyn Fn() -> bool,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Vec<TcpSample> {
+        let mut samples = Vec::new();
+        let (mut ticks, mut interval) = (0u64, 1u64);
+        loop {
+            let elapsed = self.clock.now().since(start);
+            let timed_out = match self.config.amount {
+                Amount::Bytes(_) => false,
+                Amount::Time(time) => elapsed >= time,
+            };
+            let ending = self.is_ending.load(Ordering::SeqCst);
+            if is_finished()
+                || ending
+                || timed_out
+                || elapsed >= self.config.time_limit
+                || is_over()
+            {
+                return samples;
+            }
+            if ticks.is_multiple_of(interval) {
+                self.sample(elapsed, &mut samples);
+            }
+            if samples.len() > MAX_SAMPLES {
+                thin_out(&mut samples, self.flows.len());
+                interval *= 2;
+            }
+            progress(self.progress(elapsed));
+            ticks += 1;
+            thread::sleep(SAMPLE_EVERY);
+        }
+    }
+
+    fn progress(&self, elapsed: Duration) -> Progress {
+        let bytes = self.received().iter().sum::<u64>();
+        let fraction = match self.config.amount {
+            Amount::Bytes(each) => bytes as f64 / (each * self.flows.len() as u64).max(1) as f64,
+            Amount::Time(time) => elapsed.as_secs_f64() / time.as_secs_f64(),
+        };
+        Progress { bytes, fraction: fraction.min(1.0) }
+    }
+
+    fn received(&self) -> Vec<u64> {
+        self.flows.iter().map(|flow| flow.received.load(Ordering::SeqCst)).collect()
+    }
+
+    fn sample(&self, elapsed: Duration, samples: &mut Vec<TcpSample>) {
+        for flow in &self.flows {
+            let Ok(info) = sys::tcp_info(flow.sender.as_fd()) else { continue };
+            samples.push(TcpSample {
+                seconds: elapsed.as_secs_f64(),
+                flow: flow.number,
+                cwnd: info.tcpi_snd_cwnd,
+                ssthresh: info.tcpi_snd_ssthresh,
+                srtt_us: info.tcpi_rtt,
+                rto_us: info.tcpi_rto,
+                retransmits: info.tcpi_total_retrans,
+                after_timeout: info.tcpi_ca_state == TCP_CA_LOSS,
+            });
+        }
+    }
+
+    /// One flow's failure ends the run; a failure of a run that is ending is none.
+    fn guarded(&self, result: Result<(), LabError>) -> Result<(), LabError> {
+        let was_ending = result.is_err() && self.is_ending.swap(true, Ordering::SeqCst);
+        match result {
+            Err(LabError::Socket { .. } | LabError::Short { .. }) if was_ending => Ok(()),
+            result => result,
+        }
+    }
+
+    fn send(&self, flow: &Flow) -> Result<(), LabError> {
+        socket::connect(flow.sender.as_raw_fd(), &SockaddrStorage::from(flow.target))
+            .map_err(LabError::socket("connecting"))?;
+        let mut socket = TcpStream::from(
+            flow.sender.try_clone().map_err(LabError::socket("duplicating a socket"))?,
+        );
+        let limit = match self.config.amount {
+            Amount::Bytes(bytes) => bytes,
+            Amount::Time(_) => u64::MAX,
+        };
+        let mut block = vec![0; BUFFER];
+        let mut sent = 0u64;
+        while sent < limit {
+            let count = BUFFER.min(usize::try_from(limit - sent).unwrap_or(BUFFER));
+            let block = &mut block[..count];
+            flow.stream.fill(sent, block);
+            socket.write_all(block).map_err(LabError::socket("sending"))?;
+            sent += count as u64;
+        }
+        socket.shutdown(std::net::Shutdown::Write).map_err(LabError::socket("shutdown"))
+    }
+
+    fn receive(&self, flow: &Flow) -> Result<(), LabError> {
+        let (mut socket, _) = flow.listener.accept().map_err(LabError::socket("accepting"))?;
+        let shared = socket.try_clone().map_err(LabError::socket("duplicating a socket"))?;
+        flow.accepted.get_or_init(|| shared);
+        let (mut buffer, mut scratch) = (vec![0; BUFFER], vec![0; BUFFER]);
+        let mut received = 0u64;
+        let reason = loop {
+            let count = match socket.read(&mut buffer) {
+                Ok(0) => break "its stream ended".to_owned(),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => break error.to_string(),
+            };
+            let bytes = &buffer[..count];
+            if let Some(offset) = flow.stream.first_wrong(received, bytes, &mut scratch) {
+                return Err(LabError::WrongByte { flow: flow.number, offset });
+            }
+            received += count as u64;
+            flow.last_byte.store(self.clock.now().as_nanos(), Ordering::SeqCst);
+            flow.received.store(received, Ordering::SeqCst);
+        };
+        match self.config.amount {
+            Amount::Bytes(expected) if received == expected => Ok(()),
+            // A flow that sends for a time has no end of its own.
+            Amount::Bytes(expected) => {
+                Err(LabError::Short { flow: flow.number, received, expected, reason })
+            }
+            Amount::Time(_) => {
+                Err(LabError::Short { flow: flow.number, received, expected: u64::MAX, reason })
+            }
+        }
+    }
+}
+
+impl Flow {
+    fn open(
+        config: &LabConfig,
+        number: u32,
+        sender: &Host,
+        receiver: &Host,
+    ) -> Result<Self, LabError> {
+        let port = u16::try_from(number).ok().and_then(|number| FIRST_PORT.checked_add(number));
+        let port = port.ok_or(LabError::Config("there are more flows than TCP ports"))?;
+        let target = SocketAddr::new(receiver.address, port);
+        let listener = receiver
+            .namespace
+            .run(|| TcpListener::bind(target).map_err(LabError::socket("listening")))?;
+        Ok(Self {
+            number,
+            stream: Stream::new(config.seed, number),
+            target,
+            listener,
+            sender: sender.namespace.run(|| open_sender(config))?,
+            accepted: OnceLock::new(),
+            received: AtomicU64::new(0),
+            last_byte: AtomicU64::new(0),
+        })
+    }
+
+    /// Wakes whoever waits on one of the flow's sockets.
+    fn shutdown(&self) {
+        sys::shutdown(self.sender.as_fd());
+        sys::shutdown(self.listener.as_fd());
+        if let Some(accepted) = self.accepted.get() {
+            sys::shutdown(accepted.as_fd());
+        }
+    }
+}
+
+fn open_sender(config: &LabConfig) -> Result<OwnedFd, LabError> {
+    let family = if config.ipv6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
+    let sender = socket::socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
+        .map_err(LabError::socket("opening a TCP socket"))?;
+    set_congestion_control(&sender, config.cc)?;
+    sys::set_option(sender.as_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, NOTSENT_LOWAT)
+        .map_err(LabError::socket("setting TCP_NOTSENT_LOWAT"))?;
+    Ok(sender)
+}
+
+fn set_congestion_control(socket: &OwnedFd, cc: CongestionControl) -> Result<(), LabError> {
+    let wanted = cc.name();
+    let set = socket::setsockopt(socket, sockopt::TcpCongestion, &OsString::from(wanted));
+    // The kernel answers with what it has; some are for privileged users only.
+    let is = socket::getsockopt(socket, sockopt::TcpCongestion).unwrap_or_default();
+    let is = is.to_string_lossy();
+    if set.is_ok() && is.trim_end_matches('\0') == wanted {
+        return Ok(());
+    }
+    let path = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+    let available = fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    Err(LabError::CongestionControl { wanted, available })
+}
+
+/// Forgets every second sampling of all `flows`.
+fn thin_out(samples: &mut Vec<TcpSample>, flows: usize) {
+    let mut index = 0;
+    samples.retain(|_| {
+        index += 1;
+        ((index - 1) / flows.max(1)).is_multiple_of(2)
+    });
+}

@@ -1,0 +1,141 @@
+//! Records both sides of an agent as pcapng, with comments that say what it did, so that Wireshark
+//! tells the story.
+//!
+//! A thread of its own writes the file: the loop that keeps time never waits for a disk.
+
+use airmend_proto::{Event, Instant, Packet, Side};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::{DataLink, PcapError};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Packets that wait at most to be written; about 100 MB of full frames.
+const BACKLOG: usize = 1 << 16;
+
+/// Which way a packet crossed the agent's side, as the flags of a packet block have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crossing {
+    /// It entered the agent.
+    Inbound = 1,
+    /// It left the agent.
+    Outbound = 2,
+}
+
+struct Record {
+    at: Instant,
+    side: Side,
+    crossing: Crossing,
+    packet: Packet,
+    comments: Vec<Event>,
+}
+
+/// A pcapng file being written: interface 0 is the wired side, interface 1 the air.
+#[derive(Debug)]
+pub struct Recording {
+    records: SyncSender<Record>,
+    writer: JoinHandle<io::Result<()>>,
+    missed: u64,
+}
+
+impl Recording {
+    /// Creates the file and starts its writer.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let mut file = PcapNgWriter::new(BufWriter::with_capacity(1 << 18, File::create(path)?))
+            .map_err(into_io)?;
+        for side in [Side::Wired, Side::Air] {
+            file.write_pcapng_block(interface(side)).map_err(into_io)?;
+        }
+        let (records, queue) = sync_channel(BACKLOG);
+        let begin = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let writer = std::thread::Builder::new()
+            .name("pcapng".to_owned())
+            .spawn(move || write_all(file, &queue, begin))?;
+        Ok(Self { records, writer, missed: 0 })
+    }
+
+    /// Records one packet and what the agent did with it.
+    pub fn record(
+        &mut self,
+        at: Instant,
+        side: Side,
+        crossing: Crossing,
+        packet: &Packet,
+        comments: &[Event],
+    ) {
+        let comments = comments.to_vec();
+        let record = Record { at, side, crossing, packet: packet.clone(), comments };
+        if self.records.try_send(record).is_err() {
+            self.missed += 1;
+        }
+    }
+
+    /// Writes what is left. An error if anything is missing from the file.
+    pub fn finish(self) -> io::Result<()> {
+        drop(self.records);
+        self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        if self.missed > 0 {
+            let message = format!("the disk was too slow, {} packets are missing", self.missed);
+            return Err(io::Error::other(message));
+        }
+        Ok(())
+    }
+}
+
+fn write_all(
+    mut file: PcapNgWriter<BufWriter<File>>,
+    queue: &Receiver<Record>,
+    begin: Duration,
+) -> io::Result<()> {
+    for record in queue {
+        file.write_pcapng_block(block(&record, begin)).map_err(into_io)?;
+    }
+    file.get_mut().flush()
+}
+
+fn interface(side: Side) -> InterfaceDescriptionBlock<'static> {
+    let name = match side {
+        Side::Wired => "wired",
+        Side::Air => "air",
+    };
+    let nanoseconds = 9;
+    InterfaceDescriptionBlock {
+        linktype: DataLink::RAW,
+        snaplen: 0,
+        options: vec![
+            InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
+            InterfaceDescriptionOption::IfTsResol(nanoseconds),
+        ],
+    }
+}
+
+fn block(record: &Record, begin: Duration) -> EnhancedPacketBlock<'_> {
+    let comment = |event: &Event| EnhancedPacketOption::Comment(event.to_string().into());
+    let mut options = vec![EnhancedPacketOption::Flags(record.crossing as u32)];
+    options.extend(record.comments.iter().map(comment));
+    EnhancedPacketBlock {
+        interface_id: match record.side {
+            Side::Wired => 0,
+            Side::Air => 1,
+        },
+        timestamp: begin + record.at.since(Instant::ZERO),
+        original_len: record.packet.wire_len(),
+        data: Cow::Borrowed(record.packet.bytes()),
+        options,
+    }
+}
+
+fn into_io(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        error => io::Error::other(error),
+    }
+}

@@ -1,0 +1,45 @@
+//! What joins a loop in user space to a host's network stack.
+
+pub mod packet;
+pub mod tun;
+
+use airmend_proto::Packet;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Packets to and from one interface, each beginning with its IP header: whatever the kind of
+/// port, the links then charge a packet the same airtime.
+pub trait Port: Send {
+    /// Takes what has arrived, at most one batch, without waiting.
+    fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<()>;
+
+    /// Sends one packet. One that the kernel has no room for is dropped and counted.
+    fn send(&mut self, packet: &Packet) -> io::Result<()>;
+
+    /// Packets lost between the kernel and this port, in both directions, since it was opened.
+    fn drops(&mut self) -> u64;
+
+    /// Becomes readable when something has arrived.
+    fn readable(&self) -> BorrowedFd<'_>;
+}
+
+/// Packets taken at most in one call of `receive`: a flood on one port must not starve the other.
+const BATCH: usize = 64;
+
+/// The EtherType of an IP packet, from its version.
+fn ethertype(packet: &[u8]) -> Option<u16> {
+    match packet.first()? >> 4 {
+        4 => Some(libc::ETH_P_IP as u16),
+        6 => Some(libc::ETH_P_IPV6 as u16),
+        _ => None,
+    }
+}
+
+/// Whether the kernel only had no room: what a full queue on a wire does to a frame.
+fn is_full(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
+}
+
+fn borrowed(fd: &impl AsFd) -> BorrowedFd<'_> {
+    fd.as_fd()
+}

@@ -1,0 +1,69 @@
+//! A TUN device: the host's interface is the device itself.
+
+use super::{BATCH, Port, borrowed, is_full};
+use crate::sys;
+use airmend_proto::{LinkType, Packet};
+use bytes::Bytes;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// The device node of all TUN devices.
+pub const DEVICE: &str = "/dev/net/tun";
+
+/// The user-space end of a TUN device.
+#[derive(Debug)]
+pub struct TunPort {
+    device: File,
+    buffer: Vec<u8>,
+    drops: u64,
+}
+
+impl TunPort {
+    /// Opens the device node; `Err` where it is missing or not for this user.
+    pub fn open_device() -> io::Result<File> {
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE)
+    }
+
+    /// Creates the TUN device `interface` in the calling thread's network namespace. It vanishes
+    /// with the port.
+    pub fn create(device: File, interface: &str) -> io::Result<Self> {
+        sys::attach_tun(device.as_fd(), interface)?;
+        Ok(Self { device, buffer: vec![0; usize::from(u16::MAX)], drops: 0 })
+    }
+}
+
+impl Port for TunPort {
+    fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<()> {
+        for _ in 0..BATCH {
+            match self.device.read(&mut self.buffer) {
+                Ok(length) => {
+                    let bytes = self.buffer.get(..length).unwrap_or(&[]);
+                    batch.push(Packet::new(LinkType::Ip, Bytes::copy_from_slice(bytes)));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, packet: &Packet) -> io::Result<()> {
+        match self.device.write(packet.bytes()) {
+            Err(error) if is_full(&error) => self.drops += 1,
+            result => {
+                result?;
+            }
+        }
+        Ok(())
+    }
+
+    fn drops(&mut self) -> u64 {
+        self.drops
+    }
+
+    fn readable(&self) -> BorrowedFd<'_> {
+        borrowed(&self.device)
+    }
+}

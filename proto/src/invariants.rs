@@ -1,0 +1,181 @@
+//! What no agent may ever do, checked beside every run of every world.
+//!
+//! Never acknowledge what the receiver has not acknowledged; never change, or invent, a byte of
+//! payload. The checker sees each packet as it enters and as it leaves the agent and keeps a
+//! bounded memory of both; what it has forgotten it cannot accuse.
+
+use crate::agent::Side;
+use crate::packet::Packet;
+use crate::wire::seq::SeqNumber;
+use crate::wire::tcp::{Endpoint, Flags, Segment};
+use alloc::collections::VecDeque;
+use core::fmt;
+use core::hash::BuildHasher;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+/// Payloads remembered: several times what an agent's cache and queues hold of one flow.
+const PAYLOADS: usize = 1 << 16;
+/// Directed flows whose highest ACK is remembered.
+const FLOWS: usize = 1 << 12;
+
+/// The rule that was broken, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// An ACK left the agent above the highest one that had entered it.
+    AckInvented {
+        /// Towards which side it left.
+        to: Side,
+        /// The ACK number that left.
+        sent: SeqNumber,
+        /// The highest one that had entered in this direction.
+        highest: SeqNumber,
+    },
+    /// Payload left the agent that is not what had entered it.
+    PayloadChanged {
+        /// Towards which side it left.
+        to: Side,
+        /// The sequence number of its first byte.
+        seq: SeqNumber,
+    },
+    /// Payload left the agent that had never entered it.
+    PayloadInvented {
+        /// Towards which side it left.
+        to: Side,
+        /// The sequence number of its first byte.
+        seq: SeqNumber,
+        /// Its length in bytes.
+        payload_len: u32,
+    },
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |side: &Side| match side {
+            Side::Wired => "wired",
+            Side::Air => "air",
+        };
+        match self {
+            Self::AckInvented { to, sent, highest } => write!(
+                f,
+                "it sent ACK {sent} to the {} side, although the receiver had only sent {highest}",
+                name(to)
+            ),
+            Self::PayloadChanged { to, seq } => {
+                write!(f, "it changed the payload of segment {seq} towards the {} side", name(to))
+            }
+            Self::PayloadInvented { to, seq, payload_len } => write!(
+                f,
+                "it sent segment {seq} of {payload_len} bytes to the {} side, which no host sent",
+                name(to)
+            ),
+        }
+    }
+}
+
+impl core::error::Error for Violation {}
+
+type Flow = (Endpoint, Endpoint);
+type PayloadKey = (Flow, SeqNumber, u32);
+
+/// Checks the invariants of one agent.
+#[derive(Debug)]
+pub struct Invariants {
+    highest_ack: Bounded<Flow, Option<SeqNumber>>,
+    payload_hash: Bounded<PayloadKey, u64>,
+    hasher: FixedState,
+}
+
+impl Default for Invariants {
+    fn default() -> Self {
+        Self {
+            highest_ack: Bounded::new(FLOWS),
+            payload_hash: Bounded::new(PAYLOADS),
+            hasher: FixedState::default(),
+        }
+    }
+}
+
+impl Invariants {
+    /// Takes note of a packet that is about to enter the agent.
+    pub fn enters(&mut self, packet: &Packet) {
+        let Ok(segment) = Segment::parse(packet) else { return };
+        let flow = (segment.source, segment.destination);
+        if segment.flags.intersects(Flags::SYN) {
+            // A new connection: numbers of an old one with the same ports mean nothing any more.
+            self.highest_ack.insert(flow, None);
+            self.highest_ack.insert((segment.destination, segment.source), None);
+        }
+        if segment.flags.intersects(Flags::ACK) {
+            let known = self.highest_ack.get(&flow).copied().flatten();
+            let highest = known.map_or(segment.ack, |highest| highest.max(segment.ack));
+            self.highest_ack.insert(flow, Some(highest));
+        }
+        if segment.payload_len > 0 {
+            let hash = self.hash(packet, &segment);
+            self.payload_hash.insert((flow, segment.seq, segment.payload_len), hash);
+        }
+    }
+
+    /// Checks a packet that leaves the agent towards `to`.
+    pub fn leaves(&self, to: Side, packet: &Packet) -> Result<(), Violation> {
+        let Ok(segment) = Segment::parse(packet) else { return Ok(()) };
+        let flow = (segment.source, segment.destination);
+        if segment.flags.intersects(Flags::ACK)
+            && let Some(&Some(highest)) = self.highest_ack.get(&flow)
+            && segment.ack > highest
+        {
+            return Err(Violation::AckInvented { to, sent: segment.ack, highest });
+        }
+        let (seq, payload_len) = (segment.seq, segment.payload_len);
+        if payload_len == 0 {
+            return Ok(());
+        }
+        match self.payload_hash.get(&(flow, seq, payload_len)) {
+            Some(&hash) if hash == self.hash(packet, &segment) => Ok(()),
+            Some(_) => Err(Violation::PayloadChanged { to, seq }),
+            None if self.payload_hash.has_forgotten => Ok(()),
+            None => Err(Violation::PayloadInvented { to, seq, payload_len }),
+        }
+    }
+
+    /// Hashes the payload without what may pad the frame behind it.
+    fn hash(&self, packet: &Packet, segment: &Segment) -> u64 {
+        let captured = packet.bytes().get(usize::from(segment.payload_offset)..).unwrap_or(&[]);
+        let payload = captured.get(..segment.payload_len as usize).unwrap_or(captured);
+        self.hasher.hash_one(payload)
+    }
+}
+
+/// A map that forgets its oldest keys.
+#[derive(Debug)]
+struct Bounded<K, V> {
+    map: HashMap<K, V, FixedState>,
+    order: VecDeque<K>,
+    limit: usize,
+    has_forgotten: bool,
+}
+
+impl<K: Copy + Eq + core::hash::Hash, V> Bounded<K, V> {
+    fn new(limit: usize) -> Self {
+        let map = HashMap::with_hasher(FixedState::default());
+        Self { map, order: VecDeque::new(), limit, has_forgotten: false }
+    }
+
+    fn get(&self, key: &K) -> Option<&V> {
+        self.map.get(key)
+    }
+
+    fn insert(&mut self, key: K, value: V) {
+        if self.map.insert(key, value).is_some() {
+            return;
+        }
+        self.order.push_back(key);
+        if self.order.len() > self.limit
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.map.remove(&oldest);
+            self.has_forgotten = true;
+        }
+    }
+}
