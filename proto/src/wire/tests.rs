@@ -259,6 +259,22 @@ fn smoltcp_options(mut rest: &[u8]) -> Options {
     options
 }
 
+#[test]
+fn parsing_never_allocates() {
+    let sack = [(SeqNumber(5), SeqNumber(9)); 3].into_iter().collect();
+    let timestamps = Some(Timestamps::default());
+    let options = Options { sack, timestamps, ..Options::default() };
+    let packet = SegmentBuilder::new(([10, 0, 0, 1], 80), ([10, 0, 1, 2], 5000))
+        .options(options)
+        .build(LinkType::Ethernet);
+    let counted = allocation_counter::measure(|| {
+        assert_eq!(Segment::parse(&packet).unwrap().options, options);
+    });
+    assert_eq!(counted.count_total, 0);
+    let control = allocation_counter::measure(|| drop(vec![1_u8]));
+    assert_eq!(control.count_total, 1, "the counter counts");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
