@@ -30,6 +30,7 @@ test: lint ## lint, all tests, and a brief fuzz run
 
 lint: setup ## formatting, and clippy with warnings as errors
 	@$(CARGO) fmt --all --check
+	@$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 bench: setup ## cost of a packet in each agent, and how true the emulated link is
