@@ -296,3 +296,6 @@ fn sojourn_seconds(mean: Duration) -> f64 {
 fn bad_share([good, bad]: [f64; 2]) -> f64 {
     bad / (good + bad)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
-//! The link model: queue, serialise, draw fate, propagate, deliver. A lost frame has used its airtime.
+//! The link model: queue, serialise, draw fate, propagate, deliver.
 //!
-//! A frame on the link is a packet's `wire_len` bytes and nothing more: IP headers count, link-layer
-//! framing does not. A MAC with overhead is a lower rate.
+//! A lost frame has used its airtime. A frame is a packet's `wire_len` bytes and nothing more: IP
+//! headers count, link-layer framing does not (a MAC with overhead is a lower rate).
 
 mod bound;
 mod errors;
