@@ -1,9 +1,10 @@
 //! TCP/IP packets from fields: for tests, packet scripts, benches and the TCP endpoint model.
 
 use crate::packet::{LinkType, Packet};
+use crate::wire::flow::Endpoint;
 use crate::wire::options::MAX_OPTIONS_LEN;
 use crate::wire::seq::SeqNumber;
-use crate::wire::tcp::{Endpoint, Flags, HEADER_LEN, Options};
+use crate::wire::tcp::{Flags, HEADER_LEN, Options};
 use crate::wire::{checksum, ip};
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -146,7 +147,7 @@ impl<'a> SegmentBuilder<'a> {
         segment.extend_from_slice(&self.destination.port.to_be_bytes());
         segment.extend_from_slice(&self.seq.0.to_be_bytes());
         segment.extend_from_slice(&self.ack.0.to_be_bytes());
-        segment.extend_from_slice(&self.flags.0.to_be_bytes());
+        segment.extend_from_slice(&(self.flags.0 & Flags::ALL).to_be_bytes());
         segment.extend_from_slice(&self.window.to_be_bytes());
         // Checksum and urgent pointer.
         segment.extend_from_slice(&[0; 4]);

@@ -47,7 +47,7 @@ fn without_payload(packet: &Packet, segment: &Segment) -> Option<Packet> {
     // AccECN counts in AE, CWR and ECE together, and a CWR repeated does no harm to older ECN.
     let kept = Flags::ACK.union(Flags::ECE).union(Flags::CWR).union(Flags::AE);
     let offset_and_flags = u16::from_be_bytes(*transport.get(12..)?.first_chunk()?);
-    let dropped = 0x1ff & !kept.0;
+    let dropped = Flags::ALL & !kept.0;
     transport.get_mut(4..8)?.copy_from_slice(&segment.end().0.to_be_bytes());
     set_u16(transport, 12, offset_and_flags & !dropped)?;
     // Checksum and urgent pointer.

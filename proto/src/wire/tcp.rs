@@ -76,7 +76,7 @@ impl Flags {
     /// Accurate ECN.
     pub const AE: Self = Self(0x100);
     /// The bits above; three more are reserved.
-    const ALL: u16 = 0x1ff;
+    pub(super) const ALL: u16 = 0x1ff;
 
     /// Whether any of `flags` is set.
     pub const fn intersects(self, flags: Self) -> bool {

@@ -3,9 +3,10 @@
 use crate::packet::{LinkType, Packet};
 use crate::wire::build::SegmentBuilder;
 use crate::wire::edit::bare_ack;
+use crate::wire::flow::Endpoint;
 use crate::wire::ip::Network;
 use crate::wire::seq::SeqNumber;
-use crate::wire::tcp::{Bypass, Endpoint, Flags, Options, Segment, Timestamps};
+use crate::wire::tcp::{Bypass, Flags, Options, Segment, Timestamps};
 use crate::wire::{checksum, ip};
 use alloc::vec;
 use alloc::vec::Vec;
