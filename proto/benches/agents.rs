@@ -1,9 +1,9 @@
 //! What a packet costs in each agent, by the number of flows: `cargo bench -p airmend-proto`.
 //!
 //! Data comes from the wired side, and an ACK from the air for every second packet; each goes
-//! through `drain`, as in every runner. Packets are made before the clock starts, and those sent
-//! are freed after it stops. Cases take turns in short rounds, so that a change of the machine's
-//! speed hits all of them alike.
+//! through `drain`, as in every runner. Only the agent is timed: packets are made before the clock
+//! starts, and a second reference keeps their memory from being freed before it stops. Cases take
+//! turns in short rounds, so that a change of the machine's speed hits all of them alike.
 
 use airmend_proto::agents::{AgentConfig, Limits, NAMES};
 use airmend_proto::random::{Purpose, Stream};
@@ -11,6 +11,7 @@ use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Flags;
 use airmend_proto::{Agent, Event, Instant, LinkType, Packet, Ports, Side, drain};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 const FLOWS: [u32; 3] = [1, 1_000, 100_000];
@@ -96,6 +97,9 @@ struct Case {
     order: Vec<u32>,
     /// Data packets so far; flow `order[turns % flows]` is next.
     turns: u64,
+    /// Packets of the present round, and a second reference to them that outlives the flow's.
+    arrivals: Vec<(Side, Packet)>,
+    kept: VecDeque<Packet>,
     port: Sink,
     nanos_per_packet: Vec<f64>,
     allocations: f64,
@@ -112,6 +116,8 @@ impl Case {
             now: Instant::ZERO,
             order: (0..flows).collect(),
             turns: 0,
+            arrivals: Vec::with_capacity(2 * DATA_PER_ROUND),
+            kept: VecDeque::new(),
             port: Sink { sent: Vec::with_capacity(2 * DATA_PER_ROUND) },
             nanos_per_packet: Vec::new(),
             allocations: 0.0,
@@ -120,11 +126,10 @@ impl Case {
         case.warm_up(1);
         shuffle(&mut case.order);
         case.warm_up(2 * u64::from(IN_FLIGHT));
-        let arrivals = case.arrivals(DATA_PER_ROUND);
-        let packets = arrivals.len() as f64;
-        let counted = allocation_counter::measure(|| case.feed(arrivals));
+        case.prepare(DATA_PER_ROUND);
+        let packets = case.arrivals.len() as f64;
+        let counted = allocation_counter::measure(|| case.feed());
         case.allocations = counted.count_total as f64 / packets;
-        case.port.sent.clear();
         case
     }
 
@@ -133,27 +138,25 @@ impl Case {
         let mut left = turns * u64::from(self.flows);
         while left > 0 {
             let now = left.min(DATA_PER_ROUND as u64);
-            let arrivals = self.arrivals(now as usize);
-            self.feed(arrivals);
-            self.port.sent.clear();
+            self.prepare(now as usize);
+            self.feed();
             left -= now;
         }
     }
 
     fn round(&mut self) {
-        let arrivals = self.arrivals(DATA_PER_ROUND);
-        let packets = arrivals.len();
+        self.prepare(DATA_PER_ROUND);
+        let packets = self.arrivals.len();
         let clock = std::time::Instant::now();
-        self.feed(arrivals);
+        self.feed();
         let nanos = clock.elapsed().as_nanos() as f64;
         self.nanos_per_packet.push(nanos / packets as f64);
         assert_eq!(self.port.sent.len(), packets, "{}: every packet passes", self.name);
-        self.port.sent.clear();
     }
 
     /// The part that is measured.
-    fn feed(&mut self, arrivals: Vec<(Side, Packet)>) {
-        for (from, packet) in arrivals {
+    fn feed(&mut self) {
+        for (from, packet) in self.arrivals.drain(..) {
             if from == Side::Wired {
                 self.now += STEP;
             }
@@ -165,19 +168,22 @@ impl Case {
         }
     }
 
-    /// The next `data` data packets, and the ACKs between them.
-    fn arrivals(&mut self, data: usize) -> Vec<(Side, Packet)> {
-        let mut arrivals = Vec::with_capacity(2 * data);
+    /// Makes the next `data` data packets and the ACKs between them, and frees what was sent.
+    fn prepare(&mut self, data: usize) {
+        self.port.sent.clear();
         for _ in 0..data {
             let flow = self.order[(self.turns % u64::from(self.flows)) as usize];
             let turn = (self.turns / u64::from(self.flows)) as u32;
-            arrivals.push((Side::Wired, data_packet(flow, turn, self.capture)));
+            self.arrivals.push((Side::Wired, data_packet(flow, turn, self.capture)));
             if let (1, Some(acked)) = (turn % 2, (turn + 1).checked_sub(IN_FLIGHT)) {
-                arrivals.push((Side::Air, ack_packet(flow, acked)));
+                self.arrivals.push((Side::Air, ack_packet(flow, acked)));
             }
             self.turns += 1;
         }
-        arrivals
+        self.kept.extend(self.arrivals.iter().map(|(_, packet)| packet.clone()));
+        // Five packets a flow wait for their ACK at most, each with half an ACK packet.
+        let lifetime = 8 * self.flows as usize + 2 * DATA_PER_ROUND;
+        self.kept.drain(..self.kept.len().saturating_sub(lifetime));
     }
 
     fn median(&self) -> f64 {
