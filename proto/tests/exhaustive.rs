@@ -11,6 +11,7 @@ use airmend_proto::agents::Limits;
 use airmend_proto::agents::plain::Plain;
 use airmend_proto::agents::snoop95::{Settings, Snoop95};
 use airmend_proto::{Agent, Instant, Packet, Ports, Side, Timer, drain};
+use common::observed::Observed;
 use common::packet::Tcp;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -103,30 +104,6 @@ enum Lossy {
 struct Losses {
     pattern: u32,
     of: Lossy,
-}
-
-/// An agent whose state can be looked at.
-trait Observed: Agent {
-    fn cached_bytes(&self) -> usize;
-    fn flow_count(&self) -> usize;
-}
-
-impl Observed for Plain {
-    fn cached_bytes(&self) -> usize {
-        0
-    }
-    fn flow_count(&self) -> usize {
-        0
-    }
-}
-
-impl Observed for Snoop95 {
-    fn cached_bytes(&self) -> usize {
-        self.cache_bytes()
-    }
-    fn flow_count(&self) -> usize {
-        self.flows()
-    }
 }
 
 struct Outcome {

@@ -2,4 +2,6 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 pub(crate) mod agents;
+pub(crate) mod hostile;
+pub(crate) mod observed;
 pub(crate) mod packet;

@@ -158,7 +158,7 @@ pub(crate) enum Foreign {
     Udp,
     /// The second fragment of a TCP packet.
     Fragment,
-    /// A TCP header whose data offset points beyond the packet.
+    /// A TCP header whose data offset points beyond the packet; it has less than 60 bytes.
     Malformed,
     /// Neither IPv4 nor IPv6.
     NotIp,
@@ -167,6 +167,7 @@ pub(crate) enum Foreign {
 impl Foreign {
     /// The bytes on the wire, with `len` bytes behind the IP header.
     pub(crate) fn packet(self, id: u16, len: u16) -> Packet {
+        let len = if self == Self::Malformed { len.min(59) } else { len };
         let protocol = if self == Self::Udp { IpNumber::UDP } else { IpNumber::TCP };
         let mut ip = Ipv4Header::new(len, 64, protocol, [10, 0, 0, 1], [10, 9, 0, 1]).unwrap();
         ip.identification = id;

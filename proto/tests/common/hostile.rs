@@ -1,0 +1,234 @@
+//! Arbitrary packets and times for an agent, and what must hold whatever they are.
+
+use super::observed::Observed;
+use super::packet::{Foreign, Tcp};
+use airmend_proto::agents::Limits;
+use airmend_proto::agents::egress::EgressLimits;
+use airmend_proto::agents::snoop95::Settings;
+use airmend_proto::wire::tcp::Flags;
+use airmend_proto::{Event, Instant, LinkType, Packet, Side};
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+/// One thing that happens to the agent.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// Time passes.
+    Wait(Duration),
+    /// A TCP packet arrives from its sender's side.
+    Tcp(Tcp),
+    /// Something else arrives.
+    Foreign(Side, Foreign, u16),
+    /// Any bytes arrive.
+    Bytes(Side, LinkType, Vec<u8>),
+    /// A side takes packets, or stops to.
+    CanSend(Side, bool),
+}
+
+/// Limits so small that each of them is hit.
+pub(crate) const TINY: Limits =
+    Limits { flows: 3, cache_bytes: 3_000, egress: EgressLimits { air: 4, wired: 4 } };
+
+/// Settings that let every timer run out soon.
+pub(crate) fn hasty() -> Settings {
+    let idle_timeout = Duration::from_secs(2);
+    Settings { cache_packets: 6, high_water: 0.5, idle_timeout, ..Settings::default() }
+}
+
+/// Where the sequence numbers of every flow and host begin: just before they wrap.
+pub(crate) const ISN: u32 = u32::MAX - 999;
+
+/// Longer than any clean-up takes.
+const REST: Duration = Duration::from_secs(200);
+
+/// Plays the steps, then lets the agent come to rest; the error is a sentence and the story.
+pub(crate) fn play<A: Observed>(agent: A, limits: Limits, steps: &[Step]) -> Result<(), String> {
+    let mut world = World::new(agent, limits);
+    world.play(steps).map_err(|error| format!("{error}\n{}", world.story.join("\n")))
+}
+
+struct World<A> {
+    agent: A,
+    limits: Limits,
+    now: Instant,
+    arrivals: u16,
+    open: HashMap<Side, bool>,
+    /// Packets that must still leave, and to which side.
+    owed: Vec<(Side, Packet)>,
+    /// Everything that ever came in, and to which side it leaves.
+    seen: Vec<(Side, Packet)>,
+    /// Flow and number of each ACK that the mobile sent.
+    acks: HashSet<(u16, u32)>,
+    repeated_acks: u32,
+    story: Vec<String>,
+}
+
+impl<A: Observed> World<A> {
+    fn new(agent: A, limits: Limits) -> Self {
+        Self {
+            agent,
+            limits,
+            now: Instant::ZERO,
+            arrivals: 0,
+            open: HashMap::from([(Side::Air, true), (Side::Wired, true)]),
+            owed: Vec::new(),
+            seen: Vec::new(),
+            acks: HashSet::new(),
+            repeated_acks: 0,
+            story: Vec::new(),
+        }
+    }
+
+    fn play(&mut self, steps: &[Step]) -> Result<(), String> {
+        for step in steps {
+            self.step(step)?;
+        }
+        for side in Side::BOTH {
+            self.step(&Step::CanSend(side, true))?;
+        }
+        if let Some((side, packet)) = self.owed.first() {
+            let packet = show(packet);
+            return Err(format!("never left to {side:?}, and no event says why: {packet}"));
+        }
+        self.step(&Step::Wait(REST))?;
+        match (self.agent.poll_timeout(), self.agent.flow_count(), self.agent.cached_bytes()) {
+            (None, 0, 0) => Ok(()),
+            (timer, flows, bytes) => {
+                Err(format!("at rest: timer {timer:?}, {flows} flows, {bytes} cached bytes"))
+            }
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        self.arrivals += 1;
+        match step {
+            Step::Wait(time) => return self.wait(self.now + *time),
+            Step::CanSend(side, can_send) => {
+                self.open.insert(*side, *can_send);
+                return self.transmit();
+            }
+            Step::Tcp(tcp) => self.arrive(tcp.sender, tcp.packet(self.arrivals)),
+            Step::Foreign(side, kind, len) => self.arrive(*side, kind.packet(self.arrivals, *len)),
+            Step::Bytes(side, link_type, bytes) => {
+                self.arrive(*side, Packet::new(*link_type, bytes.clone().into()))
+            }
+        }
+    }
+
+    fn arrive(&mut self, from: Side, packet: Packet) -> Result<(), String> {
+        self.tell(format!("{from:?} < {}", show(&packet)));
+        if let (Side::Air, Some(tcp)) = (from, Tcp::read(&packet)) {
+            self.acks.extend(tcp.ack.map(|ack| (tcp.flow, ack)));
+        }
+        let to = from.opposite();
+        self.seen.push((to, packet.clone()));
+        self.agent.handle_packet(self.now, from, packet.clone());
+        let events = self.events();
+        let kept = events.iter().any(|event| {
+            matches!(
+                event,
+                Event::DupAckSuppressed(..)
+                    | Event::SpuriousAckDropped(..)
+                    | Event::AckRepeated(..)
+                    | Event::EgressDropped(_)
+            )
+        });
+        if !kept {
+            self.owed.push((to, packet));
+        }
+        let repeated = |event: &&Event| matches!(event, Event::AckRepeated(..));
+        self.repeated_acks += events.iter().filter(repeated).count() as u32;
+        self.transmit()
+    }
+
+    /// Goes through every deadline until `end`.
+    fn wait(&mut self, end: Instant) -> Result<(), String> {
+        while let Some(deadline) = self.agent.poll_timeout().filter(|due| due.at <= end) {
+            self.now = self.now.max(deadline.at);
+            self.agent.handle_timeout(self.now);
+            if self.agent.poll_timeout().is_some_and(|next| next.at <= self.now) {
+                return Err(format!("`{}` is due again at once at {}", deadline.why, self.now));
+            }
+            self.transmit()?;
+        }
+        self.now = end;
+        // A spurious call is a no-op.
+        self.agent.handle_timeout(self.now);
+        self.transmit()
+    }
+
+    fn transmit(&mut self) -> Result<(), String> {
+        self.events();
+        for side in Side::BOTH {
+            while self.open.get(&side) == Some(&true) {
+                let Some(packet) = self.agent.poll_transmit(self.now, side) else { break };
+                let events = self.events();
+                self.tell(format!("{side:?} > {}", show(&packet)));
+                self.check_transmission(side, packet, &events)?;
+            }
+        }
+        let (flows, bytes) = (self.agent.flow_count(), self.agent.cached_bytes());
+        if flows > self.limits.flows || bytes > self.limits.cache_bytes {
+            return Err(format!("beyond the limits: {flows} flows, {bytes} cached bytes"));
+        }
+        Ok(())
+    }
+
+    /// A packet leaves because it came in, because it is retransmitted, or as a repeated ACK.
+    fn check_transmission(
+        &mut self,
+        to: Side,
+        packet: Packet,
+        events: &[Event],
+    ) -> Result<(), String> {
+        let key = (to, packet);
+        let tcp = Tcp::read(&key.1);
+        if to == Side::Wired
+            && let Some((flow, ack)) = tcp.as_ref().and_then(|tcp| Some((tcp.flow, tcp.ack?)))
+            && !self.acks.contains(&(flow, ack))
+        {
+            return Err(format!("the mobile never sent ACK {ack} of flow {flow}"));
+        }
+        if events.iter().any(|event| matches!(event, Event::LocalRetransmit { .. })) {
+            let known = to == Side::Air && self.seen.contains(&key);
+            return if known { Ok(()) } else { Err("retransmits what never came in".into()) };
+        }
+        if let Some(index) = self.owed.iter().position(|owed| *owed == key) {
+            self.owed.swap_remove(index);
+            return Ok(());
+        }
+        let control = Flags::SYN.union(Flags::FIN).union(Flags::RST);
+        let bare = tcp.is_some_and(|tcp| tcp.len == 0 && !tcp.flags.intersects(control));
+        if to == Side::Wired && bare && self.repeated_acks > 0 {
+            self.repeated_acks -= 1;
+            return Ok(());
+        }
+        Err(format!("left to {to:?}, and no event says why: {}", show(&key.1)))
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Some(event) = self.agent.poll_event() {
+            self.tell(event.to_string());
+            events.push(event);
+        }
+        events
+    }
+
+    fn tell(&mut self, what: String) {
+        // Enough to see how it came about.
+        if self.story.len() == 200 {
+            self.story.remove(0);
+        }
+        self.story.push(format!("  {} {what}", self.now));
+    }
+}
+
+fn show(packet: &Packet) -> String {
+    let Some(tcp) = Tcp::read(packet) else {
+        let shown = packet.bytes().len().min(24);
+        return format!("{} bytes: {:02x?}", packet.bytes().len(), &packet.bytes()[..shown]);
+    };
+    let Tcp { flow, seq, len, ack, flags, window, .. } = tcp;
+    format!("flow {flow}: {seq}({len}) ack {ack:?} flags {:#x} window {window}", flags.0)
+}

@@ -1,0 +1,149 @@
+//! Whatever arrives, in whatever order and at whatever time: an agent keeps what it promises.
+//!
+//! Failing cases shrink; their seed is kept in `invariants.regressions` and tried first next time.
+
+mod common;
+
+use airmend_proto::agents::Limits;
+use airmend_proto::agents::plain::Plain;
+use airmend_proto::agents::snoop95::{Settings, Snoop95};
+use airmend_proto::wire::tcp::Flags;
+use airmend_proto::{LinkType, Side};
+use common::hostile::{ISN, Step, TINY, hasty, play};
+use common::packet::{Foreign, Tcp};
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+use std::time::Duration;
+
+/// More flows than the table of [`TINY`] holds.
+const FLOWS: u16 = 6;
+
+fn config() -> ProptestConfig {
+    let persistence = FileFailurePersistence::WithSource("regressions");
+    ProptestConfig { failure_persistence: Some(Box::new(persistence)), ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn plain_keeps_its_promises(steps in steps()) {
+        play(Plain::new(TINY.egress), TINY, &steps).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn snoop95_keeps_its_promises(steps in steps(), settings in settings(), tiny: bool) {
+        let limits = if tiny { TINY } else { Limits::default() };
+        let agent = Snoop95::new(settings, limits, 1);
+        play(agent, limits, &steps).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn snoop95_keeps_its_promises_within_one_window(
+        steps in prop::collection::vec(prop_oneof![4 => tcp(near(), 1), 1 => wait()], 1..200),
+        settings in settings(),
+    ) {
+        let agent = Snoop95::new(settings, Limits::default(), 1);
+        play(agent, Limits::default(), &steps).map_err(TestCaseError::fail)?;
+    }
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    (1u32..4, any::<bool>(), any::<bool>(), 1usize..8).prop_map(
+        |(dupack_threshold, fast_queue, repeat_ack, cache_packets)| Settings {
+            dupack_threshold,
+            fast_queue,
+            repeat_ack,
+            cache_packets,
+            ..hasty()
+        },
+    )
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        12 => tcp(near(), FLOWS),
+        2 => tcp(anywhere(), FLOWS),
+        3 => wait(),
+        1 => (side(), any::<bool>()).prop_map(|(side, open)| Step::CanSend(side, open)),
+        1 => foreign(),
+        1 => bytes(),
+    ];
+    prop::collection::vec(step, 1..120)
+}
+
+/// Places of a stream where data, its resegmented copies and ACKs meet, across the wrap.
+fn near() -> impl Strategy<Value = u32> + Clone {
+    (0u32..30).prop_map(|index| ISN.wrapping_add(index * 100))
+}
+
+/// Hostile numbers: anywhere, and where comparisons turn around.
+fn anywhere() -> impl Strategy<Value = u32> + Clone {
+    prop_oneof![
+        any::<u32>(),
+        (-3i32..3).prop_map(|offset| ISN.wrapping_add(1 << 31).wrapping_add_signed(offset)),
+        (-3i32..3).prop_map(|offset| ISN.wrapping_add(1 << 30).wrapping_add_signed(offset)),
+    ]
+}
+
+fn tcp(number: impl Strategy<Value = u32> + Clone, flows: u16) -> impl Strategy<Value = Step> {
+    let len = prop_oneof![3 => Just(100u16), 1 => Just(200u16), 1 => 0u16..300];
+    let data = (0..flows, number.clone(), len, control()).prop_map(|(flow, seq, len, flags)| Tcp {
+        flags,
+        ..Tcp::new(flow, Side::Wired, seq, len, ISN)
+    });
+    let mobile_len = prop_oneof![9 => Just(0u16), 1 => Just(50u16)];
+    let window = prop_oneof![5 => Just(500u16), 1 => any::<u16>()];
+    let ack = (0..flows, number, mobile_len, window, control()).prop_map(
+        |(flow, ack, len, window, flags)| Tcp {
+            window,
+            flags,
+            ..Tcp::new(flow, Side::Air, ISN, len, ack)
+        },
+    );
+    let options = prop_oneof![
+        4 => Just(Vec::new()),
+        1 => Just(vec![1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]),
+        1 => prop::collection::vec(any::<u8>(), 4).prop_map(Vec::from),
+    ];
+    (prop_oneof![data, ack], any::<bool>(), options).prop_map(|(tcp, ipv6, options)| {
+        // One address family per flow would hide that both share the table.
+        Step::Tcp(Tcp { ipv6: ipv6 && tcp.flow % 2 == 1, options, ..tcp })
+    })
+}
+
+fn control() -> impl Strategy<Value = Flags> + Clone {
+    prop_oneof![
+        30 => Just(Flags::default()),
+        5 => Just(Flags::PSH),
+        2 => Just(Flags::FIN),
+        1 => Just(Flags::SYN),
+        1 => Just(Flags::RST),
+        1 => (0u16..256).prop_map(|bits| Flags(bits & !Flags::ACK.0)),
+    ]
+}
+
+fn wait() -> impl Strategy<Value = Step> {
+    let micros = prop_oneof![
+        4 => 0u64..30_000,
+        2 => 30_000u64..500_000,
+        1 => 500_000u64..10_000_000,
+    ];
+    micros.prop_map(|micros| Step::Wait(Duration::from_micros(micros)))
+}
+
+fn foreign() -> impl Strategy<Value = Step> {
+    let kinds = vec![Foreign::Udp, Foreign::Fragment, Foreign::Malformed, Foreign::NotIp];
+    (side(), prop::sample::select(kinds), 0u16..60)
+        .prop_map(|(side, kind, len)| Step::Foreign(side, kind, len))
+}
+
+fn bytes() -> impl Strategy<Value = Step> {
+    let link_type = prop_oneof![Just(LinkType::Ip), Just(LinkType::Ethernet)];
+    (side(), link_type, prop::collection::vec(any::<u8>(), 0..80))
+        .prop_map(|(side, link_type, bytes)| Step::Bytes(side, link_type, bytes))
+}
+
+fn side() -> impl Strategy<Value = Side> {
+    prop_oneof![Just(Side::Air), Just(Side::Wired)]
+}
