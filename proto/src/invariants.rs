@@ -179,3 +179,75 @@ impl<K: Copy + Eq + core::hash::Hash, V> Bounded<K, V> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::LinkType;
+    use crate::wire::build::SegmentBuilder;
+
+    const FIXED: ([u8; 4], u16) = ([10, 0, 0, 1], 80);
+    const MOBILE: ([u8; 4], u16) = ([10, 0, 0, 2], 5001);
+
+    fn data(seq: u32, payload: &[u8]) -> Packet {
+        let segment = SegmentBuilder::new(FIXED, MOBILE).seq(SeqNumber(seq)).payload(payload);
+        segment.build(LinkType::Ip)
+    }
+
+    fn ack(number: u32) -> Packet {
+        SegmentBuilder::new(MOBILE, FIXED).ack(SeqNumber(number)).build(LinkType::Ip)
+    }
+
+    #[test]
+    fn an_ack_may_be_repeated_or_dropped_but_not_invented() {
+        let mut invariants = Invariants::default();
+        assert_eq!(invariants.leaves(Side::Wired, &ack(5)), Ok(()), "nothing is known yet");
+        // Across the wrap, and with an older one behind it.
+        for number in [u32::MAX - 10, 100, 50] {
+            invariants.enters(&ack(number));
+        }
+        for number in [u32::MAX - 10, 100, 100, 7] {
+            assert_eq!(invariants.leaves(Side::Wired, &ack(number)), Ok(()));
+        }
+        let violation = invariants.leaves(Side::Wired, &ack(101)).unwrap_err();
+        let (sent, highest) = (SeqNumber(101), SeqNumber(100));
+        assert_eq!(violation, Violation::AckInvented { to: Side::Wired, sent, highest });
+    }
+
+    #[test]
+    fn a_new_connection_on_the_same_ports_starts_anew() {
+        let mut invariants = Invariants::default();
+        invariants.enters(&ack(1_000_000));
+        let syn = SegmentBuilder::new(MOBILE, FIXED).flags(Flags::SYN).build(LinkType::Ip);
+        invariants.enters(&syn);
+        invariants.enters(&ack(500));
+        assert!(invariants.leaves(Side::Wired, &ack(600)).is_err());
+        assert_eq!(invariants.leaves(Side::Wired, &ack(500)), Ok(()));
+    }
+
+    #[test]
+    fn payload_leaves_as_it_entered() {
+        let mut invariants = Invariants::default();
+        invariants.enters(&data(1, b"snoop"));
+        assert_eq!(invariants.leaves(Side::Air, &data(1, b"snoop")), Ok(()));
+        assert_eq!(
+            invariants.leaves(Side::Air, &data(1, b"snooP")),
+            Err(Violation::PayloadChanged { to: Side::Air, seq: SeqNumber(1) })
+        );
+        assert_eq!(
+            invariants.leaves(Side::Air, &data(2, b"noop")),
+            Err(Violation::PayloadInvented { to: Side::Air, seq: SeqNumber(2), payload_len: 4 })
+        );
+    }
+
+    #[test]
+    fn memory_is_bounded_and_what_is_forgotten_is_not_accused() {
+        let mut invariants = Invariants::default();
+        for seq in 0..2 * PAYLOADS as u32 {
+            invariants.enters(&data(seq, b"x"));
+        }
+        assert_eq!(invariants.payload_hash.map.len(), PAYLOADS);
+        assert_eq!(invariants.leaves(Side::Air, &data(0, b"y")), Ok(()));
+        assert!(invariants.leaves(Side::Air, &data(2 * PAYLOADS as u32 - 1, b"y")).is_err());
+    }
+}

@@ -148,6 +148,15 @@ impl LabConfig {
         MTU - ip_header - tcp_header
     }
 
+    /// What a packet of `bytes` takes from host to host when nothing is queued: serialisation and
+    /// propagation on both hops.
+    pub fn path_delay(&self, bytes: u32) -> Duration {
+        let hop = |hop: Hop| {
+            hop.delay + Duration::from_secs_f64(f64::from(bytes) * 8.0 / hop.rate_bps as f64)
+        };
+        hop(self.wired) + hop(self.air)
+    }
+
     /// What no scheme can pass, in application bits per second: bound (1) on both hops.
     pub fn bound_bps(&self) -> f64 {
         goodput_bound(

@@ -6,8 +6,10 @@ mod error;
 mod links;
 mod namespace;
 pub mod outcome;
+mod probe;
 mod record;
 mod run;
+mod session;
 mod station;
 mod stream;
 mod topology;
@@ -15,5 +17,6 @@ mod transfer;
 
 pub use error::LabError;
 pub use namespace::enter_user_namespace;
+pub use probe::{Delay, Probe, ProbeOutcome, probe};
 pub use run::run;
 pub use transfer::Progress;

@@ -1,6 +1,7 @@
 //! What one laboratory run measured.
 
 use airmend_proto::Side;
+use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
 /// Everything measured in one run.
@@ -72,6 +73,23 @@ pub struct Lateness {
     pub p99: u64,
     /// The largest.
     pub max: u64,
+}
+
+/// From a nanosecond to a minute, to three digits.
+pub(crate) fn histogram() -> Histogram<u64> {
+    Histogram::new_with_max(60_000_000_000, 3).expect("these bounds are valid")
+}
+
+impl Lateness {
+    /// Of values recorded in nanoseconds, rounded up.
+    pub(crate) fn of_nanos(histogram: &Histogram<u64>) -> Self {
+        let micros = |nanos: u64| nanos.div_ceil(1_000);
+        Self {
+            p50: micros(histogram.value_at_quantile(0.5)),
+            p99: micros(histogram.value_at_quantile(0.99)),
+            max: micros(histogram.max()),
+        }
+    }
 }
 
 /// A sender's state at one time, from `TCP_INFO`.

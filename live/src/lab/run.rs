@@ -3,18 +3,13 @@
 use super::config::{Direction, LabConfig};
 use super::counters;
 use super::error::LabError;
-use super::links::Links;
 use super::outcome::{Outcome, SenderCounters};
-use super::record::Recorder;
-use super::station::{Station, StationReport};
-use super::topology::{Host, INTERFACE, Topology};
+use super::session::with_station;
+use super::station::StationReport;
 use super::transfer::{Progress, Transfer, TransferReport};
-use crate::clock::Clock;
-use crate::guard::Guard;
 use airmend_proto::Agent;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 /// Runs the transfers of `config` through `agent` and measures them.
 ///
@@ -30,47 +25,14 @@ pub fn run(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
-    config.check()?;
-    let Topology { fixed, mobile, wired, air } = Topology::create(config)?;
-    let (sender, receiver) = match config.direction {
-        Direction::Down => (&fixed, &mobile),
-        Direction::Up => (&mobile, &fixed),
-    };
-    let clock = Clock::start();
-    let transfer = Transfer::open(config, sender, receiver, clock)?;
-    let station = Station {
-        clock,
-        links: Links::new(config),
-        wired,
-        air,
-        agent: Guard::new(agent, config.egress_limits()),
-        recorder: Recorder::new(config)?,
-    };
-    let is_done = AtomicBool::new(false);
-    let (transferred, (station, sender, host_drops)) = thread::scope(|scope| {
-        let station = thread::Builder::new()
-            .name("base-station".to_owned())
-            .spawn_scoped(scope, || station.run(&is_done))
-            .map_err(LabError::socket("starting a thread"))?;
-        let is_over = || stop.load(Ordering::Relaxed) || station.is_finished();
-        let transferred = transfer.run(&is_over, progress);
-        let sender_counters = sender.namespace.run(|| Ok(SenderReport::read()));
-        let host_drops = interface_drops(&fixed).and_then(|a| Ok(a + interface_drops(&mobile)?));
-        is_done.store(true, Ordering::Relaxed);
-        let station = station.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        // A station that failed is why the transfer did.
-        Ok::<_, LabError>((transferred, (station?, sender_counters?, host_drops?)))
+    let ((transfer, sender), station) = with_station(config, agent, |session| {
+        let transfer = Transfer::open(config, session.sender, session.receiver, session.clock)?;
+        let is_over = || stop.load(Ordering::Relaxed) || (session.is_over)();
+        let report = transfer.run(&is_over, progress)?;
+        let counters = session.sender.namespace.run(|| Ok(SenderReport::read()))?;
+        Ok((report, counters))
     })?;
-    let mut station = station;
-    let recorded = station.recorder.finish();
-    if let Some(violation) = station.recorder.violation {
-        return Err(violation.into());
-    }
-    let path = || config.pcap.clone().unwrap_or_default();
-    recorded.map_err(|source| LabError::Recording { path: path(), source })?;
-    let mut outcome = outcome(config, transferred?, station, sender);
-    outcome.port_drops += host_drops;
-    Ok(outcome)
+    Ok(outcome(config, transfer, station, sender))
 }
 
 /// The sending host's counters, all of which began at zero with its namespace.
@@ -89,10 +51,6 @@ impl SenderReport {
         let cwnd_reductions = recoveries + timeouts;
         Self { counters: SenderCounters { retransmits, timeouts, cwnd_reductions }, tcp_ext }
     }
-}
-
-fn interface_drops(host: &Host) -> Result<u64, LabError> {
-    host.namespace.run(|| Ok(counters::interface_drops(INTERFACE)))
 }
 
 fn outcome(

@@ -2,11 +2,12 @@
 
 use super::error::LabError;
 use super::links::{Links, feed};
-use super::outcome::{Lateness, LinkReport};
+use super::outcome::{self, Lateness, LinkReport};
 use super::record::Recorder;
 use crate::clock::Clock;
 use crate::guard::Guard;
 use crate::port::Port;
+use crate::sys;
 use airmend_proto::{Agent, Deadline, Instant, Packet, Ports, Side, drain};
 use hdrhistogram::Histogram;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -42,7 +43,9 @@ impl Station {
     pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<StationReport, LabError> {
         // The kernel may otherwise delay a wake-up by 50 microseconds to save energy.
         nix::sys::prctl::set_timerslack(1).ok();
-        let mut lateness = lateness_histogram();
+        // Ordinary users do without; the lateness tells what it costs.
+        sys::request_real_time().ok();
+        let mut lateness = outcome::histogram();
         let mut batch = Vec::new();
         while !stop.load(Ordering::Relaxed) && self.recorder.violation.is_none() {
             let now = self.clock.now();
@@ -57,7 +60,7 @@ impl Station {
         self.recorder.entered(self.clock.now());
         Ok(StationReport {
             links: self.links.report(),
-            lateness: summary(&lateness),
+            lateness: Lateness::of_nanos(&lateness),
             port_drops: self.wired.drops() + self.air.drops(),
             recorder: self.recorder,
         })
@@ -130,20 +133,6 @@ impl Ports for Outbound<'_, '_> {
     }
 }
 
-/// From a nanosecond to a minute, to three digits.
-fn lateness_histogram() -> Histogram<u64> {
-    Histogram::new_with_max(60_000_000_000, 3).expect("these bounds are valid")
-}
-
 fn note(lateness: &mut Histogram<u64>, now: Instant, at: Instant) {
     lateness.saturating_record(u64::try_from(now.since(at).as_nanos()).unwrap_or(u64::MAX));
-}
-
-fn summary(lateness: &Histogram<u64>) -> Lateness {
-    let micros = |nanos: u64| nanos.div_ceil(1_000);
-    Lateness {
-        p50: micros(lateness.value_at_quantile(0.5)),
-        p99: micros(lateness.value_at_quantile(0.99)),
-        max: micros(lateness.max()),
-    }
 }

@@ -1,0 +1,200 @@
+//! Whether the emulated path is true: numbered UDP packets at a set rate, each with the time at
+//! which it was sent.
+
+use super::config::LabConfig;
+use super::error::LabError;
+use super::outcome::{Lateness, LinkReport, histogram};
+use super::session::{Session, with_station};
+use super::topology::MTU;
+use crate::clock::Clock;
+use airmend_proto::Instant;
+use airmend_proto::agents::plain::Plain;
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+const PORT: u16 = 4001;
+/// Bytes that the probe needs for its time stamp.
+const STAMP: usize = size_of::<u64>();
+/// A silence this much longer than the path's delay means that nothing more is under way.
+const SILENCE: Duration = Duration::from_millis(300);
+
+/// What is sent through the path, in the configuration's direction.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// Bits per second on the wire, IP headers included.
+    pub rate_bps: u64,
+    /// Bytes of each packet, IP header included; from 60 to the path's MTU of 1500.
+    pub packet_bytes: u32,
+    /// For how long.
+    pub duration: Duration,
+}
+
+/// What came out of the path.
+#[derive(Clone, Debug)]
+pub struct ProbeOutcome {
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets received.
+    pub received: u64,
+    /// Bits per second on the wire between the first and the last arrival.
+    pub received_bps: f64,
+    /// One-way delays.
+    pub delay: Delay,
+    /// What the delay should be where nothing queues: serialisation and propagation.
+    pub path_delay: Duration,
+    /// How late frames left the emulated links, in microseconds.
+    pub lateness_us: Lateness,
+    /// What the links did, by name.
+    pub links: BTreeMap<&'static str, LinkReport>,
+    /// Packets lost between a host's kernel and the emulated links; must be 0.
+    pub port_drops: u64,
+}
+
+/// From the sender's call to the receiver's return.
+#[derive(Clone, Copy, Debug)]
+pub struct Delay {
+    /// The smallest.
+    pub min: Duration,
+    /// The median.
+    pub p50: Duration,
+    /// The 99th percentile.
+    pub p99: Duration,
+    /// The largest.
+    pub max: Duration,
+}
+
+impl Delay {
+    fn of(nanos: &Histogram<u64>) -> Self {
+        let quantile = |quantile| Duration::from_nanos(nanos.value_at_quantile(quantile));
+        let (min, max) = (Duration::from_nanos(nanos.min()), Duration::from_nanos(nanos.max()));
+        Self { min, p50: quantile(0.5), p99: quantile(0.99), max }
+    }
+}
+
+/// Sends `probe` through the path of `config`, with passthrough at the base station.
+///
+/// # Errors
+/// What the machine lacks, or a packet size that cannot be sent.
+pub fn probe(
+    config: &LabConfig,
+    probe: &Probe,
+    stop: &AtomicBool,
+) -> Result<ProbeOutcome, LabError> {
+    if !(60..=MTU).contains(&probe.packet_bytes) || probe.rate_bps == 0 {
+        return Err(LabError::Config("a probe has 60 to 1500 bytes and a rate above 0"));
+    }
+    let agent = Box::new(Plain::new(config.egress_limits()));
+    let ((sent, arrivals), station) =
+        with_station(config, agent, |session| exchange(config, probe, session, stop))?;
+    let seconds = arrivals.last.since(arrivals.first).as_secs_f64();
+    let later = arrivals.count.saturating_sub(1) as f64;
+    Ok(ProbeOutcome {
+        sent,
+        received: arrivals.count,
+        received_bps: if seconds > 0.0 {
+            later * f64::from(probe.packet_bytes) * 8.0 / seconds
+        } else {
+            0.0
+        },
+        delay: Delay::of(&arrivals.delays),
+        path_delay: config.path_delay(probe.packet_bytes),
+        lateness_us: station.lateness,
+        links: station.links,
+        port_drops: station.port_drops,
+    })
+}
+
+struct Arrivals {
+    count: u64,
+    first: Instant,
+    last: Instant,
+    delays: Histogram<u64>,
+}
+
+fn exchange(
+    config: &LabConfig,
+    probe: &Probe,
+    session: &Session<'_>,
+    stop: &AtomicBool,
+) -> Result<(u64, Arrivals), LabError> {
+    let bind = |address| {
+        move || UdpSocket::bind(SocketAddr::new(address, PORT)).map_err(LabError::socket("bind"))
+    };
+    let sender = session.sender.namespace.run(bind(session.sender.address))?;
+    let receiver = session.receiver.namespace.run(bind(session.receiver.address))?;
+    sender
+        .connect(SocketAddr::new(session.receiver.address, PORT))
+        .map_err(LabError::socket("connecting"))?;
+    let silence = config.path_delay(probe.packet_bytes) + SILENCE;
+    receiver.set_read_timeout(Some(silence)).map_err(LabError::socket("setting a timeout"))?;
+    let is_sent = AtomicBool::new(false);
+    let clock = session.clock;
+    thread::scope(|scope| {
+        let receiving = scope.spawn(|| receive(&receiver, clock, &is_sent));
+        let is_over = || stop.load(Ordering::Relaxed) || (session.is_over)();
+        let headers = if config.ipv6 { 48 } else { 28 };
+        let sent = send(&sender, probe, probe.packet_bytes as usize - headers, clock, &is_over);
+        is_sent.store(true, Ordering::Relaxed);
+        let arrivals = receiving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok((sent?, arrivals?))
+    })
+}
+
+/// Sends packets on a strict schedule; one that is late does not delay those after it.
+fn send(
+    socket: &UdpSocket,
+    probe: &Probe,
+    payload_bytes: usize,
+    clock: Clock,
+    is_over: &dyn Fn() -> bool,
+) -> Result<u64, LabError> {
+    nix::sys::prctl::set_timerslack(1).ok();
+    let interval = f64::from(probe.packet_bytes) * 8.0 / probe.rate_bps as f64;
+    let count = (probe.duration.as_secs_f64() / interval) as u64;
+    let start = clock.now();
+    let mut payload = vec![0; payload_bytes];
+    for number in 0..count {
+        if is_over() {
+            return Ok(number);
+        }
+        thread::sleep(clock.until(start + Duration::from_secs_f64(number as f64 * interval)));
+        payload[..STAMP].copy_from_slice(&clock.now().as_nanos().to_be_bytes());
+        socket.send(&payload).map_err(LabError::socket("sending"))?;
+    }
+    Ok(count)
+}
+
+fn receive(socket: &UdpSocket, clock: Clock, is_sent: &AtomicBool) -> Result<Arrivals, LabError> {
+    let mut arrivals =
+        Arrivals { count: 0, first: Instant::ZERO, last: Instant::ZERO, delays: histogram() };
+    let mut buffer = [0; MTU as usize];
+    loop {
+        let was_sent = is_sent.load(Ordering::Relaxed);
+        match socket.recv(&mut buffer) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if was_sent {
+                    return Ok(arrivals);
+                }
+                continue;
+            }
+            Err(error) => return Err(LabError::socket("receiving")(error)),
+        }
+        let now = clock.now();
+        let mut stamp = [0; STAMP];
+        stamp.copy_from_slice(&buffer[..STAMP]);
+        let sent = Instant::from_nanos(u64::from_be_bytes(stamp));
+        arrivals.delays.saturating_record(now.since(sent).as_nanos() as u64);
+        if arrivals.count == 0 {
+            arrivals.first = now;
+        }
+        arrivals.last = now;
+        arrivals.count += 1;
+    }
+}

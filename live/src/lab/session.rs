@@ -1,0 +1,75 @@
+//! Two hosts with the base station between them, for as long as some work takes.
+
+use super::config::{Direction, LabConfig};
+use super::counters;
+use super::error::LabError;
+use super::links::Links;
+use super::record::Recorder;
+use super::station::{Station, StationReport};
+use super::topology::{Host, INTERFACE, Topology};
+use crate::clock::Clock;
+use crate::guard::Guard;
+use airmend_proto::Agent;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// What the work finds: the hosts in their roles, and the run's clock.
+pub(crate) struct Session<'a> {
+    pub(crate) sender: &'a Host,
+    pub(crate) receiver: &'a Host,
+    pub(crate) clock: Clock,
+    /// Whether the base station has ended early: then nothing moves any more.
+    pub(crate) is_over: &'a dyn Fn() -> bool,
+}
+
+/// Sets the laboratory up, does `work` while the base station runs `agent`, and takes it down.
+pub(crate) fn with_station<T>(
+    config: &LabConfig,
+    agent: Box<dyn Agent + Send>,
+    work: impl FnOnce(&Session<'_>) -> Result<T, LabError>,
+) -> Result<(T, StationReport), LabError> {
+    config.check()?;
+    let Topology { fixed, mobile, wired, air } = Topology::create(config)?;
+    let (sender, receiver) = match config.direction {
+        Direction::Down => (&fixed, &mobile),
+        Direction::Up => (&mobile, &fixed),
+    };
+    let clock = Clock::start();
+    let station = Station {
+        clock,
+        links: Links::new(config),
+        wired,
+        air,
+        agent: Guard::new(agent, config.egress_limits()),
+        recorder: Recorder::new(config)?,
+    };
+    let is_done = AtomicBool::new(false);
+    let (result, station) = thread::scope(|scope| {
+        let station = thread::Builder::new()
+            .name("base-station".to_owned())
+            .spawn_scoped(scope, || station.run(&is_done))
+            .map_err(LabError::socket("starting a thread"))?;
+        let is_over = || station.is_finished();
+        let result = work(&Session { sender, receiver, clock, is_over: &is_over });
+        is_done.store(true, Ordering::Relaxed);
+        let station = station.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok::<_, LabError>((result, station))
+    })?;
+    // Where the station failed, that is why the work did.
+    let mut station = station?;
+    let recorded = station.recorder.finish();
+    if let Some(violation) = station.recorder.violation {
+        return Err(violation.into());
+    }
+    let result = result?;
+    recorded.map_err(|source| LabError::Recording {
+        path: config.pcap.clone().unwrap_or_default(),
+        source,
+    })?;
+    station.port_drops += interface_drops(&fixed)? + interface_drops(&mobile)?;
+    Ok((result, station))
+}
+
+fn interface_drops(host: &Host) -> Result<u64, LabError> {
+    host.namespace.run(|| Ok(counters::interface_drops(INTERFACE)))
+}
