@@ -1,0 +1,70 @@
+//! HyStart: leaves slow start before it overruns the path, by the signs that Linux looks for.
+
+use super::Acked;
+use crate::time::Instant;
+use core::time::Duration;
+
+/// Windows of fewer segments are left alone.
+const LOW_WINDOW: u64 = 16;
+/// ACKs closer together than this are one train.
+const ACK_SPACING: Duration = Duration::from_millis(2);
+/// Round trips that are looked at in each round.
+const SAMPLES: u32 = 8;
+/// Limits of the growth of a round trip that counts: an eighth of the least, within these.
+const LEAST_GROWTH: Duration = Duration::from_millis(4);
+const LARGEST_GROWTH: Duration = Duration::from_millis(16);
+
+/// One round of slow start as its ACKs show it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HyStart {
+    /// The round ends when this position is acknowledged.
+    round_end: u64,
+    round_start: Instant,
+    /// When the last ACK of the train at the round's start arrived.
+    train_end: Instant,
+    /// Least round trip of this round, and how many there were.
+    round_trip: Duration,
+    samples: u32,
+    /// Least round trip ever.
+    least: Duration,
+}
+
+impl Default for HyStart {
+    fn default() -> Self {
+        Self {
+            round_end: 0,
+            round_start: Instant::ZERO,
+            train_end: Instant::ZERO,
+            round_trip: Duration::MAX,
+            samples: 0,
+            least: Duration::MAX,
+        }
+    }
+}
+
+impl HyStart {
+    /// Whether this ACK shows that a window of `segments` is enough: the ACKs of one round span
+    /// half the least round trip, or round trips have grown by an eighth.
+    pub(super) fn ends_slow_start(&mut self, now: Instant, acked: &Acked, segments: u64) -> bool {
+        let Some(round_trip) = acked.round_trip else { return false };
+        self.least = self.least.min(round_trip);
+        if acked.una > self.round_end {
+            let least = self.least;
+            *self = Self { least, round_start: now, train_end: now, ..Self::default() };
+            self.round_end = acked.nxt;
+        }
+        if segments < LOW_WINDOW {
+            return false;
+        }
+        if now.since(self.train_end) <= ACK_SPACING {
+            self.train_end = now;
+            if now.since(self.round_start) > self.least / 2 {
+                return true;
+            }
+        }
+        self.round_trip = self.round_trip.min(round_trip);
+        self.samples = self.samples.saturating_add(1);
+        let growth = (self.least / 8).clamp(LEAST_GROWTH, LARGEST_GROWTH);
+        self.samples >= SAMPLES && self.round_trip > self.least + growth
+    }
+}

@@ -1,0 +1,144 @@
+//! The congestion window: slow start here, congestion avoidance and reduction by Reno or CUBIC.
+
+mod cubic;
+mod hystart;
+mod reno;
+
+use super::profile::{CongestionControl, Growth, Profile};
+use crate::time::Instant;
+use core::time::Duration;
+use cubic::Cubic;
+use hystart::HyStart;
+use reno::Reno;
+
+/// Window and slow start threshold, in bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Congestion {
+    cwnd: u64,
+    ssthresh: u64,
+    mss: u64,
+    growth: Growth,
+    avoidance: Avoidance,
+    hystart: Option<HyStart>,
+}
+
+/// What an ACK of new data tells the window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acked {
+    /// New bytes acknowledged.
+    pub(super) bytes: u64,
+    /// The position up to which all is acknowledged.
+    pub(super) una: u64,
+    /// The position behind the last byte sent.
+    pub(super) nxt: u64,
+    /// The round trip that this ACK showed.
+    pub(super) round_trip: Option<Duration>,
+    /// The smoothed round trip.
+    pub(super) srtt: Duration,
+}
+
+#[derive(Clone, Debug)]
+enum Avoidance {
+    Reno(Reno),
+    Cubic(Cubic),
+}
+
+impl Congestion {
+    /// The window before the handshake: one segment, and no threshold yet.
+    pub(super) fn new(profile: &Profile) -> Self {
+        let mss = u64::from(profile.mss);
+        let (avoidance, hystart) = match profile.congestion {
+            CongestionControl::Reno => (Avoidance::Reno(Reno::default()), false),
+            CongestionControl::Cubic { hystart } => (Avoidance::Cubic(Cubic::default()), hystart),
+        };
+        Self {
+            cwnd: mss,
+            ssthresh: u64::MAX,
+            mss,
+            growth: profile.growth,
+            avoidance,
+            hystart: hystart.then(HyStart::default),
+        }
+    }
+
+    /// The handshake is done: full segments are of `mss` bytes, the window begins at `segments`.
+    pub(super) fn start(&mut self, mss: u64, segments: u32) {
+        self.mss = mss;
+        self.cwnd = mss * u64::from(segments.max(1));
+    }
+
+    /// The window.
+    pub(super) fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    /// The slow start threshold; the largest number before the first loss.
+    pub(super) fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    /// Sets the window, to at least one segment: what loss recovery makes of it.
+    pub(super) fn set_cwnd(&mut self, cwnd: u64) {
+        self.cwnd = cwnd.max(self.mss);
+    }
+
+    /// An ACK of new data arrived outside fast recovery, and the window was in use.
+    pub(super) fn acknowledged(&mut self, now: Instant, acked: &Acked) {
+        let mut bytes = acked.bytes;
+        if self.cwnd < self.ssthresh {
+            if let Some(hystart) = &mut self.hystart
+                && hystart.ends_slow_start(now, acked, self.cwnd / self.mss)
+            {
+                self.ssthresh = self.cwnd;
+            }
+            // RFC 5681 eq. 2, or RFC 3465 §2.2 without its limit.
+            let growth = match self.growth {
+                Growth::PerAck => bytes.min(self.mss),
+                Growth::PerByte => bytes.min(self.ssthresh - self.cwnd),
+            };
+            self.cwnd += growth;
+            bytes = match self.growth {
+                Growth::PerAck => 0,
+                Growth::PerByte => bytes - growth,
+            };
+        }
+        if bytes > 0 && self.cwnd >= self.ssthresh {
+            self.cwnd += match &mut self.avoidance {
+                Avoidance::Reno(reno) => reno.increase(self.growth, bytes, self.cwnd, self.mss),
+                Avoidance::Cubic(cubic) => {
+                    cubic.increase(now, bytes, self.cwnd, self.mss, acked.srtt)
+                }
+            };
+        }
+    }
+
+    /// A loss: sets the threshold by what was in flight (RFC 5681 eq. 4, RFC 9438 §4.6).
+    pub(super) fn reduce(&mut self, in_flight: u64) {
+        let share = match &mut self.avoidance {
+            Avoidance::Reno(_) => in_flight / 2,
+            Avoidance::Cubic(cubic) => cubic.reduce(in_flight, self.cwnd as f64 / self.mss as f64),
+        };
+        self.ssthresh = share.max(2 * self.mss);
+    }
+
+    /// The timer expired: slow start from one segment (RFC 5681 §3.1).
+    pub(super) fn collapse(&mut self) {
+        self.cwnd = self.mss;
+        match &mut self.avoidance {
+            Avoidance::Reno(_) => {}
+            Avoidance::Cubic(cubic) => cubic.collapse(),
+        }
+        if let Some(hystart) = &mut self.hystart {
+            *hystart = HyStart::default();
+        }
+    }
+
+    /// Nothing was sent for a timeout: the window says nothing of the path (RFC 5681 §4.1).
+    pub(super) fn restart(&mut self, segments: u32) {
+        self.cwnd = self.cwnd.min(self.mss * u64::from(segments.max(1)));
+        match &mut self.avoidance {
+            Avoidance::Reno(_) => {}
+            Avoidance::Cubic(cubic) => cubic.restart(),
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! One end of a connection: segments to positions and back, handshake, close, and the timers.
+
+use super::profile::Profile;
+use super::ranges::Span;
+use super::receiver::Receiver;
+use super::recovery::Ack;
+use super::sender::Sender;
+use super::stream::Stream;
+use crate::packet::{LinkType, Packet};
+use crate::time::Instant;
+use crate::wire::build::SegmentBuilder;
+use crate::wire::seq::SeqNumber;
+use crate::wire::tcp::{Endpoint as Address, Flags, Options, Segment, Timestamps};
+use core::fmt;
+use core::time::Duration;
+
+/// What a timer of an endpoint is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// Retransmission, or the probe of a closed window.
+    Retransmit,
+    /// A delayed ACK.
+    DelayedAck,
+    /// The end of TIME-WAIT.
+    TimeWait,
+}
+
+impl fmt::Display for Timer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Retransmit => "tcp-rto",
+            Self::DelayedAck => "tcp-delayed-ack",
+            Self::TimeWait => "tcp-time-wait",
+        })
+    }
+}
+
+/// When an endpoint wants to be woken, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// Not before this instant.
+    pub at: Instant,
+    /// What will then be done.
+    pub why: Timer,
+}
+
+/// The states of RFC 9293 §3.3.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // They are the standard's own names.
+pub enum State {
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    CloseWait,
+    Closing,
+    LastAck,
+    TimeWait,
+    Closed,
+}
+
+/// What an endpoint has done and where it stands. Windows and counts of bytes are payload bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stats {
+    /// Congestion window, in bytes; in Reno's fast recovery inflated.
+    pub cwnd: u64,
+    /// Slow start threshold, in bytes; the largest number before the first loss.
+    pub ssthresh: u64,
+    /// Bytes in flight as the sender counts them: FlightSize, or RFC 6675's pipe.
+    pub in_flight: u64,
+    /// Smoothed round trip, once there was a sample.
+    pub srtt: Option<Duration>,
+    /// Retransmission timeout, back-off applied.
+    pub rto: Duration,
+    /// Segments sent with payload, SYN or FIN, retransmissions among them.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Payload bytes sent again.
+    pub retransmitted_bytes: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Losses noticed by duplicate ACKs or SACK; each began a fast recovery, or Tahoe's slow start.
+    pub fast_retransmits: u64,
+    /// Duplicate ACKs that arrived; with SACK, ACKs that reported more.
+    pub dup_acks: u64,
+    /// Bytes that the application wrote.
+    pub written: u64,
+    /// Bytes that the peer acknowledged.
+    pub acked: u64,
+    /// Bytes that arrived in order.
+    pub delivered: u64,
+}
+
+/// One end of a connection: its sender and its receiver.
+///
+/// Hand in packets and the time, then take every packet that may leave, in this order for each
+/// event. Packets carry no payload, only its length.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    profile: Profile,
+    local: Address,
+    remote: Option<Address>,
+    outgoing: Stream,
+    incoming: Option<Stream>,
+    sender: Sender,
+    receiver: Receiver,
+    /// What the SYNs agreed on.
+    peer_mss: u16,
+    peer_shift: u8,
+    shift: u8,
+    scaling: bool,
+    sack: bool,
+    timestamps: bool,
+    /// Our FIN left before the peer's arrived.
+    closed_first: bool,
+    time_wait: Option<Instant>,
+    reset: bool,
+}
+
+impl Endpoint {
+    /// The end that opens the connection; its SYN leaves at the first
+    /// [`Endpoint::poll_transmit`].
+    pub fn connect(profile: Profile, local: Address, remote: Address, isn: SeqNumber) -> Self {
+        Self { remote: Some(remote), ..Self::listen(profile, local, isn) }
+    }
+
+    /// The end that waits for a SYN, and from then on belongs to that connection.
+    pub fn listen(profile: Profile, local: Address, isn: SeqNumber) -> Self {
+        Self {
+            local,
+            remote: None,
+            outgoing: Stream { isn },
+            incoming: None,
+            sender: Sender::new(&profile),
+            receiver: Receiver::new(&profile),
+            // RFC 9293 §3.7.1: what a peer takes that does not say.
+            peer_mss: 536,
+            peer_shift: 0,
+            shift: 0,
+            scaling: false,
+            sack: false,
+            timestamps: false,
+            closed_first: false,
+            time_wait: None,
+            reset: false,
+            profile,
+        }
+    }
+
+    /// The application writes `bytes`; says how many the send buffer took. None after `close`.
+    pub fn write(&mut self, bytes: u64) -> u64 {
+        let buffered = self.sender.written() - self.sender.acked_bytes();
+        let room = self.profile.send_buffer.saturating_sub(buffered);
+        let accepted = if self.sender.is_closed() { 0 } else { bytes.min(room) };
+        self.sender.write(accepted);
+        accepted
+    }
+
+    /// The application writes no more: a FIN follows what it wrote.
+    pub fn close(&mut self) {
+        self.sender.close();
+    }
+
+    /// Bytes that arrived in order; the application reads them at once.
+    pub fn delivered(&self) -> u64 {
+        self.receiver.delivered()
+    }
+
+    /// Bytes that the peer acknowledged.
+    pub fn acked(&self) -> u64 {
+        self.sender.acked_bytes()
+    }
+
+    /// Whether everything that the peer will ever send arrived, its FIN included.
+    pub fn is_finished(&self) -> bool {
+        self.receiver.is_finished()
+    }
+
+    /// The state, by the standard's name.
+    pub fn state(&self) -> State {
+        let sender = &self.sender;
+        if self.reset {
+            return State::Closed;
+        }
+        if self.incoming.is_none() {
+            return if self.remote.is_some() { State::SynSent } else { State::Listen };
+        }
+        if sender.una == 0 {
+            return State::SynReceived;
+        }
+        match (sender.fin_sent(), sender.fin_acked(), self.receiver.is_finished()) {
+            (false, _, false) => State::Established,
+            (false, _, true) => State::CloseWait,
+            (true, false, false) => State::FinWait1,
+            (true, true, false) => State::FinWait2,
+            (true, false, true) if self.closed_first => State::Closing,
+            (true, false, true) => State::LastAck,
+            (true, true, true) if self.time_wait.is_some() => State::TimeWait,
+            (true, true, true) => State::Closed,
+        }
+    }
+
+    /// What was done so far.
+    pub fn stats(&self) -> Stats {
+        let (sender, counters) = (&self.sender, &self.sender.counters);
+        Stats {
+            cwnd: sender.congestion.cwnd(),
+            ssthresh: sender.congestion.ssthresh(),
+            in_flight: sender.in_flight(),
+            srtt: sender.rto.srtt(),
+            rto: sender.rto.current(),
+            segments: counters.segments,
+            retransmits: counters.retransmits,
+            retransmitted_bytes: counters.retransmitted_bytes,
+            timeouts: counters.timeouts,
+            fast_retransmits: counters.fast_retransmits,
+            dup_acks: counters.dup_acks,
+            written: sender.written(),
+            acked: sender.acked_bytes(),
+            delivered: self.receiver.delivered(),
+        }
+    }
+
+    /// Takes a packet; what is no segment of this connection is ignored.
+    pub fn handle_packet(&mut self, now: Instant, packet: &Packet) {
+        if let Ok(segment) = Segment::parse(packet) {
+            self.handle_segment(now, &segment);
+        }
+    }
+
+    /// Takes a segment that was parsed already.
+    pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
+        let is_ours = segment.destination == self.local
+            && self.remote.is_none_or(|remote| segment.source == remote);
+        if self.reset || !is_ours {
+            return;
+        }
+        if segment.flags.intersects(Flags::SYN) && !self.handle_syn(segment) {
+            return;
+        }
+        let Some(incoming) = self.incoming else { return };
+        let Some(start) = incoming.position(segment.seq, self.receiver.next()) else { return };
+        if segment.flags.intersects(Flags::RST) {
+            self.reset = start == self.receiver.next();
+            return;
+        }
+        if !segment.flags.intersects(Flags::ACK) {
+            return;
+        }
+        if let Some(Timestamps { value, .. }) = segment.options.timestamps {
+            self.receiver.stamp(start, value);
+        }
+        self.handle_ack(now, segment);
+        let fin = segment.flags.intersects(Flags::FIN);
+        if segment.payload_len > 0 || fin {
+            let start = start + u64::from(segment.flags.intersects(Flags::SYN));
+            let payload = Span { start, end: start + u64::from(segment.payload_len) };
+            self.receiver.receive(now, payload, fin);
+            self.enter_time_wait(now);
+        }
+    }
+
+    /// Acts on every timer that is due; spurious calls are no-ops.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let is_due = |timer: Option<Instant>| timer.is_some_and(|at| at <= now);
+        if is_due(self.sender.timer) {
+            self.sender.timeout(now);
+        }
+        if is_due(self.receiver.timer) {
+            self.receiver.timeout();
+        }
+        if is_due(self.time_wait) {
+            self.time_wait = None;
+        }
+    }
+
+    /// The earliest timer.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Deadline> {
+        if self.reset {
+            return None;
+        }
+        let deadline = |at: Option<Instant>, why| at.map(|at| Deadline { at, why });
+        let timers = [
+            deadline(self.sender.timer, Timer::Retransmit),
+            deadline(self.receiver.timer, Timer::DelayedAck),
+            deadline(self.time_wait, Timer::TimeWait),
+        ];
+        timers.into_iter().flatten().min_by_key(|deadline| deadline.at)
+    }
+
+    /// The next packet that may leave now. An IP packet, its payload not captured.
+    #[must_use]
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
+        let remote = self.remote.filter(|_| !self.reset)?;
+        if let Some(segment) = self.sender.poll(now) {
+            let packet = self.data_packet(now, remote, segment);
+            self.receiver.piggybacked();
+            self.closed_first |= self.sender.fin_sent() && !self.receiver.is_finished();
+            return Some(packet);
+        }
+        if self.sender.una == 0 || !self.receiver.ack_is_due() {
+            return None;
+        }
+        let packet = self.ack_packet(now, remote);
+        self.receiver.ack_sent();
+        Some(packet)
+    }
+
+    /// The peer's SYN; says whether the rest of the segment counts.
+    fn handle_syn(&mut self, segment: &Segment) -> bool {
+        if self.incoming.is_some() {
+            // It arrived again: what answered it was lost.
+            if self.sender.una == 0 {
+                self.sender.resend_syn();
+            } else {
+                self.receiver.repeat_ack();
+            }
+            return false;
+        }
+        let has_ack = segment.flags.intersects(Flags::ACK);
+        let answers = has_ack && segment.ack == self.outgoing.seq(1);
+        let is_expected = if self.remote.is_some() { answers } else { !has_ack };
+        if !is_expected || segment.flags.intersects(Flags::RST) {
+            return false;
+        }
+        let options = &segment.options;
+        self.remote = Some(segment.source);
+        self.incoming = Some(Stream { isn: segment.seq });
+        self.peer_mss = options.mss.unwrap_or(self.peer_mss);
+        self.sack = self.profile.sack && options.sack_permitted;
+        self.timestamps = self.profile.timestamps && options.timestamps.is_some();
+        if let (true, Some(shift)) = (self.profile.window_scaling, options.window_scale) {
+            self.scaling = true;
+            self.peer_shift = shift;
+            self.shift = self.window_shift();
+        }
+        self.receiver.synchronised(options.timestamps.map(|timestamps| timestamps.value));
+        true
+    }
+
+    fn handle_ack(&mut self, now: Instant, segment: &Segment) {
+        let is_handshake = self.sender.una == 0;
+        let Some(position) = self.outgoing.position(segment.ack, self.sender.una) else { return };
+        let is_syn = segment.flags.intersects(Flags::SYN);
+        let shift = if is_syn { 0 } else { self.peer_shift };
+        let echo = segment.options.timestamps.filter(|stamps| self.timestamps && stamps.echo != 0);
+        let ack = Ack {
+            position,
+            edge: position + (u64::from(segment.window) << shift),
+            is_bare: segment.is_pure_ack(),
+            round_trip: echo.map(|Timestamps { echo, .. }| {
+                Duration::from_millis(u64::from(timestamp(now).wrapping_sub(echo)))
+            }),
+        };
+        let (outgoing, near) = (self.outgoing, self.sender.una);
+        let blocks = segment.options.sack.as_slice().iter().filter_map(|(left, right)| {
+            let start = outgoing.position(*left, near)?;
+            Some(Span { start, end: outgoing.position(*right, near)? })
+        });
+        self.sender.acknowledged(now, &ack, blocks);
+        if is_handshake && self.sender.una > 0 {
+            self.sender.established(self.full_segment(), self.sack);
+        }
+        self.enter_time_wait(now);
+    }
+
+    /// Payload bytes of a full segment: the smaller announcement less options (RFC 6691).
+    fn full_segment(&self) -> u64 {
+        let options = if self.timestamps { 12 } else { 0 };
+        u64::from(self.profile.mss.min(self.peer_mss)).saturating_sub(options).max(1)
+    }
+
+    fn enter_time_wait(&mut self, now: Instant) {
+        let over = self.sender.fin_acked() && self.receiver.is_finished();
+        if over && self.closed_first {
+            self.time_wait = Some(now + self.profile.time_wait);
+        }
+    }
+
+    /// A segment with SYN, payload or FIN.
+    fn data_packet(&self, now: Instant, remote: Address, segment: Span) -> Packet {
+        let payload = self.sender.payload(segment);
+        let mut flags = Flags::default();
+        let mut options = Options::default();
+        if segment.start == 0 {
+            flags = flags.union(Flags::SYN);
+            options = self.syn_options();
+        } else if segment.end > payload.end {
+            flags = flags.union(Flags::FIN);
+        } else if payload.end == 1 + self.sender.written() {
+            flags = flags.union(Flags::PSH);
+        }
+        if self.timestamps || options.timestamps.is_some() {
+            options.timestamps = Some(self.stamps(now));
+        }
+        let builder = self.segment(remote, segment.start).flags(flags).options(options);
+        builder.payload_len(payload.len() as u32).build(LinkType::Ip)
+    }
+
+    /// What a SYN offers; a SYN that answers one offers what was offered to it.
+    fn syn_options(&self) -> Options {
+        let offers = |wanted: bool, agreed: bool| wanted && (agreed || self.incoming.is_none());
+        let profile = &self.profile;
+        let scaling = offers(profile.window_scaling, self.scaling);
+        let timestamps = offers(profile.timestamps, self.timestamps);
+        Options {
+            mss: Some(profile.mss),
+            window_scale: scaling.then(|| self.window_shift()),
+            sack_permitted: offers(profile.sack, self.sack),
+            timestamps: timestamps.then(Timestamps::default),
+            ..Options::default()
+        }
+    }
+
+    fn ack_packet(&self, now: Instant, remote: Address) -> Packet {
+        let mut options = Options::default();
+        if self.timestamps {
+            options.timestamps = Some(self.stamps(now));
+        }
+        if let (true, Some(incoming)) =
+            (self.sack && self.receiver.has_sack_blocks(), self.incoming)
+        {
+            let edges = |span: Span| (incoming.seq(span.start), incoming.seq(span.end));
+            options.sack = self.receiver.sack_blocks().map(edges).collect();
+        }
+        self.segment(remote, self.sender.nxt).options(options).build(LinkType::Ip)
+    }
+
+    /// What every segment has.
+    fn segment(&self, remote: Address, position: u64) -> SegmentBuilder<'static> {
+        // The window of a SYN is never scaled (RFC 7323 §2.2).
+        let window = self.profile.receive_window >> if position == 0 { 0 } else { self.shift };
+        let window = u16::try_from(window).unwrap_or(u16::MAX);
+        let builder =
+            SegmentBuilder::new(self.local, remote).seq(self.outgoing.seq(position)).window(window);
+        match self.incoming {
+            Some(incoming) => builder.ack(incoming.seq(self.receiver.next())),
+            None => builder,
+        }
+    }
+
+    fn stamps(&self, now: Instant) -> Timestamps {
+        Timestamps { value: timestamp(now), echo: self.receiver.ts_recent() }
+    }
+
+    /// The least shift that brings the receive window into 16 bits (RFC 7323 §2.3).
+    fn window_shift(&self) -> u8 {
+        let bits = u32::BITS - self.profile.receive_window.leading_zeros();
+        bits.saturating_sub(u16::BITS).min(14) as u8
+    }
+}
+
+/// The timestamp clock: milliseconds, from 1 on so that no stamp looks like none.
+fn timestamp(now: Instant) -> u32 {
+    (now.as_nanos() / 1_000_000 + 1) as u32
+}

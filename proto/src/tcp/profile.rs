@@ -1,0 +1,244 @@
+//! Every knob of an endpoint, and the endpoints that the papers and today's hosts have.
+
+use core::time::Duration;
+
+/// What one host's TCP is like. Plain data: take a named profile and change what differs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Profile {
+    /// Largest segment to send and to announce, in bytes (RFC 9293 §3.7.1). As there, TCP options
+    /// of a segment are taken off: with timestamps a full segment has 12 bytes less payload.
+    pub mss: u16,
+    /// Window at start, in full segments (RFC 5681 §3.1: 2 to 4, RFC 6928: 10, until 1997: 1).
+    pub initial_window: u32,
+    /// Receive buffer, in bytes. It limits what the peer may have unacknowledged, since the
+    /// application reads at once.
+    pub receive_window: u32,
+    /// Whether to offer window scaling (RFC 7323 §2); without it a window is at most 65,535 bytes.
+    pub window_scaling: bool,
+    /// Bytes that the application may have written and the peer not yet acknowledged.
+    pub send_buffer: u64,
+    /// Whether to offer selective acknowledgments (RFC 2018). Where both ends offer them, losses
+    /// are recovered by RFC 6675 and not by `recovery`.
+    pub sack: bool,
+    /// Whether the first SACK block reports a segment that arrived twice (RFC 2883).
+    pub dsack: bool,
+    /// Whether to offer timestamps (RFC 7323 §3), which tick every millisecond as in Linux.
+    pub timestamps: bool,
+    /// Loss recovery without selective acknowledgments.
+    pub recovery: Recovery,
+    /// How the window grows and shrinks.
+    pub congestion: CongestionControl,
+    /// What an ACK adds to the window in slow start and, of Reno, in congestion avoidance.
+    pub growth: Growth,
+    /// Duplicate ACKs that mean a loss (RFC 5681 §3.2): 3.
+    pub dupack_threshold: u32,
+    /// Whether the first two duplicate ACKs send new data beyond the window (RFC 3042).
+    pub limited_transmit: bool,
+    /// Whether a second timeout in a row leaves the slow start threshold alone (RFC 5681 eq. 4);
+    /// BSD halves the window of one segment again, and the threshold ends at two segments.
+    pub hold_ssthresh: bool,
+    /// Whether a small segment waits until all is acknowledged (Nagle, RFC 9293 §3.7.4).
+    pub nagle: bool,
+    /// Whether the sender lets a window smaller than a segment stay unused
+    /// (RFC 9293 §3.8.6.2.1) instead of filling it with a short segment.
+    pub sws_avoidance: bool,
+    /// The retransmission timer.
+    pub rto: Retransmission,
+    /// When the receiver acknowledges.
+    pub ack: Acknowledging,
+    /// How long the end that closed first still answers a FIN before its state ends.
+    pub time_wait: Duration,
+}
+
+/// Loss recovery without selective acknowledgments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// Fast retransmit, then slow start from one segment [4.3BSD-Tahoe].
+    Tahoe,
+    /// Fast recovery until the first new ACK (RFC 5681 §3.2) [4.3BSD-Reno].
+    Reno,
+    /// Fast recovery until all is acknowledged that was in flight (RFC 6582).
+    NewReno,
+}
+
+/// How the window grows in congestion avoidance and shrinks after a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CongestionControl {
+    /// One segment per round trip; half (RFC 5681).
+    Reno,
+    /// RFC 9438, with fast convergence and the Reno-friendly region.
+    Cubic {
+        /// Whether slow start ends when ACK trains or round trips grow long, as in Linux.
+        hystart: bool,
+    },
+}
+
+/// What an ACK adds to the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// One segment, or one window's share of it (RFC 5681 eq. 2 and 3, BSD): half as fast when only
+    /// every second segment is acknowledged.
+    PerAck,
+    /// By the bytes acknowledged (RFC 3465), without limit in slow start, as in Linux.
+    PerByte,
+}
+
+/// The retransmission timer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Retransmission {
+    /// Timeout before the first round-trip sample (RFC 6298 2.1: 1 s; RFC 1122: 3 s).
+    pub initial: Duration,
+    /// Least timeout.
+    pub min: Duration,
+    /// Largest timeout, also after back-off.
+    pub max: Duration,
+    /// Round trips are measured, and timers fire, on multiples of this tick of the host's clock
+    /// (BSD: 500 ms). Zero measures and fires exactly.
+    pub tick: Duration,
+    /// From round trips to the timeout.
+    pub estimator: Estimator,
+    /// What ends the back-off.
+    pub backoff_reset: BackoffReset,
+}
+
+/// From round trips to the timeout; gains 1/8 and 1/4, and four deviations, in all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estimator {
+    /// RFC 6298 2.2 and 2.3, the least timeout applied to the sum; G is the tick.
+    Rfc6298,
+    /// The same, the least timeout applied to the deviation term: SRTT + max(min, 4 RTTVAR).
+    Linux,
+    /// Integer arithmetic in whole ticks [4.4BSD `tcp_xmit_timer`]. A timer of n ticks fires at the
+    /// n-th tick of the free-running clock, so up to a tick early.
+    Bsd,
+}
+
+/// What brings a backed-off timeout back to the estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackoffReset {
+    /// A round trip of a segment that was sent once (Karn; RFC 6298 §5).
+    CleanSample,
+    /// Any ACK of new data.
+    AnyAck,
+    /// Nothing: the timeout stays where back-off left it (papers B.3 note 8).
+    Never,
+}
+
+/// When the receiver acknowledges. Out of order, filling a gap and FIN are always answered at once
+/// (RFC 5681 §4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledging {
+    /// Segments in order that make an ACK due: 2, or 1 for an ACK per segment.
+    pub every: u32,
+    /// How long an ACK may wait for a second segment (RFC 9293: at most 500 ms).
+    pub delay: Duration,
+    /// Whether `delay` is a free-running clock (BSD: 200 ms), so that the wait is up to one delay.
+    pub free_running: bool,
+    /// Segments at start of the connection that are acknowledged at once (Linux: 16).
+    pub quick: u32,
+}
+
+impl Profile {
+    /// BSD/OS 2.0 and its like, the hosts of the 1995 Snoop paper [snoop95 §5] (S0-50, S0-51):
+    /// 4.4BSD Reno with a 500 ms clock and a 64 KB window. Sources are 4.4BSD's.
+    pub const fn bsd95() -> Self {
+        Self {
+            mss: 1460,
+            initial_window: 1,
+            receive_window: 65_535,
+            window_scaling: false,
+            send_buffer: 65_535,
+            sack: false,
+            dsack: false,
+            timestamps: false,
+            recovery: Recovery::Reno,
+            congestion: CongestionControl::Reno,
+            growth: Growth::PerAck,
+            dupack_threshold: 3,
+            limited_transmit: false,
+            hold_ssthresh: false,
+            nagle: true,
+            sws_avoidance: true,
+            rto: Retransmission {
+                initial: Duration::from_secs(3),
+                min: Duration::from_secs(1),
+                max: Duration::from_secs(64),
+                tick: Duration::from_millis(500),
+                estimator: Estimator::Bsd,
+                backoff_reset: BackoffReset::CleanSample,
+            },
+            ack: Acknowledging {
+                every: 2,
+                delay: Duration::from_millis(200),
+                free_running: true,
+                quick: 0,
+            },
+            time_wait: Duration::from_secs(60),
+        }
+    }
+
+    /// The OPNET workstation of the 2002 study (S3-10). Where its table is silent, the value is
+    /// `bsd95`'s.
+    pub const fn opnet02() -> Self {
+        Self {
+            mss: 2264,
+            receive_window: 8760,
+            nagle: false,
+            sws_avoidance: false,
+            hold_ssthresh: true,
+            rto: Retransmission {
+                initial: Duration::from_secs(1),
+                min: Duration::from_millis(500),
+                max: Duration::from_secs(64),
+                tick: Duration::from_millis(500),
+                estimator: Estimator::Rfc6298,
+                backoff_reset: BackoffReset::CleanSample,
+            },
+            ack: Acknowledging {
+                every: 2,
+                delay: Duration::from_millis(200),
+                free_running: false,
+                quick: 0,
+            },
+            ..Self::bsd95()
+        }
+    }
+
+    /// Linux of today with its default settings, but for RACK-TLP and pacing. The send buffer is
+    /// `tcp_wmem`'s, the receive window `tcp_rmem`'s maximum less a half of overhead.
+    pub const fn linux() -> Self {
+        Self {
+            mss: 1460,
+            initial_window: 10,
+            receive_window: 3 << 20,
+            window_scaling: true,
+            send_buffer: 4 << 20,
+            sack: true,
+            dsack: true,
+            timestamps: true,
+            recovery: Recovery::NewReno,
+            congestion: CongestionControl::Cubic { hystart: true },
+            growth: Growth::PerByte,
+            dupack_threshold: 3,
+            limited_transmit: true,
+            hold_ssthresh: true,
+            nagle: true,
+            sws_avoidance: true,
+            rto: Retransmission {
+                initial: Duration::from_secs(1),
+                min: Duration::from_millis(200),
+                max: Duration::from_secs(120),
+                tick: Duration::ZERO,
+                estimator: Estimator::Linux,
+                backoff_reset: BackoffReset::CleanSample,
+            },
+            ack: Acknowledging {
+                every: 2,
+                delay: Duration::from_millis(40),
+                free_running: false,
+                quick: 16,
+            },
+            time_wait: Duration::from_secs(60),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The receiving half: what arrived in order, what lies beyond a gap, and when to acknowledge.
+
+use super::profile::{Acknowledging, Profile};
+use super::ranges::{Ranges, Span};
+use crate::time::Instant;
+use core::time::Duration;
+
+/// Positions of the peer's stream (see [`super::stream`]).
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    settings: Acknowledging,
+    window: u64,
+    dsack: bool,
+    /// The position expected next; 0 before the SYN.
+    next: u64,
+    /// Where the FIN stands, once it is known.
+    fin: Option<u64>,
+    beyond: Ranges,
+    /// A position in each span of `beyond` that was touched last, the latest first.
+    recent: [u64; 4],
+    /// A segment that arrived twice and was not yet reported.
+    duplicate: Option<Span>,
+    /// ACKs to send at once; each segment out of order makes one, so that none is merged away.
+    acks_due: u32,
+    /// Segments in order since the last ACK.
+    unacked: u32,
+    quick: u32,
+    /// When a delayed ACK leaves.
+    pub(super) timer: Option<Instant>,
+    /// `next` in the last ACK sent (RFC 7323 §4.3, Last.ACK.sent).
+    last_ack: u64,
+    /// The timestamp to echo (RFC 7323 §4.3, TS.Recent).
+    ts_recent: u32,
+}
+
+impl Receiver {
+    /// A receiver that waits for a SYN.
+    pub(super) fn new(profile: &Profile) -> Self {
+        Self {
+            settings: profile.ack,
+            window: u64::from(profile.receive_window),
+            dsack: profile.dsack,
+            next: 0,
+            fin: None,
+            beyond: Ranges::default(),
+            recent: [0; 4],
+            duplicate: None,
+            acks_due: 0,
+            unacked: 0,
+            quick: profile.ack.quick,
+            timer: None,
+            last_ack: 0,
+            ts_recent: 0,
+        }
+    }
+
+    /// The peer's SYN arrived.
+    pub(super) fn synchronised(&mut self, timestamp: Option<u32>) {
+        self.next = 1;
+        self.last_ack = 1;
+        self.acks_due = 1;
+        self.ts_recent = timestamp.unwrap_or(0);
+    }
+
+    /// The position expected next: what an ACK says.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Payload bytes that arrived in order.
+    pub(super) fn delivered(&self) -> u64 {
+        self.fin.map_or(self.next, |fin| self.next.min(fin)).saturating_sub(1)
+    }
+
+    /// Whether everything up to the FIN arrived.
+    pub(super) fn is_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.next > fin)
+    }
+
+    /// The timestamp to echo.
+    pub(super) fn ts_recent(&self) -> u32 {
+        self.ts_recent
+    }
+
+    /// Remembers the timestamp of a segment that begins at `start`, if it is one to echo: it is no
+    /// older, and the segment touches what the last ACK asked for (RFC 7323 §4.3 (2)).
+    pub(super) fn stamp(&mut self, start: u64, timestamp: u32) {
+        let is_newer = timestamp.wrapping_sub(self.ts_recent) as i32 >= 0;
+        if is_newer && start <= self.last_ack {
+            self.ts_recent = timestamp;
+        }
+    }
+
+    /// Takes a segment with payload, FIN or both.
+    pub(super) fn receive(&mut self, now: Instant, payload: Span, fin: bool) {
+        let limit = self.next + self.window;
+        let mut segment = Span { end: payload.end.min(limit), ..payload };
+        if fin && payload.end <= limit {
+            self.fin = Some(payload.end);
+            segment.end += 1;
+        }
+        if segment.end <= self.next || segment.start >= limit {
+            // An old segment, or one beyond the window: say again what is expected (RFC 9293
+            // §3.10.7.4).
+            self.duplicate = Some(segment).filter(|_| self.dsack && segment.start < segment.end);
+            self.acks_due += 1;
+            return;
+        }
+        if segment.start > self.next {
+            self.acks_due += 1;
+            if !self.beyond.insert(segment) && self.dsack {
+                self.duplicate = Some(segment);
+            }
+            self.touch(segment.start);
+            return;
+        }
+        if self.dsack && segment.start < self.next {
+            self.duplicate = Some(Span { end: self.next, ..segment });
+        }
+        let fills_gap = !self.beyond.is_empty();
+        self.next = segment.end;
+        if fills_gap {
+            if let Some(span) = self.beyond.span_at(self.next) {
+                self.next = span.end;
+            }
+            self.beyond.remove_below(self.next);
+        }
+        if fills_gap || self.is_finished() || self.duplicate.is_some() {
+            self.acks_due = 1;
+        } else {
+            self.delay_ack(now);
+        }
+    }
+
+    /// The peer's SYN or a segment that says nothing acceptable arrived again: acknowledge at once.
+    pub(super) fn repeat_ack(&mut self) {
+        self.acks_due += 1;
+    }
+
+    /// A delayed ACK is due.
+    pub(super) fn timeout(&mut self) {
+        self.timer = None;
+        self.acks_due = self.acks_due.max(1);
+    }
+
+    /// Whether an ACK must leave though nothing else does.
+    pub(super) fn ack_is_due(&self) -> bool {
+        self.acks_due > 0
+    }
+
+    /// A segment with data and the current ACK left; it stands for every ACK that is due, unless
+    /// they are to be seen as duplicates.
+    pub(super) fn piggybacked(&mut self) {
+        if self.beyond.is_empty() && self.duplicate.is_none() {
+            self.acks_due = 0;
+        }
+        self.acked();
+    }
+
+    /// A pure ACK left.
+    pub(super) fn ack_sent(&mut self) {
+        self.acks_due = self.acks_due.saturating_sub(1);
+        self.duplicate = None;
+        self.acked();
+    }
+
+    /// The SACK blocks of an ACK: a duplicate, then the spans touched last (RFC 2018 §4, RFC 2883).
+    pub(super) fn sack_blocks(&self) -> impl Iterator<Item = Span> {
+        let spans = self.recent.map(|position| self.beyond.span_at(position));
+        let is_first = move |index: usize| {
+            let earlier = spans.get(..index).unwrap_or_default();
+            spans.get(index).copied().flatten().filter(|span| !earlier.contains(&Some(*span)))
+        };
+        self.duplicate.into_iter().chain((0..spans.len()).filter_map(is_first))
+    }
+
+    /// Whether an ACK has anything to report in SACK blocks.
+    pub(super) fn has_sack_blocks(&self) -> bool {
+        self.duplicate.is_some() || !self.beyond.is_empty()
+    }
+
+    fn acked(&mut self) {
+        self.unacked = 0;
+        self.timer = None;
+        self.last_ack = self.next;
+    }
+
+    /// A segment in order arrived and nothing is beyond it (RFC 5681 §4.2).
+    fn delay_ack(&mut self, now: Instant) {
+        self.unacked += 1;
+        if self.quick > 0 || self.unacked >= self.settings.every {
+            self.quick = self.quick.saturating_sub(1);
+            self.acks_due = 1;
+        } else if self.timer.is_none() {
+            self.timer = Some(self.ack_deadline(now));
+        }
+    }
+
+    fn ack_deadline(&self, now: Instant) -> Instant {
+        let delay = self.settings.delay;
+        if !self.settings.free_running || delay == Duration::ZERO {
+            return now + delay;
+        }
+        let period = delay.as_nanos() as u64;
+        Instant::from_nanos((now.as_nanos() / period + 1).saturating_mul(period))
+    }
+
+    /// Moves a span to the front of those to report.
+    fn touch(&mut self, position: u64) {
+        let Some(span) = self.beyond.span_at(position) else { return };
+        let holds = |recent: &u64| (span.start..span.end).contains(recent);
+        let last = self.recent.len() - 1;
+        let from = self.recent.iter().position(holds).unwrap_or(last);
+        if let Some(moved) = self.recent.get_mut(..=from) {
+            moved.rotate_right(1);
+        }
+        self.recent[0] = position;
+    }
+}

@@ -1,0 +1,140 @@
+//! The retransmission timeout: RFC 6298, Linux's version of it, and BSD's in ticks.
+
+use super::profile::{BackoffReset, Estimator, Retransmission};
+use crate::time::Instant;
+use core::time::Duration;
+
+/// RFC 6298 5.7: the timeout for data after the timer of the SYN expired.
+const AFTER_LOST_SYN: u64 = 3_000_000_000;
+
+/// From round-trip samples to timeouts. Times are in nanoseconds.
+#[derive(Clone, Debug)]
+pub(super) struct Rto {
+    settings: Retransmission,
+    /// The tick, and the least and largest timeout.
+    tick: u64,
+    min: u64,
+    max: u64,
+    /// Smoothed round trip and deviation; of [`Estimator::Bsd`] in eighths and fourths of a tick.
+    estimate: Option<(u64, u64)>,
+    /// The timeout before back-off.
+    base: u64,
+    /// Timeouts in a row: each doubles.
+    backoff: u32,
+}
+
+impl Rto {
+    /// RFC 6298 2.1: before the first sample.
+    pub(super) fn new(settings: Retransmission) -> Self {
+        let [tick, min, max] = [settings.tick, settings.min, settings.max].map(nanos);
+        Self { tick, min, max, estimate: None, base: nanos(settings.initial), backoff: 0, settings }
+    }
+
+    /// The timeout as it stands, back-off and limits applied.
+    pub(super) fn current(&self) -> Duration {
+        Duration::from_nanos(self.current_nanos())
+    }
+
+    /// The smoothed round trip, once there was a sample.
+    pub(super) fn srtt(&self) -> Option<Duration> {
+        let (srtt, _) = self.estimate?;
+        Some(Duration::from_nanos(match self.settings.estimator {
+            Estimator::Bsd => srtt * self.tick / 8,
+            Estimator::Rfc6298 | Estimator::Linux => srtt,
+        }))
+    }
+
+    /// When a timer that starts now fires.
+    pub(super) fn deadline(&self, now: Instant) -> Instant {
+        let (now, timeout) = (now.as_nanos(), self.current_nanos());
+        Instant::from_nanos(match (self.tick, self.settings.estimator) {
+            (0, _) => now.saturating_add(timeout),
+            // The timer is a number that every tick of the running clock takes one from.
+            (tick, Estimator::Bsd) => (now / tick + timeout / tick).saturating_mul(tick),
+            (tick, _) => now.saturating_add(timeout).div_ceil(tick).saturating_mul(tick),
+        })
+    }
+
+    /// A segment sent at `sent` and never again was acknowledged now.
+    pub(super) fn sample(&mut self, sent: Instant, now: Instant) {
+        match self.tick {
+            0 => self.measured(now.since(sent)),
+            tick => {
+                let ticks = now.as_nanos() / tick - sent.as_nanos().min(now.as_nanos()) / tick;
+                self.measured(Duration::from_nanos(ticks * tick));
+            }
+        }
+    }
+
+    /// Takes a round trip; with it the back-off ends (RFC 6298 2.2, 2.3, §5).
+    pub(super) fn measured(&mut self, round_trip: Duration) {
+        let sample = nanos(round_trip);
+        match self.settings.estimator {
+            Estimator::Bsd => self.measured_in_ticks(sample.checked_div(self.tick).unwrap_or(0)),
+            Estimator::Rfc6298 | Estimator::Linux => {
+                let (srtt, rttvar) = match self.estimate {
+                    None => (sample, sample / 2),
+                    Some((srtt, rttvar)) => {
+                        ((7 * srtt + sample) / 8, (3 * rttvar + srtt.abs_diff(sample)) / 4)
+                    }
+                };
+                self.estimate = Some((srtt, rttvar));
+                self.base = match self.settings.estimator {
+                    Estimator::Linux => srtt + (4 * rttvar).max(self.min),
+                    _ => (srtt + (4 * rttvar).max(self.tick)).max(self.min),
+                };
+            }
+        }
+        if self.settings.backoff_reset != BackoffReset::Never {
+            self.backoff = 0;
+        }
+    }
+
+    /// An ACK of new data arrived, whether or not it gave a sample.
+    pub(super) fn progressed(&mut self) {
+        if self.settings.backoff_reset == BackoffReset::AnyAck {
+            self.backoff = 0;
+        }
+    }
+
+    /// The timer expired: the next timeout is twice as long (RFC 6298 5.5).
+    pub(super) fn back_off(&mut self) {
+        // Beyond 2^16 every timeout is at its limit.
+        self.backoff = (self.backoff + 1).min(16);
+    }
+
+    /// The handshake is done; the timer of the SYN had expired (RFC 6298 5.7).
+    pub(super) fn syn_was_lost(&mut self) {
+        if self.estimate.is_none() && self.settings.estimator != Estimator::Bsd {
+            self.base = self.base.max(AFTER_LOST_SYN);
+            self.backoff = 0;
+        }
+    }
+
+    fn current_nanos(&self) -> u64 {
+        self.base.saturating_mul(1 << self.backoff).max(self.min).min(self.max)
+    }
+
+    /// 4.4BSD `tcp_xmit_timer`: its `rtt` is one more than the ticks that passed.
+    fn measured_in_ticks(&mut self, ticks: u64) {
+        let (srtt, rttvar) = match self.estimate {
+            None => ((ticks + 1) * 8, (ticks + 1) * 2),
+            Some((srtt, rttvar)) => {
+                let smooth = srtt / 8;
+                let srtt = (srtt + ticks).saturating_sub(smooth).max(1);
+                let deviation = ticks.abs_diff(smooth);
+                (srtt, (rttvar + deviation).saturating_sub(rttvar / 4).max(1))
+            }
+        };
+        self.estimate = Some((srtt, rttvar));
+        self.base = (srtt / 8 + rttvar) * self.tick;
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    // A quarter of what 64 bits hold is 146 years, and sums of a few still fit.
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX / 16)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,5 @@
+//! Two TCP endpoints and what may happen between them.
+
+mod complete;
+mod pipe;
+mod theory;
