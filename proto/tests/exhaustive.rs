@@ -10,7 +10,7 @@ mod common;
 use airmend_proto::agents::Limits;
 use airmend_proto::agents::plain::Plain;
 use airmend_proto::agents::snoop95::{Settings, Snoop95};
-use airmend_proto::{Agent, Instant, Packet, Ports, Side, Timer, drain};
+use airmend_proto::{Instant, Packet, Ports, Side, Timer, drain};
 use common::observed::Observed;
 use common::packet::Tcp;
 use std::collections::BTreeSet;
@@ -168,7 +168,7 @@ impl Ports for Links<'_> {
     fn send(&mut self, now: Instant, side: Side, packet: Packet) {
         match side {
             Side::Air => {
-                self.flights.cross_air(now, Place::MobileHost, packet, self.losses, self.story)
+                self.flights.cross_air(now, Place::MobileHost, packet, self.losses, self.story);
             }
             Side::Wired => self.flights.packets.push((now + WIRED_DELAY, Place::FixedHost, packet)),
         }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
-    let mut trials = Vec::new();
+    let mut trials = vec![Trial::test("a_wrong_line_is_named", a_wrong_line_is_named)];
     for folder in entries(&root) {
         let agent = file_name(&folder);
         for file in entries(&folder) {
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
             trials.push(Trial::test(name, move || play(&agent, &file)));
         }
     }
-    assert!(!trials.is_empty(), "no scripts under {}", root.display());
+    assert!(trials.len() > 1, "no scripts under {}", root.display());
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -42,4 +42,26 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 
 fn file_name(path: &Path) -> String {
     path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}
+
+/// Every refusal begins with the number of the line, here the second, and quotes what is wrong.
+fn a_wrong_line_is_named() -> Result<(), Failed> {
+    let wrong = [
+        ("+0 air > . 1:1001(100) ack 1", "1:1001(100)"),
+        ("+0 air > . 1:101(100)", "`.`"),
+        ("+0 air > X 1:101(100)", "`X`"),
+        ("+0 ether > . 1:101(100) ack 1", "`ether`"),
+        ("+0 air < . 1:1(0) ack 1 <mss>", "`mss`"),
+        ("+0 air < udp", "`udp`"),
+        ("+soon silence", "`soon`"),
+        ("+0 quiet", "`quiet`"),
+        ("set persist_timeout 1s", "after the first timed line"),
+    ];
+    for (line, quoted) in wrong {
+        let error = Script::parse(&format!("+0 silence\n{line}\n")).err().unwrap_or_default();
+        if !error.starts_with("2: ") || !error.contains(quoted) {
+            return Err(format!("`{line}` is refused with {error:?}").into());
+        }
+    }
+    Ok(())
 }

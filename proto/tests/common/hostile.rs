@@ -102,10 +102,10 @@ impl<A: Observed> World<A> {
     fn step(&mut self, step: &Step) -> Result<(), String> {
         self.arrivals += 1;
         match step {
-            Step::Wait(time) => return self.wait(self.now + *time),
+            Step::Wait(time) => self.wait(self.now + *time),
             Step::CanSend(side, can_send) => {
                 self.open.insert(*side, *can_send);
-                return self.transmit();
+                self.transmit()
             }
             Step::Tcp(tcp) => self.arrive(tcp.sender, tcp.packet(self.arrivals)),
             Step::Foreign(side, kind, len) => self.arrive(*side, kind.packet(self.arrivals, *len)),
@@ -116,7 +116,7 @@ impl<A: Observed> World<A> {
     }
 
     fn arrive(&mut self, from: Side, packet: Packet) -> Result<(), String> {
-        self.tell(format!("{from:?} < {}", show(&packet)));
+        self.tell(&format!("{from:?} < {}", show(&packet)));
         if let (Side::Air, Some(tcp)) = (from, Tcp::read(&packet)) {
             self.acks.extend(tcp.ack.map(|ack| (tcp.flow, ack)));
         }
@@ -163,7 +163,7 @@ impl<A: Observed> World<A> {
             while self.open.get(&side) == Some(&true) {
                 let Some(packet) = self.agent.poll_transmit(self.now, side) else { break };
                 let events = self.events();
-                self.tell(format!("{side:?} > {}", show(&packet)));
+                self.tell(&format!("{side:?} > {}", show(&packet)));
                 self.check_transmission(side, packet, &events)?;
             }
         }
@@ -209,13 +209,13 @@ impl<A: Observed> World<A> {
     fn events(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some(event) = self.agent.poll_event() {
-            self.tell(event.to_string());
+            self.tell(&event.to_string());
             events.push(event);
         }
         events
     }
 
-    fn tell(&mut self, what: String) {
+    fn tell(&mut self, what: &str) {
         // Enough to see how it came about.
         if self.story.len() == 200 {
             self.story.remove(0);

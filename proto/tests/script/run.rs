@@ -77,7 +77,7 @@ impl Runner {
             match self.agent.poll_timeout() {
                 Some(deadline) if deadline.at <= at => {
                     self.now = self.now.max(deadline.at);
-                    self.tell(format!("deadline: {}", deadline.why));
+                    self.tell(&format!("deadline: {}", deadline.why));
                     self.drain();
                     if self.now < at {
                         self.nothing_left()?;
@@ -138,7 +138,7 @@ impl Runner {
             Content::Tcp(pattern) => pattern.tcp.packet(id),
             Content::Foreign(foreign, len) => foreign.packet(id, *len),
         };
-        self.tell(format!("{} < {}", name(side), self.show(&packet)));
+        self.tell(&format!("{} < {}", name(side), self.show(&packet)));
         self.arrived.push((side, packet.clone()));
         self.agent.handle_packet(self.now, side, packet);
         self.drain();
@@ -153,11 +153,11 @@ impl Runner {
         for event in events {
             *self.counters.entry(event.counter()).or_default() += 1;
             self.told.push((self.now, event.to_string()));
-            self.tell(format!("event: {event}"));
+            self.tell(&format!("event: {event}"));
         }
         let left: Vec<_> = self.wires.left.iter().skip(before).cloned().collect();
         for (_, side, packet) in left {
-            self.tell(format!("{} > {}", name(side), self.show(&packet)));
+            self.tell(&format!("{} > {}", name(side), self.show(&packet)));
         }
     }
 
@@ -212,7 +212,7 @@ impl Runner {
         }
     }
 
-    fn tell(&mut self, what: String) {
+    fn tell(&mut self, what: &str) {
         self.story.push(format!("    {} {what}", self.now));
     }
 
