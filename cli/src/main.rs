@@ -1,3 +1,106 @@
 //! The command `airmend`.
 
-fn main() {}
+mod args;
+mod doctor;
+mod lab_compare;
+mod lab_run;
+mod plot;
+mod progress;
+mod row;
+mod stats;
+mod table;
+mod text;
+mod usage;
+mod values;
+
+use args::{Cli, Command, Lab};
+use clap::Parser;
+use clap::error::ErrorKind;
+use std::io::{self, ErrorKind as Io, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// 0: done. 1: the run failed. 2: bad usage. An error is one sentence on stderr.
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return not_parsed(&error),
+    };
+    match dispatch(&cli) {
+        Ok(code) => code,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&error.to_string());
+            ExitCode::from(if error.is::<BadUsage>() { 2 } else { 1 })
+        }
+    }
+}
+
+/// A command line that clap accepts and that still cannot be meant.
+#[derive(Debug)]
+pub(crate) struct BadUsage(String);
+
+impl std::fmt::Display for BadUsage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadUsage {}
+
+fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
+    match &cli.command {
+        Command::Doctor(args) => doctor::doctor(args),
+        Command::Lab(Lab::Run(args)) => lab_run::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Lab(Lab::Compare(args)) => lab_compare::compare(args).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// Prepares the process for the laboratory, before anything starts a thread: the kernel lets only
+/// a process with one thread enter a user namespace. Returns what a signal raises.
+pub(crate) fn enter_lab() -> anyhow::Result<Arc<AtomicBool>> {
+    airmend_live::lab::enter_user_namespace()?;
+    Ok(stop_flag()?)
+}
+
+/// Raised by the first SIGINT or SIGTERM; the second one ends the program at once.
+fn stop_flag() -> io::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // In this order: the first signal finds the flag down, and only raises it.
+        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
+
+fn not_parsed(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // Whoever closed the pipe does not want the rest.
+            let _ = write!(io::stdout(), "{error}");
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = write!(io::stderr(), "{error}");
+            ExitCode::from(2)
+        }
+        _ => {
+            complain(&usage::sentence(error));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn complain(sentence: &str) {
+    // There is nowhere left to say that stderr is closed.
+    let _ = writeln!(io::stderr(), "airmend: {sentence}");
+}
+
+/// `airmend … | head` is no failure: the reader has seen enough.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<io::Error>().map(io::Error::kind);
+    let json = error.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+    io.or(json) == Some(Io::BrokenPipe)
+}

@@ -1,0 +1,286 @@
+//! The flags.
+
+use crate::BadUsage;
+use crate::values::{agent, amount, congestion_control, direction, port, seconds, setting};
+use airmend_live::lab::config::{Amount, CongestionControl, Direction, Hop, LabConfig, PortKind};
+use airmend_proto::agents::AgentConfig;
+use airmend_proto::link::ErrorModel;
+use airmend_proto::units::{
+    parse_ber, parse_burst, parse_duration, parse_fading, parse_probability, parse_rate,
+};
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Makes TCP fast over a lossy air hop without touching either end host.
+#[derive(Debug, Parser)]
+#[command(name = "airmend", version, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure agents on real kernel TCP across an emulated lossy air hop.
+    #[command(subcommand, disable_help_subcommand = true)]
+    Lab(Lab),
+    /// Say what this machine can do, and what each missing thing costs.
+    Doctor(DoctorArgs),
+}
+
+/// The commands of the laboratory.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Lab {
+    /// Run one transfer and tell what happened.
+    Run(Box<RunArgs>),
+    /// Run every combination of agents, congestion controls and errors, and compare.
+    Compare(Box<CompareArgs>),
+}
+
+/// `airmend doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print one JSON object per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Try things in this process's own new namespaces; what `doctor` starts as its child.
+    #[arg(long, hide = true)]
+    pub(crate) inside: bool,
+}
+
+/// `airmend lab run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The agent at the base station: plain or snoop95.
+    #[arg(long, value_name = "NAME", default_value = "snoop95", value_parser = agent)]
+    pub(crate) agent: AgentConfig,
+    /// The sender's congestion control: cubic, reno or bbr.
+    #[arg(long, value_name = "NAME", default_value = "cubic", value_parser = congestion_control)]
+    pub(crate) cc: CongestionControl,
+    /// What the air does.
+    #[command(flatten)]
+    pub(crate) errors: ErrorArgs,
+    /// The rest.
+    #[command(flatten)]
+    pub(crate) setup: Setup,
+    /// Where results go.
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// `airmend lab compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The agents to compare; ratios are to the first.
+    #[arg(long, value_name = "NAMES", default_value = "plain,snoop95")]
+    #[arg(value_delimiter = ',', value_parser = agent)]
+    pub(crate) agents: Vec<AgentConfig>,
+    /// The senders' congestion controls: any of cubic, reno, bbr.
+    #[arg(long, value_name = "NAMES", default_value = "cubic")]
+    #[arg(value_delimiter = ',', value_parser = congestion_control)]
+    pub(crate) cc: Vec<CongestionControl>,
+    /// Runs of each combination; repetition n uses the seed plus n, the same for all agents.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) repeat: u32,
+    /// What the air does.
+    #[command(flatten)]
+    pub(crate) errors: ErrorLists,
+    /// The rest.
+    #[command(flatten)]
+    pub(crate) setup: Setup,
+    /// Where results go.
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+/// One error process.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Errors of the air hop, in each direction")]
+#[group(id = "errors", multiple = false)]
+pub(crate) struct ErrorArgs {
+    /// Independent frame loss with this probability, such as 0.05 or 5%.
+    #[arg(long, value_name = "P", value_parser = parse_probability)]
+    loss: Option<f64>,
+    /// Independent bit errors with this probability, such as 4e-6 or 1/256Ki.
+    #[arg(long, value_name = "P", value_parser = parse_ber)]
+    ber: Option<f64>,
+    /// N frames lost in a row in every so many bytes, such as 4/64Ki.
+    #[arg(long, value_name = "N/BYTES", value_parser = parse_burst)]
+    burst: Option<ErrorModel>,
+    /// Markov fading, such as good=300ms,bad=30ms,loss=0.5.
+    #[arg(long, value_name = "good=T,bad=T,loss=P", value_parser = parse_fading)]
+    fading: Option<ErrorModel>,
+}
+
+impl ErrorArgs {
+    /// The error process that the flags ask for.
+    pub(crate) fn model(&self) -> ErrorModel {
+        let loss = self.loss.map(ErrorModel::Loss);
+        let ber = self.ber.map(ErrorModel::Ber);
+        loss.or(ber).or(self.burst).or(self.fading).unwrap_or(ErrorModel::None)
+    }
+}
+
+/// Error processes to compare at.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Errors of the air hop, in each direction")]
+#[group(id = "errors", multiple = false)]
+pub(crate) struct ErrorLists {
+    /// Independent frame loss with each of these probabilities, such as 0,0.01,0.05.
+    #[arg(long, value_name = "P,..", value_delimiter = ',', value_parser = parse_probability)]
+    loss: Vec<f64>,
+    /// Independent bit errors with each of these probabilities, such as 1e-6,1/256Ki.
+    #[arg(long, value_name = "P,..", value_delimiter = ',', value_parser = parse_ber)]
+    ber: Vec<f64>,
+    /// N frames lost in a row in every so many bytes, such as 4/64Ki.
+    #[arg(long, value_name = "N/BYTES", value_parser = parse_burst)]
+    burst: Option<ErrorModel>,
+    /// Markov fading, such as good=300ms,bad=30ms,loss=0.5.
+    #[arg(long, value_name = "good=T,bad=T,loss=P", value_parser = parse_fading)]
+    fading: Option<ErrorModel>,
+}
+
+impl ErrorLists {
+    /// The error processes that the flags ask for, at least one, each once.
+    pub(crate) fn models(&self) -> Vec<ErrorModel> {
+        let losses = self.loss.iter().copied().map(ErrorModel::Loss);
+        let bers = self.ber.iter().copied().map(ErrorModel::Ber);
+        let mut models = Vec::new();
+        for model in losses.chain(bers).chain(self.burst).chain(self.fading) {
+            if !models.contains(&model) {
+                models.push(model);
+            }
+        }
+        if models.is_empty() { vec![ErrorModel::None] } else { models }
+    }
+}
+
+/// What all runs of a command share.
+#[derive(Debug, Args)]
+pub(crate) struct Setup {
+    /// Which way the data flows: down (to the mobile host) or up.
+    #[arg(long, value_name = "WAY", default_value = "down", value_parser = direction)]
+    #[arg(help_heading = "Transfer")]
+    direction: Direction,
+    /// Parallel flows.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Transfer")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    flows: u32,
+    /// Each flow carries this many bytes, such as 10000000 or 10MB.
+    #[arg(long, value_name = "N", default_value = "10MB", value_parser = amount)]
+    #[arg(help_heading = "Transfer")]
+    bytes: u64,
+    /// Each flow sends for this long instead.
+    #[arg(long, value_name = "S", value_parser = seconds, conflicts_with = "bytes")]
+    #[arg(help_heading = "Transfer")]
+    seconds: Option<Duration>,
+    /// A run that takes longer is stopped and has failed [default: 10 minutes, and --seconds].
+    #[arg(long, value_name = "S", value_parser = seconds, help_heading = "Transfer")]
+    time_limit: Option<Duration>,
+    /// The hosts do not negotiate SACK.
+    #[arg(long, help_heading = "Transfer")]
+    no_sack: bool,
+    /// The hosts do not negotiate timestamps.
+    #[arg(long, help_heading = "Transfer")]
+    no_timestamps: bool,
+    /// IPv6 instead of IPv4.
+    #[arg(long, help_heading = "Transfer")]
+    ipv6: bool,
+    /// Rate of the air hop, each way.
+    #[arg(long, default_value = "20mbit", value_parser = parse_rate, help_heading = "Links")]
+    rate: u64,
+    /// One-way delay of the air hop.
+    #[arg(long, value_name = "DELAY", default_value = "2ms", value_parser = parse_duration)]
+    #[arg(help_heading = "Links")]
+    air_delay: Duration,
+    /// Rate of the wired hop, each way.
+    #[arg(long, value_name = "RATE", default_value = "100mbit", value_parser = parse_rate)]
+    #[arg(help_heading = "Links")]
+    wired_rate: u64,
+    /// One-way delay of the wired hop.
+    #[arg(long, value_name = "DELAY", default_value = "40ms", value_parser = parse_duration)]
+    #[arg(help_heading = "Links")]
+    wired_delay: Duration,
+    /// Frames that wait at most for the air hop, in each direction [default: what the path holds].
+    #[arg(long, value_name = "N", help_heading = "Links")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    queue: Option<u32>,
+    /// What joins the hosts to the links: veth, or tun (which needs /dev/net/tun).
+    #[arg(long, value_name = "KIND", default_value = "veth", value_parser = port)]
+    #[arg(help_heading = "Links")]
+    port: PortKind,
+    /// The seed of every random stream of the links.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(help_heading = "Links")]
+    pub(crate) seed: u64,
+    /// Set a threshold of the agent by its name, such as dupack_threshold=3; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+impl Setup {
+    /// One run; the seed is the first one.
+    pub(crate) fn config(&self, cc: CongestionControl, errors: ErrorModel) -> LabConfig {
+        let limit = self.time_limit.unwrap_or(TIME_LIMIT + self.seconds.unwrap_or_default());
+        let mut config = LabConfig {
+            cc,
+            sack: !self.no_sack,
+            timestamps: !self.no_timestamps,
+            direction: self.direction,
+            flows: self.flows,
+            amount: self.seconds.map_or(Amount::Bytes(self.bytes), Amount::Time),
+            time_limit: limit,
+            air: Hop { rate_bps: self.rate, delay: self.air_delay },
+            wired: Hop { rate_bps: self.wired_rate, delay: self.wired_delay },
+            errors,
+            queue_frames: 0,
+            seed: self.seed,
+            ipv6: self.ipv6,
+            pcap: None,
+            port: self.port,
+        };
+        config.queue_frames =
+            self.queue.map_or_else(|| config.default_queue_frames(), |frames| frames as usize);
+        config
+    }
+
+    /// Applies `--set` to every agent that has such a setting; one of them must.
+    pub(crate) fn set(&self, agents: &mut [AgentConfig]) -> Result<(), BadUsage> {
+        for (key, value) in &self.settings {
+            let mut refused = Ok(());
+            let mut taken = false;
+            for agent in agents.iter_mut() {
+                match agent.set(key, value) {
+                    Ok(()) => taken = true,
+                    Err(why) => refused = Err(BadUsage(format!("--set: {why}"))),
+                }
+            }
+            if !taken {
+                refused?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where results go.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct Output {
+    /// Print one JSON object per line instead of words and tables.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Record both sides of the base station into this pcapng file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Write SVG pictures into this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plot: Option<PathBuf>,
+}
+
+/// Long enough for plain TCP to carry 10 MB across a hop that loses every tenth frame.
+const TIME_LIMIT: Duration = Duration::from_secs(600);

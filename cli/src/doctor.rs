@@ -1,0 +1,119 @@
+//! `airmend doctor`: what this machine can do, and what each missing thing costs.
+
+use crate::args::DoctorArgs;
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+mod inside;
+mod machine;
+
+/// One thing that was tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Check {
+    /// What was tried.
+    check: String,
+    ok: bool,
+    /// Whether the laboratory cannot run without it.
+    needed: bool,
+    /// What was seen.
+    found: String,
+    /// What is lost without it; empty where nothing is missing.
+    cost: String,
+}
+
+impl Check {
+    /// A check with its result: `Ok` with what was seen, or `Err` with what went wrong.
+    fn new<E: ToString>(check: &str, result: Result<String, E>, cost: &str) -> Self {
+        let ok = result.is_ok();
+        Self {
+            check: check.to_owned(),
+            ok,
+            needed: false,
+            found: result.unwrap_or_else(|error| error.to_string()),
+            cost: if ok { String::new() } else { cost.to_owned() },
+        }
+    }
+
+    /// The laboratory cannot run without this.
+    fn needed(mut self) -> Self {
+        self.needed = true;
+        self
+    }
+}
+
+/// Tries everything and says what came of it; the exit status tells whether the lab can run.
+pub(crate) fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    if args.inside {
+        inside::report(&mut out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    // In a child, because a user namespace cannot be left again.
+    let mut checks = inside::in_child()?;
+    checks.extend(machine::checks());
+    let can_run = checks.iter().all(|check| check.ok || !check.needed);
+    if args.json {
+        for check in &checks {
+            serde_json::to_writer(&mut out, check)?;
+            writeln!(out)?;
+        }
+    } else {
+        print(&mut out, &checks)?;
+    }
+    Ok(if can_run { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn print(out: &mut impl Write, checks: &[Check]) -> io::Result<()> {
+    let width = checks.iter().map(|check| check.check.chars().count()).max().unwrap_or(0);
+    for check in checks {
+        let mark = if check.ok { "ok" } else { "missing" };
+        write!(out, "  {mark:<7}  {:<width$}  {}", check.check, check.found)?;
+        match check.cost.as_str() {
+            "" => writeln!(out)?,
+            cost => writeln!(out, "; {cost}")?,
+        }
+    }
+    let missing: Vec<&str> = checks
+        .iter()
+        .filter(|check| check.needed && !check.ok)
+        .map(|check| check.check.as_str())
+        .collect();
+    if missing.is_empty() {
+        return writeln!(out, "\nThis machine can run the laboratory.");
+    }
+    writeln!(out, "\nThis machine cannot run the laboratory: {} missing.", missing.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_says_what_it_costs() {
+        let missing: Result<String, &str> = Err("no such file");
+        let checks = [
+            Check::new("veth", Ok::<_, &str>("made a pair".into()), "nothing runs").needed(),
+            Check::new("TUN device", missing, "--port tun cannot be used"),
+        ];
+        let mut text = Vec::new();
+        print(&mut text, &checks).unwrap();
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            "  ok       veth        made a pair\n  \
+             missing  TUN device  no such file; --port tun cannot be used\n\n\
+             This machine can run the laboratory.\n"
+        );
+    }
+
+    #[test]
+    fn only_what_is_needed_stops_the_laboratory() {
+        let missing: Result<String, &str> = Err("not found");
+        let checks = [Check::new("iproute2", missing, "nothing runs").needed()];
+        let mut text = Vec::new();
+        print(&mut text, &checks).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.ends_with("cannot run the laboratory: iproute2 missing.\n"), "{text}");
+    }
+}

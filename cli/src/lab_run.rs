@@ -1,0 +1,284 @@
+//! `airmend lab run`: one transfer, and what happened.
+
+use crate::args::RunArgs;
+use crate::row::{MoreSettings, Row, Setting};
+use crate::{plot, progress, text};
+use airmend_live::lab::config::{Amount, LabConfig};
+use airmend_live::lab::outcome::Outcome;
+use airmend_live::lab::{self, LabError};
+use airmend_proto::agents::{AgentConfig, Limits};
+use anyhow::{Context, Result, bail};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Runs one transfer and tells what happened.
+pub(crate) fn run(args: &RunArgs) -> Result<()> {
+    let mut agents = [args.agent.clone()];
+    args.setup.set(&mut agents)?;
+    let [agent] = agents;
+    let mut config = args.setup.config(args.cc, args.errors.model());
+    config.pcap = args.output.pcap.clone();
+    if let Some(directory) = &args.output.plot {
+        create(directory)?;
+    }
+    let stop = crate::enter_lab()?;
+
+    let bar = progress::transfer();
+    let outcome = transfer(&config, &agent, &stop, &mut |progress| {
+        bar.set_position((progress.fraction * 1000.0) as u64);
+        bar.set_message(text::bytes(progress.bytes));
+    });
+    bar.finish_and_clear();
+    let outcome = outcome?;
+
+    let mut out = io::stdout().lock();
+    if args.output.json {
+        let more = MoreSettings::new(&config, &args.setup.settings);
+        serde_json::to_writer(&mut out, &Row::new(Setting::new(&agent, &config), more, &outcome))?;
+        writeln!(out)?;
+    } else {
+        describe(&mut out, &agent, &config, &outcome)?;
+    }
+    if let Some(directory) = &args.output.plot {
+        draw(directory, &agent, &config, &outcome)?;
+    }
+    match incomplete(&config, &outcome, stop.load(Ordering::SeqCst)) {
+        Some(sentence) => bail!(sentence),
+        None => Ok(()),
+    }
+}
+
+/// One transfer through a new agent.
+pub(crate) fn transfer(
+    config: &LabConfig,
+    agent: &AgentConfig,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(lab::Progress),
+) -> Result<Outcome, LabError> {
+    let limits = Limits { egress: config.egress_limits(), ..Limits::default() };
+    // The laboratory's hosts are no attackers: the hash seed need not be secret.
+    lab::run(config, agent.build(limits, config.seed), stop, progress)
+}
+
+/// Makes the directory of the pictures, before anything is measured.
+pub(crate) fn create(directory: &Path) -> Result<()> {
+    std::fs::create_dir_all(directory)
+        .map_err(|error| anyhow::anyhow!("cannot create {}: {error}", directory.display()))
+}
+
+/// Why the figures may not be those of the links, if so.
+pub(crate) fn doubts(outcome: &Outcome) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let late = outcome.lateness_us;
+    if late.p99 > LATE_US {
+        doubts.push(format!(
+            "the emulated link could not keep time: every hundredth frame left more than {} late",
+            text::micros(late.p99)
+        ));
+    }
+    if outcome.port_drops > 0 {
+        doubts.push(format!(
+            "{} lost outside the emulated links",
+            text::counted(outcome.port_drops, "packet")
+        ));
+    }
+    doubts
+}
+
+fn describe(
+    out: &mut impl Write,
+    agent: &AgentConfig,
+    config: &LabConfig,
+    outcome: &Outcome,
+) -> io::Result<()> {
+    writeln!(
+        out,
+        "{} · {} · {} · {}\n",
+        agent.name(),
+        text::transfer(config),
+        text::errors(&config.errors),
+        text::hops(config)
+    )?;
+    let mut line = |name: &str, words: String| writeln!(out, "  {name:<9} {words}");
+    line(
+        "goodput",
+        format!(
+            "{}, {} of the bound ({})",
+            text::rate(outcome.goodput_bps),
+            text::percent(outcome.goodput_bps / outcome.bound_bps),
+            text::rate(outcome.bound_bps)
+        ),
+    )?;
+    if outcome.flow_goodput_bps.len() > 1 {
+        line("flows", flows(&outcome.flow_goodput_bps))?;
+    }
+    let arrived = if outcome.completed { "every byte checked" } else { "NOT complete" };
+    line(
+        "transfer",
+        format!(
+            "{} in {:.2} s, {arrived}; {:.3} bytes on the air for each",
+            text::bytes(outcome.bytes_received),
+            outcome.seconds,
+            outcome.wire_bytes_per_byte
+        ),
+    )?;
+    let sender = outcome.sender;
+    line(
+        "sender",
+        format!(
+            "{}, {}, {}",
+            text::counted(sender.retransmits, "retransmission"),
+            text::counted(sender.timeouts, "timeout"),
+            text::counted(sender.cwnd_reductions, "reduction") + " of the window"
+        ),
+    )?;
+    line("agent", counters(outcome))?;
+    for (name, link) in &outcome.links {
+        let share = link.lost as f64 / link.frames.max(1) as f64;
+        line(
+            &name.replace('_', " "),
+            format!(
+                "{}, {} lost ({}), {} dropped by the full queue",
+                text::counted(link.frames, "frame"),
+                text::count(link.lost),
+                text::percent(share),
+                text::count(link.dropped)
+            ),
+        )?;
+    }
+    let late = outcome.lateness_us;
+    line(
+        "lateness",
+        format!(
+            "median {}, 99 % within {}, at most {}",
+            text::micros(late.p50),
+            text::micros(late.p99),
+            text::micros(late.max)
+        ),
+    )?;
+    line("seed", config.seed.to_string())?;
+    line("replay", command_line(config.seed))?;
+    for doubt in doubts(outcome) {
+        writeln!(out, "\nDo not trust these figures: {doubt}.")?;
+    }
+    Ok(())
+}
+
+fn flows(goodputs: &[f64]) -> String {
+    let least = goodputs.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = goodputs.iter().copied().fold(0.0, f64::max);
+    format!("{}: from {} to {}", goodputs.len(), text::rate(least), text::rate(most))
+}
+
+fn counters(outcome: &Outcome) -> String {
+    if outcome.agent_counters.is_empty() {
+        return "passed every packet untouched".to_owned();
+    }
+    let words = outcome.agent_counters.iter();
+    let words =
+        words.map(|(name, value)| format!("{} {}", text::count(*value), name.replace('_', " ")));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The command as it was given, with the seed.
+fn command_line(seed: u64) -> String {
+    let mut words = vec!["airmend".to_owned()];
+    words.extend(std::env::args().skip(1).map(|word| quoted(&word)));
+    if !words.iter().any(|word| word == "--seed" || word.starts_with("--seed=")) {
+        words.push(format!("--seed {seed}"));
+    }
+    words.join(" ")
+}
+
+/// As a shell takes it for one word.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+fn draw(
+    directory: &Path,
+    agent: &AgentConfig,
+    config: &LabConfig,
+    outcome: &Outcome,
+) -> Result<()> {
+    let subtitle = format!(
+        "{} · {} · {}",
+        text::transfer(config),
+        text::errors(&config.errors),
+        text::hops(config)
+    );
+    let measured = format!(
+        "{} at {}, {} of the bound",
+        agent.name(),
+        text::rate(outcome.goodput_bps),
+        text::percent(outcome.goodput_bps / outcome.bound_bps)
+    );
+    let title = format!("Sequence and time: {measured}");
+    plot::sequence::write(&directory.join("sequence.svg"), &title, &subtitle, &outcome.trace)?;
+    let title = format!("Congestion window: {measured}");
+    plot::cwnd::write(&directory.join("cwnd.svg"), &title, &subtitle, &outcome.samples)
+        .context("the run itself is done")
+}
+
+/// Why the run has failed, if it has.
+fn incomplete(config: &LabConfig, outcome: &Outcome, interrupted: bool) -> Option<String> {
+    if outcome.completed {
+        return None;
+    }
+    let arrived = text::bytes(outcome.bytes_received);
+    let wanted = match config.amount {
+        Amount::Bytes(each) => {
+            format!(" of {}", text::bytes(each.saturating_mul(u64::from(config.flows))))
+        }
+        Amount::Time(_) => String::new(),
+    };
+    Some(if interrupted {
+        format!("interrupted after {:.1} s and {arrived}{wanted}", outcome.seconds)
+    } else {
+        format!(
+            "the transfer was stopped after {} with {arrived}{wanted}: \
+             give it more time with --time-limit, or less to carry with --bytes",
+            text::duration(config.time_limit)
+        )
+    })
+}
+
+/// From here on the 99th percentile of lateness shows in what is measured.
+const LATE_US: u64 = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airmend_live::lab::outcome::Lateness;
+
+    #[test]
+    fn words_are_quoted_for_the_shell() {
+        assert_eq!(quoted("--loss=0.05"), "--loss=0.05");
+        assert_eq!(quoted("my file's"), r"'my file'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn a_link_out_of_time_is_doubted() {
+        let late = |p99| Lateness { p50: 10, p99, max: 9_000 };
+        let outcome = |p99| Outcome { lateness_us: late(p99), ..Outcome::default() };
+        assert!(doubts(&outcome(LATE_US)).is_empty());
+        assert_eq!(doubts(&outcome(LATE_US + 1)).len(), 1);
+        let dropped = Outcome { port_drops: 1, ..Outcome::default() };
+        assert_eq!(doubts(&dropped), ["1 packet lost outside the emulated links"]);
+    }
+
+    #[test]
+    fn what_was_not_carried_is_said() {
+        let config = LabConfig { flows: 2, ..LabConfig::default() };
+        let outcome = Outcome { bytes_received: 3_000_000, seconds: 1.5, ..Outcome::default() };
+        let sentence = incomplete(&config, &outcome, true);
+        assert_eq!(sentence.as_deref(), Some("interrupted after 1.5 s and 3 MB of 20 MB"));
+        assert_eq!(incomplete(&config, &Outcome { completed: true, ..outcome }, true), None);
+    }
+}

@@ -1,0 +1,81 @@
+use super::*;
+use airmend_live::lab::outcome::{Lateness, SenderCounters};
+
+fn config() -> LabConfig {
+    LabConfig { errors: ErrorModel::Loss(0.05), queue_frames: 200, ..LabConfig::default() }
+}
+
+/// The example of the design, figure by figure.
+#[test]
+fn a_run_prints_the_designs_line() {
+    let outcome = Outcome {
+        completed: true,
+        seconds: 4.61,
+        bytes_received: 10_000_000,
+        goodput_bps: 17_354_000.2,
+        flow_goodput_bps: vec![17_354_000.2],
+        bound_bps: 18_190_000.0,
+        wire_bytes_per_byte: 1.11,
+        sender: SenderCounters { retransmits: 0, timeouts: 0, cwnd_reductions: 0 },
+        agent_counters: BTreeMap::from([("local_retransmits", 361), ("suppressed_dupacks", 1204)]),
+        links: BTreeMap::from([(
+            "air_down",
+            LinkReport { frames: 7300, lost: 361, dropped: 0, bytes: 11_100_000 },
+        )]),
+        tcp_ext: BTreeMap::from([("TCPSackRecovery".into(), 7)]),
+        lateness_us: Lateness { p50: 9, p99: 60, max: 800 },
+        ..Outcome::default()
+    };
+    let agent = AgentConfig::by_name("plain").unwrap();
+    let row = Row::new(
+        Setting::new(&agent, &config()),
+        MoreSettings::new(&config(), &[("dupack_threshold".into(), "3".into())]),
+        &outcome,
+    );
+    let golden = concat!(
+        r#"{"agent":"plain","world":"lab","cc":"cubic","direction":"down","rate_bps":20000000,"#,
+        r#""air_delay_ms":2,"wired_delay_ms":40,"ber":null,"loss":0.05,"bytes":10000000,"seed":1,"#,
+        r#""completed":true,"seconds":4.61,"goodput_bps":17354000,"bound_bps":18190000,"#,
+        r#""of_bound":0.954,"wire_bytes_per_byte":1.11,"#,
+        r#""sender":{"retransmits":0,"timeouts":0,"cwnd_reductions":0},"#,
+        r#""agent_counters":{"local_retransmits":361,"suppressed_dupacks":1204},"#,
+        r#""bytes_received":10000000,"flows":1,"send_seconds":null,"sack":true,"#,
+        r#""timestamps":true,"ipv6":false,"wired_rate_bps":100000000,"queue_frames":200,"#,
+        r#""port":"veth","burst":null,"fading":null,"settings":{"dupack_threshold":"3"},"#,
+        r#""flow_goodput_bps":[17354000],"#,
+        r#""links":{"air_down":{"frames":7300,"lost":361,"dropped":0,"bytes":11100000}},"#,
+        r#""port_drops":0,"lateness_us":{"p50":9,"p99":60,"max":800},"#,
+        r#""tcp_ext":{"TCPSackRecovery":7}}"#,
+    );
+    assert_eq!(serde_json::to_string(&row).unwrap(), golden);
+}
+
+/// Each error process is told by its own fields, and the others are null.
+#[test]
+fn every_error_process_is_told_apart() {
+    let line = |errors| {
+        let config = LabConfig { errors, amount: Amount::Time(Duration::from_secs(5)), ..config() };
+        let agent = AgentConfig::by_name("plain").unwrap();
+        let outcome = Outcome::default();
+        let row =
+            Row::new(Setting::new(&agent, &config), MoreSettings::new(&config, &[]), &outcome);
+        serde_json::to_value(&row).unwrap()
+    };
+    let none = line(ErrorModel::None);
+    assert_eq!((&none["loss"], &none["ber"]), (&0.into(), &serde_json::Value::Null));
+    assert_eq!((&none["bytes"], &none["send_seconds"]), (&serde_json::Value::Null, &5.into()));
+    // Nothing divided by nothing is no number, and JSON has none.
+    assert_eq!(none["of_bound"], serde_json::Value::Null);
+    let ber = line(ErrorModel::Ber(3.8e-6));
+    assert_eq!((&ber["loss"], &ber["ber"]), (&serde_json::Value::Null, &3.8e-6.into()));
+    let burst = line(ErrorModel::Burst { frames: 4, every_bytes: 65_536 });
+    assert_eq!(burst["burst"], serde_json::json!({"frames": 4, "every_bytes": 65_536}));
+    let fading = line(ErrorModel::Fading {
+        good: Duration::from_millis(100),
+        bad: Duration::from_micros(12_500),
+        bad_loss: 0.8,
+        good_ber: 0.0,
+    });
+    let expected = serde_json::json!({"good_ms": 100, "bad_ms": 12.5, "loss": 0.8, "good_ber": 0});
+    assert_eq!((&fading["fading"], &fading["burst"]), (&expected, &serde_json::Value::Null));
+}

@@ -1,0 +1,168 @@
+//! Numbers and settings in words, for people.
+
+use airmend_live::lab::config::{Amount, Direction, Hop, LabConfig, PortKind};
+use airmend_proto::link::ErrorModel;
+use airmend_proto::units::{format_ber, format_probability, format_size};
+use std::time::Duration;
+
+/// A rate in Mb/s with two to four significant places: `17.35 Mb/s`.
+pub(crate) fn rate(bps: f64) -> String {
+    format!("{} Mb/s", significant(bps / 1e6))
+}
+
+/// A share in percent: `95.4 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{} %", trim(format!("{:.1}", share * 100.0)))
+}
+
+/// Four significant figures at most, at least two decimals below 100: `0.0412`, `3.20`, `145.2`.
+pub(crate) fn significant(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 1000.0 => 0,
+        v if v >= 100.0 => 1,
+        v if v >= 1.0 || v == 0.0 => 2,
+        v if v >= 0.1 => 3,
+        _ => 4,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// Thousands apart: `1,204`.
+pub(crate) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number and its noun: `1 timeout`, `2 timeouts`.
+pub(crate) fn counted(value: u64, singular: &str) -> String {
+    format!("{} {singular}{}", count(value), if value == 1 { "" } else { "s" })
+}
+
+/// Decimal multiples of a byte: `10 MB`.
+pub(crate) fn bytes(value: u64) -> String {
+    let (divisor, unit) = match value {
+        1_000_000_000.. => (1e9, "GB"),
+        1_000_000.. => (1e6, "MB"),
+        1_000.. => (1e3, "kB"),
+        _ => (1.0, "bytes"),
+    };
+    format!("{} {unit}", trim(format!("{:.2}", value as f64 / divisor)))
+}
+
+/// A delay: `2 ms`, `1.5 s`.
+pub(crate) fn duration(value: Duration) -> String {
+    let seconds = value.as_secs_f64();
+    let (number, unit) = match seconds {
+        s if s >= 1.0 => (s, "s"),
+        s if s >= 1e-3 => (s * 1e3, "ms"),
+        s => (s * 1e6, "µs"),
+    };
+    format!("{} {unit}", trim(format!("{number:.3}")))
+}
+
+/// Microseconds as a delay.
+pub(crate) fn micros(value: u64) -> String {
+    duration(Duration::from_micros(value))
+}
+
+/// `down` or `up`.
+pub(crate) fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Down => "down",
+        Direction::Up => "up",
+    }
+}
+
+/// `veth` or `tun`.
+pub(crate) fn port(port: PortKind) -> &'static str {
+    match port {
+        PortKind::Veth => "veth",
+        PortKind::Tun => "tun",
+    }
+}
+
+/// What the air does: `5 % loss each way`.
+pub(crate) fn errors(model: &ErrorModel) -> String {
+    match *model {
+        ErrorModel::None => "no loss".into(),
+        ErrorModel::Loss(0.0) | ErrorModel::Ber(0.0) => "no loss".into(),
+        ErrorModel::Loss(p) => format!("{} loss each way", format_probability(p)),
+        ErrorModel::Ber(p) => format!("bit error rate {} each way", format_ber(p)),
+        ErrorModel::Burst { frames, every_bytes } => {
+            format!("bursts of {frames} frames every {}", format_size(every_bytes))
+        }
+        ErrorModel::Fading { good, bad, bad_loss, .. } => format!(
+            "fading: {} good, {} bad with {} loss",
+            duration(good),
+            duration(bad),
+            format_probability(bad_loss)
+        ),
+    }
+}
+
+/// The transfer and its hosts: `reno without SACK, 10 MB down`.
+pub(crate) fn transfer(config: &LabConfig) -> String {
+    let mut text = config.cc.name().to_owned();
+    match (config.sack, config.timestamps) {
+        (true, true) => {}
+        (false, true) => text.push_str(" without SACK"),
+        (true, false) => text.push_str(" without timestamps"),
+        (false, false) => text.push_str(" without SACK and timestamps"),
+    }
+    let amount = match config.amount {
+        Amount::Bytes(amount) => bytes(amount),
+        Amount::Time(time) => duration(time),
+    };
+    let each =
+        if config.flows == 1 { String::new() } else { format!("{} flows of ", config.flows) };
+    let family = if config.ipv6 { ", IPv6" } else { "" };
+    format!("{text}, {each}{amount} {}{family}", direction(config.direction))
+}
+
+/// Both hops: `air 20 Mb/s, 2 ms, queue 100 · wired 100 Mb/s, 40 ms`.
+pub(crate) fn hops(config: &LabConfig) -> String {
+    let hop = |hop: &Hop| {
+        let mbps = trim(format!("{:.3}", hop.rate_bps as f64 / 1e6));
+        format!("{mbps} Mb/s, {}", duration(hop.delay))
+    };
+    format!(
+        "air {}, queue {} · wired {}",
+        hop(&config.air),
+        config.queue_frames,
+        hop(&config.wired)
+    )
+}
+
+/// Without zeros at the end of the decimals.
+fn trim(number: String) -> String {
+    if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_as_people_write_them() {
+        assert_eq!(rate(17_354_000.0), "17.35 Mb/s");
+        assert_eq!(rate(41_200.0), "0.0412 Mb/s");
+        assert_eq!(percent(0.954), "95.4 %");
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!([count(7), count(1204), count(1_000_000)], ["7", "1,204", "1,000,000"]);
+        assert_eq!(counted(1, "timeout"), "1 timeout");
+        assert_eq!(counted(0, "timeout"), "0 timeouts");
+        assert_eq!(bytes(10_000_000), "10 MB");
+        assert_eq!(duration(Duration::from_micros(2_500)), "2.5 ms");
+    }
+}

@@ -1,0 +1,71 @@
+//! Flag values from text; every error says what is wrong and what would be right.
+
+use airmend_live::lab::config::{CongestionControl, Direction, PortKind};
+use airmend_proto::agents::AgentConfig;
+use airmend_proto::units::{UnitError, parse_duration, parse_size};
+use std::time::Duration;
+
+/// An agent by its name, with its default settings.
+pub(crate) fn agent(name: &str) -> Result<AgentConfig, String> {
+    AgentConfig::by_name(name)
+}
+
+/// A congestion control by the kernel's name.
+pub(crate) fn congestion_control(name: &str) -> Result<CongestionControl, String> {
+    match name {
+        "cubic" => Ok(CongestionControl::Cubic),
+        "reno" => Ok(CongestionControl::Reno),
+        "bbr" => Ok(CongestionControl::Bbr),
+        _ => Err(format!("unknown congestion control {name:?}; known are cubic, reno, bbr")),
+    }
+}
+
+/// The way of the data.
+pub(crate) fn direction(name: &str) -> Result<Direction, String> {
+    match name {
+        "down" => Ok(Direction::Down),
+        "up" => Ok(Direction::Up),
+        _ => Err(format!("{name:?} is no direction; write down or up")),
+    }
+}
+
+/// A kind of port.
+pub(crate) fn port(name: &str) -> Result<PortKind, String> {
+    match name {
+        "veth" => Ok(PortKind::Veth),
+        "tun" => Ok(PortKind::Tun),
+        _ => Err(format!("{name:?} is no kind of port; write veth or tun")),
+    }
+}
+
+/// An agent setting.
+pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        _ => Err(format!("{text:?} is no setting; write KEY=VALUE, such as dupack_threshold=3")),
+    }
+}
+
+/// Bytes of a transfer, at least one.
+pub(crate) fn amount(text: &str) -> Result<u64, String> {
+    match parse_size(text).map_err(|error| words(&error))? {
+        0 => Err(format!("size {text:?} must be more than 0, such as 10MB")),
+        bytes => Ok(bytes),
+    }
+}
+
+/// More than no time: seconds as a plain number, or a time with its unit.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let is_plain = text.parse::<f64>().is_ok();
+    let time = if is_plain { parse_duration(&format!("{text}s")) } else { parse_duration(text) };
+    match time.map_err(|error| words(&error))? {
+        Duration::ZERO => Err(format!("duration {text:?} must be more than 0, such as 10s")),
+        time => Ok(time),
+    }
+}
+
+fn words(error: &UnitError) -> String {
+    error.to_string()
+}
