@@ -16,8 +16,8 @@ help: ## list these targets
 setup: ## install what is missing to build and test (Debian: with apt-get)
 	@tools/setup
 
-# The queue holds the whole slow start: a Reno sender without SACK needs a round trip for each packet
-# that overflows it, and the picture would show that instead of the radio.
+# The queue holds the whole slow start: a Reno sender without SACK needs a round trip for each
+# packet that overflows it, and the picture would show that instead of the radio.
 demo: setup ## measure what airmend gains on this machine: a table and a picture (3 minutes)
 	@$(CARGO) build --release --locked -p airmend
 	@rm -rf $(DEMO_DIR) && mkdir -p $(DEMO_DIR)
