@@ -16,6 +16,8 @@ pub enum Purpose {
     Phase = 3,
     /// Which bits are hit.
     BitError = 4,
+    /// When an application sends; the stream is then of a flow and not of a link.
+    Traffic = 5,
 }
 
 /// A uniform random stream that is the same on every machine.
@@ -24,7 +26,7 @@ pub struct Stream(Pcg64);
 
 impl Stream {
     /// The stream of `seed` for one `link`, `direction` and `purpose`.
-    pub fn new(seed: u64, link: u8, direction: u8, purpose: Purpose) -> Self {
+    pub fn new(seed: u64, link: u32, direction: u8, purpose: Purpose) -> Self {
         let number = u128::from(link) << 16 | u128::from(direction) << 8 | purpose as u128;
         let mut generator = Pcg64::new(u128::from(seed), number);
         // Neighbouring seeds start close together in state: step away from the start.

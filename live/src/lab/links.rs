@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The number that names the air hop's random streams.
-const AIR: u8 = 0;
-const WIRED: u8 = 1;
+const AIR: u32 = 0;
+const WIRED: u32 = 1;
 /// What is handed to a link ahead of time, so that a late wake-up leaves no gap on it: at least
 /// this much, and at least two full frames.
 const LOOKAHEAD: Duration = Duration::from_millis(1);

@@ -69,7 +69,7 @@ impl ErrorModel {
     ///
     /// Each direction and purpose has a random stream of its own, except that the fades of a link
     /// come from one stream for both directions.
-    pub fn process(&self, seed: u64, link: u8, direction: u8) -> Box<dyn ErrorProcess + Send> {
+    pub fn process(&self, seed: u64, link: u32, direction: u8) -> Box<dyn ErrorProcess + Send> {
         let stream = |purpose| Stream::new(seed, link, direction, purpose);
         match *self {
             Self::None => Box::new(NoErrors),
