@@ -49,9 +49,10 @@ pub(crate) fn with_station<T>(
             .name("base-station".to_owned())
             .spawn_scoped(scope, || station.run(&is_done))
             .map_err(LabError::socket("starting a thread"))?;
+        let done = OnDrop(|| is_done.store(true, Ordering::Relaxed));
         let is_over = || station.is_finished();
         let result = work(&Session { sender, receiver, clock, is_over: &is_over });
-        is_done.store(true, Ordering::Relaxed);
+        drop(done);
         let station = station.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok::<_, LabError>((result, station))
     })?;
@@ -68,6 +69,16 @@ pub(crate) fn with_station<T>(
     })?;
     station.port_drops += interface_drops(&fixed)? + interface_drops(&mobile)?;
     Ok((result, station))
+}
+
+/// Does something at the end of a scope, also when that is left by a panic: a scope of threads
+/// waits for them, and somebody has to tell them.
+pub(crate) struct OnDrop<F: Fn()>(pub(crate) F);
+
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
 }
 
 fn interface_drops(host: &Host) -> Result<u64, LabError> {

@@ -3,6 +3,7 @@
 use super::config::{Amount, CongestionControl, LabConfig};
 use super::error::LabError;
 use super::outcome::TcpSample;
+use super::session::OnDrop;
 use super::stream::Stream;
 use super::topology::Host;
 use crate::clock::Clock;
@@ -24,6 +25,8 @@ pub(crate) const FIRST_PORT: u16 = 5001;
 /// Data that waits unsent in the kernel at most: the application stays close to the network, so
 /// that a transfer stopped by time has little left to send.
 const NOTSENT_LOWAT: i32 = 512 << 10;
+/// Each flow has five descriptors, of which an ordinary process may have 1024.
+const MAX_FLOWS: u32 = 150;
 const BUFFER: usize = 64 << 10;
 /// How often the senders' state is sampled.
 const SAMPLE_EVERY: Duration = Duration::from_millis(20);
@@ -82,6 +85,9 @@ impl<'a> Transfer<'a> {
         receiver: &Host,
         clock: Clock,
     ) -> Result<Self, LabError> {
+        if config.flows > MAX_FLOWS {
+            return Err(LabError::Config("a run carries at most 150 flows"));
+        }
         let flows = (0..config.flows)
             .map(|number| Flow::open(config, number, sender, receiver))
             .collect::<Result<_, _>>()?;
@@ -95,7 +101,9 @@ impl<'a> Transfer<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<TransferReport, LabError> {
         let start = self.clock.now();
-        let (samples, end) = thread::scope(|scope| {
+        let (samples, end, stopped) = thread::scope(|scope| {
+            // Also where `progress` panics: the scope waits for its threads.
+            let _ending = OnDrop(|| self.end());
             let mut threads = Vec::new();
             for flow in &self.flows {
                 threads.push(scope.spawn(|| self.guarded(self.send(flow))));
@@ -107,25 +115,31 @@ impl<'a> Transfer<'a> {
             let received = self.received();
             // A connection accepted just now may have missed the first call.
             while !is_finished() {
-                self.is_ending.store(true, Ordering::SeqCst);
-                self.flows.iter().for_each(Flow::shutdown);
+                self.end();
                 thread::sleep(Duration::from_millis(1));
             }
             for thread in threads {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             }
-            Ok::<_, LabError>((samples, (end, received)))
+            let stopped = self.is_ending.load(Ordering::SeqCst);
+            Ok::<_, LabError>((samples, (end, received), stopped))
         })?;
-        Ok(self.report(start, end, samples))
+        Ok(self.report(start, end, stopped, samples))
+    }
+
+    /// Makes every thread return soon.
+    fn end(&self) {
+        self.is_ending.store(true, Ordering::SeqCst);
+        self.flows.iter().for_each(Flow::shutdown);
     }
 
     fn report(
         &self,
         start: Instant,
         (end, received): (Instant, Vec<u64>),
+        stopped: bool,
         samples: Vec<TcpSample>,
     ) -> TransferReport {
-        let stopped = self.is_ending.load(Ordering::SeqCst);
         let elapsed = end.since(start);
         let last = |flow: &Flow| {
             Instant::from_nanos(flow.last_byte.load(Ordering::SeqCst)).since(start).as_secs_f64()
@@ -186,7 +200,7 @@ impl<'a> Transfer<'a> {
     fn progress(&self, elapsed: Duration) -> Progress {
         let bytes = self.received().iter().sum::<u64>();
         let fraction = match self.config.amount {
-            Amount::Bytes(each) => bytes as f64 / (each * self.flows.len() as u64).max(1) as f64,
+            Amount::Bytes(each) => bytes as f64 / (each as f64 * self.flows.len() as f64).max(1.0),
             Amount::Time(time) => elapsed.as_secs_f64() / time.as_secs_f64(),
         };
         Progress { bytes, fraction: fraction.min(1.0) }
@@ -284,9 +298,7 @@ impl Flow {
         sender: &Host,
         receiver: &Host,
     ) -> Result<Self, LabError> {
-        let port = u16::try_from(number).ok().and_then(|number| FIRST_PORT.checked_add(number));
-        let port = port.ok_or(LabError::Config("there are more flows than TCP ports"))?;
-        let target = SocketAddr::new(receiver.address, port);
+        let target = SocketAddr::new(receiver.address, FIRST_PORT + number as u16);
         let listener = receiver
             .namespace
             .run(|| TcpListener::bind(target).map_err(LabError::socket("listening")))?;

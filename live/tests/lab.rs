@@ -1,0 +1,352 @@
+//! The laboratory, run for real. Where the kernel gives this user no network namespaces, each test
+//! says that it is skipped, and why.
+
+mod agents;
+
+use agents::{Cheating, Panicking};
+use airmend_live::lab::config::{Amount, CongestionControl, Direction, Hop, LabConfig, PortKind};
+use airmend_live::lab::outcome::{Outcome, TraceKind};
+use airmend_live::lab::{LabError, Probe, enter_user_namespace, probe, run};
+use airmend_proto::agents::plain::Plain;
+use airmend_proto::link::ErrorModel;
+use airmend_proto::{Agent, Side};
+use libtest_mimic::{Arguments, Trial};
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
+use pcap_file::pcapng::{Block, PcapNgReader};
+use std::error::Error;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+type Test = fn() -> Result<(), Box<dyn Error>>;
+
+const TESTS: [(&str, Test); 18] = [
+    ("down", down),
+    ("up", up),
+    ("ipv6", ipv6),
+    ("several_flows", several_flows),
+    ("for_a_time", for_a_time),
+    ("losses_both_ways", losses_both_ways),
+    ("losses_without_sack", losses_without_sack),
+    ("losses_up", losses_up),
+    ("every_congestion_control", every_congestion_control),
+    ("tun", tun),
+    ("interrupted", interrupted),
+    ("time_limit", time_limit),
+    ("recording", recording),
+    ("recording_that_cannot_be_written", recording_that_cannot_be_written),
+    ("panicking_agent", panicking_agent),
+    ("cheating_agents", cheating_agents),
+    ("values_that_cannot_be_run", values_that_cannot_be_run),
+    ("ordinary_user", ordinary_user),
+];
+
+/// A harness of its own, since a user namespace can only be entered before there are threads.
+fn main() -> ExitCode {
+    let entered = enter_user_namespace();
+    let mut arguments = Arguments::from_args();
+    // Two runs at a time would disturb each other's timing.
+    arguments.test_threads = Some(1);
+    let skipped = entered.err().map(|reason| reason.to_string());
+    let trials = TESTS.map(|(name, test)| {
+        let skipped = skipped.clone();
+        Trial::test(name, move || match skipped {
+            Some(reason) => {
+                println!("skipped: {reason}");
+                Ok(())
+            }
+            None => test().map_err(Into::into),
+        })
+    });
+    libtest_mimic::run(&arguments, trials.into()).exit_code()
+}
+
+/// Short delays, so that the whole file is quick.
+fn config() -> LabConfig {
+    let mut config = LabConfig {
+        amount: Amount::Bytes(1_000_000),
+        wired: Hop { rate_bps: 100_000_000, delay: Duration::from_millis(5) },
+        time_limit: Duration::from_secs(60),
+        ..LabConfig::default()
+    };
+    config.queue_frames = config.default_queue_frames();
+    config
+}
+
+fn plain(config: &LabConfig) -> Box<dyn Agent + Send> {
+    Box::new(Plain::new(config.egress_limits()))
+}
+
+fn run_plain(config: &LabConfig) -> Result<Outcome, LabError> {
+    run(config, plain(config), &AtomicBool::new(false), &mut |_| ())
+}
+
+/// Runs to the end and checks what holds for every run. That every byte was right is checked
+/// inside: a wrong one is an error.
+fn complete(config: &LabConfig) -> Result<Outcome, LabError> {
+    let outcome = run_plain(config)?;
+    assert!(outcome.completed);
+    assert_eq!(outcome.port_drops, 0);
+    assert_eq!(outcome.flow_goodput_bps.len(), config.flows as usize);
+    if let Amount::Bytes(bytes) = config.amount {
+        assert_eq!(outcome.bytes_received, bytes * u64::from(config.flows));
+    }
+    // The first frames of a run cannot be faster than the link either.
+    assert!(outcome.goodput_bps > 0.0 && outcome.goodput_bps <= outcome.bound_bps);
+    assert!(outcome.wire_bytes_per_byte > 1.0, "{}", outcome.wire_bytes_per_byte);
+    assert!(!outcome.samples.is_empty());
+    assert!(outcome.samples.iter().all(|sample| sample.flow < config.flows));
+    Ok(outcome)
+}
+
+/// Why a run failed that has to.
+fn failure(result: Result<Outcome, LabError>) -> LabError {
+    let Err(error) = result else { panic!("the run should have failed") };
+    error
+}
+
+fn down() -> Result<(), Box<dyn Error>> {
+    let config = config();
+    let outcome = complete(&config)?;
+    let data = outcome.trace.iter().filter(|point| point.kind == TraceKind::Data);
+    assert!(data.clone().all(|point| point.side == Side::Air));
+    let frames = u64::from(1_000_000u32.div_ceil(config.payload_per_frame()));
+    // Full frames of wire size reached the air: no segmentation offload was at work.
+    assert!(data.clone().count() as u64 >= frames);
+    let last = data.map(|point| point.offset).max().unwrap_or(0);
+    assert!((900_000..=1_000_001).contains(&last), "{last}");
+    assert!(outcome.trace.iter().any(|point| point.kind == TraceKind::Ack));
+    let air = outcome.links.get("air_down").copied().unwrap_or_default();
+    assert_eq!((air.lost, air.dropped), (0, 0));
+    assert!(air.bytes <= air.frames * 1500);
+    Ok(())
+}
+
+fn up() -> Result<(), Box<dyn Error>> {
+    let outcome = complete(&LabConfig { direction: Direction::Up, ..config() })?;
+    let data = |side| {
+        let is_data = |kind| kind == TraceKind::Data;
+        outcome.trace.iter().filter(|point| is_data(point.kind) && point.side == side).count()
+    };
+    assert!(data(Side::Wired) > 0);
+    assert_eq!(data(Side::Air), 0);
+    Ok(())
+}
+
+fn ipv6() -> Result<(), Box<dyn Error>> {
+    let config = LabConfig { ipv6: true, timestamps: false, ..config() };
+    assert_eq!(config.payload_per_frame(), 1440);
+    complete(&config)?;
+    Ok(())
+}
+
+fn several_flows() -> Result<(), Box<dyn Error>> {
+    let outcome = complete(&LabConfig { flows: 4, amount: Amount::Bytes(400_000), ..config() })?;
+    assert!((0..4).all(|flow| outcome.samples.iter().any(|sample| sample.flow == flow)));
+    Ok(())
+}
+
+fn for_a_time() -> Result<(), Box<dyn Error>> {
+    let time = Duration::from_millis(700);
+    let outcome = complete(&LabConfig { amount: Amount::Time(time), flows: 2, ..config() })?;
+    assert!(outcome.seconds >= time.as_secs_f64());
+    Ok(())
+}
+
+fn losses_both_ways() -> Result<(), Box<dyn Error>> {
+    let config = LabConfig { errors: ErrorModel::Loss(0.05), ..config() };
+    let outcome = complete(&config)?;
+    assert!(outcome.sender.retransmits > 0 && outcome.sender.cwnd_reductions > 0);
+    assert!(outcome.tcp_ext.contains_key("TCPSackRecovery"), "{:?}", outcome.tcp_ext);
+    for link in ["air_down", "air_up"] {
+        let report = outcome.links.get(link).copied().unwrap_or_default();
+        let (frames, lost) = (report.frames as f64, report.lost as f64);
+        let sigma = (frames * 0.05 * 0.95).sqrt();
+        assert!((lost - frames * 0.05).abs() < 5.0 * sigma, "{link}: {report:?}");
+    }
+    assert_eq!(outcome.links.get("wired_down").map(|report| report.lost), Some(0));
+    Ok(())
+}
+
+fn losses_without_sack() -> Result<(), Box<dyn Error>> {
+    let errors = ErrorModel::Loss(0.02);
+    let config = LabConfig { sack: false, timestamps: false, errors, ..config() };
+    let outcome = complete(&config)?;
+    assert!(outcome.sender.retransmits > 0);
+    assert!(outcome.tcp_ext.keys().all(|name| !name.contains("Sack")), "{:?}", outcome.tcp_ext);
+    Ok(())
+}
+
+fn losses_up() -> Result<(), Box<dyn Error>> {
+    let errors = ErrorModel::Loss(0.05);
+    let amount = Amount::Bytes(500_000);
+    let config = LabConfig { direction: Direction::Up, ipv6: true, errors, amount, ..config() };
+    let outcome = complete(&config)?;
+    assert!(outcome.links.get("air_up").is_some_and(|report| report.lost > 0));
+    assert!(outcome.sender.retransmits > 0);
+    Ok(())
+}
+
+/// The library reads each socket's congestion control back and refuses any other than the one set.
+fn every_congestion_control() -> Result<(), Box<dyn Error>> {
+    for cc in [CongestionControl::Cubic, CongestionControl::Reno, CongestionControl::Bbr] {
+        match complete(&LabConfig { cc, amount: Amount::Bytes(300_000), ..config() }) {
+            Err(error @ LabError::CongestionControl { .. }) => println!("skipped: {error}"),
+            result => {
+                result?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn tun() -> Result<(), Box<dyn Error>> {
+    let tun = LabConfig { port: PortKind::Tun, errors: ErrorModel::Loss(0.01), ..config() };
+    match complete(&tun) {
+        Err(error @ LabError::Tun(_)) => println!("skipped: {error}"),
+        result => {
+            // Both kinds of port charge a packet the same: its IP header and what follows.
+            let air = result?.links.get("air_down").copied().unwrap_or_default();
+            assert!(air.bytes <= air.frames * 1500);
+        }
+    }
+    Ok(())
+}
+
+fn interrupted() -> Result<(), Box<dyn Error>> {
+    let threads = || fs::read_dir("/proc/self/task").map(Iterator::count);
+    let before = threads()?;
+    let config = LabConfig { amount: Amount::Bytes(u64::MAX), flows: 3, ..config() };
+    let stop = AtomicBool::new(false);
+    let mut progress = |progress: airmend_live::lab::Progress| {
+        stop.store(progress.bytes > 100_000, Ordering::Relaxed);
+    };
+    let outcome = run(&config, plain(&config), &stop, &mut progress)?;
+    assert!(!outcome.completed);
+    assert!(outcome.bytes_received > 100_000 && outcome.goodput_bps > 0.0);
+    assert_eq!(threads()?, before);
+    // Stopped before it began: while connecting.
+    let outcome = run(&config, plain(&config), &AtomicBool::new(true), &mut |_| ())?;
+    assert!(!outcome.completed);
+    assert_eq!((outcome.bytes_received, threads()?), (0, before));
+    Ok(())
+}
+
+fn time_limit() -> Result<(), Box<dyn Error>> {
+    let time_limit = Duration::from_millis(300);
+    // Nothing passes: not even a connection comes about.
+    let config = LabConfig { errors: ErrorModel::Loss(1.0), time_limit, ..config() };
+    let outcome = run_plain(&config)?;
+    assert!(!outcome.completed);
+    assert_eq!((outcome.bytes_received, outcome.bound_bps), (0, 0.0));
+    Ok(())
+}
+
+fn recording() -> Result<(), Box<dyn Error>> {
+    let file = Scratch(std::env::temp_dir().join(format!("airmend-{}.pcapng", std::process::id())));
+    // A queue of four frames drops, and a comment says so of the packet that met it.
+    let config = LabConfig { pcap: Some(file.0.clone()), queue_frames: 4, ..config() };
+    let outcome = complete(&config)?;
+    let mut reader = PcapNgReader::new(File::open(&file.0)?)?;
+    let (mut packets, mut comments, mut last) = (0, 0, Duration::ZERO);
+    while let Some(block) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block? else { continue };
+        assert!(packet.data.first().is_some_and(|byte| byte >> 4 == 4), "raw IPv4");
+        assert!(packet.timestamp >= last, "in the order of time");
+        last = packet.timestamp;
+        packets += 1;
+        comments += packet
+            .options
+            .iter()
+            .filter(|option| matches!(option, EnhancedPacketOption::Comment(text) if text.contains("dropped")))
+            .count() as u64;
+    }
+    assert_eq!(reader.interfaces().len(), 2);
+    assert_eq!(outcome.agent_counters.get("egress_drops_air"), Some(&comments));
+    let crossings: u64 = outcome.links.values().map(|link| link.frames).sum();
+    // Everything but what was still on a link at the end crossed the agent.
+    assert!(comments > 0 && packets > crossings / 2 && packets <= crossings + comments);
+    Ok(())
+}
+
+fn recording_that_cannot_be_written() -> Result<(), Box<dyn Error>> {
+    let pcap = Some(PathBuf::from("/nowhere/run.pcapng"));
+    let error = failure(run_plain(&LabConfig { pcap, ..config() }));
+    assert!(error.to_string().starts_with("cannot write the recording /nowhere/run.pcapng: "));
+    if Path::new("/dev/full").exists() {
+        let config = LabConfig { pcap: Some("/dev/full".into()), ..config() };
+        let error = failure(run_plain(&config));
+        assert!(matches!(error, LabError::Recording { .. }), "{error}");
+    }
+    Ok(())
+}
+
+fn panicking_agent() -> Result<(), Box<dyn Error>> {
+    let config = config();
+    let agent = Panicking::new(plain(&config), 100);
+    let outcome = run(&config, Box::new(agent), &AtomicBool::new(false), &mut |_| ())?;
+    assert!(outcome.completed);
+    assert_eq!(outcome.agent_counters.get("agent_panics"), Some(&1));
+    Ok(())
+}
+
+fn cheating_agents() -> Result<(), Box<dyn Error>> {
+    let config = config();
+    for (cheat, complaint) in [
+        (Cheating::acknowledging(plain(&config)), "it sent ACK"),
+        (Cheating::changing_payload(plain(&config)), "it changed the payload"),
+    ] {
+        let result = run(&config, Box::new(cheat), &AtomicBool::new(false), &mut |_| ());
+        let error = failure(result);
+        assert!(error.to_string().contains(complaint), "{error}");
+    }
+    Ok(())
+}
+
+fn values_that_cannot_be_run() -> Result<(), Box<dyn Error>> {
+    let dead = Hop { rate_bps: 0, delay: Duration::ZERO };
+    for config in [
+        LabConfig { air: dead, ..config() },
+        LabConfig { wired: dead, ..config() },
+        LabConfig { flows: 0, ..config() },
+        LabConfig { flows: 100_000, ..config() },
+        LabConfig { queue_frames: 0, ..config() },
+    ] {
+        assert!(matches!(run_plain(&config), Err(LabError::Config(_))));
+    }
+    let small = Probe { rate_bps: 1, packet_bytes: 59, duration: Duration::ZERO };
+    let refused = probe(&config(), &small, &AtomicBool::new(false));
+    assert!(matches!(refused, Err(LabError::Config(_))));
+    Ok(())
+}
+
+/// Root runs this program again as nobody, who then runs one of the tests.
+fn ordinary_user() -> Result<(), Box<dyn Error>> {
+    const NOBODY: u32 = 65534;
+    let mut again = Command::new(std::env::current_exe()?);
+    again.args(["losses_both_ways", "--exact", "--nocapture"]).current_dir("/");
+    match again.uid(NOBODY).gid(NOBODY).output() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            println!("skipped: this user cannot start a program as another one ({error})");
+        }
+        output => {
+            let output = output?;
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && text.contains("1 passed"), "{text}");
+        }
+    }
+    Ok(())
+}
+
+/// A file that is removed at the end of the test.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fs::remove_file(&self.0).ok();
+    }
+}
