@@ -1,5 +1,5 @@
-//! Bytes as a sequence of times and packets, nearly right ones and raw ones, for snoop95 with limits
-//! so small that each is hit: it keeps what the property tests say that an agent promises.
+//! Bytes as a sequence of times and packets, nearly right ones and raw ones, for snoop95 with
+//! limits so small that each is hit: it keeps what the property tests say that an agent promises.
 #![no_main]
 
 #[path = "../../proto/tests/common/mod.rs"]
