@@ -100,7 +100,7 @@ fn describe(
         text::errors(&config.errors),
         text::hops(config)
     )?;
-    let mut line = |name: &str, words: String| writeln!(out, "  {name:<9} {words}");
+    let mut line = |name: &str, words: String| writeln!(out, "  {name:<11}{words}");
     line(
         "goodput",
         format!(
@@ -178,7 +178,27 @@ fn counters(outcome: &Outcome) -> String {
     let words = outcome.agent_counters.iter();
     let words =
         words.map(|(name, value)| format!("{} {}", text::count(*value), name.replace('_', " ")));
-    words.collect::<Vec<_>>().join(", ")
+    wrapped(words, 76, "\n             ")
+}
+
+/// Joins words with commas; those beyond `width` columns begin a new line.
+fn wrapped(words: impl Iterator<Item = String>, width: usize, newline: &str) -> String {
+    let (mut text, mut column) = (String::new(), 0);
+    for word in words {
+        let length = word.chars().count();
+        match column {
+            0 => {}
+            _ if column + 2 + length > width => {
+                text.push(',');
+                text.push_str(newline);
+                column = 0;
+            }
+            _ => text.push_str(", "),
+        }
+        text.push_str(&word);
+        column += length + 2;
+    }
+    text
 }
 
 /// The command as it was given, with the seed.
@@ -261,6 +281,12 @@ mod tests {
         assert_eq!(quoted("--loss=0.05"), "--loss=0.05");
         assert_eq!(quoted("my file's"), r"'my file'\''s'");
         assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn long_lists_are_wrapped() {
+        let words = ["1 abc", "2 de", "3 fgh", "4 i"].map(str::to_owned);
+        assert_eq!(wrapped(words.into_iter(), 14, "\n "), "1 abc, 2 de,\n 3 fgh, 4 i");
     }
 
     #[test]

@@ -105,8 +105,9 @@ fn grid(comparison: &Comparison<'_>) -> String {
 
 fn goodput_cell(combination: &Combination) -> String {
     let mean = cell(combination.mean_bps(), |bps| text::significant(bps / 1e6));
+    let decimals = mean.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     match combination.sd_bps() {
-        Some(sd) => format!("{mean} ± {}", text::significant(sd / 1e6)),
+        Some(sd) => format!("{mean} ± {:.decimals$}", sd / 1e6),
         None => mean,
     }
 }

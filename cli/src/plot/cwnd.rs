@@ -3,7 +3,6 @@
 use super::look::{Area, Entry, FADED, Frame, Key, Marker, SERIES, VERMILION, line, picture};
 use super::panel::{Axis, Marks, Panel};
 use super::sequence::steps;
-use crate::text;
 use airmend_live::lab::outcome::TcpSample;
 use anyhow::Result;
 use plotters::prelude::RGBColor;
@@ -14,7 +13,7 @@ pub(crate) fn write(path: &Path, title: &str, subtitle: &str, samples: &[TcpSamp
     let flows = samples.iter().map(|sample| sample.flow + 1).max().unwrap_or(1);
     let shown = flows.min(SHOWN);
     let timeouts: Vec<&TcpSample> = (0..shown).flat_map(|flow| timeouts(samples, flow)).collect();
-    let frame = Frame { title, subtitle, legend: legend(shown, flows, timeouts.len()) };
+    let frame = Frame { title, subtitle, legend: legend(shown, flows) };
     let end = samples.iter().map(|sample| sample.seconds).fold(1e-3, f64::max);
     let most = samples.iter().map(|sample| sample.cwnd).max().unwrap_or(0).max(10);
     let x = Axis { title: "time (s)", range: 0.0..end * 1.02, marks: Marks::Numbers };
@@ -48,16 +47,19 @@ fn threshold(root: &Area<'_>, panel: &Panel<'_>, samples: &[TcpSample]) -> Resul
     line(root, &steps(&pixels), FADED, 3, true)
 }
 
-/// The samples in which a flow is first seen recovering from a timeout.
+/// The samples in which a flow is first seen recovering from another timeout.
 fn timeouts(samples: &[TcpSample], flow: u32) -> impl Iterator<Item = &TcpSample> {
     let of_flow = move || samples.iter().filter(move |sample| sample.flow == flow);
     of_flow()
         .zip(of_flow().skip(1))
-        .filter(|(before, after)| after.after_timeout && !before.after_timeout)
+        .filter(|(before, after)| {
+            // While it recovers the window only grows, unless there is another timeout.
+            after.after_timeout && (!before.after_timeout || after.cwnd < before.cwnd)
+        })
         .map(|(_, after)| after)
 }
 
-fn legend(shown: u32, flows: u32, timeouts: usize) -> Vec<Entry> {
+fn legend(shown: u32, flows: u32) -> Vec<Entry> {
     let mut entries: Vec<Entry> = (0..shown)
         .map(|flow| Entry {
             label: match (flows, flow + 1 == shown && shown < flows) {
@@ -71,8 +73,11 @@ fn legend(shown: u32, flows: u32, timeouts: usize) -> Vec<Entry> {
         .collect();
     let label = if flows == 1 { "slow start threshold" } else { "threshold of flow 1" };
     entries.push(Entry { label: label.into(), color: FADED, key: Key::DashedLine });
-    let label = format!("timeouts ({})", text::count(timeouts as u64));
-    entries.push(Entry { label, color: VERMILION, key: Key::Point(Marker::Cross) });
+    entries.push(Entry {
+        label: "timeout".into(),
+        color: VERMILION,
+        key: Key::Point(Marker::Cross),
+    });
     entries
 }
 

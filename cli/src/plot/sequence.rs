@@ -40,7 +40,7 @@ pub(crate) fn write(path: &Path, title: &str, subtitle: &str, trace: &[TracePoin
         draw(root, &whole, trace, 3)?;
         let x = Axis { title: "the shaded part (s)", range: part, marks: Marks::Numbers };
         let y = Axis { title: "", range: low..high, marks: Marks::Numbers };
-        draw(root, &Panel::new(root, &right, &x, &y)?, trace, 8)
+        draw(root, &Panel::new(root, &right, &x, &y)?, trace, 7)
     })
 }
 
@@ -62,21 +62,33 @@ fn draw(root: &Area<'_>, panel: &Panel<'_>, trace: &[TracePoint], size: i32) -> 
     Ok(())
 }
 
-/// The time around the middle one of the retransmissions, or around the middle of the run.
+/// The time of [`PART`] packets around the middle one of the local retransmissions, of the sender's
+/// if there are none, or of all packets.
 fn part(trace: &[TracePoint], end: f64) -> Range<f64> {
-    let is_again = |point: &&TracePoint| {
-        matches!(point.kind, TraceKind::LocalRetransmit | TraceKind::SenderRetransmit)
+    let packets: Vec<&TracePoint> =
+        trace.iter().filter(|point| point.kind != TraceKind::Ack).collect();
+    let middle_of = |kind| {
+        let places = packets.iter().enumerate().filter(|(_, point)| point.kind == kind);
+        let places: Vec<usize> = places.map(|(place, _)| place).collect();
+        places.get(places.len() / 2).copied()
     };
-    let again: Vec<f64> = trace.iter().filter(is_again).map(|point| point.seconds).collect();
-    let middle = again.get(again.len() / 2).copied().unwrap_or(end / 2.0);
-    let width = (end * 0.04).max(0.25).min(end);
-    let start = (middle - width / 2.0).clamp(0.0, end - width);
-    start..start + width
+    let middle = middle_of(TraceKind::LocalRetransmit)
+        .or_else(|| middle_of(TraceKind::SenderRetransmit))
+        .unwrap_or(packets.len() / 2);
+    let first = middle.saturating_sub(PART / 2);
+    let last = (first + PART).min(packets.len().saturating_sub(1));
+    match (packets.get(first), packets.get(last)) {
+        (Some(first), Some(last)) if first.seconds < last.seconds => first.seconds..last.seconds,
+        _ => 0.0..end,
+    }
 }
 
 fn megabytes(point: &TracePoint) -> f64 {
     point.offset as f64 / 1e6
 }
+
+/// Packets in the part that is shown larger: few enough to be told apart.
+const PART: usize = 120;
 
 /// An ACK holds until the next one: a staircase through its points.
 pub(super) fn steps(pixels: &[(i32, i32)]) -> Vec<(i32, i32)> {
@@ -104,6 +116,22 @@ const KINDS: [(TraceKind, &str, RGBColor, Option<Marker>); 4] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn packet(place: usize, kind: TraceKind) -> TracePoint {
+        let (seconds, offset) = (place as f64 / 100.0, place as u64 * 1448);
+        TracePoint { seconds, offset, side: airmend_proto::Side::Air, kind }
+    }
+
+    #[test]
+    fn the_part_lies_around_a_local_retransmission() {
+        let mut trace: Vec<_> = (0..1_000).map(|place| packet(place, TraceKind::Data)).collect();
+        trace[300].kind = TraceKind::SenderRetransmit;
+        assert_eq!(part(&trace, 10.0), 2.4..3.6);
+        trace[990].kind = TraceKind::LocalRetransmit;
+        assert_eq!(part(&trace, 10.0), 9.3..9.99);
+        assert_eq!(part(&[], 10.0), 0.0..10.0);
+        assert_eq!(part(&trace[..1], 10.0), 0.0..10.0);
+    }
 
     #[test]
     fn a_staircase_turns_only_where_both_change() {

@@ -1,0 +1,156 @@
+//! Bad input ends in one sentence on stderr and the right exit status.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output};
+
+const RUN: [&str; 2] = ["lab", "run"];
+const COMPARE: [&str; 2] = ["lab", "compare"];
+
+#[test]
+fn wrong_values_name_flag_and_value_and_what_would_be_right() {
+    for (flag, value, right) in [
+        ("--rate", "0", "20mbit"),
+        ("--rate", "fast", "20mbit"),
+        ("--wired-rate", "-5mbit", "20mbit"),
+        ("--air-delay", "2", "40ms"),
+        ("--wired-delay", "-1ms", "40ms"),
+        ("--loss", "1.2", "between 0 and 1"),
+        ("--loss", "-0.1", "between 0 and 1"),
+        ("--ber", "2", "between 0 and 1"),
+        ("--burst", "4", "4/64Ki"),
+        ("--burst", "0/64Ki", "4/64Ki"),
+        ("--fading", "good=1s", "good=300ms,bad=30ms,loss=0.5"),
+        ("--agent", "snoop96", "plain, snoop95"),
+        ("--cc", "vegas", "cubic, reno, bbr"),
+        ("--direction", "sideways", "down or up"),
+        ("--port", "wifi", "veth or tun"),
+        ("--flows", "0", "from 1"),
+        ("--queue", "-3", "from 1"),
+        ("--bytes", "0", "10MB"),
+        ("--seconds", "0", "10s"),
+        ("--time-limit", "soon", "40ms"),
+        ("--set", "dupack_threshold", "KEY=VALUE"),
+    ] {
+        let sentence = usage_error(&RUN, &[flag, value]);
+        for word in [flag, value, right] {
+            assert!(sentence.contains(word), "{flag} {value}: no {word:?} in {sentence:?}");
+        }
+    }
+}
+
+#[test]
+fn lists_must_not_be_empty_or_hold_wrong_values() {
+    for (flag, value, right) in [
+        ("--loss", "", "0.05"),
+        ("--loss", "0,1.2", "between 0 and 1"),
+        ("--loss", "0,,0.1", "0.05"),
+        ("--ber", "", "1e-5"),
+        ("--agents", "", "plain, snoop95"),
+        ("--agents", "plain,,snoop95", "plain, snoop95"),
+        ("--cc", "", "cubic, reno, bbr"),
+        ("--repeat", "0", "from 1"),
+    ] {
+        let sentence = usage_error(&COMPARE, &[flag, value]);
+        assert!(sentence.contains(flag), "{flag} {value}: {sentence:?}");
+        assert!(sentence.contains(right), "{flag} {value}: no {right:?} in {sentence:?}");
+    }
+}
+
+#[test]
+fn what_excludes_each_other_is_refused() {
+    for (command, flags) in [
+        (&RUN, ["--loss", "0.1", "--ber", "1e-5"]),
+        (&RUN, ["--burst", "4/64Ki", "--loss", "0.1"]),
+        (&RUN, ["--fading", "good=1s,bad=1s,loss=1", "--ber", "1e-5"]),
+        (&RUN, ["--bytes", "1MB", "--seconds", "5"]),
+        (&COMPARE, ["--loss", "0,0.1", "--ber", "1e-5"]),
+    ] {
+        let sentence = usage_error(command, &flags);
+        assert!(sentence.contains(flags[0]) && sentence.contains(flags[2]), "{sentence:?}");
+        assert!(sentence.contains("exclude each other"), "{sentence:?}");
+    }
+    assert!(usage_error(&RUN, &["--loss", "0.1", "--loss", "0.2"]).contains("only once"));
+}
+
+#[test]
+fn unknown_flags_and_commands_are_refused() {
+    assert!(usage_error(&RUN, &["--lossy", "1"]).contains("did you mean --loss?"));
+    assert!(usage_error(&RUN, &["now"]).contains("now"));
+    assert!(usage_error(&RUN, &["--rate"]).contains("--rate needs a value"));
+    assert!(usage_error(&["lob"], &[]).contains("did you mean lab?"));
+}
+
+#[test]
+fn settings_must_be_known_to_an_agent() {
+    assert!(usage_error(&RUN, &["--set", "no_such=1"]).contains("no_such"));
+    assert!(usage_error(&RUN, &["--agent", "plain", "--set", "a=1"]).contains("plain"));
+    assert!(usage_error(&COMPARE, &["--set", "no_such=1"]).contains("no_such"));
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_fails_before_anything_runs() {
+    let output = airmend(&[&RUN[..], &["--plot", "/proc/no/such"]].concat());
+    assert_sentence(&output, 1);
+}
+
+/// Root may open the device, so this runs as nobody where the tests run as root.
+#[test]
+fn a_missing_tun_device_fails_with_one_sentence() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airmend"));
+    command.args(["lab", "run", "--port", "tun", "--bytes", "1kB"]);
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    if is_root {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let can_open = File::options().read(true).write(true).open("/dev/net/tun").is_ok();
+    if can_open && !is_root {
+        eprintln!("skipped: this user may open /dev/net/tun");
+        return;
+    }
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("skipped: cannot run as nobody what this user has built ({error})");
+            return;
+        }
+    };
+    if output.status.success() {
+        eprintln!("skipped: everybody may open /dev/net/tun");
+        return;
+    }
+    let sentence = assert_sentence(&output, 1);
+    let is_expected = sentence.contains("/dev/net/tun") || sentence.contains("user namespace");
+    assert!(is_expected, "{sentence:?}");
+}
+
+#[test]
+fn help_and_version_succeed() {
+    for arguments in [vec!["--help"], vec!["--version"], vec!["lab", "compare", "--help"]] {
+        let output = airmend(&arguments);
+        assert!(output.status.success() && output.stderr.is_empty(), "{arguments:?}");
+        assert!(!output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+const NOBODY: u32 = 65_534;
+
+fn airmend(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_airmend")).args(arguments).output().expect("airmend runs")
+}
+
+fn usage_error(command: &[&str], flags: &[&str]) -> String {
+    assert_sentence(&airmend(&[command, flags].concat()), 2)
+}
+
+/// One line that begins with the program's name, nothing on stdout, and this exit status.
+fn assert_sentence(output: &Output, status: i32) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(status), "{stderr}");
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(stderr.starts_with("airmend: "), "{stderr:?}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr:?}");
+    assert!(stderr.len() < 400, "{stderr:?}");
+    stderr
+}
