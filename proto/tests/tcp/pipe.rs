@@ -5,7 +5,7 @@ use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{Instant, Packet};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::time::Duration;
 
 /// What the pipe does with the frame of this number: after which delays copies arrive.
@@ -16,8 +16,10 @@ pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
     /// Bytes still to be written.
     pub(crate) to_write: u64,
-    /// Payload that reached the host, as ranges of sequence numbers relative to the peer's ISN.
-    arrived: Vec<(u32, u32)>,
+    /// Behind the payload that reached the host without a gap, relative to the peer's ISN.
+    unbroken: u32,
+    /// What reached it beyond.
+    beyond: BTreeSet<(u32, u32)>,
 }
 
 /// The whole world. Host 0 connects, host 1 listens; both close when they have written all.
@@ -42,7 +44,8 @@ impl World {
         let hosts = endpoints.map(|endpoint| Host {
             endpoint,
             to_write: bytes.next().unwrap(),
-            arrived: Vec::new(),
+            unbroken: 1,
+            beyond: BTreeSet::new(),
         });
         let (flying, packets) = (BinaryHeap::new(), Vec::new());
         Self { now: Instant::ZERO, hosts, frames: 0, flying, packets, isn }
@@ -100,19 +103,24 @@ impl World {
     fn arrive(&mut self, to: usize, packet: &Packet) {
         let segment = Segment::parse(packet).unwrap();
         let start = segment.seq.0.wrapping_sub(self.isn[1 - to].0).max(1);
-        let Host { endpoint, arrived, .. } = &mut self.hosts[to];
-        arrived.push((start, start + segment.payload_len));
-        endpoint.handle_packet(self.now, packet);
-        let mut unbroken = 1;
-        arrived.sort_unstable();
-        for (start, end) in &*arrived {
-            if *start <= unbroken {
-                unbroken = unbroken.max(*end);
-            }
+        let host = &mut self.hosts[to];
+        host.endpoint.handle_packet(self.now, packet);
+        host.arrived(start, segment.payload_len);
+        assert_eq!(host.endpoint.delivered(), u64::from(host.unbroken - 1));
+    }
+}
+
+impl Host {
+    fn arrived(&mut self, start: u32, len: u32) {
+        if len == 0 {
+            return;
         }
-        assert_eq!(endpoint.delivered(), u64::from(unbroken - 1));
-        // What is behind is settled; keep the check cheap.
-        arrived.retain(|(_, end)| *end > unbroken);
-        arrived.push((1, unbroken));
+        self.beyond.insert((start, start + len));
+        while let Some((start, end)) = self.beyond.first().copied()
+            && start <= self.unbroken
+        {
+            self.beyond.pop_first();
+            self.unbroken = self.unbroken.max(end);
+        }
     }
 }
