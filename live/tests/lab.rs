@@ -259,11 +259,7 @@ fn recording() -> Result<(), Box<dyn Error>> {
         assert!(packet.timestamp >= last, "in the order of time");
         last = packet.timestamp;
         packets += 1;
-        comments += packet
-            .options
-            .iter()
-            .filter(|option| matches!(option, EnhancedPacketOption::Comment(text) if text.contains("dropped")))
-            .count() as u64;
+        comments += packet.options.iter().filter(|option| says_dropped(option)).count() as u64;
     }
     assert_eq!(reader.interfaces().len(), 2);
     assert_eq!(outcome.agent_counters.get("egress_drops_air"), Some(&comments));
@@ -271,6 +267,10 @@ fn recording() -> Result<(), Box<dyn Error>> {
     // Everything but what was still on a link at the end crossed the agent.
     assert!(comments > 0 && packets > crossings / 2 && packets <= crossings + comments);
     Ok(())
+}
+
+fn says_dropped(option: &EnhancedPacketOption<'_>) -> bool {
+    matches!(option, EnhancedPacketOption::Comment(text) if text.contains("dropped"))
 }
 
 fn recording_that_cannot_be_written() -> Result<(), Box<dyn Error>> {

@@ -145,7 +145,7 @@ impl Trace {
             return;
         };
         if self.points.len() < MAX_TRACE {
-            // Offsets of a flow above 2 GB would need more than the distance of two numbers.
+            // The plot is full long before the sequence numbers of one flow repeat, at 4 GB.
             let offset = u64::from(number.0.wrapping_sub(initial.0));
             self.points.push(TracePoint { seconds: now.as_secs_f64(), offset, side, kind });
         }

@@ -5,7 +5,7 @@ pub mod tun;
 
 use airmend_proto::Packet;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 /// Packets to and from one interface, each beginning with its IP header: whatever the kind of
 /// port, the links then charge a packet the same airtime.
@@ -38,8 +38,4 @@ fn ethertype(packet: &[u8]) -> Option<u16> {
 /// Whether the kernel only had no room: what a full queue on a wire does to a frame.
 fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
-}
-
-fn borrowed(fd: &impl AsFd) -> BorrowedFd<'_> {
-    fd.as_fd()
 }

@@ -5,12 +5,12 @@
 //! makes its kernel address every frame to the interface's own MAC address. Frames that are not IP
 //! therefore do not occur, and are ignored.
 
-use super::{BATCH, Port, borrowed, ethertype, is_full};
+use super::{BATCH, Port, ethertype, is_full};
 use crate::sys::PacketSocket;
 use airmend_proto::{LinkType, Packet};
 use bytes::Bytes;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// The base station's end of a veth pair.
 #[derive(Debug)]
@@ -58,6 +58,6 @@ impl Port for PacketPort {
     }
 
     fn readable(&self) -> BorrowedFd<'_> {
-        borrowed(&self.socket)
+        self.socket.as_fd()
     }
 }

@@ -1,6 +1,6 @@
 //! A TUN device: the host's interface is the device itself.
 
-use super::{BATCH, Port, borrowed, is_full};
+use super::{BATCH, Port, is_full};
 use crate::sys;
 use airmend_proto::{LinkType, Packet};
 use bytes::Bytes;
@@ -64,6 +64,6 @@ impl Port for TunPort {
     }
 
     fn readable(&self) -> BorrowedFd<'_> {
-        borrowed(&self.device)
+        self.device.as_fd()
     }
 }
