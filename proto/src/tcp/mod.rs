@@ -37,6 +37,7 @@ mod recovery;
 mod rto;
 mod scoreboard;
 mod sender;
+mod settings;
 mod stream;
 
 pub use endpoint::{Deadline, Endpoint, State, Stats, Timer};
