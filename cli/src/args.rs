@@ -1,7 +1,9 @@
 //! The flags.
 
 use crate::BadUsage;
-use crate::values::{agent, amount, congestion_control, direction, port, seconds, setting};
+use crate::values::{
+    agent, amount, congestion_control, direction, port, positive, seconds, setting,
+};
 use airmend_live::lab::config::{Amount, CongestionControl, Direction, Hop, LabConfig, PortKind};
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
@@ -53,6 +55,7 @@ pub(crate) struct DoctorArgs {
 
 /// `airmend lab run`.
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct RunArgs {
     /// The agent at the base station: plain or snoop95.
     #[arg(long, value_name = "NAME", default_value = "snoop95", value_parser = agent)]
@@ -73,6 +76,7 @@ pub(crate) struct RunArgs {
 
 /// `airmend lab compare`.
 #[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct CompareArgs {
     /// The agents to compare; ratios are to the first.
     #[arg(long, value_name = "NAMES", default_value = "plain,snoop95")]
@@ -84,7 +88,7 @@ pub(crate) struct CompareArgs {
     pub(crate) cc: Vec<CongestionControl>,
     /// Runs of each combination; repetition n uses the seed plus n, the same for all agents.
     #[arg(long, value_name = "N", default_value_t = 3)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(value_parser = positive)]
     pub(crate) repeat: u32,
     /// What the air does.
     #[command(flatten)]
@@ -162,13 +166,17 @@ impl ErrorLists {
 /// What all runs of a command share.
 #[derive(Debug, Args)]
 pub(crate) struct Setup {
+    /// Set a threshold of the agent by its name, such as dupack_threshold=3; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    #[arg(help_heading = "Agent")]
+    pub(crate) settings: Vec<(String, String)>,
     /// Which way the data flows: down (to the mobile host) or up.
     #[arg(long, value_name = "WAY", default_value = "down", value_parser = direction)]
     #[arg(help_heading = "Transfer")]
     direction: Direction,
     /// Parallel flows.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Transfer")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(value_parser = positive)]
     flows: u32,
     /// Each flow carries this many bytes, such as 10000000 or 10MB.
     #[arg(long, value_name = "N", default_value = "10MB", value_parser = amount)]
@@ -192,22 +200,23 @@ pub(crate) struct Setup {
     ipv6: bool,
     /// Rate of the air hop, each way.
     #[arg(long, default_value = "20mbit", value_parser = parse_rate, help_heading = "Links")]
+    #[arg(allow_hyphen_values = true)]
     rate: u64,
     /// One-way delay of the air hop.
     #[arg(long, value_name = "DELAY", default_value = "2ms", value_parser = parse_duration)]
-    #[arg(help_heading = "Links")]
+    #[arg(help_heading = "Links", allow_hyphen_values = true)]
     air_delay: Duration,
     /// Rate of the wired hop, each way.
     #[arg(long, value_name = "RATE", default_value = "100mbit", value_parser = parse_rate)]
-    #[arg(help_heading = "Links")]
+    #[arg(help_heading = "Links", allow_hyphen_values = true)]
     wired_rate: u64,
     /// One-way delay of the wired hop.
     #[arg(long, value_name = "DELAY", default_value = "40ms", value_parser = parse_duration)]
-    #[arg(help_heading = "Links")]
+    #[arg(help_heading = "Links", allow_hyphen_values = true)]
     wired_delay: Duration,
     /// Frames that wait at most for the air hop, in each direction [default: what the path holds].
     #[arg(long, value_name = "N", help_heading = "Links")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(value_parser = positive)]
     queue: Option<u32>,
     /// What joins the hosts to the links: veth, or tun (which needs /dev/net/tun).
     #[arg(long, value_name = "KIND", default_value = "veth", value_parser = port)]
@@ -217,9 +226,6 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(help_heading = "Links")]
     pub(crate) seed: u64,
-    /// Set a threshold of the agent by its name, such as dupack_threshold=3; may be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
-    pub(crate) settings: Vec<(String, String)>,
 }
 
 impl Setup {

@@ -44,7 +44,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<()> {
     let incomplete: usize = comparison.combinations.iter().map(Combination::incomplete).sum();
     if incomplete > 0 {
         bail!(
-            "{} did not complete within {}: allow more with --time-limit, or carry less with --bytes",
+            "{} did not complete within {}: \
+             allow more with --time-limit, or carry less with --bytes",
             text::counted(incomplete as u64, "transfer"),
             text::duration(comparison.cases[0].config.time_limit)
         );

@@ -48,6 +48,14 @@ pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A whole number of which there must be at least one.
+pub(crate) fn positive(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(number @ 1..=1_000_000) => Ok(number),
+        _ => Err(format!("{text:?} must be a whole number from 1 to 1000000")),
+    }
+}
+
 /// Bytes of a transfer, at least one.
 pub(crate) fn amount(text: &str) -> Result<u64, String> {
     match parse_size(text).map_err(|error| words(&error))? {

@@ -1,0 +1,176 @@
+//! The laboratory through the command line, where this machine can run it.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+#[test]
+fn a_run_prints_one_json_line_and_draws_two_pictures() {
+    if skipped() {
+        return;
+    }
+    let directory = Directory::new("run");
+    let output = airmend()
+        .args(["lab", "run", "--agent", "snoop95", "--bytes", "300kB", "--loss", "0.02"])
+        .args(["--seed", "7", "--json", "--plot"])
+        .arg(&directory.0)
+        .output()
+        .expect("airmend runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.is_empty(), "{stderr}");
+    let lines: Vec<Value> = json_lines(&String::from_utf8_lossy(&output.stdout));
+    let [row] = lines.as_slice() else { panic!("not one line: {lines:?}") };
+    assert_eq!((&row["agent"], &row["seed"]), (&"snoop95".into(), &7.into()));
+    assert_eq!((&row["completed"], &row["bytes_received"]), (&true.into(), &300_000.into()));
+    let (goodput, bound) = (row["goodput_bps"].as_f64(), row["bound_bps"].as_f64());
+    assert!(goodput > Some(0.0) && goodput < bound, "{goodput:?} {bound:?}");
+    for name in ["sequence.svg", "cwnd.svg"] {
+        assert_is_picture(&directory.0.join(name));
+    }
+}
+
+#[test]
+fn a_run_in_words_says_how_to_replay_it() {
+    if skipped() {
+        return;
+    }
+    let output = airmend()
+        .args(["lab", "run", "--agent", "plain", "--bytes", "100kB"])
+        .output()
+        .expect("airmend runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    for words in ["goodput", "of the bound", "every byte checked", "0 timeouts", "lateness"] {
+        assert!(text.contains(words), "no {words:?} in {text}");
+    }
+    let replay = "airmend lab run --agent plain --bytes 100kB --seed 1";
+    assert!(text.contains(replay), "{text}");
+}
+
+#[test]
+fn a_comparison_ends_in_a_table_and_a_picture() {
+    if skipped() {
+        return;
+    }
+    let directory = Directory::new("compare");
+    let output = airmend()
+        .args(["lab", "compare", "--cc", "reno", "--loss", "0,0.01", "--bytes", "100kB"])
+        .args(["--repeat", "2", "--plot"])
+        .arg(&directory.0)
+        .output()
+        .expect("airmend runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(text.matches("snoop95").count(), 2, "{text}");
+    assert!(text.contains("× plain") && text.contains("1 % loss"), "{text}");
+    assert_is_picture(&directory.0.join("goodput-reno.svg"));
+}
+
+#[test]
+fn an_interrupted_comparison_reports_what_was_done() {
+    if skipped() {
+        return;
+    }
+    let mut child = airmend()
+        .args(["lab", "compare", "--bytes", "50kB", "--repeat", "100000", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("airmend starts");
+    let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
+    let mut text = String::new();
+    stdout.read_line(&mut text).expect("the first row arrives");
+    let pid = Pid::from_raw(child.id().try_into().expect("a process id"));
+    kill(pid, Signal::SIGINT).expect("the process still runs");
+    stdout.read_to_string(&mut text).expect("the rest arrives");
+    let output = child.wait_with_output().expect("airmend ends");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.starts_with("airmend: interrupted after "), "{stderr}");
+    let lines = json_lines(&text);
+    let summaries: Vec<_> = lines.iter().filter(|line| line["summary"] == true).collect();
+    assert_eq!(summaries.len(), 2, "{text}");
+    let runs: u64 = summaries.iter().filter_map(|line| line["runs"].as_u64()).sum();
+    assert_eq!(runs, lines.len() as u64 - 2, "every run is in a summary: {text}");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    if skipped() {
+        return;
+    }
+    let mut child = airmend()
+        .args(["lab", "compare", "--bytes", "50kB", "--repeat", "100000", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("airmend starts");
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
+    stdout.read_line(&mut line).expect("the first row arrives");
+    drop(stdout);
+    let output = child.wait_with_output().expect("airmend ends");
+    assert_eq!(json_lines(&line).len(), 1);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.is_empty(), "{stderr}");
+}
+
+#[test]
+fn what_takes_too_long_fails_with_its_figures_printed() {
+    if skipped() {
+        return;
+    }
+    let output = airmend()
+        .args(["lab", "run", "--bytes", "1GB", "--time-limit", "0.5", "--json"])
+        .output()
+        .expect("airmend runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("--time-limit"), "{stderr}");
+    let lines = json_lines(&String::from_utf8_lossy(&output.stdout));
+    assert_eq!(lines.first().map(|row| &row["completed"]), Some(&false.into()));
+}
+
+fn airmend() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_airmend"))
+}
+
+/// Whether this machine cannot run the laboratory; says why.
+fn skipped() -> bool {
+    let doctor = airmend().arg("doctor").output().expect("airmend runs");
+    if doctor.status.success() {
+        return false;
+    }
+    eprintln!("skipped: {}", String::from_utf8_lossy(&doctor.stdout));
+    true
+}
+
+fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("every line is JSON")).collect()
+}
+
+fn assert_is_picture(path: &PathBuf) {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"), "{path:?}");
+    assert!(!text.contains("NaN"), "{path:?}");
+}
+
+/// A directory of its own that goes with the test.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Self {
+        let name = format!("airmend-{name}-{}", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
