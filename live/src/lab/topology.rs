@@ -176,8 +176,10 @@ fn ip(commands: &str) -> Result<(), LabError> {
     match output.status.code() {
         Some(0) => Ok(()),
         Some(127) => Err(LabError::NoIproute),
-        _ => Err(LabError::Interfaces(
-            String::from_utf8_lossy(&output.stderr).lines().collect::<Vec<_>>().join("; "),
-        )),
+        _ => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said = said.lines().collect::<Vec<_>>().join("; ");
+            Err(LabError::Interfaces(format!("{said} ({})", output.status)))
+        }
     }
 }
