@@ -1,0 +1,140 @@
+//! Which machine acts next: one deadline for each, in a heap that knows where each stands.
+
+use airmend_proto::Instant;
+
+/// A deadline for each of a fixed number of machines.
+///
+/// A deadline can be changed in place, so that none of those that are put off again and again (a
+/// retransmission timer with every ACK) leaves anything behind. Four children a node halve the
+/// depth of a binary heap and lie side by side in memory. Machines that are due at the same instant
+/// act in the order of their numbers, which makes a run repeatable.
+#[derive(Clone, Debug)]
+pub(crate) struct Agenda {
+    heap: Vec<Entry>,
+    /// Where each machine stands in the heap; `ABSENT` without a deadline.
+    places: Vec<u32>,
+}
+
+type Entry = (Instant, u32);
+
+const ABSENT: u32 = u32::MAX;
+const CHILDREN: usize = 4;
+
+impl Agenda {
+    /// Machines `0..machines`, none with a deadline.
+    pub(crate) fn new(machines: usize) -> Self {
+        Self { heap: Vec::with_capacity(machines), places: vec![ABSENT; machines] }
+    }
+
+    /// The next deadline and whose it is.
+    pub(crate) fn next(&self) -> Option<Entry> {
+        self.heap.first().copied()
+    }
+
+    /// Replaces a machine's deadline.
+    pub(crate) fn set(&mut self, machine: u32, at: Option<Instant>) {
+        let place = self.places[machine as usize];
+        match at {
+            Some(at) if place == ABSENT => {
+                self.heap.push((at, machine));
+                self.rise(self.heap.len() - 1);
+            }
+            Some(at) => {
+                let place = place as usize;
+                let earlier = at < self.heap[place].0;
+                self.heap[place].0 = at;
+                if earlier { self.rise(place) } else { self.sink(place) }
+            }
+            None if place != ABSENT => self.remove(place as usize),
+            None => {}
+        }
+    }
+
+    /// Makes sure that a machine acts at `at` or before. A later deadline is not put in place of an
+    /// earlier one: the machine will be asked too early and then say when.
+    pub(crate) fn hasten(&mut self, machine: u32, at: Instant) {
+        let place = self.places[machine as usize];
+        if place == ABSENT || at < self.heap[place as usize].0 {
+            self.set(machine, Some(at));
+        }
+    }
+
+    fn remove(&mut self, place: usize) {
+        self.places[self.heap[place].1 as usize] = ABSENT;
+        let last = self.heap.len() - 1;
+        self.heap.swap(place, last);
+        self.heap.pop();
+        if place < last {
+            self.sink(place);
+            self.rise(place);
+        }
+    }
+
+    fn rise(&mut self, mut place: usize) {
+        let entry = self.heap[place];
+        while place > 0 {
+            let parent = (place - 1) / CHILDREN;
+            if self.heap[parent] <= entry {
+                break;
+            }
+            self.put(place, self.heap[parent]);
+            place = parent;
+        }
+        self.put(place, entry);
+    }
+
+    fn sink(&mut self, mut place: usize) {
+        let entry = self.heap[place];
+        loop {
+            let first = place * CHILDREN + 1;
+            let children = first..(first + CHILDREN).min(self.heap.len());
+            let Some(least) = children.min_by_key(|&child| self.heap[child]) else { break };
+            if entry <= self.heap[least] {
+                break;
+            }
+            self.put(place, self.heap[least]);
+            place = least;
+        }
+        self.put(place, entry);
+    }
+
+    fn put(&mut self, place: usize, entry: Entry) {
+        self.heap[place] = entry;
+        self.places[entry.1 as usize] = place as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airmend_proto::random::{Purpose, Stream};
+
+    /// Against a list that is searched: 20 machines, random changes.
+    #[test]
+    fn agrees_with_a_plain_list() {
+        for seed in 0..20 {
+            let mut random = Stream::new(seed, 0, 0, Purpose::Traffic);
+            let mut below = |limit: u32| (random.uniform() * f64::from(limit)) as u32 % limit;
+            let mut agenda = Agenda::new(20);
+            let mut list = [None; 20];
+            for step in 0..2_000 {
+                let machine = below(20);
+                let at = Some(Instant::from_nanos(below(50).into())).filter(|_| below(4) > 0);
+                let deadline = &mut list[machine as usize];
+                match at {
+                    Some(at) if below(2) == 0 => {
+                        agenda.hasten(machine, at);
+                        *deadline = Some(deadline.map_or(at, |old: Instant| old.min(at)));
+                    }
+                    _ => {
+                        agenda.set(machine, at);
+                        *deadline = at;
+                    }
+                }
+                let due = |(machine, at): (usize, &Option<Instant>)| Some(((*at)?, machine as u32));
+                let expected = list.iter().enumerate().filter_map(due).min();
+                assert_eq!(agenda.next(), expected, "seed {seed}, step {step}");
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! All runs of an experiment on several cores, with results in the order of the runs.
+
+use crate::outcome::Outcome;
+use crate::scenario::Experiment;
+use crate::world::{RunError, run};
+use rayon::prelude::*;
+use std::sync::atomic::AtomicBool;
+
+/// One run of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunId {
+    /// Index of the point.
+    pub point: usize,
+    /// From 0.
+    pub repetition: u32,
+    /// The seed of all its random streams: the same for all points, so that agents meet the same
+    /// errors.
+    pub seed: u64,
+}
+
+impl Experiment {
+    /// All runs: point by point, each with all its repetitions.
+    pub fn run_ids(&self) -> impl Iterator<Item = RunId> {
+        let repetitions = self.runs;
+        (0..self.points.len()).flat_map(move |point| {
+            (0..repetitions).map(move |repetition| RunId {
+                point,
+                repetition,
+                seed: self.seed.wrapping_add(repetition.into()),
+            })
+        })
+    }
+
+    /// Runs everything on `jobs` threads (0: one for each core). Results come in the order of
+    /// [`Experiment::run_ids`], whatever `jobs` is. `done` is called after each run.
+    pub fn run_all(
+        &self,
+        jobs: usize,
+        stop: &AtomicBool,
+        done: impl Fn() + Sync,
+    ) -> Result<Vec<Outcome>, RunError> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
+        let one = |id: RunId| {
+            let outcome = run(&self.points[id.point].plan, id.seed, stop);
+            done();
+            outcome
+        };
+        let ids: Vec<RunId> = self.run_ids().collect();
+        match pool {
+            // The slow ones of a sweep stand side by side: hand out runs one by one.
+            Ok(pool) => pool.install(|| ids.into_par_iter().with_max_len(1).map(one).collect()),
+            // No threads to be had: one after the other gives the same results.
+            Err(_) => ids.into_iter().map(one).collect(),
+        }
+    }
+}

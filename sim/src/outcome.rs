@@ -1,0 +1,109 @@
+//! What one run measured.
+
+use std::collections::BTreeMap;
+
+/// Everything measured in one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Every flow carried what it should.
+    pub completed: bool,
+    /// From the first flow's start to the last byte that a receiver got in order; without
+    /// completion, to the end of the run.
+    pub seconds: f64,
+    /// Application bytes that arrived in order, all flows, both ways.
+    pub bytes_received: u64,
+    /// Application bits per second of `seconds`.
+    pub goodput_bps: f64,
+    /// For each flow the bits per second from its own start to its own end.
+    pub flow_goodput_bps: Vec<f64>,
+    /// Bytes that the data direction took on the air (IP headers included) for each useful byte;
+    /// none if no flow crosses the air or nothing arrived.
+    pub wire_bytes_per_byte: Option<f64>,
+    /// What the sending ends went through.
+    pub sender: SenderCounters,
+    /// What the agents did, by event counter.
+    pub agent_counters: BTreeMap<&'static str, u64>,
+    /// All links' directions together.
+    pub links: LinkCounters,
+    /// From the writing of a packet or a question until all of it, or of the answer, had arrived;
+    /// none of bulk transfers.
+    pub delay: Option<Delay>,
+    /// Packets as they left the first flow's first station, if the scenario asks for it.
+    pub trace: Vec<TracePoint>,
+    /// Events that the run took; what it cost, not what it found.
+    pub steps: u64,
+}
+
+/// Sums over all flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounters {
+    /// Segments sent, SYN and FIN included.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Fast recoveries.
+    pub fast_retransmits: u64,
+}
+
+/// Sums over all links and both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Frames serialised.
+    pub frames: u64,
+    /// Of these, lost or damaged.
+    pub lost: u64,
+    /// Refused by full queues of hosts; those of stations are among the agent's counters.
+    pub dropped: u64,
+}
+
+/// Delays of packets or exchanges.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delay {
+    /// How many were measured.
+    pub count: usize,
+    /// Mean, in milliseconds.
+    pub mean_ms: f64,
+    /// Sample standard deviation; 0 of a single one.
+    pub sd_ms: f64,
+    /// 95th percentile.
+    pub p95_ms: f64,
+}
+
+/// What a point of the sequence-time plot shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceKind {
+    /// A data packet left towards the receiver for the first time.
+    Data,
+    /// The agent's local retransmission.
+    LocalRetransmit,
+    /// The sender's own retransmission.
+    SenderRetransmit,
+    /// An ACK left for the sender.
+    Ack,
+}
+
+/// One point of the sequence-time plot.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TracePoint {
+    /// Seconds since the run began.
+    pub seconds: f64,
+    /// Bytes from the initial sequence number.
+    pub offset: u64,
+    /// What it was.
+    pub kind: TraceKind,
+}
+
+impl Delay {
+    /// Of delays in milliseconds, in any order; none of nothing.
+    pub(crate) fn of(mut millis: Vec<f64>) -> Option<Self> {
+        millis.sort_by(f64::total_cmp);
+        let count = millis.len();
+        let p95_ms = *millis.get((count * 95).div_ceil(100).max(1) - 1)?;
+        let mean_ms = millis.iter().sum::<f64>() / count as f64;
+        let squares: f64 = millis.iter().map(|value| (value - mean_ms).powi(2)).sum();
+        let sd_ms = (squares / (count - 1).max(1) as f64).sqrt();
+        Some(Self { count, mean_ms, sd_ms, p95_ms })
+    }
+}

@@ -1,0 +1,101 @@
+//! A network as the world runs it: numbered nodes, links with two directions, flows with routes.
+
+use airmend_proto::agents::AgentConfig;
+use airmend_proto::link::ErrorModel;
+use airmend_proto::tcp::Profile;
+use std::time::Duration;
+
+/// Everything that one run needs but the seed.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Base stations.
+    pub(crate) stations: Vec<Station>,
+    /// Two for each link: `2n` from its first end to its second, `2n + 1` back.
+    pub(crate) directions: Vec<Direction>,
+    /// Flows; their number tells their ports.
+    pub(crate) flows: Vec<Flow>,
+    /// The run ends here, whatever is still to be sent.
+    pub(crate) time_limit: Duration,
+    /// Whether the first flow's packets are noted as they leave its first station.
+    pub(crate) trace: bool,
+}
+
+/// A base station: an agent between one wired and one air link.
+#[derive(Clone, Debug)]
+pub(crate) struct Station {
+    pub(crate) agent: AgentConfig,
+    /// Directions that arrive here: from the wired and from the air side.
+    pub(crate) inbound: [u32; 2],
+    /// Flows that pass.
+    pub(crate) flows: usize,
+}
+
+/// One direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Direction {
+    pub(crate) rate_bps: u64,
+    pub(crate) delay: Duration,
+    /// Frames that wait at most at its beginning.
+    pub(crate) queue_frames: usize,
+    pub(crate) errors: ErrorModel,
+    pub(crate) air: bool,
+    pub(crate) to: To,
+}
+
+/// Who takes what comes out of a direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum To {
+    /// A host: the packet's ports tell the flow and its end.
+    Host,
+    /// This station.
+    Station(u32),
+    /// The station on the flow's route that this direction leads to.
+    StationOfFlow,
+}
+
+/// A connection and what its applications do.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    /// Hosts by number: who sends, and who receives.
+    pub(crate) hosts: [u32; 2],
+    /// What their TCP is like.
+    pub(crate) profiles: [Profile; 2],
+    /// The directions from the sender to the receiver. Those back are their opposites.
+    pub(crate) route: Vec<u32>,
+    /// Stations on the route.
+    pub(crate) stations: Vec<u32>,
+    pub(crate) traffic: Traffic,
+    pub(crate) start: Duration,
+}
+
+/// What the application at the sending end does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Traffic {
+    /// Writes as fast as it can: so many bytes, or without end.
+    Bulk(Option<u64>),
+    /// Writes packets of this size at random times.
+    Poisson {
+        /// Bytes of each.
+        size: u64,
+        /// Mean time between two.
+        interval: Duration,
+        /// How many; without end if none.
+        count: Option<u64>,
+    },
+    /// Asks, waits for the whole answer, thinks, and asks again.
+    Exchange {
+        /// Bytes of a question.
+        request: u64,
+        /// Bytes of an answer.
+        response: u64,
+        /// Time between an answer and the next question.
+        think: Duration,
+        /// How many; without end if none.
+        count: Option<u64>,
+    },
+}
+
+/// The direction the other way.
+pub(crate) fn opposite(direction: u32) -> u32 {
+    direction ^ 1
+}

@@ -1,0 +1,48 @@
+//! The scenario as a tree in which any key can be set, and that still knows where each value stood.
+
+use super::error::Fault;
+use std::borrow::Cow;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A value of the tree.
+pub(super) type Value<'a> = Spanned<DeValue<'a>>;
+
+/// Sets a key such as `links.air.rate`; tables on the way are made.
+pub(super) fn set<'a>(table: &mut DeTable<'a>, key: &str, value: Value<'a>) -> Result<(), Fault> {
+    let span = value.span();
+    let Some((first, rest)) = key.split_once('.') else {
+        table.insert(name(key, &span), value);
+        return Ok(());
+    };
+    if !table.contains_key(first) {
+        let empty = Spanned::new(span.clone(), DeValue::Table(DeTable::new()));
+        table.insert(name(first, &span), empty);
+    }
+    match table.get_mut(first).map(Spanned::get_mut) {
+        Some(DeValue::Table(next)) => set(next, rest, value),
+        _ => Err(Fault::new(span, format!("`{first}` is not a table, so it has no `{rest}`"))),
+    }
+}
+
+/// A value from its words in TOML, or as text if they are none: `20mbit` needs no quotes here.
+pub(super) fn from_words(words: &str, span: Range<usize>) -> Value<'_> {
+    let value = DeValue::parse(words).map(Spanned::into_inner);
+    Spanned::new(span, value.unwrap_or(DeValue::String(Cow::Borrowed(words))))
+}
+
+/// A single value as people write it, without quotes.
+pub(super) fn to_text(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) => Some(number.to_string()),
+        DeValue::Float(number) => Some(number.to_string()),
+        DeValue::Boolean(switch) => Some(switch.to_string()),
+        _ => None,
+    }
+}
+
+fn name(key: &str, span: &Range<usize>) -> Spanned<Cow<'static, str>> {
+    Spanned::new(span.clone(), Cow::Owned(key.to_owned()))
+}

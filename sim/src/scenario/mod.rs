@@ -1,0 +1,179 @@
+//! Scenario files: one experiment in one short TOML file.
+//!
+//! Every value can be swept or set from the command line by its key, such as `links.air.rate`: the
+//! file is read into a tree, keys are set in the tree, and the tree is read as a scenario. A wrong
+//! value therefore gets the same sentence wherever it came from.
+
+mod build;
+mod document;
+mod error;
+mod host;
+mod spec;
+mod sweep;
+mod topology;
+mod tree;
+mod value;
+
+pub use error::ScenarioError;
+
+use crate::plan::Plan;
+use error::{Fault, Source};
+use serde::Deserialize;
+use spec::ScenarioSpec;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use sweep::{Axis, Case};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
+
+/// An experiment: a scenario at every point of its sweep.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// What is measured, in one line.
+    pub title: String,
+    /// Lines of the papers that it is about, such as `S0-60`.
+    pub paper: Vec<String>,
+    /// Runs of each point.
+    pub runs: u32,
+    /// Seed of the first run of each point; the others count up.
+    pub seed: u64,
+    /// Names of the swept settings, the one that varies fastest last.
+    pub swept: Vec<String>,
+    /// All combinations of swept settings.
+    pub points: Vec<Point>,
+    /// A number that changes with the file's content and with what was set.
+    pub fingerprint: u64,
+}
+
+/// One combination of swept settings.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The values of the swept settings, in the order of [`Experiment::swept`].
+    pub values: Vec<String>,
+    /// What to run.
+    pub plan: Plan,
+}
+
+impl Experiment {
+    /// Reads a scenario file and sets keys in it, such as `links.air.rate` to `2mbit`.
+    pub fn load(path: &Path, settings: &[(String, String)]) -> Result<Self, ScenarioError> {
+        let name = path.display().to_string();
+        let text =
+            std::fs::read_to_string(path).map_err(|error| Source::unreadable(&name, &error))?;
+        Self::parse(name, text, settings)
+    }
+
+    /// Reads a scenario from text; `name` stands for it in errors.
+    pub fn parse(
+        name: String,
+        text: String,
+        settings: &[(String, String)],
+    ) -> Result<Self, ScenarioError> {
+        let source = Source { name, text, settings: settings.to_vec() };
+        Self::read(&source).map_err(|fault| source.error(fault))
+    }
+
+    /// How many runs it has.
+    pub fn len(&self) -> usize {
+        self.points.len() * self.runs as usize
+    }
+
+    /// Whether it has none: never, since a sweep has at least one value.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn read(source: &Source) -> Result<Self, Fault> {
+        let mut table = DeTable::parse(&source.text)?.into_inner();
+        for (index, (key, words)) in source.settings.iter().enumerate() {
+            let value = document::from_words(words, source.setting_span(index));
+            document::set(&mut table, key, value)?;
+        }
+        let axes = match table.remove("sweep") {
+            None => Vec::new(),
+            Some(sweep) => match sweep.get_ref() {
+                DeValue::Table(sweep) => sweep::axes(&source.text, sweep)?,
+                _ => return Err(Fault::new(sweep.span(), "`sweep` must be a table")),
+            },
+        };
+        let combinations = combinations(&axes)?;
+        let mut points = Vec::new();
+        let mut first = None;
+        for combination in &combinations {
+            let spec = read_point(source, &table, combination)?;
+            if points.is_empty() {
+                check_runs(&spec.runs, combinations.len())?;
+            }
+            let values = combination.iter().map(|case| case.label.clone()).collect();
+            points.push(Point { values, plan: build::plan(&spec)? });
+            first.get_or_insert(spec);
+        }
+        // There is always one combination, even of no axes.
+        let spec = first.ok_or_else(|| Fault::new(0..0, "there is nothing to run"))?;
+        let mut hasher = DefaultHasher::new();
+        (&source.text, &source.settings).hash(&mut hasher);
+        Ok(Self {
+            title: spec.title,
+            paper: spec.paper,
+            runs: *spec.runs.get_ref(),
+            seed: spec.seed,
+            swept: axes.into_iter().map(|axis| axis.name).collect(),
+            points,
+            fingerprint: hasher.finish(),
+        })
+    }
+}
+
+/// The scenario at one point of the sweep.
+fn read_point(
+    source: &Source,
+    table: &DeTable<'_>,
+    combination: &[&Case],
+) -> Result<ScenarioSpec, Fault> {
+    let mut table = table.clone();
+    for assignment in combination.iter().flat_map(|case| &case.sets) {
+        let value = document::from_words(&assignment.words, assignment.span.clone());
+        document::set(&mut table, &assignment.key, value)?;
+    }
+    let whole = Spanned::new(0..source.text.len(), table);
+    Ok(ScenarioSpec::deserialize(Deserializer::from(whole))?)
+}
+
+/// One case of each axis, in all combinations; the last axis varies fastest.
+fn combinations(axes: &[Axis]) -> Result<Vec<Vec<&Case>>, Fault> {
+    let count = axes.iter().try_fold(1usize, |count, axis| count.checked_mul(axis.cases.len()));
+    if count.is_none_or(|count| count > sweep::MAX_RUNS) {
+        let at = axes.first().and_then(|axis| axis.cases.first()?.sets.first());
+        let span = at.map_or(0..0, |assignment| assignment.span.clone());
+        let count = count.map_or("far more".to_owned(), |count| count.to_string());
+        return Err(too_many(span, &count));
+    }
+    let mut all: Vec<Vec<&Case>> = vec![Vec::new()];
+    for axis in axes {
+        let longer = |shorter: Vec<_>| {
+            axis.cases.iter().map(move |case| {
+                let mut longer = shorter.clone();
+                longer.push(case);
+                longer
+            })
+        };
+        all = all.into_iter().flat_map(longer).collect();
+    }
+    Ok(all)
+}
+
+fn check_runs(runs: &Spanned<u32>, points: usize) -> Result<(), Fault> {
+    match (*runs.get_ref() as usize).checked_mul(points) {
+        Some(0) => Err(Fault::new(runs.span(), "`runs` must be at least 1")),
+        Some(1..=sweep::MAX_RUNS) => Ok(()),
+        count => {
+            let count = count.map_or("far more".to_owned(), |count| count.to_string());
+            Err(too_many(runs.span(), &count))
+        }
+    }
+}
+
+fn too_many(span: std::ops::Range<usize>, count: &str) -> Fault {
+    let most = sweep::MAX_RUNS;
+    Fault::new(span, format!("the sweep has {count} runs; {most} are the most at a time"))
+}

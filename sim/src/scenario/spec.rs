@@ -1,0 +1,161 @@
+//! The tables of a scenario file.
+
+use super::host::HostSpec;
+use super::value::{Ber, Burst, Fading, Loss, Rate, Scalar, Size, Time};
+use airmend_proto::link::ErrorModel;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// Tables by name, each name with its place in the file.
+pub(super) type Named<T> = BTreeMap<Spanned<String>, T>;
+
+/// A scenario file without its sweep.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ScenarioSpec {
+    /// What is measured, in one line.
+    pub(super) title: String,
+    /// Lines of the papers that it is about.
+    #[serde(default)]
+    pub(super) paper: Vec<String>,
+    /// Runs of each point, each with a seed of its own.
+    #[serde(default = "one")]
+    pub(super) runs: Spanned<u32>,
+    /// Seed of the first run; the others count up. Every point has the same seeds, so that agents
+    /// meet the same errors.
+    #[serde(default = "first_seed")]
+    pub(super) seed: u64,
+    /// In virtual time.
+    pub(super) time_limit: Time,
+    /// Whether to note the packets of the first flow.
+    #[serde(default)]
+    pub(super) trace: bool,
+    pub(super) hosts: Named<HostSpec>,
+    #[serde(default)]
+    pub(super) stations: Named<StationSpec>,
+    pub(super) links: Named<LinkSpec>,
+    pub(super) flows: Named<FlowSpec>,
+}
+
+fn one() -> Spanned<u32> {
+    Spanned::new(0..0, 1)
+}
+
+fn first_seed() -> u64 {
+    1
+}
+
+/// One base station, or a number of like ones.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StationSpec {
+    pub(super) agent: Spanned<String>,
+    /// Settings of agents by their name; those of other agents than `agent` wait for a sweep.
+    #[serde(default)]
+    pub(super) settings: Named<Named<Spanned<Scalar>>>,
+    pub(super) count: Option<Spanned<u32>>,
+}
+
+/// A link between two hosts or stations, or between as many as its ends have.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LinkSpec {
+    /// First the end that is nearer to the fixed hosts: down is from the first to the second.
+    pub(super) between: [Spanned<String>; 2],
+    /// Whether this is the air side of the stations that it joins.
+    #[serde(default)]
+    pub(super) air: bool,
+    /// Whether all that meet at an end share one link, as in a radio cell.
+    #[serde(default)]
+    pub(super) shared: bool,
+    pub(super) rate: Rate,
+    pub(super) delay: Time,
+    #[serde(default = "queue")]
+    pub(super) queue: usize,
+    pub(super) errors: Option<Spanned<ErrorsSpec>>,
+    /// What differs from the first end to the second.
+    #[serde(default)]
+    pub(super) down: WaySpec,
+    /// What differs from the second end to the first.
+    #[serde(default)]
+    pub(super) up: WaySpec,
+}
+
+fn queue() -> usize {
+    100
+}
+
+/// What differs in one direction of a link.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WaySpec {
+    pub(super) rate: Option<Rate>,
+    pub(super) delay: Option<Time>,
+    pub(super) queue: Option<usize>,
+    pub(super) errors: Option<Spanned<ErrorsSpec>>,
+}
+
+/// An error process: one of these, or none.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ErrorsSpec {
+    loss: Option<Loss>,
+    ber: Option<Ber>,
+    burst: Option<Burst>,
+    fading: Option<Fading>,
+}
+
+impl ErrorsSpec {
+    /// The process; none if there is more than one.
+    pub(super) fn model(&self) -> Option<ErrorModel> {
+        let mut models = [
+            self.loss.map(|Loss(probability)| ErrorModel::Loss(probability)),
+            self.ber.map(|Ber(probability)| ErrorModel::Ber(probability)),
+            self.burst.map(|Burst(model)| model),
+            self.fading.map(|Fading(model)| model),
+        ]
+        .into_iter()
+        .flatten();
+        let model = models.next().unwrap_or(ErrorModel::None);
+        models.next().is_none().then_some(model)
+    }
+}
+
+/// A flow, or a number of like ones. Without an amount it sends without end.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FlowSpec {
+    pub(super) from: Spanned<String>,
+    pub(super) to: Spanned<String>,
+    /// Flows between each pair of hosts.
+    pub(super) count: Option<Spanned<u32>>,
+    /// A bulk transfer of this size.
+    pub(super) bytes: Option<Spanned<Size>>,
+    /// Packets at random times.
+    pub(super) packets: Option<PacketsSpec>,
+    /// Questions and answers.
+    pub(super) exchange: Option<ExchangeSpec>,
+    pub(super) start: Option<Time>,
+    /// From the start of one flow to the start of the next.
+    pub(super) stagger: Option<Time>,
+}
+
+/// Packets at the times of a Poisson process.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PacketsSpec {
+    pub(super) size: Size,
+    pub(super) interval: Spanned<Time>,
+    pub(super) count: Option<u64>,
+}
+
+/// Questions and answers, one after the other.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExchangeSpec {
+    pub(super) request: Spanned<Size>,
+    pub(super) response: Spanned<Size>,
+    pub(super) think: Option<Time>,
+    pub(super) count: Option<u64>,
+}

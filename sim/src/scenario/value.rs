@@ -1,0 +1,110 @@
+//! Values of a scenario file: numbers with their unit as text, such as `"1.6mbit"`.
+
+use airmend_proto::link::ErrorModel;
+use airmend_proto::units::{
+    UnitError, parse_ber, parse_burst, parse_duration, parse_fading, parse_probability, parse_rate,
+    parse_size,
+};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+/// What text means in one kind of place.
+pub(crate) trait Quantity: Sized {
+    /// What is expected, after "expected".
+    const EXPECTED: &'static str;
+
+    /// Reads it.
+    fn read(text: &str) -> Result<Self, String>;
+}
+
+/// Bits per second.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rate(pub(crate) u64);
+
+/// A time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Time(pub(crate) Duration);
+
+/// Bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size(pub(crate) u64);
+
+/// A frame loss probability.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loss(pub(crate) f64);
+
+/// A bit error probability.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ber(pub(crate) f64);
+
+/// Bursts of lost frames.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Burst(pub(crate) ErrorModel);
+
+/// A fading channel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fading(pub(crate) ErrorModel);
+
+/// Any text, number or switch, as text.
+#[derive(Clone, Debug)]
+pub(crate) struct Scalar(pub(crate) String);
+
+macro_rules! quantities {
+    ($($name:ident($parse:path) $expected:literal;)*) => {$(
+        impl Quantity for $name {
+            const EXPECTED: &'static str = $expected;
+            fn read(text: &str) -> Result<Self, String> {
+                $parse(text).map(Self).map_err(|error: UnitError| error.to_string())
+            }
+        }
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(Reader(PhantomData))
+            }
+        }
+    )*};
+}
+
+quantities! {
+    Rate(parse_rate) "a rate such as \"20mbit\"";
+    Time(parse_duration) "a time such as \"40ms\"";
+    Size(parse_size) "a size such as \"10MB\"";
+    Loss(parse_probability) "a probability such as 0.05 or \"5%\"";
+    Ber(parse_ber) "a bit error rate such as \"1/256Ki\"";
+    Burst(parse_burst) "bursts such as \"4/64Ki\"";
+    Fading(parse_fading) "a fading channel such as \"good=300ms,bad=30ms,loss=0.5\"";
+    Scalar(any) "a text, a number, true or false";
+}
+
+fn any(text: &str) -> Result<String, UnitError> {
+    Ok(text.to_owned())
+}
+
+/// Reads a quantity from whatever TOML has: a plain number is one without a unit.
+struct Reader<T>(PhantomData<T>);
+
+impl<T: Quantity> Visitor<'_> for Reader<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        T::read(text).map_err(E::custom)
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        T::read(&number.to_string()).map_err(E::custom)
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
+        T::read(&number.to_string()).map_err(E::custom)
+    }
+
+    fn visit_bool<E: Error>(self, switch: bool) -> Result<T, E> {
+        T::read(if switch { "true" } else { "false" }).map_err(E::custom)
+    }
+}

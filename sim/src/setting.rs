@@ -1,0 +1,108 @@
+//! What a run was set to, as its results tell it: the first flow's path and hosts.
+
+use crate::plan::{Direction, Flow, Plan, Traffic};
+use airmend_proto::link::ErrorModel;
+use airmend_proto::tcp::{CongestionControl, Profile, Recovery};
+use std::time::Duration;
+
+/// The settings that every result has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The agent of the first station on the path; none without a station.
+    pub agent: Option<&'static str>,
+    /// The sender's congestion control.
+    pub cc: &'static str,
+    /// `down` if the data leaves stations on their air side.
+    pub direction: &'static str,
+    /// Of the air hop, in the direction of the data; of the last hop if there is no air.
+    pub rate_bps: u64,
+    /// One-way delay of all air hops.
+    pub air_delay: Duration,
+    /// One-way delay of all other hops.
+    pub wired_delay: Duration,
+    /// Of the air hop, in the direction of the data.
+    pub errors: ErrorModel,
+    /// Application bytes of each bulk flow.
+    pub bytes: Option<u64>,
+    /// Flows in all.
+    pub flows: usize,
+    /// Bits per second that no scheme can pass; none where flows take different paths.
+    pub bound_bps: Option<f64>,
+}
+
+impl Plan {
+    /// What results tell of the settings.
+    pub fn setting(&self) -> Setting {
+        let Some(flow) = self.flows.first() else { return Setting::empty() };
+        let path: Vec<&Direction> = self.path(flow).collect();
+        let air = path.iter().find(|direction| direction.air).or(path.last());
+        let delay = |air: bool| {
+            path.iter()
+                .filter(|direction| direction.air == air)
+                .map(|direction| direction.delay)
+                .sum()
+        };
+        let station = flow.stations.first().map(|station| &self.stations[*station as usize]);
+        let enters_from_air =
+            station.is_some_and(|station| flow.route.contains(&station.inbound[1]));
+        let same_path = self.flows.iter().all(|other| other.route == flow.route);
+        Setting {
+            agent: station.map(|station| station.agent.name()),
+            cc: cc(&flow.profiles[0]),
+            direction: if enters_from_air { "up" } else { "down" },
+            rate_bps: air.map_or(0, |direction| direction.rate_bps),
+            air_delay: delay(true),
+            wired_delay: delay(false),
+            errors: air.map_or(ErrorModel::None, |direction| direction.errors),
+            bytes: match flow.traffic {
+                Traffic::Bulk(bytes) => bytes,
+                _ => None,
+            },
+            flows: self.flows.len(),
+            bound_bps: same_path.then(|| self.bound_bps(flow)),
+        }
+    }
+
+    /// (1) of the bounds: whoever repeats a frame, each attempt takes its time on the link.
+    fn bound_bps(&self, flow: &Flow) -> f64 {
+        let [sender, receiver] = &flow.profiles;
+        let options = if sender.timestamps && receiver.timestamps { 12 } else { 0 };
+        let frame = f64::from(sender.mss.min(receiver.mss)) + 40.0;
+        let payload = frame - 40.0 - f64::from(options);
+        let hop = |direction: &Direction| {
+            let frame_error = direction.errors.frame_error(frame as u64 * 8);
+            direction.rate_bps as f64 * (1.0 - frame_error) * payload / frame
+        };
+        self.path(flow).map(hop).fold(f64::INFINITY, f64::min)
+    }
+
+    fn path<'a>(&'a self, flow: &'a Flow) -> impl Iterator<Item = &'a Direction> {
+        flow.route.iter().map(|direction| &self.directions[*direction as usize])
+    }
+}
+
+impl Setting {
+    fn empty() -> Self {
+        Self {
+            agent: None,
+            cc: "reno",
+            direction: "down",
+            rate_bps: 0,
+            air_delay: Duration::ZERO,
+            wired_delay: Duration::ZERO,
+            errors: ErrorModel::None,
+            bytes: None,
+            flows: 0,
+            bound_bps: None,
+        }
+    }
+}
+
+fn cc(profile: &Profile) -> &'static str {
+    match (profile.congestion, profile.recovery) {
+        (CongestionControl::Cubic { .. }, _) => "cubic",
+        (CongestionControl::Reno, Recovery::Tahoe) => "tahoe",
+        (CongestionControl::Reno, Recovery::NewReno) => "newreno",
+        (CongestionControl::Reno, Recovery::Reno) => "reno",
+    }
+}

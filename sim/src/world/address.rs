@@ -1,0 +1,51 @@
+//! Flows by their ports: whoever gets a packet knows whose it is without a table.
+
+use airmend_proto::wire::tcp::{Endpoint as Address, Segment};
+
+/// The most flows that ports can tell apart here.
+pub(crate) const MAX_FLOWS: usize = 4_000 * SENDER_PORTS as usize;
+
+const FIRST_SENDER_PORT: u16 = 10_000;
+const SENDER_PORTS: u32 = 50_000;
+const FIRST_RECEIVER_PORT: u16 = 5_001;
+
+/// The addresses of a flow's sending and receiving end, which are on these hosts.
+pub(crate) fn of_flow(flow: u32, hosts: [u32; 2]) -> [Address; 2] {
+    let sender = FIRST_SENDER_PORT + (flow % SENDER_PORTS) as u16;
+    let receiver = FIRST_RECEIVER_PORT + (flow / SENDER_PORTS) as u16;
+    [(of_host(hosts[0]), sender).into(), (of_host(hosts[1]), receiver).into()]
+}
+
+/// The flow that a segment belongs to, and the end (0 sending, 1 receiving) that it goes to.
+pub(crate) fn flow_and_end(segment: &Segment) -> (u32, usize) {
+    let (from, to) = (segment.source.port, segment.destination.port);
+    let flow = |sender: u16, receiver: u16| {
+        u32::from(receiver - FIRST_RECEIVER_PORT) * SENDER_PORTS
+            + u32::from(sender - FIRST_SENDER_PORT)
+    };
+    if to >= FIRST_SENDER_PORT { (flow(to, from), 0) } else { (flow(from, to), 1) }
+}
+
+/// 10.0.0.1 and so on.
+fn of_host(host: u32) -> [u8; 4] {
+    let [_, a, b, c] = (host + 1).to_be_bytes();
+    [10, a, b, c]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airmend_proto::LinkType;
+    use airmend_proto::wire::build::SegmentBuilder;
+
+    #[test]
+    fn ports_tell_the_flow_and_the_end() {
+        for flow in [0, 1, 49_999, 50_000, 123_456, MAX_FLOWS as u32 - 1] {
+            let [sender, receiver] = of_flow(flow, [0, 70_000]);
+            for (from, to, end) in [(sender, receiver, 1), (receiver, sender, 0)] {
+                let packet = SegmentBuilder::new(from, to).build(LinkType::Ip);
+                assert_eq!(flow_and_end(&Segment::parse(&packet).unwrap()), (flow, end));
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! What the applications at both ends of a flow do, and what they measure.
+
+use crate::plan::Traffic;
+use airmend_proto::Instant;
+use airmend_proto::random::{Purpose, Stream};
+use airmend_proto::tcp::Endpoint;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// The applications of one flow.
+#[derive(Clone, Debug)]
+pub(crate) struct Application {
+    traffic: Traffic,
+    random: Stream,
+    /// When the next packet or question is written.
+    next: Option<Instant>,
+    /// Packets or questions still to come; none: without end.
+    left: Option<u64>,
+    /// Bytes that each end wants to write and its send buffer had no room for.
+    backlog: [u64; 2],
+    /// Bytes that each end gave or will give in all.
+    given: [u64; 2],
+    /// Packets or questions under way: bytes received when they are through, and when they began.
+    under_way: VecDeque<(u64, Instant)>,
+    delays_ms: Vec<f64>,
+}
+
+/// An application that writes without end is never through with so much.
+const ENDLESS: u64 = u64::MAX / 4;
+
+impl Application {
+    /// The applications of flow number `flow`, which begin at `start`.
+    pub(crate) fn new(traffic: Traffic, start: Instant, seed: u64, flow: u32) -> Self {
+        let left = match traffic {
+            Traffic::Bulk(_) => Some(1),
+            Traffic::Poisson { count, .. } | Traffic::Exchange { count, .. } => count,
+        };
+        Self {
+            traffic,
+            random: Stream::new(seed, flow, 0, Purpose::Traffic),
+            next: Some(start),
+            left,
+            backlog: [0; 2],
+            given: [0; 2],
+            under_way: VecDeque::new(),
+            delays_ms: Vec::new(),
+        }
+    }
+
+    /// When the applications act next of themselves.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// Whether all was sent that is to be sent, and has arrived.
+    pub(crate) fn is_done(&self, ends: &[Endpoint; 2]) -> bool {
+        self.left == Some(0)
+            && self.under_way.is_empty()
+            && (0..2).all(|end| ends[1 - end].delivered() == self.given[end])
+    }
+
+    /// Whether there is an end to what it sends.
+    pub(crate) fn is_finite(&self) -> bool {
+        self.left.is_some() && self.traffic != Traffic::Bulk(None)
+    }
+
+    /// Delays measured so far.
+    pub(crate) fn delays_ms(&self) -> &[f64] {
+        &self.delays_ms
+    }
+
+    /// Writes what is due, reads what arrived.
+    pub(crate) fn serve(&mut self, now: Instant, ends: &mut [Endpoint; 2]) {
+        if !self.under_way.is_empty() {
+            self.read(now, ends);
+        }
+        while self.next.is_some_and(|at| at <= now) {
+            self.write(now);
+        }
+        for (endpoint, backlog) in ends.iter_mut().zip(&mut self.backlog) {
+            if *backlog > 0 {
+                *backlog -= endpoint.write(*backlog);
+            }
+        }
+        let [sender, receiver] = ends;
+        if self.left == Some(0) && self.under_way.is_empty() && self.backlog[0] == 0 {
+            sender.close();
+        }
+        if receiver.is_finished() {
+            receiver.close();
+        }
+    }
+
+    /// The next packet or question, or a bulk transfer.
+    fn write(&mut self, now: Instant) {
+        self.left = self.left.map(|left| left - 1);
+        let more = self.left != Some(0);
+        self.next = None;
+        match self.traffic {
+            Traffic::Bulk(bytes) => self.give(0, bytes.unwrap_or(ENDLESS)),
+            Traffic::Poisson { size, interval, .. } => {
+                self.give(0, size);
+                self.under_way.push_back((self.given[0], now));
+                let gap = self.random.exponential(interval.as_secs_f64());
+                self.next = Some(now + Duration::from_secs_f64(gap)).filter(|_| more);
+            }
+            Traffic::Exchange { request, response, .. } => {
+                self.give(0, request);
+                self.under_way.push_back((self.given[1] + response, now));
+            }
+        }
+    }
+
+    fn read(&mut self, now: Instant, ends: &[Endpoint; 2]) {
+        let [sender, receiver] = ends;
+        let mut reader = receiver;
+        if let Traffic::Exchange { response, .. } = self.traffic {
+            reader = sender;
+            let expected = self.under_way.front().map_or(0, |(end, _)| *end);
+            if receiver.delivered() == self.given[0] && self.given[1] < expected {
+                self.give(1, response);
+            }
+        }
+        while let Some((end, began)) = self.under_way.front().copied() {
+            if reader.delivered() < end {
+                break;
+            }
+            self.under_way.pop_front();
+            self.delays_ms.push(now.since(began).as_secs_f64() * 1e3);
+            if let (Traffic::Exchange { think, .. }, true) = (self.traffic, self.left != Some(0)) {
+                self.next = Some(now + think);
+            }
+        }
+    }
+
+    fn give(&mut self, end: usize, bytes: u64) {
+        self.backlog[end] += bytes;
+        self.given[end] += bytes;
+    }
+}

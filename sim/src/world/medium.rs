@@ -1,0 +1,63 @@
+//! All directions of all links, and the agenda that says when frames come out of them.
+
+use crate::agenda::Agenda;
+use crate::plan::Direction;
+use airmend_proto::link::{FRAME_LIMIT, Link, LinkCounters, LinkParams};
+use airmend_proto::{Instant, Packet};
+use std::time::Duration;
+
+/// Directions are the machines `0..directions.len()` of the agenda.
+pub(crate) struct Medium {
+    pub(crate) agenda: Agenda,
+    links: Vec<Link>,
+}
+
+impl Medium {
+    pub(crate) fn new(directions: &[Direction], machines: usize, seed: u64) -> Self {
+        let link = |(number, direction): (u32, &Direction)| {
+            let params = LinkParams {
+                rate_bps: direction.rate_bps,
+                delay: direction.delay,
+                queue_frames: direction.queue_frames.min(FRAME_LIMIT),
+                lookahead: Duration::ZERO,
+            };
+            let (link, way) = (number / 2, (number % 2) as u8);
+            Link::new(params, direction.errors.process(seed, link, way))
+        };
+        let links = (0u32..).zip(directions).map(link).collect();
+        Self { agenda: Agenda::new(machines), links }
+    }
+
+    /// Whether a direction can take a frame at once.
+    pub(crate) fn can_send(&self, now: Instant, direction: u32) -> bool {
+        self.links[direction as usize].can_send(now)
+    }
+
+    /// When it can.
+    pub(crate) fn free_at(&self, direction: u32) -> Instant {
+        self.links[direction as usize].free_at()
+    }
+
+    /// Puts a packet into a direction; a full queue drops it.
+    pub(crate) fn send(&mut self, now: Instant, direction: u32, packet: Packet) {
+        let link = &mut self.links[direction as usize];
+        let was_idle = link.next_delivery().is_none();
+        link.send(now, packet);
+        if let (true, Some(at)) = (was_idle, link.next_delivery()) {
+            self.agenda.set(direction, Some(at));
+        }
+    }
+
+    /// Takes the frame that comes out of a direction now.
+    pub(crate) fn deliver(&mut self, now: Instant, direction: u32) -> Option<Packet> {
+        let link = &mut self.links[direction as usize];
+        let delivery = link.poll_delivery(now);
+        self.agenda.set(direction, link.next_delivery());
+        delivery.map(|delivery| delivery.packet)
+    }
+
+    /// What each direction did.
+    pub(crate) fn counters(&self) -> impl Iterator<Item = LinkCounters> {
+        self.links.iter().map(Link::counters)
+    }
+}

@@ -1,0 +1,232 @@
+//! The loop of virtual time: take the machine that is due first, let it act, ask it for its next
+//! deadline, repeat.
+//!
+//! Machines are directions of links, stations and flows (both endpoints and their applications), in
+//! this order of numbers. Nothing else holds time, so a run depends on its plan and seed alone.
+
+mod address;
+mod application;
+mod medium;
+mod report;
+mod station;
+mod trace;
+
+pub(crate) use address::MAX_FLOWS;
+pub(crate) use medium::Medium;
+
+use crate::outcome::Outcome;
+use crate::plan::{Plan, To, opposite};
+use airmend_proto::tcp::Endpoint;
+use airmend_proto::wire::seq::SeqNumber;
+use airmend_proto::wire::tcp::Segment;
+use airmend_proto::{Instant, Packet, Side};
+use application::Application;
+use station::Station;
+use std::sync::atomic::{AtomicBool, Ordering};
+use trace::Trace;
+
+/// Why a run has no outcome.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// It was told to stop.
+    #[error("the run was stopped")]
+    Stopped,
+    /// A sender holds an acknowledgment for what its receiver does not have.
+    #[error(
+        "broken rule: the sender of flow {flow} was told that {acked} bytes had arrived, but its \
+         receiver had only {delivered}"
+    )]
+    AckInvented {
+        /// The flow.
+        flow: u32,
+        /// Bytes acknowledged to the sender.
+        acked: u64,
+        /// Bytes that its receiver had got in order.
+        delivered: u64,
+    },
+}
+
+/// Runs a plan to its end. The same plan and seed give the same outcome, always.
+pub fn run(plan: &Plan, seed: u64, stop: &AtomicBool) -> Result<Outcome, RunError> {
+    let mut world = World::new(plan, seed);
+    world.run(stop)?;
+    Ok(world.report())
+}
+
+struct World<'a> {
+    plan: &'a Plan,
+    now: Instant,
+    medium: Medium,
+    stations: Vec<Station>,
+    flows: Vec<Flow>,
+    /// Flows that are not done yet.
+    open: usize,
+    steps: u64,
+}
+
+struct Flow {
+    ends: [Endpoint; 2],
+    application: Application,
+    /// The directions into which the ends send.
+    outbound: [u32; 2],
+    start: Instant,
+    done: Option<Instant>,
+}
+
+/// How many steps pass between two looks at the stop flag.
+const STEPS_BETWEEN_LOOKS: u64 = 1 << 14;
+
+impl<'a> World<'a> {
+    fn new(plan: &'a Plan, seed: u64) -> Self {
+        let machines = plan.directions.len() + plan.stations.len() + plan.flows.len();
+        let mut medium = Medium::new(&plan.directions, machines, seed);
+        let stations: Vec<_> = plan.stations.iter().collect();
+        let mut stations: Vec<Station> =
+            stations.iter().map(|station| Station::new(station, &plan.directions)).collect();
+        let traced = plan.flows.first().and_then(|flow| flow.stations.first());
+        if let (true, Some(&first)) = (plan.trace, traced) {
+            stations[first as usize].trace = Some(Trace::new());
+        }
+        let flows: Vec<Flow> =
+            (0u32..).zip(&plan.flows).map(|(number, flow)| Flow::new(number, flow, seed)).collect();
+        let first_flow = (plan.directions.len() + plan.stations.len()) as u32;
+        for (machine, flow) in (first_flow..).zip(&flows) {
+            medium.agenda.set(machine, Some(flow.start));
+        }
+        let open = flows.iter().filter(|flow| flow.application.is_finite()).count();
+        Self { plan, now: Instant::ZERO, medium, stations, flows, open, steps: 0 }
+    }
+
+    fn run(&mut self, stop: &AtomicBool) -> Result<(), RunError> {
+        let limit = Instant::ZERO + self.plan.time_limit;
+        let all_endless = self.open == 0;
+        while let Some((at, machine)) = self.medium.agenda.next() {
+            if at > limit {
+                break;
+            }
+            self.now = at;
+            self.act(machine)?;
+            self.steps += 1;
+            if self.open == 0 && !all_endless {
+                return Ok(());
+            }
+            if self.steps.is_multiple_of(STEPS_BETWEEN_LOOKS) && stop.load(Ordering::Relaxed) {
+                return Err(RunError::Stopped);
+            }
+        }
+        self.now = limit;
+        Ok(())
+    }
+
+    fn act(&mut self, machine: u32) -> Result<(), RunError> {
+        let directions = self.plan.directions.len() as u32;
+        let stations = self.plan.stations.len() as u32;
+        if machine < directions {
+            if let Some(packet) = self.medium.deliver(self.now, machine) {
+                self.arrive(machine, packet)?;
+            }
+        } else if machine < directions + stations {
+            let station = &mut self.stations[(machine - directions) as usize];
+            let next = station.serve(self.now, &mut self.medium);
+            self.medium.agenda.set(machine, next);
+        } else {
+            let number = machine - directions - stations;
+            let flow = &mut self.flows[number as usize];
+            for endpoint in &mut flow.ends {
+                endpoint.handle_timeout(self.now);
+            }
+            self.serve_flow(number);
+            let next = self.flows[number as usize].deadline();
+            self.medium.agenda.set(machine, next);
+        }
+        Ok(())
+    }
+
+    /// A packet comes out of a direction.
+    fn arrive(&mut self, direction: u32, packet: Packet) -> Result<(), RunError> {
+        let station = match self.plan.directions[direction as usize].to {
+            To::Host => return self.arrive_at_host(&packet),
+            To::Station(station) => station,
+            To::StationOfFlow => match self.station_of(direction, &packet) {
+                Some(station) => station,
+                None => return Ok(()),
+            },
+        };
+        let [_, from_air] = self.plan.stations[station as usize].inbound;
+        let from = if direction == from_air { Side::Air } else { Side::Wired };
+        let reached = &mut self.stations[station as usize];
+        reached.receive(self.now, from, packet);
+        if let Some(at) = reached.serve(self.now, &mut self.medium) {
+            self.medium.agenda.hasten(self.plan.directions.len() as u32 + station, at);
+        }
+        Ok(())
+    }
+
+    fn station_of(&self, direction: u32, packet: &Packet) -> Option<u32> {
+        let segment = Segment::parse(packet).ok()?;
+        let (flow, _) = address::flow_and_end(&segment);
+        let candidates = &self.plan.flows[flow as usize].stations;
+        let leads =
+            |&&station: &&u32| self.plan.stations[station as usize].inbound.contains(&direction);
+        candidates.iter().find(leads).copied()
+    }
+
+    fn arrive_at_host(&mut self, packet: &Packet) -> Result<(), RunError> {
+        let Ok(segment) = Segment::parse(packet) else { return Ok(()) };
+        let (number, end) = address::flow_and_end(&segment);
+        let flow = &mut self.flows[number as usize];
+        flow.ends[end].handle_segment(self.now, &segment);
+        let (acked, delivered) = (flow.ends[end].acked(), flow.ends[1 - end].delivered());
+        if acked > delivered {
+            return Err(RunError::AckInvented { flow: number, acked, delivered });
+        }
+        self.serve_flow(number);
+        if let Some(at) = self.flows[number as usize].deadline() {
+            let first_flow = self.plan.directions.len() + self.plan.stations.len();
+            self.medium.agenda.hasten(first_flow as u32 + number, at);
+        }
+        Ok(())
+    }
+
+    /// Lets the applications of a flow act, and its packets leave.
+    fn serve_flow(&mut self, number: u32) {
+        let flow = &mut self.flows[number as usize];
+        if self.now < flow.start {
+            return;
+        }
+        flow.application.serve(self.now, &mut flow.ends);
+        for (endpoint, outbound) in flow.ends.iter_mut().zip(flow.outbound) {
+            while let Some(packet) = endpoint.poll_transmit(self.now) {
+                self.medium.send(self.now, outbound, packet);
+            }
+        }
+        if flow.done.is_none() && flow.application.is_done(&flow.ends) {
+            flow.done = Some(self.now);
+            self.open -= 1;
+        }
+    }
+}
+
+impl Flow {
+    fn new(number: u32, flow: &crate::plan::Flow, seed: u64) -> Self {
+        let [sender, receiver] = address::of_flow(number, flow.hosts);
+        let [isn, peer_isn] = [1, 2].map(|end| SeqNumber(number.wrapping_mul(0x9e37_79b9) + end));
+        let start = Instant::ZERO + flow.start;
+        Self {
+            ends: [
+                Endpoint::connect(flow.profiles[0], sender, receiver, isn),
+                Endpoint::listen(flow.profiles[1], receiver, peer_isn),
+            ],
+            application: Application::new(flow.traffic, start, seed, number),
+            // Every route has at least one link.
+            outbound: [flow.route[0], opposite(flow.route[flow.route.len() - 1])],
+            start,
+            done: None,
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let ends = self.ends.iter().filter_map(Endpoint::poll_timeout);
+        ends.map(|deadline| deadline.at).chain(self.application.deadline()).min()
+    }
+}

@@ -1,0 +1,93 @@
+//! What a run measured, once it is over.
+
+use super::{Flow, World};
+use crate::outcome::{Delay, LinkCounters, Outcome, SenderCounters};
+use airmend_proto::Instant;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl World<'_> {
+    pub(super) fn report(self) -> Outcome {
+        let first = self.flows.iter().map(|flow| flow.start).min().unwrap_or_default();
+        let end = self.flows.iter().map(|flow| flow.end(self.now)).max().unwrap_or_default();
+        let seconds = end.since(first).as_secs_f64();
+        let bytes_received = self.flows.iter().map(Flow::received).sum::<u64>();
+        let delays = self.flows.iter().flat_map(|flow| flow.application.delays_ms());
+        let mut agent_counters = BTreeMap::new();
+        for station in &self.stations {
+            for (name, count) in &station.counters {
+                *agent_counters.entry(*name).or_default() += count;
+            }
+        }
+        Outcome {
+            completed: self.open == 0,
+            seconds,
+            bytes_received,
+            goodput_bps: rate(bytes_received, seconds),
+            flow_goodput_bps: self.flows.iter().map(|flow| flow.goodput_bps(self.now)).collect(),
+            wire_bytes_per_byte: self.wire_bytes_per_byte(bytes_received),
+            sender: self.sender_counters(),
+            agent_counters,
+            links: self.link_counters(),
+            delay: Delay::of(delays.copied().collect()),
+            steps: self.steps,
+            trace: self
+                .stations
+                .into_iter()
+                .find_map(|station| station.trace)
+                .map_or(Vec::new(), |trace| trace.points),
+        }
+    }
+
+    fn sender_counters(&self) -> SenderCounters {
+        let mut sum = SenderCounters::default();
+        for flow in &self.flows {
+            let stats = flow.ends[0].stats();
+            sum.segments += stats.segments;
+            sum.retransmits += stats.retransmits;
+            sum.timeouts += stats.timeouts;
+            sum.fast_retransmits += stats.fast_retransmits;
+        }
+        sum
+    }
+
+    fn link_counters(&self) -> LinkCounters {
+        let mut sum = LinkCounters::default();
+        for counters in self.medium.counters() {
+            sum.frames += counters.frames;
+            sum.lost += counters.lost + counters.damaged;
+            sum.dropped += counters.dropped;
+        }
+        sum
+    }
+
+    fn wire_bytes_per_byte(&self, bytes_received: u64) -> Option<f64> {
+        let is_air = |direction: &u32| self.plan.directions[*direction as usize].air;
+        let routes = self.plan.flows.iter().flat_map(|flow| flow.route.iter().copied());
+        let air: BTreeSet<u32> = routes.filter(is_air).collect();
+        let bytes = |(number, counters): (u32, airmend_proto::link::LinkCounters)| {
+            if air.contains(&number) { counters.bytes } else { 0 }
+        };
+        let sent: u64 = (0u32..).zip(self.medium.counters()).map(bytes).sum();
+        (sent > 0 && bytes_received > 0).then(|| sent as f64 / bytes_received as f64)
+    }
+}
+
+impl Flow {
+    /// Bytes that arrived in order, both ways.
+    fn received(&self) -> u64 {
+        self.ends.iter().map(|endpoint| endpoint.delivered()).sum()
+    }
+
+    /// When it was done, or when the run was over.
+    fn end(&self, now: Instant) -> Instant {
+        self.done.unwrap_or(now)
+    }
+
+    fn goodput_bps(&self, now: Instant) -> f64 {
+        rate(self.received(), self.end(now).since(self.start).as_secs_f64())
+    }
+}
+
+fn rate(bytes: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
+}

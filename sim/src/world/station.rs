@@ -1,0 +1,114 @@
+//! A base station: its agent, and the links that take what the agent gives.
+
+use super::Medium;
+use super::trace::Trace;
+use crate::plan;
+use airmend_proto::agents::Limits;
+use airmend_proto::agents::egress::EgressLimits;
+use airmend_proto::event::FlowId;
+use airmend_proto::wire::seq::SeqNumber;
+use airmend_proto::{Agent, Event, Instant, Packet, Ports, Side, drain};
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashSet};
+
+/// A base station in a run.
+pub(crate) struct Station {
+    agent: Box<dyn Agent + Send>,
+    /// The directions that lead away: to the wired and to the air side.
+    outbound: [u32; 2],
+    pub(crate) counters: BTreeMap<&'static str, u64>,
+    /// What the agent resent, to be compared with what the sender resends (S0-65).
+    resent: HashSet<(FlowId, SeqNumber)>,
+    pub(crate) trace: Option<Trace>,
+}
+
+impl Station {
+    pub(crate) fn new(plan: &plan::Station, directions: &[plan::Direction]) -> Self {
+        let outbound = plan.inbound.map(plan::opposite);
+        let [wired, air] = outbound.map(|direction| directions[direction as usize].queue_frames);
+        let egress = EgressLimits { air, wired };
+        let limits = Limits::default();
+        let limits = Limits { flows: plan.flows.clamp(1, limits.flows), egress, ..limits };
+        Self {
+            agent: plan.agent.build(limits, 0),
+            outbound,
+            counters: BTreeMap::new(),
+            resent: HashSet::new(),
+            trace: None,
+        }
+    }
+
+    /// Takes a packet.
+    pub(crate) fn receive(&mut self, now: Instant, from: Side, packet: Packet) {
+        if let Some(trace) = &mut self.trace {
+            trace.enters(&packet);
+        }
+        self.agent.handle_packet(now, from, packet);
+    }
+
+    /// Lets the agent act, and says when it must be asked again: at its deadline, or when a link
+    /// that was busy can take another frame.
+    pub(crate) fn serve(&mut self, now: Instant, medium: &mut Medium) -> Option<Instant> {
+        let Self { agent, outbound, counters, resent, trace } = self;
+        let is_local = Cell::new(false);
+        let mut on_event = |event: Event| {
+            *counters.entry(event.counter()).or_default() += 1;
+            match event {
+                Event::LocalRetransmit { flow, seq, .. } => {
+                    is_local.set(true);
+                    resent.insert((flow, seq));
+                }
+                Event::SenderRetransmit(flow, seq) if resent.contains(&(flow, seq)) => {
+                    *counters.entry("resent_by_both").or_default() += 1;
+                }
+                _ => {}
+            }
+        };
+        let trace = trace.as_mut();
+        let mut ports = StationPorts {
+            medium,
+            outbound: *outbound,
+            busy: [false; 2].map(Cell::new),
+            is_local: &is_local,
+            trace,
+        };
+        let deadline = drain(&mut **agent, now, &mut ports, &mut on_event);
+        let busy = outbound.iter().zip(&ports.busy).filter(|(_, busy)| busy.get());
+        let free = busy.map(|(direction, _)| ports.medium.free_at(*direction));
+        deadline.map(|deadline| deadline.at).into_iter().chain(free).min()
+    }
+}
+
+struct StationPorts<'a> {
+    medium: &'a mut Medium,
+    outbound: [u32; 2],
+    /// Whether each side said last that it can take nothing.
+    busy: [Cell<bool>; 2],
+    /// Whether the packet about to leave is a local retransmission.
+    is_local: &'a Cell<bool>,
+    trace: Option<&'a mut Trace>,
+}
+
+impl Ports for StationPorts<'_> {
+    fn can_send(&self, now: Instant, side: Side) -> bool {
+        let can = self.medium.can_send(now, self.outbound[side_index(side)]);
+        self.busy[side_index(side)].set(!can);
+        can
+    }
+
+    fn send(&mut self, now: Instant, side: Side, packet: Packet) {
+        let is_local = self.is_local.replace(false);
+        if let Some(trace) = &mut self.trace {
+            trace.leaves(now, &packet, is_local);
+        }
+        self.medium.send(now, self.outbound[side_index(side)], packet);
+    }
+}
+
+/// Where a side stands in a pair.
+pub(crate) fn side_index(side: Side) -> usize {
+    match side {
+        Side::Wired => 0,
+        Side::Air => 1,
+    }
+}
