@@ -34,10 +34,12 @@ pub struct FlowTable<F> {
     hand: usize,
 }
 
+/// In this order, so that the key that a lookup compares brings the flow's first fields along.
 #[derive(Clone, Debug)]
+#[repr(C)]
 struct Slot<F> {
-    generation: u32,
     key: FlowKey,
+    generation: u32,
     flow: Option<F>,
 }
 

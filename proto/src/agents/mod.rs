@@ -77,6 +77,15 @@ impl AgentConfig {
         }
     }
 
+    /// Makes the cache hold a window of this many packets, and not less than by default: a cache
+    /// must hold the maximum transmission window [snoop95 §4].
+    pub fn hold_window(&mut self, packets: usize) {
+        match self {
+            Self::Plain => {}
+            Self::Snoop95(settings) => settings.hold_window(packets),
+        }
+    }
+
     /// Sets one of its thresholds from text.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match self {

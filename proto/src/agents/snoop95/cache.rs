@@ -52,6 +52,16 @@ impl Cache {
         self.captured_bytes + self.packets.capacity() * size_of::<CachedPacket>()
     }
 
+    /// What [`Cache::memory`] would be at most with this packet: the buffer may have to grow.
+    pub(super) fn memory_with(&self, seq: SeqNumber, packet: &Packet) -> usize {
+        let position = self.packets.partition_point(|other| other.seq < seq);
+        let grows = self.packets.get(position).is_none_or(|other| other.seq != seq)
+            && self.packets.len() == self.packets.capacity();
+        // A full buffer doubles, from no less than four places.
+        let places = if grows { self.packets.capacity().max(4) } else { 0 };
+        self.memory() + packet.bytes().len() + places * size_of::<CachedPacket>()
+    }
+
     /// Whether there is room: beyond the high-water mark only for packets older than the newest,
     /// whose loss would make the sender time out earlier [S0-36].
     pub(super) fn admits(

@@ -101,12 +101,13 @@ impl Snoop95 {
             flow.spoil_measurement();
         }
         flow.last_seq = flow.last_seq.max(segment.end());
+        let added = flow.cache.memory_with(segment.seq, &packet) - flow.cache.memory();
         let admission = match accepted {
             false => Err(Uncached::Congestion),
-            true if case == Case::Resent => Ok(()),
-            true if self.cache_bytes + packet.bytes().len() > self.limits.cache_bytes => {
+            true if added > self.limits.cache_bytes.saturating_sub(self.cache_bytes) => {
                 Err(Uncached::MemoryLimit)
             }
+            true if case == Case::Resent => Ok(()),
             true => {
                 let settings = &self.settings;
                 flow.cache.admits(newest, settings.high_water_packets(), settings.cache_packets)

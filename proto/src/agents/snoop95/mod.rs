@@ -147,9 +147,11 @@ impl Snoop95 {
         }
     }
 
-    /// A packet goes on the air: stamps what depends on when it really went.
-    fn depart(&mut self, now: Instant, departure: Departure) {
-        let Some(flow) = self.flows.get_mut(departure.flow) else { return };
+    /// A packet goes on the air: stamps what depends on when it really went. False for a
+    /// retransmission that waited until the packet was acknowledged or its flow had ended.
+    fn depart(&mut self, now: Instant, departure: Departure) -> bool {
+        let first = departure.retransmission.is_none();
+        let Some(flow) = self.flows.get_mut(departure.flow) else { return first };
         if departure.retransmission.is_none() {
             flow.sent_packets = flow.sent_packets.wrapping_add(1);
         }
@@ -159,7 +161,7 @@ impl Snoop95 {
         {
             timed.sent_at.get_or_insert(now);
         }
-        let Some(cached) = flow.cache.starting_at(departure.seq) else { return };
+        let Some(cached) = flow.cache.starting_at(departure.seq) else { return first };
         cached.queued = false;
         cached.sent_index = sent_packets;
         let CachedPacket { seq, retransmissions: attempt, .. } = *cached;
@@ -167,6 +169,7 @@ impl Snoop95 {
             let flow = flow.id;
             self.event(Event::LocalRetransmit { flow, seq, cause, attempt });
         }
+        true
     }
 }
 
@@ -203,11 +206,12 @@ impl Agent for Snoop95 {
     }
 
     fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {
-        let (packet, departure) = self.egress.pop(to)?;
-        if let Some(departure) = departure {
-            self.depart(now, departure);
+        loop {
+            let (packet, departure) = self.egress.pop(to)?;
+            if departure.is_none_or(|departure| self.depart(now, departure)) {
+                return Some(packet);
+            }
         }
-        Some(packet)
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

@@ -24,7 +24,8 @@ pub struct Settings {
     /// Packets that a flow's cache holds. The paper asks for the maximum transmission window;
     /// 100 is its 64 KB in 1460-byte segments with a margin, as in ns-2.
     pub cache_packets: usize,
-    /// Share of the cache above which only older packets are accepted [snoop95 §4]. Not stated: 0.9.
+    /// Share of the cache above which only older packets are accepted [snoop95 §4]. The paper does
+    /// not state it: 0.9.
     pub high_water: f64,
     /// Whether retransmissions use the fast queue [snoop95 §3.1.2].
     pub fast_queue: bool,
@@ -89,6 +90,12 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// [S0-36] Makes the cache hold a window of this many packets below its high-water mark.
+    pub(crate) fn hold_window(&mut self, packets: usize) {
+        let needed = libm::ceil(packets as f64 / self.high_water) as usize + 1;
+        self.cache_packets = self.cache_packets.max(needed);
     }
 
     /// Packets above which only older packets enter the cache.

@@ -3,9 +3,9 @@
 use super::{Settings, Snoop95};
 use crate::agent::{Deadline, Timer};
 use crate::agents::flow_table::FlowRef;
-use crate::event::{Cause, FlowEnd, FlowId};
+use crate::event::{Cause, FlowEnd};
 use crate::time::Instant;
-use alloc::collections::BTreeSet;
+use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 /// The idle flows of the whole table are found in this many steps, so that none takes long.
@@ -24,14 +24,14 @@ const UNANSWERED: Duration = Duration::from_secs(1);
 /// later than its true deadline, and is entered anew when that turns out to be early.
 #[derive(Debug)]
 pub(super) struct Deadlines {
-    flows: BTreeSet<(Instant, u32)>,
+    flows: BTreeMap<(Instant, u32), Timer>,
     /// When the next few flows are looked at for idleness; `None` while there are none.
     next_tour: Option<Instant>,
 }
 
 impl Deadlines {
     pub(super) fn new() -> Self {
-        Self { flows: BTreeSet::new(), next_tour: None }
+        Self { flows: BTreeMap::new(), next_tour: None }
     }
 
     pub(super) fn cancel(&mut self, flow: FlowRef, scheduled: Option<Instant>) {
@@ -59,28 +59,26 @@ impl Snoop95 {
             return;
         }
         self.deadlines.cancel(reference, flow.scheduled);
-        self.deadlines.flows.insert((due, reference.slot()));
+        let round_trip = flow.round_trip_due.is_some_and(|round_trip| round_trip <= due);
+        let timer = if round_trip { Timer::SnoopRoundTrip } else { Timer::SnoopPersist };
+        self.deadlines.flows.insert((due, reference.slot()), timer(flow.id));
         flow.scheduled = Some(due);
     }
 
     pub(super) fn next_deadline(&self) -> Option<Deadline> {
         let tour = self.deadlines.next_tour.map(|at| Deadline { at, why: Timer::FlowIdle });
-        let flow = self.deadlines.flows.first().map(|&(at, slot)| {
-            let flow = self.flows.reference(slot).and_then(|flow| self.flows.get(flow));
-            let id = flow.map_or(FlowId(0), |flow| flow.id);
-            let round_trip = flow.is_some_and(|flow| flow.round_trip_due == Some(at));
-            let why = if round_trip { Timer::SnoopRoundTrip(id) } else { Timer::SnoopPersist(id) };
-            Deadline { at, why }
-        });
+        let flow =
+            self.deadlines.flows.first_key_value().map(|(&(at, _), &why)| Deadline { at, why });
         [flow, tour].into_iter().flatten().min_by_key(|deadline| deadline.at)
     }
 
     pub(super) fn run_timers(&mut self, now: Instant) {
-        while let Some(&(at, slot)) = self.deadlines.flows.first() {
+        while let Some(first) = self.deadlines.flows.first_entry() {
+            let &(at, slot) = first.key();
             if at > now {
                 break;
             }
-            self.deadlines.flows.remove(&(at, slot));
+            first.remove();
             if let Some(flow) = self.flows.reference(slot) {
                 self.run_flow_timers(now, flow);
             }
