@@ -2,7 +2,7 @@
 
 use crate::BadUsage;
 use crate::values::{
-    agent, amount, congestion_control, direction, port, positive, seconds, setting,
+    Window, agent, amount, congestion_control, direction, port, positive, seconds, setting, window,
 };
 use airmend_live::lab::config::{Amount, CongestionControl, Direction, Hop, LabConfig, PortKind};
 use airmend_proto::agents::AgentConfig;
@@ -218,6 +218,9 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "N", help_heading = "Links")]
     #[arg(value_parser = positive)]
     queue: Option<u32>,
+    /// Segments that a receiver's window holds, or none for its own tuning [default: what the queue holds].
+    #[arg(long, value_name = "N", value_parser = window, help_heading = "Links")]
+    window: Option<Window>,
     /// What joins the hosts to the links: veth, or tun (which needs /dev/net/tun).
     #[arg(long, value_name = "KIND", default_value = "veth", value_parser = port)]
     #[arg(help_heading = "Links")]
@@ -244,6 +247,7 @@ impl Setup {
             wired: Hop { rate_bps: self.wired_rate, delay: self.wired_delay },
             errors,
             queue_frames: 0,
+            window_segments: None,
             seed: self.seed,
             ipv6: self.ipv6,
             pcap: None,
@@ -251,11 +255,20 @@ impl Setup {
         };
         config.queue_frames =
             self.queue.map_or_else(|| config.default_queue_frames(), |frames| frames as usize);
+        config.window_segments = match self.window {
+            None => Some(config.default_window_segments()),
+            Some(Window(segments)) => segments,
+        };
         config
     }
 
-    /// Applies `--set` to every agent that has such a setting; one of them must.
+    /// Makes every agent's cache hold the window, and applies `--set` to every agent that has such
+    /// a setting; one of them must.
     pub(crate) fn set(&self, agents: &mut [AgentConfig]) -> Result<(), BadUsage> {
+        let config = self.config(CongestionControl::Cubic, ErrorModel::None);
+        for agent in agents.iter_mut() {
+            agent.hold_window(config.outstanding_segments());
+        }
         for (key, value) in &self.settings {
             let mut refused = Ok(());
             let mut taken = false;

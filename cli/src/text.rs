@@ -126,17 +126,18 @@ pub(crate) fn transfer(config: &LabConfig) -> String {
     format!("{text}, {each}{amount} {}{family}", direction(config.direction))
 }
 
-/// Both hops: `air 20 Mb/s, 2 ms, queue 100 · wired 100 Mb/s, 40 ms`.
+/// Both hops: `air 20 Mb/s, 2 ms, queue 100 · wired 100 Mb/s, 40 ms · window 100`.
 pub(crate) fn hops(config: &LabConfig) -> String {
     let hop = |hop: &Hop| {
         let mbps = trim(format!("{:.3}", hop.rate_bps as f64 / 1e6));
         format!("{mbps} Mb/s, {}", duration(hop.delay))
     };
     format!(
-        "air {}, queue {} · wired {}",
+        "air {}, queue {} · wired {} · window {}",
         hop(&config.air),
         config.queue_frames,
-        hop(&config.wired)
+        hop(&config.wired),
+        config.window_segments.map_or_else(|| "unlimited".to_owned(), |n| n.to_string())
     )
 }
 

@@ -38,6 +38,19 @@ pub(crate) fn port(name: &str) -> Result<PortKind, String> {
     }
 }
 
+/// A receiver's window, in segments; `None` for no limit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window(pub(crate) Option<u32>);
+
+/// A number of segments, or none.
+pub(crate) fn window(text: &str) -> Result<Window, String> {
+    match text.parse() {
+        _ if text == "none" => Ok(Window(None)),
+        Ok(segments @ 1..=1_000_000) => Ok(Window(Some(segments))),
+        _ => Err(format!("{text:?} is no window; write a number of segments such as 64, or none")),
+    }
+}
+
 /// An agent setting.
 pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {

@@ -94,6 +94,9 @@ pub struct LabConfig {
     pub errors: ErrorModel,
     /// Frames that wait at most for the air hop, in each direction.
     pub queue_frames: usize,
+    /// The receivers' window in full segments, as in the days before it was tuned; `None` for the
+    /// kernel's own tuning, which soon limits nothing.
+    pub window_segments: Option<u32>,
     /// The seed of every random stream.
     pub seed: u64,
     /// IPv6 instead of IPv4.
@@ -118,22 +121,44 @@ impl Default for LabConfig {
             wired: Hop { rate_bps: 100_000_000, delay: Duration::from_millis(40) },
             errors: ErrorModel::None,
             queue_frames: 0,
+            window_segments: None,
             seed: 1,
             ipv6: false,
             pcap: None,
             port: PortKind::Veth,
         };
         config.queue_frames = config.default_queue_frames();
+        config.window_segments = Some(config.default_window_segments());
         config
     }
 }
 
 impl LabConfig {
-    /// One bandwidth-delay product of the whole path in full frames, at least 64.
+    /// Two bandwidth-delay products of the whole path in full frames, at least 64.
     pub fn default_queue_frames(&self) -> usize {
+        (2 * self.path_frames()).max(64)
+    }
+
+    /// What the air's queue holds, shared by the flows, and at least 10 segments: a repaired hole
+    /// may release a whole window at once. Without a limit, a sender without SACK would spend the
+    /// run on what its slow start overflowed, one packet a round trip, whatever the air does.
+    pub fn default_window_segments(&self) -> u32 {
+        let share = self.queue_frames / self.flows.max(1) as usize;
+        u32::try_from(share).unwrap_or(u32::MAX).max(10)
+    }
+
+    /// Segments of one flow that can be on their way at once: its window, or without a limit what
+    /// the path and the air's queue hold.
+    pub fn outstanding_segments(&self) -> usize {
+        self.window_segments
+            .map_or(self.path_frames() + self.queue_frames, |segments| segments as usize)
+    }
+
+    /// One bandwidth-delay product of the whole path in full frames.
+    fn path_frames(&self) -> usize {
         let rate = self.air.rate_bps.min(self.wired.rate_bps) as f64;
         let round_trip = 2.0 * (self.air.delay + self.wired.delay).as_secs_f64();
-        ((rate * round_trip / f64::from(8 * MTU)).ceil() as usize).max(64)
+        (rate * round_trip / f64::from(8 * MTU)).ceil() as usize
     }
 
     /// The limits of the agent's queues: the air's as configured, the wired side's as a host's.

@@ -68,7 +68,7 @@ fn create_host(
         PortKind::Veth => Box::new(station.run(|| open_veth(side, &namespace))?),
         PortKind::Tun => Box::new(namespace.run(open_tun)?),
     };
-    namespace.run(|| set_up_interface(config.port, address))?;
+    namespace.run(|| set_up_interface(config, address))?;
     Ok((Host { namespace, address }, port))
 }
 
@@ -96,15 +96,22 @@ fn open_tun() -> Result<TunPort, LabError> {
     TunPort::create(device, INTERFACE).map_err(LabError::Tun)
 }
 
-fn set_up_interface(port: PortKind, address: IpAddr) -> Result<(), LabError> {
-    let prefix = if address.is_ipv6() { "64 nodad" } else { "24" };
+fn set_up_interface(config: &LabConfig, address: IpAddr) -> Result<(), LabError> {
+    let (prefix, subnet) = match address {
+        IpAddr::V4(_) => ("24", "10.77.0.0/24"),
+        IpAddr::V6(_) => ("64 nodad", "fd77::/64"),
+    };
+    let window = config.window_segments.map_or_else(String::new, |segments| {
+        format!(" window {}", u64::from(segments) * u64::from(config.payload_per_frame()))
+    });
     // A TUN device drops what its queue cannot hold; a TCP may send a whole window at once.
     ip(&format!(
         "link set {INTERFACE} addrgenmode none mtu {MTU} txqueuelen 4096 arp off\n\
          link set {INTERFACE} up\n\
-         address add {address}/{prefix} dev {INTERFACE}\n",
+         address add {address}/{prefix} noprefixroute dev {INTERFACE}\n\
+         route add {subnet} dev {INTERFACE}{window}\n",
     ))?;
-    match port {
+    match config.port {
         PortKind::Veth => disable_offloads(INTERFACE),
         PortKind::Tun => Ok(()),
     }
@@ -129,6 +136,10 @@ fn set_up_kernel(config: &LabConfig) -> Result<(), LabError> {
     // The window must never be the limit. Some kernels do not let a namespace have these.
     set("net.ipv4.tcp_rmem", "4096 4194304 67108864").ok();
     set("net.ipv4.tcp_wmem", "4096 1048576 67108864").ok();
+    if config.window_segments.is_some() {
+        // Tuning would raise the window above the route's limit.
+        set_required("net.ipv4.tcp_moderate_rcvbuf", 0)?;
+    }
     if !config.ipv6 {
         // No router solicitations and multicast reports among the measured packets.
         set("net.ipv6.conf.all.disable_ipv6", "1").ok();
