@@ -238,7 +238,8 @@ fn draw(
         text::rate(outcome.goodput_bps),
         text::percent(outcome.goodput_bps / outcome.bound_bps)
     );
-    let title = format!("Sequence and time: {measured}");
+    let flow = if config.flows > 1 { " of flow 1" } else { "" };
+    let title = format!("Sequence and time{flow}: {measured}");
     plot::sequence::write(&directory.join("sequence.svg"), &title, &subtitle, &outcome.trace)?;
     let title = format!("Congestion window: {measured}");
     plot::cwnd::write(&directory.join("cwnd.svg"), &title, &subtitle, &outcome.samples)

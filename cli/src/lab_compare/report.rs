@@ -30,7 +30,7 @@ pub(super) fn print(out: &mut impl Write, comparison: &Comparison<'_>) -> io::Re
     }
     if let Some(worst) = comparison.doubtful.first() {
         let runs = comparison.doubtful.len();
-        writeln!(out, "Do not trust {runs} of {done} runs; {worst}.")?;
+        writeln!(out, "Do not trust {runs} of {done} runs; the first of them is\n{worst}.")?;
     }
     Ok(())
 }
@@ -87,7 +87,7 @@ fn grid(comparison: &Comparison<'_>) -> String {
         let once = |text: String| if is_first { text } else { String::new() };
         let mut row = vec![
             once(config.cc.name().to_owned()),
-            once(text::errors(&config.errors).trim_end_matches(" each way").to_owned()),
+            once(air(&config.errors)),
             comparison.agents[combination.agent].name().to_owned(),
             combination.runs.len().to_string(),
             goodput_cell(combination),
@@ -101,6 +101,12 @@ fn grid(comparison: &Comparison<'_>) -> String {
         rows.push(row);
     }
     table::render(&header, &rows, 3)
+}
+
+/// What the air does, as short as a column needs it.
+fn air(errors: &ErrorModel) -> String {
+    let text = text::errors(errors).replace("bit error rate", "BER");
+    text.trim_end_matches(" each way").to_owned()
 }
 
 fn goodput_cell(combination: &Combination) -> String {
