@@ -1,4 +1,4 @@
-//! What ACKs do to the sender: growth, fast retransmit, and recovery by Tahoe, Reno, NewReno or SACK.
+//! What ACKs do to a sender: growth, fast retransmit, recovery by Tahoe, Reno, NewReno or SACK.
 
 use super::congestion::Acked;
 use super::profile::Recovery;
