@@ -2,7 +2,12 @@ use super::*;
 use airmend_live::lab::outcome::{Lateness, SenderCounters};
 
 fn config() -> LabConfig {
-    LabConfig { errors: ErrorModel::Loss(0.05), queue_frames: 200, ..LabConfig::default() }
+    LabConfig {
+        errors: ErrorModel::Loss(0.05),
+        queue_frames: 200,
+        window_segments: Some(200),
+        ..LabConfig::default()
+    }
 }
 
 /// The example of the design, figure by figure.
@@ -40,7 +45,8 @@ fn a_run_prints_the_designs_line() {
         r#""sender":{"retransmits":0,"timeouts":0,"cwnd_reductions":0},"#,
         r#""agent_counters":{"local_retransmits":361,"suppressed_dupacks":1204},"#,
         r#""bytes_received":10000000,"flows":1,"send_seconds":null,"sack":true,"#,
-        r#""timestamps":true,"ipv6":false,"wired_rate_bps":100000000,"queue_frames":200,"#,
+        r#""timestamps":true,"ipv6":false,"wired_rate_bps":100000000,"#,
+        r#""queue_frames":200,"window_segments":200,"#,
         r#""port":"veth","burst":null,"fading":null,"settings":{"dupack_threshold":"3"},"#,
         r#""flow_goodput_bps":[17354000],"#,
         r#""links":{"air_down":{"frames":7300,"lost":361,"dropped":0,"bytes":11100000}},"#,
