@@ -1,7 +1,6 @@
 //! The flags.
 
 use crate::BadUsage;
-use crate::sim::Sim;
 use crate::values::{
     Window, agent, amount, congestion_control, direction, port, positive, seconds, setting, window,
 };
@@ -30,9 +29,6 @@ pub(crate) enum Command {
     /// Measure agents on real kernel TCP across an emulated lossy air hop.
     #[command(subcommand, disable_help_subcommand = true)]
     Lab(Lab),
-    /// Run experiments in virtual time.
-    #[command(subcommand, disable_help_subcommand = true)]
-    Sim(Sim),
     /// Say what this machine can do, and what each missing thing costs.
     Doctor(DoctorArgs),
 }
@@ -218,11 +214,11 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "DELAY", default_value = "40ms", value_parser = parse_duration)]
     #[arg(help_heading = "Links", allow_hyphen_values = true)]
     wired_delay: Duration,
-    /// Segments that a receiver's window holds, or none for its own tuning [default: the queue].
+    /// Frames that wait at most for the air hop, in each direction [default: what the path holds].
     #[arg(long, value_name = "N", help_heading = "Links")]
     #[arg(value_parser = positive)]
     queue: Option<u32>,
-    /// Segments that a receiver's window holds, or none for its own tuning [default: what the queue holds].
+    /// Segments that a receiver's window holds, or none for its own tuning [default: the queue].
     #[arg(long, value_name = "N", value_parser = window, help_heading = "Links")]
     window: Option<Window>,
     /// What joins the hosts to the links: veth, or tun (which needs /dev/net/tun).
