@@ -1,6 +1,7 @@
 //! The flags.
 
 use crate::BadUsage;
+use crate::sim::Sim;
 use crate::values::{
     Window, agent, amount, congestion_control, direction, port, positive, seconds, setting, window,
 };
@@ -29,6 +30,9 @@ pub(crate) enum Command {
     /// Measure agents on real kernel TCP across an emulated lossy air hop.
     #[command(subcommand, disable_help_subcommand = true)]
     Lab(Lab),
+    /// Run experiments in virtual time.
+    #[command(subcommand, disable_help_subcommand = true)]
+    Sim(Sim),
     /// Say what this machine can do, and what each missing thing costs.
     Doctor(DoctorArgs),
 }

@@ -7,6 +7,7 @@ mod lab_run;
 mod plot;
 mod progress;
 mod row;
+mod sim;
 mod stats;
 mod table;
 mod text;
@@ -54,6 +55,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => doctor::doctor(args),
         Command::Lab(Lab::Run(args)) => lab_run::run(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Compare(args)) => lab_compare::compare(args).map(|()| ExitCode::SUCCESS),
+        Command::Sim(command) => sim::sim(command).map(|()| ExitCode::SUCCESS),
     }
 }
 

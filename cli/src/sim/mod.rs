@@ -1,0 +1,137 @@
+//! `airmend sim`: experiments in virtual time.
+
+mod args;
+mod line;
+mod report;
+mod store;
+
+pub(crate) use args::Sim;
+
+use crate::{BadUsage, progress, table};
+use airmend_sim::Experiment;
+use anyhow::{Context, Result};
+use args::{ListArgs, RunArgs};
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use store::Store;
+
+/// Does what the command says.
+pub(crate) fn sim(command: &Sim) -> Result<()> {
+    match command {
+        Sim::List(args) => list(args),
+        Sim::Run(args) => run(args),
+    }
+}
+
+fn list(args: &ListArgs) -> Result<()> {
+    let mut rows = Vec::new();
+    for file in scenario_files(&args.files)? {
+        let experiment = load(&file, &[])?;
+        let paper = experiment.paper.join(", ");
+        rows.push(vec![
+            name_of(&file),
+            experiment.title.clone(),
+            paper,
+            experiment.len().to_string(),
+        ]);
+    }
+    let header = ["experiment", "what it measures", "paper", "runs"].map(str::to_owned);
+    writeln!(io::stdout().lock(), "{}", table::render(&header, &rows, 3))?;
+    Ok(())
+}
+
+fn run(args: &RunArgs) -> Result<()> {
+    // A slip in the last file is found before the first one has run.
+    let files = scenario_files(&args.files)?;
+    let experiments: Vec<(String, Experiment)> = files
+        .iter()
+        .map(|file| Ok((name_of(file), load(file, &args.settings)?)))
+        .collect::<Result<_>>()?;
+    let stop = crate::stop_flag()?;
+    for (index, (name, experiment)) in experiments.iter().enumerate() {
+        let store = Store::new(&args.out, name, experiment)?;
+        let known = if args.again { None } else { store.read()? };
+        let results = match known {
+            Some(results) => results,
+            None => {
+                let bar = progress::comparison(experiment.len() as u64).with_message(name.clone());
+                let outcomes = experiment.run_all(args.jobs.into(), &stop, || bar.inc(1));
+                bar.finish_and_clear();
+                let outcomes = outcomes.with_context(|| format!("{name} has no results"))?;
+                store.write(&report::lines(name, experiment, &outcomes))?;
+                store.write_trace(&report::trace_lines(name, experiment, &outcomes))?;
+                store.finish()?;
+                store.read()?.with_context(|| format!("{} is gone", store.results().display()))?
+            }
+        };
+        let mut out = io::stdout().lock();
+        if args.json {
+            out.write_all(results.as_bytes())?;
+        } else {
+            let gap = if index > 0 { "\n" } else { "" };
+            writeln!(out, "{gap}{}", report::words(name, experiment, &results)?)?;
+            writeln!(out, "{}", store.results().display())?;
+        }
+    }
+    Ok(())
+}
+
+fn load(file: &Path, settings: &[(String, String)]) -> Result<Experiment> {
+    Ok(Experiment::load(file, settings).map_err(|error| BadUsage(error.to_string()))?)
+}
+
+/// The scenario files among these, and in the directories among these, by name.
+fn scenario_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let before = files.len();
+        collect(path, &mut files)?;
+        if files.len() == before {
+            let sentence = format!("{} holds no scenario file (*.toml)", path.display());
+            return Err(BadUsage(sentence).into());
+        }
+    }
+    Ok(files)
+}
+
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    let describe = || format!("{} cannot be listed", directory.display());
+    let entries = std::fs::read_dir(directory).with_context(describe)?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if path.extension() == Some(OsStr::new("toml")) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// What results call an experiment: its path below `experiments`, or its file's name alone.
+fn name_of(file: &Path) -> String {
+    let stem = file.with_extension("");
+    let parts: Vec<_> = stem.iter().map(|part| part.to_string_lossy()).collect();
+    let below = parts.iter().rposition(|part| part == "experiments").map(|at| at + 1);
+    let from = below.filter(|at| *at < parts.len()).unwrap_or(parts.len().saturating_sub(1));
+    parts[from..].join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn experiments_are_named_by_their_place() {
+        let name = |path| name_of(Path::new(path));
+        assert_eq!(name("experiments/snoop95/fig4.toml"), "snoop95/fig4");
+        assert_eq!(name("/home/me/experiments/x.toml"), "x");
+        assert_eq!(name("mine/try.toml"), "try");
+    }
+}

@@ -1,0 +1,95 @@
+//! Results on disk: JSON lines, and the mark that says what they are results of.
+
+use super::line::Line;
+use airmend_sim::Experiment;
+use anyhow::{Context, Result};
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// The files of one experiment.
+pub(crate) struct Store {
+    results: PathBuf,
+    key: String,
+}
+
+impl Store {
+    /// The files of `experiment` below `directory`.
+    pub(crate) fn new(directory: &Path, name: &str, experiment: &Experiment) -> Result<Self> {
+        let mut hasher = DefaultHasher::new();
+        program()?.hash(&mut hasher);
+        experiment.fingerprint.hash(&mut hasher);
+        let results = directory.join(format!("{name}.jsonl"));
+        Ok(Self { results, key: format!("{:016x}\n", hasher.finish()) })
+    }
+
+    /// The file of results.
+    pub(crate) fn results(&self) -> &Path {
+        &self.results
+    }
+
+    /// The results, if they are of this very scenario with these settings by this program.
+    pub(crate) fn read(&self) -> Result<Option<String>> {
+        let describe = |path: &Path| format!("{} cannot be read", path.display());
+        let mark = self.mark();
+        match fs::read_to_string(&mark) {
+            Ok(key) if key == self.key => {}
+            Ok(_) => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).with_context(|| describe(&mark)),
+        }
+        fs::read_to_string(&self.results).map(Some).with_context(|| describe(&self.results))
+    }
+
+    /// Writes the results. They count once they are [finished](Self::finish).
+    pub(crate) fn write(&self, lines: &[Line]) -> Result<()> {
+        if let Some(directory) = self.results.parent() {
+            let describe = || format!("{} cannot be made", directory.display());
+            fs::create_dir_all(directory).with_context(describe)?;
+        }
+        match fs::remove_file(self.mark()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).context("old results cannot be replaced");
+            }
+            _ => {}
+        }
+        write_lines(&self.results, lines)
+    }
+
+    /// Writes the traces, if there are any.
+    pub(crate) fn write_trace(&self, lines: &[Line]) -> Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        write_lines(&self.results.with_extension("trace.jsonl"), lines)
+    }
+
+    /// Says what the results are of.
+    pub(crate) fn finish(&self) -> Result<()> {
+        let mark = self.mark();
+        fs::write(&mark, &self.key).with_context(|| format!("{} cannot be written", mark.display()))
+    }
+
+    fn mark(&self) -> PathBuf {
+        self.results.with_extension("key")
+    }
+}
+
+fn write_lines(path: &Path, lines: &[Line]) -> Result<()> {
+    let describe = || format!("{} cannot be written", path.display());
+    let mut file = std::io::BufWriter::new(fs::File::create(path).with_context(describe)?);
+    for line in lines {
+        serde_json::to_writer(&mut file, line).with_context(describe)?;
+        writeln!(file).with_context(describe)?;
+    }
+    file.flush().with_context(describe)
+}
+
+/// The program itself: what another build measured is not taken for what this one would.
+fn program() -> Result<u64> {
+    let read = || fs::read(std::env::current_exe()?);
+    let mut hasher = DefaultHasher::new();
+    read().context("the program cannot read itself")?.hash(&mut hasher);
+    Ok(hasher.finish())
+}
