@@ -68,3 +68,54 @@ impl HyStart {
         self.samples >= SAMPLES && self.round_trip > self.least + growth
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Feeds rounds of ACKs that come `spacing` apart, with these round trips in milliseconds; says
+    /// in which round slow start ends.
+    fn ends_in_round(segments: u64, spacing: Duration, round_trips: &[u64]) -> Option<usize> {
+        let mut hystart = HyStart::default();
+        let (mut now, mut una) = (Instant::ZERO, 1);
+        for (round, &round_trip) in round_trips.iter().enumerate() {
+            let nxt = una + segments;
+            now += Duration::from_millis(100);
+            for _ in 0..segments {
+                una += 1;
+                now += spacing;
+                let acked = Acked {
+                    bytes: 1,
+                    una,
+                    nxt,
+                    round_trip: Some(Duration::from_millis(round_trip)),
+                    srtt: Duration::ZERO,
+                };
+                if hystart.ends_slow_start(now, &acked, segments) {
+                    return Some(round);
+                }
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_train_of_acks_as_long_as_half_the_round_trip_ends_slow_start() {
+        let millisecond = Duration::from_millis(1);
+        assert_eq!(ends_in_round(49, millisecond, &[100, 100, 100]), None);
+        assert_eq!(ends_in_round(60, millisecond, &[100, 100, 100]), Some(0));
+        // ACKs further apart are no train, small windows no evidence.
+        assert_eq!(ends_in_round(60, 3 * millisecond, &[100, 100, 100]), None);
+        assert_eq!(ends_in_round(15, 2 * millisecond, &[20, 20, 20]), None);
+    }
+
+    #[test]
+    fn round_trips_that_grow_by_an_eighth_end_slow_start() {
+        let apart = Duration::from_millis(3);
+        assert_eq!(ends_in_round(20, apart, &[100, 112, 112, 112]), None);
+        assert_eq!(ends_in_round(20, apart, &[100, 105, 113, 130]), Some(2));
+        // At least 4 ms and at most 16 ms.
+        assert_eq!(ends_in_round(20, apart, &[10, 14, 15]), Some(2));
+        assert_eq!(ends_in_round(20, apart, &[400, 416, 417]), Some(2));
+    }
+}
