@@ -44,20 +44,30 @@ pub struct Deadline {
     pub why: Timer,
 }
 
-/// The states of RFC 9293 §3.3.2.
+/// The states of RFC 9293 §3.3.2, under its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // They are the standard's own names.
 pub enum State {
+    /// It waits for a SYN.
     Listen,
+    /// Its SYN left.
     SynSent,
+    /// The peer's SYN arrived, its own is not acknowledged.
     SynReceived,
+    /// Both SYNs are acknowledged.
     Established,
+    /// Its FIN left.
     FinWait1,
+    /// Its FIN is acknowledged.
     FinWait2,
+    /// The peer's FIN arrived, its own did not leave yet.
     CloseWait,
+    /// Its FIN left before the peer's arrived, and is not acknowledged.
     Closing,
+    /// Its FIN left after the peer's arrived, and is not acknowledged.
     LastAck,
+    /// Both FINs are acknowledged; the peer may not know yet.
     TimeWait,
+    /// It is over. A FIN that comes again is still acknowledged, unless there was a reset.
     Closed,
 }
 
@@ -96,8 +106,8 @@ pub struct Stats {
 
 /// One end of a connection: its sender and its receiver.
 ///
-/// Hand in packets and the time, then take every packet that may leave, in this order for each
-/// event. Packets carry no payload, only its length.
+/// After each packet, timeout, `write` or `close`, take what may leave by
+/// [`Endpoint::poll_transmit`] until there is nothing. Packets carry no payload, only its length.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     profile: Profile,
