@@ -95,6 +95,34 @@ pub struct TracePoint {
     pub kind: TraceKind,
 }
 
+impl Outcome {
+    /// What [`Outcome::measure`] knows.
+    pub const MEASURES: [&str; 11] = [
+        "retransmits",
+        "fast_retransmits",
+        "frames_lost",
+        "wire_bytes_per_byte",
+        "local_retransmits",
+        "sender_retransmits",
+        "resent_by_both",
+        "suppressed_dupacks",
+        "forwarded_dupacks",
+        "repeated_acks",
+        "egress_drops_air",
+    ];
+
+    /// A measure by its name; what an agent never counted is 0.
+    pub fn measure(&self, name: &str) -> f64 {
+        match name {
+            "retransmits" => self.sender.retransmits as f64,
+            "fast_retransmits" => self.sender.fast_retransmits as f64,
+            "frames_lost" => self.links.lost as f64,
+            "wire_bytes_per_byte" => self.wire_bytes_per_byte.unwrap_or(0.0),
+            counter => self.agent_counters.get(counter).copied().unwrap_or(0) as f64,
+        }
+    }
+}
+
 impl Delay {
     /// Of delays in milliseconds, in any order; none of nothing.
     pub(crate) fn of(mut millis: Vec<f64>) -> Option<Self> {

@@ -62,6 +62,7 @@ pub(crate) fn words(name: &str, experiment: &Experiment, results: &str) -> Resul
     if has_delay {
         header.push("delay (ms)".to_owned());
     }
+    header.extend(experiment.measure.iter().map(|name| name.replace('_', " ")));
     if has_incomplete {
         header.push("incomplete".to_owned());
     }
@@ -82,6 +83,10 @@ pub(crate) fn words(name: &str, experiment: &Experiment, results: &str) -> Resul
         row.push(cell(number("timeouts_mean"), &|mean| format!("{mean:.1}")));
         if has_delay {
             row.push(cell(number("delay_mean_ms"), &|mean| format!("{mean:.1}")));
+        }
+        for name in &experiment.measure {
+            let mean = summary["measures_mean"][name].as_f64();
+            row.push(cell(mean, &|mean| rounded(mean, 2).to_string()));
         }
         if has_incomplete {
             let runs = number("runs").unwrap_or(0.0) - number("completed").unwrap_or(0.0);
@@ -189,7 +194,11 @@ fn summary(
         line.set("delay_mean_ms", short(delay));
         line.set("delay_sd_ms", stats::mean(&sds).map(short));
     }
-    line.set("agent_counters_mean", mean_counters(outcomes));
+    let mut measures = Line::default();
+    for name in &experiment.measure {
+        measures.set(name.as_str(), mean(&|outcome| outcome.measure(name)));
+    }
+    line.set("measures_mean", measures).set("agent_counters_mean", mean_counters(outcomes));
     line
 }
 

@@ -19,9 +19,11 @@ pub(super) fn plan(spec: &ScenarioSpec) -> Result<Plan, Fault> {
     for (table, (name, station)) in in_order(&spec.stations).into_iter().enumerate() {
         add_stations(&topology, table, name, station, &mut stations)?;
     }
+    let hosts = in_order(&spec.hosts).into_iter();
+    let profiles = hosts.map(|(name, host)| host.profile(name)).collect::<Result<Vec<_>, _>>()?;
     let builder = Flows {
-        spec,
         topology: &topology,
+        profiles,
         rooted: topology.forest.rooted(),
         first_stations: first_stations(spec),
     };
@@ -94,8 +96,9 @@ fn agent(spec: &StationSpec) -> Result<AgentConfig, Fault> {
 }
 
 struct Flows<'a> {
-    spec: &'a ScenarioSpec,
     topology: &'a Topology,
+    /// One for each table of hosts.
+    profiles: Vec<Profile>,
     rooted: Rooted,
     first_stations: Vec<u32>,
 }
@@ -121,7 +124,7 @@ impl Flows<'_> {
             return refuse(format!("makes more than {MAX_FLOWS} flows"));
         }
         let (traffic, profiles) =
-            (traffic(name, spec)?, [sender, receiver].map(|at| self.profile(at)));
+            (traffic(name, spec)?, [self.profiles[sender], self.profiles[receiver]]);
         let start = spec.start.map_or(Duration::ZERO, |Time(start)| start);
         let stagger = spec.stagger.map_or(Duration::ZERO, |Time(stagger)| stagger);
         for pair in 0..most {
@@ -172,10 +175,6 @@ impl Flows<'_> {
             (Kind::Station(table), index) => Some(self.first_stations[table] + index),
             (Kind::Host(_), _) => None,
         }
-    }
-
-    fn profile(&self, table: usize) -> Profile {
-        in_order(&self.spec.hosts)[table].1.profile()
     }
 }
 

@@ -102,6 +102,21 @@ fn in_our_words(message: &str) -> String {
         Some((name, _)) if message.starts_with("missing field") => {
             format!("the key `{name}` is missing")
         }
-        _ => message.to_owned(),
+        _ => match message.strip_prefix("invalid ").and_then(|rest| rest.split_once(", expected "))
+        {
+            Some((found, expected)) => {
+                let found = found.split_once(": ").map_or(found, |(_, found)| found);
+                format!("found {found} where {} belongs", kind_in_our_words(expected))
+            }
+            None => message.to_owned(),
+        },
+    }
+}
+
+fn kind_in_our_words(expected: &str) -> &str {
+    match expected {
+        "u16" | "u32" | "u64" | "usize" => "a whole number, not negative,",
+        "f64" => "a number",
+        other => other,
     }
 }

@@ -16,6 +16,7 @@ mod value;
 
 pub use error::ScenarioError;
 
+use crate::outcome::Outcome;
 use crate::plan::Plan;
 use error::{Fault, Source};
 use serde::Deserialize;
@@ -37,6 +38,8 @@ pub struct Experiment {
     pub runs: u32,
     /// Seed of the first run of each point; the others count up.
     pub seed: u64,
+    /// What else the table of results shows, of [`Outcome::MEASURES`](crate::Outcome::MEASURES).
+    pub measure: Vec<String>,
     /// Names of the swept settings, the one that varies fastest last.
     pub swept: Vec<String>,
     /// All combinations of swept settings.
@@ -103,6 +106,7 @@ impl Experiment {
             let spec = read_point(source, &table, combination)?;
             if points.is_empty() {
                 check_runs(&spec.runs, combinations.len())?;
+                check_measures(&spec.measure)?;
             }
             let values = combination.iter().map(|case| case.label.clone()).collect();
             points.push(Point { values, plan: build::plan(&spec)? });
@@ -117,6 +121,7 @@ impl Experiment {
             paper: spec.paper,
             runs: *spec.runs.get_ref(),
             seed: spec.seed,
+            measure: spec.measure.into_iter().map(Spanned::into_inner).collect(),
             swept: axes.into_iter().map(|axis| axis.name).collect(),
             points,
             fingerprint: hasher.finish(),
@@ -169,6 +174,16 @@ fn check_runs(runs: &Spanned<u32>, points: usize) -> Result<(), Fault> {
         count => {
             let count = count.map_or("far more".to_owned(), |count| count.to_string());
             Err(too_many(runs.span(), &count))
+        }
+    }
+}
+
+fn check_measures(measures: &[Spanned<String>]) -> Result<(), Fault> {
+    match measures.iter().find(|name| !Outcome::MEASURES.contains(&name.get_ref().as_str())) {
+        None => Ok(()),
+        Some(name) => {
+            let message = error::unknown("measure", name.get_ref(), &Outcome::MEASURES);
+            Err(Fault::new(name.span(), message))
         }
     }
 }

@@ -28,6 +28,9 @@ pub(super) struct ScenarioSpec {
     pub(super) seed: u64,
     /// In virtual time.
     pub(super) time_limit: Time,
+    /// What else the table of results shows.
+    #[serde(default)]
+    pub(super) measure: Vec<Spanned<String>>,
     /// Whether to note the packets of the first flow.
     #[serde(default)]
     pub(super) trace: bool,

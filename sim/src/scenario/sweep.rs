@@ -81,7 +81,7 @@ fn cases(text: &str, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<Cas
     match (array("values"), array("cases"), &spec.key) {
         (Some((span, values)), None, Some(key)) => listed(text, key, span, values),
         (None, Some((span, cases)), None) => named(text, span, cases),
-        (None, None, Some(key)) => ranged(key, &spec, span),
+        (None, None, Some(key)) if spec.from.is_some() => ranged(key, &spec, span),
         _ => {
             let message = format!(
                 "the sweep of {name} needs `key` with `values`, or `key` with `from`, `to` and \

@@ -8,7 +8,7 @@ use airmend_proto::link::ErrorModel;
 use toml::Spanned;
 
 /// Nodes of a run at most.
-const MAX_NODES: u32 = 1_000_000;
+pub(super) const MAX_NODES: u32 = 1_000_000;
 
 /// A number of like nodes.
 pub(super) struct Group {
@@ -55,15 +55,17 @@ pub(super) fn counted(count: Option<&Spanned<u32>>, most: u32) -> Result<u32, Fa
 impl Topology {
     /// All nodes and links of a scenario.
     pub(super) fn new(spec: &ScenarioSpec) -> Result<Self, Fault> {
-        let hosts = in_order(&spec.hosts).into_iter().enumerate();
-        let hosts = hosts.map(|(at, (name, host))| (name, Kind::Host(at), &host.count));
-        let stations = in_order(&spec.stations).into_iter().enumerate();
-        let stations =
-            stations.map(|(at, (name, station))| (name, Kind::Station(at), &station.count));
+        let mut tables = Vec::new();
+        for (at, (name, host)) in in_order(&spec.hosts).into_iter().enumerate() {
+            tables.push((name, Kind::Host(at), host.count()?));
+        }
+        for (at, (name, station)) in in_order(&spec.stations).into_iter().enumerate() {
+            let count = counted(station.count.as_ref(), MAX_NODES)?;
+            tables.push((name, Kind::Station(at), count));
+        }
         let mut groups: Vec<Group> = Vec::new();
         let mut first = 0;
-        for (name, kind, count) in hosts.chain(stations) {
-            let count = counted(count.as_ref(), MAX_NODES)?;
+        for (name, kind, count) in tables {
             if groups.iter().any(|group| group.name == *name.get_ref()) {
                 let message = format!("`{}` is the name of a host already", name.get_ref());
                 return Err(Fault::new(name.span(), message));

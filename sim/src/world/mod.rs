@@ -104,14 +104,14 @@ impl<'a> World<'a> {
             if at > limit {
                 break;
             }
+            if self.steps.is_multiple_of(STEPS_BETWEEN_LOOKS) && stop.load(Ordering::Relaxed) {
+                return Err(RunError::Stopped);
+            }
             self.now = at;
             self.act(machine)?;
             self.steps += 1;
             if self.open == 0 && !all_endless {
                 return Ok(());
-            }
-            if self.steps.is_multiple_of(STEPS_BETWEEN_LOOKS) && stop.load(Ordering::Relaxed) {
-                return Err(RunError::Stopped);
             }
         }
         self.now = limit;

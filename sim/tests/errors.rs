@@ -1,0 +1,183 @@
+//! What is wrong with a scenario is said in one sentence, with file and line.
+
+use airmend_sim::Experiment;
+
+const GOOD: &str = r#"title = "good"
+time_limit = "1min"
+[hosts]
+fh = { profile = "bsd95" }
+mh = { profile = "bsd95" }
+[stations]
+bs = { agent = "snoop95", settings.snoop95.dupack_threshold = 1 }
+[links.wired]
+between = ["fh", "bs"]
+rate = "10mbit"
+delay = "1ms"
+[links.air]
+between = ["bs", "mh"]
+air = true
+rate = "2mbit"
+delay = "5ms"
+errors = { loss = "1%" }
+[flows.transfer]
+from = "fh"
+to = "mh"
+bytes = "10kB"
+"#;
+
+fn error(text: &str, settings: &[(&str, &str)]) -> String {
+    let settings: Vec<_> =
+        settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    match Experiment::parse("x.toml".to_owned(), text.to_owned(), &settings) {
+        Ok(_) => "no error".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// The file with one text in place of another, which it must hold.
+fn with(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from}");
+    error(&GOOD.replacen(from, to, 1), &[])
+}
+
+#[test]
+fn values_and_keys() {
+    assert_eq!(error(GOOD, &[]), "no error");
+    let unit = "must be a number with ns, us, ms, s, min or h, such as 40ms";
+    assert_eq!(with("1ms", "1 parsec"), format!("x.toml:11: duration \"1 parsec\" {unit}"));
+    assert_eq!(with("\"1ms\"", "1"), format!("x.toml:11: duration \"1\" {unit}"));
+    assert_eq!(
+        with("\"2mbit\"", "-2"),
+        "x.toml:15: rate \"-2\" must be more than 0, such as 20mbit"
+    );
+    assert_eq!(
+        with("delay = \"5ms\"", "dealy = \"5ms\""),
+        "x.toml:16: unknown key `dealy`; did you mean `delay`?"
+    );
+    assert_eq!(
+        with("time_limit", "timelimit"),
+        "x.toml:2: unknown key `timelimit`; did you mean `time_limit`?"
+    );
+    assert_eq!(with("rate = \"2mbit\"\n", ""), "x.toml:12: the key `rate` is missing");
+    assert_eq!(with("loss", "los"), "x.toml:17: unknown key `los`; did you mean `loss`?");
+    assert_eq!(
+        with("loss = \"1%\"", "loss = 2"),
+        "x.toml:17: probability \"2\" must lie between 0 and 1, such as 0.05 or 5%"
+    );
+    assert_eq!(
+        with("loss = \"1%\"", "loss = 0.1, ber = 1e-6"),
+        "x.toml:17: `errors` must be one of loss, ber, burst and fading, not several"
+    );
+    assert_eq!(
+        with("air = true", "air = 1"),
+        "x.toml:14: found integer `1` where a boolean belongs"
+    );
+    assert_eq!(with("10kB", "0"), "x.toml:21: `bytes` must be more than 0, such as \"10MB\"");
+}
+
+#[test]
+fn names() {
+    assert_eq!(
+        with("\"bsd95\"", "\"bsd59\""),
+        "x.toml:4: unknown profile `bsd59`; did you mean `bsd95`?"
+    );
+    assert_eq!(
+        with("profile = \"bsd95\"", "profile = \"bsd95\", rtomin = \"1s\""),
+        "x.toml:4: unknown key `rtomin`; did you mean `rto_min`?"
+    );
+    assert_eq!(
+        with("\"snoop95\"", "\"snoop59\""),
+        "x.toml:7: unknown agent `snoop59`; did you mean `snoop95`?"
+    );
+    assert_eq!(
+        with("dupack_threshold = 1", "dupack_threshold = 0"),
+        "x.toml:7: dupack_threshold \"0\" must be a whole number from 1 to 1000000"
+    );
+    assert_eq!(
+        with("[\"bs\", \"mh\"]", "[\"bs\", \"mobile\"]"),
+        "x.toml:13: unknown host or station `mobile`; known are fh, mh, bs"
+    );
+    assert_eq!(
+        with("to = \"mh\"", "to = \"bs\""),
+        "x.toml:20: `bs` is a station; flows are between hosts"
+    );
+}
+
+#[test]
+fn topologies() {
+    let third = "[links.third]\nbetween = [\"fh\", \"mh\"]\nrate = \"1mbit\"\ndelay = \"1ms\"\n";
+    assert_eq!(
+        error(&format!("{GOOD}{third}"), &[]),
+        "x.toml:22: link `third` closes a loop: there is another way from `fh` to `mh`"
+    );
+    assert!(
+        with("air = true\n", "")
+            .starts_with("x.toml:7: station `bs` needs one wired link and one air link"),
+    );
+    assert_eq!(
+        with("from = \"fh\"", "from = \"mh\""),
+        "x.toml:18: flow `transfer`: it leads from `mh` to itself"
+    );
+    assert_eq!(
+        with("[\"fh\", \"bs\"]", "[\"bs\", \"bs\"]"),
+        "x.toml:8: link `wired` leads from `bs` to itself"
+    );
+    let third = "fh = { profile = \"bsd95\" }\nthird = { profile = \"bsd95\" }";
+    let text = GOOD.replacen("fh = { profile = \"bsd95\" }", third, 1);
+    assert_eq!(
+        error(&text.replacen("from = \"fh\"", "from = \"third\"", 1), &[]),
+        "x.toml:19: flow `transfer`: no links lead from `third` to `mh`"
+    );
+}
+
+#[test]
+fn sweeps() {
+    let sweep = |axes: &str| error(&format!("{GOOD}[sweep]\n{axes}\n"), &[]);
+    assert_eq!(
+        sweep("loss = { key = \"links.air.errors.loss\", from = 0, to = 1, step = 1e-9 }"),
+        "x.toml:23: the range has more than 1000000 values"
+    );
+    let each = "step = 0.0001 }";
+    assert_eq!(
+        sweep(&format!(
+            "loss = {{ key = \"links.air.errors.loss\", from = 0, to = 0.9999, {each}\nseed = {{ \
+             key = \"seed\", from = 1, to = 100000, step = 1 }}"
+        )),
+        "x.toml:23: the sweep has 1000000000 runs; 1000000 are the most at a time"
+    );
+    assert_eq!(
+        sweep("d = { key = \"links.air.delay\", from = \"1ms\", to = \"1s\", factor = 2 }"),
+        "x.toml:23: the range's ends 1ms and 1s must be written in the same unit"
+    );
+    assert_eq!(
+        sweep("d = { key = \"links.air.dealy\", values = [\"1ms\"] }"),
+        "x.toml:23: unknown key `dealy`; did you mean `delay`?"
+    );
+    assert_eq!(
+        sweep("d = { key = \"links.air.delay\", values = [\"1ms\", \"1mm\"] }"),
+        "x.toml:23: duration \"1mm\" must be a number with ns, us, ms, s, min or h, such as 40ms"
+    );
+    assert!(sweep("d = { key = \"links.air.delay\" }").contains("needs `key` with `values`"));
+    assert!(sweep("d = [\"1ms\"]").starts_with("x.toml:23: a sweep is a table, such as d = {"));
+}
+
+#[test]
+fn settings_from_the_command_line() {
+    assert_eq!(error(GOOD, &[("links.air.rate", "3mbit")]), "no error");
+    assert_eq!(
+        error(GOOD, &[("runs", "1"), ("links.air.rat", "3mbit")]),
+        "--set links.air.rat=3mbit: unknown key `rat`; did you mean `rate`?"
+    );
+    assert_eq!(
+        error(GOOD, &[("runs", "-5")]),
+        "--set runs=-5: found integer `-5` where a whole number, not negative, belongs"
+    );
+    assert_eq!(
+        error(GOOD, &[("title.x", "1")]),
+        "--set title.x=1: `title` is not a table, so it has no `x`"
+    );
+    assert_eq!(
+        error(GOOD, &[("runs", "1000000000")]),
+        "--set runs=1000000000: the sweep has 1000000000 runs; 1000000 are the most at a time"
+    );
+}

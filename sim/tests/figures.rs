@@ -1,0 +1,112 @@
+//! The experiments of the tree: that each can be read, and what must be seen in them.
+
+use airmend_sim::{Experiment, Outcome};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+fn experiments() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments")
+}
+
+fn load(name: &str, settings: &[(&str, &str)]) -> Experiment {
+    let settings: Vec<_> =
+        settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let path = experiments().join(name).with_extension("toml");
+    Experiment::load(&path, &settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The runs of each point, with the point's values.
+fn measure(experiment: &Experiment) -> Vec<(Vec<String>, Vec<Outcome>)> {
+    let outcomes = experiment.run_all(2, &AtomicBool::new(false), || ()).unwrap();
+    let runs = outcomes.chunks(experiment.runs as usize).map(<[Outcome]>::to_vec);
+    experiment.points.iter().map(|point| point.values.clone()).zip(runs).collect()
+}
+
+fn mean_mbps(runs: &[Outcome]) -> f64 {
+    runs.iter().map(|run| run.goodput_bps).sum::<f64>() / runs.len() as f64 / 1e6
+}
+
+#[test]
+fn every_experiment_can_be_read() {
+    let mut files = Vec::new();
+    for paper in std::fs::read_dir(experiments()).unwrap() {
+        for file in std::fs::read_dir(paper.unwrap().path()).unwrap() {
+            files.push(file.unwrap().path());
+        }
+    }
+    assert!(files.len() >= 7, "{files:?}");
+    for file in files {
+        let experiment = Experiment::load(&file, &[]).unwrap_or_else(|error| panic!("{error}"));
+        assert!(!experiment.paper.is_empty(), "{}", file.display());
+    }
+}
+
+/// S0-60, S0-61, S0-62, S0-64: three runs of each point of figure 4.
+#[test]
+fn figure_4_has_the_shape_of_the_paper() {
+    let points = measure(&load("snoop95/fig4", &[("runs", "3"), ("time_limit", "30min")]));
+    let mbps = |agent: &str, ber: &str| {
+        let (_, runs) = points.iter().find(|(values, _)| *values == [agent, ber]).unwrap();
+        mean_mbps(runs)
+    };
+    let ceiling = mbps("plain", "1/16384Ki");
+    assert!((1.57..1.63).contains(&ceiling), "without errors {ceiling} Mb/s");
+    let plain = mbps("plain", "1/256Ki");
+    assert!((0.20..0.33).contains(&plain), "plain at 1/256Ki: {plain} Mb/s");
+    for (ber, least) in [("1/256Ki", 1.30), ("1/128Ki", 1.20), ("1/64Ki", 0.95)] {
+        let snoop = mbps("snoop95", ber);
+        assert!(snoop >= least, "snoop95 at {ber}: {snoop} Mb/s");
+    }
+    assert!(mbps("snoop95", "1/64Ki") >= 20.0 * mbps("plain", "1/64Ki"));
+    for ber in ["1/4096Ki", "1/8192Ki", "1/16384Ki"] {
+        let ratio = mbps("snoop95", ber) / mbps("plain", ber);
+        assert!((0.999..1.05).contains(&ratio), "{ber}: {ratio}");
+    }
+}
+
+/// S0-63.
+#[test]
+fn snoop_completes_where_every_other_packet_is_lost() {
+    let settings = [("runs", "2"), ("time_limit", "1h"), ("flows.transfer.bytes", "2MB")];
+    for (values, runs) in measure(&load("snoop95/every-other-packet", &settings)) {
+        let completed = runs.iter().all(|run| run.completed);
+        assert_eq!(completed, values[0] == "snoop95", "{values:?}");
+    }
+}
+
+/// S0-26.
+#[test]
+fn the_fast_queue_helps_at_medium_error_rates() {
+    let points = measure(&load("snoop95/fast-queue", &[("runs", "2")]));
+    let mbps = |fast: &str| {
+        let at = |(values, _): &&(Vec<String>, Vec<Outcome>)| *values == [fast, "1/128Ki"];
+        mean_mbps(&points.iter().find(at).unwrap().1)
+    };
+    assert!(mbps("true") > 1.05 * mbps("false"), "{} and {}", mbps("true"), mbps("false"));
+}
+
+/// A table to the last digit: a change of any model shows here first, and must be explained.
+#[test]
+fn a_small_sweep_gives_this_table() {
+    let settings = [("runs", "2"), ("flows.transfer.bytes", "300kB"), ("time_limit", "1h")];
+    let mut table = String::new();
+    for (values, runs) in measure(&load("snoop95/ten-times-ber", &settings)) {
+        if ["1e-6", "5e-6", "2e-5"].contains(&values[1].as_str()) {
+            let numbers: Vec<String> = runs
+                .iter()
+                .map(|run| format!("{:.6} s {} again", run.seconds, run.sender.retransmits))
+                .collect();
+            table += &format!("{}: {}\n", values.join(" "), numbers.join(", "));
+        }
+    }
+    assert_eq!(table, GOLDEN, "\n{table}");
+}
+
+const GOLDEN: &str = "\
+plain 1e-6: 1.729932 s 1 again, 1.752613 s 2 again
+plain 5e-6: 15.672452 s 16 again, 16.637520 s 15 again
+plain 2e-5: 220.564351 s 67 again, 174.013999 s 63 again
+snoop95 1e-6: 1.729932 s 0 again, 1.737231 s 0 again
+snoop95 5e-6: 1.832122 s 0 again, 2.014291 s 0 again
+snoop95 2e-5: 6.412796 s 0 again, 2.974680 s 0 again
+";
