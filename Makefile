@@ -37,8 +37,8 @@ lint: setup ## formatting, and clippy with warnings as errors
 	@$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-bench: setup ## cost of a packet in each agent, and how true the emulated link is
-	@$(CARGO) bench --locked -p airmend-proto -p airmend-live
+bench: setup ## cost of a packet in each agent and in the simulator, and how true the emulated link is
+	@$(CARGO) bench --locked -p airmend-proto -p airmend-sim -p airmend-live
 
 fuzz: setup ## fuzz every target for FUZZ_SECONDS (600) each
 	@tools/fuzz $(FUZZ_SECONDS)
