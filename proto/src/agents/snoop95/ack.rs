@@ -74,7 +74,11 @@ impl Snoop95 {
         flow.remember(segment, &packet);
         flow.expected_dupacks = 0;
         flow.unexpected_dupacks = 0;
-        flow.round_trip_due = None;
+        // [S0-33] Further losses among what had been sent when a DUPACK armed the timer may cause
+        // no DUPACKs of their own.
+        let spans = self.settings.timer_spans_recovery && segment.ack < flow.recover;
+        let timeout = flow.round_trip_timeout(&self.settings);
+        flow.round_trip_due = flow.round_trip_due.filter(|_| spans).map(|_| now + timeout);
         let mut closed = false;
         let before = flow.cache.memory();
         while let Some(freed) = flow.cache.pop_acknowledged(segment.ack) {

@@ -30,6 +30,8 @@ pub(super) struct Flow {
     pub(super) srtt: Option<Duration>,
     /// When the round-trip timer is due, if armed [S0-33].
     pub(super) round_trip_due: Option<Instant>,
+    /// The end of what had been sent when a DUPACK last armed the timer.
+    pub(super) recover: SeqNumber,
     /// When the persist timer is due; meaningful while packets are cached [S0-34].
     pub(super) persist_due: Instant,
     /// When either host last sent something.
@@ -73,6 +75,7 @@ impl Flow {
             timed: None,
             srtt: None,
             round_trip_due: None,
+            recover: first,
             persist_due: now,
             active_at: now,
             scheduled: None,
@@ -140,7 +143,7 @@ mod tests {
     fn round_trip_timeout_is_twice_srtt_with_a_floor() {
         let settings = Settings::default();
         let mut flow = flow();
-        assert_eq!(flow.round_trip_timeout(&settings).as_millis(), 200, "before any sample");
+        assert_eq!(flow.round_trip_timeout(&settings).as_millis(), 40, "before any sample");
         flow.srtt = Some(Duration::from_millis(30));
         assert_eq!(flow.round_trip_timeout(&settings).as_millis(), 60);
         flow.srtt = Some(Duration::from_millis(5));

@@ -145,6 +145,9 @@ impl Snoop95 {
         if cause == Cause::DupAck || flow.round_trip_due.is_some() {
             flow.round_trip_due = Some(now + flow.round_trip_timeout(&self.settings));
         }
+        if cause == Cause::DupAck {
+            flow.recover = flow.last_seq;
+        }
     }
 
     /// A packet goes on the air: stamps what depends on when it really went. False for a

@@ -13,12 +13,17 @@ pub struct Settings {
     pub dupack_threshold: u32,
     /// Weight α of a new round-trip sample in `srtt` [snoop95 §4]: 0.25.
     pub srtt_gain: f64,
-    /// `srtt` before the first sample. Not stated in the paper; ns-2 starts at 100 ms.
+    /// `srtt` before the first sample. Not stated in the paper: 20 ms, with which the round-trip
+    /// timer begins at its floor. A channel so bad that no sample can be taken needs it most.
     pub initial_srtt: Duration,
     /// The round-trip timer waits this many `srtt` [snoop95 §4]: 2.
     pub round_trip_factor: f64,
     /// The round-trip timer fires at most once in this time [snoop95 §4]: 40 ms.
     pub round_trip_floor: Duration,
+    /// Whether the round-trip timer, once a duplicate ACK has armed it, guards the first packet
+    /// until all is acknowledged that had been sent by then, or only the packet that the duplicate
+    /// ACK named. The paper says "after the first retransmission of a packet" [snoop95 §4].
+    pub timer_spans_recovery: bool,
     /// Silence of both hosts after which a packet is retransmitted [snoop95 §4]: 200 ms.
     pub persist_timeout: Duration,
     /// Packets that a flow's cache holds. The paper asks for the maximum transmission window;
@@ -41,9 +46,10 @@ impl Default for Settings {
         Self {
             dupack_threshold: 1,
             srtt_gain: 0.25,
-            initial_srtt: Duration::from_millis(100),
+            initial_srtt: Duration::from_millis(20),
             round_trip_factor: 2.0,
             round_trip_floor: Duration::from_millis(40),
+            timer_spans_recovery: true,
             persist_timeout: Duration::from_millis(200),
             cache_packets: 100,
             high_water: 0.9,
@@ -56,12 +62,13 @@ impl Default for Settings {
 
 impl Settings {
     /// The names that [`Settings::set`] knows.
-    pub const NAMES: [&str; 11] = [
+    pub const NAMES: [&str; 12] = [
         "dupack_threshold",
         "srtt_gain",
         "initial_srtt",
         "round_trip_factor",
         "round_trip_floor",
+        "timer_spans_recovery",
         "persist_timeout",
         "cache_packets",
         "high_water",
@@ -78,6 +85,7 @@ impl Settings {
             "initial_srtt" => self.initial_srtt = duration(name, value)?,
             "round_trip_factor" => self.round_trip_factor = factor(name, value)?,
             "round_trip_floor" => self.round_trip_floor = duration(name, value)?,
+            "timer_spans_recovery" => self.timer_spans_recovery = switch(name, value)?,
             "persist_timeout" => self.persist_timeout = duration(name, value)?,
             "cache_packets" => self.cache_packets = count(name, value)? as usize,
             "high_water" => self.high_water = share(name, value)?,
