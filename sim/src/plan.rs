@@ -38,8 +38,19 @@ pub(crate) struct Direction {
     /// Frames that wait at most at its beginning.
     pub(crate) queue_frames: usize,
     pub(crate) errors: ErrorModel,
+    /// Whether the link layer repeats lost frames.
+    pub(crate) arq: Option<ArqSpec>,
     pub(crate) air: bool,
     pub(crate) to: To,
+}
+
+/// Link-level retransmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ArqSpec {
+    /// How often a frame is sent again before it is given up.
+    pub(crate) retries: u32,
+    /// Whether frames are passed on in the order in which they were first sent.
+    pub(crate) ordered: bool,
 }
 
 /// Who takes what comes out of a direction.

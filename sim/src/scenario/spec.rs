@@ -77,6 +77,8 @@ pub(super) struct LinkSpec {
     #[serde(default = "queue")]
     pub(super) queue: usize,
     pub(super) errors: Option<Spanned<ErrorsSpec>>,
+    /// Whether the link layer repeats lost frames.
+    pub(super) arq: Option<ArqTable>,
     /// What differs from the first end to the second.
     #[serde(default)]
     pub(super) down: WaySpec,
@@ -87,6 +89,19 @@ pub(super) struct LinkSpec {
 
 fn queue() -> usize {
     100
+}
+
+/// Link-level retransmission.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ArqTable {
+    pub(super) retries: u32,
+    #[serde(default = "yes")]
+    pub(super) ordered: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// What differs in one direction of a link.

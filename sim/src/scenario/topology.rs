@@ -1,9 +1,9 @@
 //! From names to numbers: groups of nodes, and links between them.
 
 use super::error::{Fault, unknown};
-use super::spec::{ErrorsSpec, LinkSpec, Named, ScenarioSpec, WaySpec};
+use super::spec::{ArqTable, ErrorsSpec, LinkSpec, Named, ScenarioSpec, WaySpec};
 use super::tree::Forest;
-use crate::plan::{Direction, To};
+use crate::plan::{ArqSpec, Direction, To};
 use airmend_proto::link::ErrorModel;
 use toml::Spanned;
 
@@ -202,6 +202,7 @@ fn way(link: &LinkSpec, way: &WaySpec) -> Result<Direction, Fault> {
         delay: way.delay.unwrap_or(link.delay).0,
         queue_frames: way.queue.unwrap_or(link.queue),
         errors: errors.map_or(Ok(ErrorModel::None), model)?,
+        arq: link.arq.map(|ArqTable { retries, ordered }| ArqSpec { retries, ordered }),
         air: link.air,
         to: To::Host,
     })

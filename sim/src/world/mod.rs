@@ -6,6 +6,7 @@
 
 mod address;
 mod application;
+mod arq;
 mod medium;
 mod report;
 mod station;
