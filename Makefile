@@ -16,15 +16,12 @@ help: ## list these targets
 setup: ## install what is missing to build and test (Debian: with apt-get)
 	@tools/setup
 
-# The queue holds the whole slow start: a Reno sender without SACK needs a round trip for each
-# packet that overflows it, and the picture would show that instead of the radio.
 demo: setup ## measure what airmend gains on this machine: a table and a picture (3 minutes)
 	@$(CARGO) build --release --locked -p airmend
 	@rm -rf $(DEMO_DIR) && mkdir -p $(DEMO_DIR)
 	@$(CARGO) run --quiet --release --locked -p airmend -- lab compare \
 		--agents plain,snoop95 --cc reno --no-sack --loss 0,0.01,0.02,0.05 --repeat 1 \
-		--rate 20mbit --air-delay 2ms --wired-delay 40ms --queue 2000 --bytes 4000000 \
-		--plot $(DEMO_DIR)
+		--rate 20mbit --air-delay 2ms --wired-delay 40ms --bytes 4MB --plot $(DEMO_DIR)
 	@ls $(DEMO_DIR)/*.svg >/dev/null
 	@echo "The picture:" $(CURDIR)/$(DEMO_DIR)/*.svg
 
