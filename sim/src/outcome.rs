@@ -12,6 +12,9 @@ pub struct Outcome {
     pub seconds: f64,
     /// Application bytes that arrived in order, all flows, both ways.
     pub bytes_received: u64,
+    /// Bytes that senders took for arrived when the run was over, and that had not arrived: 0 but
+    /// for split connections.
+    pub acked_undelivered: u64,
     /// Application bits per second of `seconds`.
     pub goodput_bps: f64,
     /// For each flow the bits per second from its own start to its own end.
@@ -97,7 +100,8 @@ pub struct TracePoint {
 
 impl Outcome {
     /// What [`Outcome::measure`] knows.
-    pub const MEASURES: [&str; 11] = [
+    pub const MEASURES: [&str; 12] = [
+        "acked_undelivered",
         "retransmits",
         "fast_retransmits",
         "frames_lost",
@@ -114,6 +118,7 @@ impl Outcome {
     /// A measure by its name; what an agent never counted is 0.
     pub fn measure(&self, name: &str) -> f64 {
         match name {
+            "acked_undelivered" => self.acked_undelivered as f64,
             "retransmits" => self.sender.retransmits as f64,
             "fast_retransmits" => self.sender.fast_retransmits as f64,
             "frames_lost" => self.links.lost as f64,

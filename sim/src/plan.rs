@@ -23,11 +23,35 @@ pub struct Plan {
 /// A base station: an agent between one wired and one air link.
 #[derive(Clone, Debug)]
 pub(crate) struct Station {
-    pub(crate) agent: AgentConfig,
+    pub(crate) agent: StationAgent,
+    /// When the station falls silent for good.
+    pub(crate) dies: Option<Duration>,
     /// Directions that arrive here: from the wired and from the air side.
     pub(crate) inbound: [u32; 2],
     /// Flows that pass.
     pub(crate) flows: usize,
+}
+
+/// What runs at a station.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum StationAgent {
+    /// One of the agents that run in every world.
+    Everywhere(AgentConfig),
+    /// A split connection, which needs the TCP model and hence virtual time.
+    Split,
+}
+
+impl StationAgent {
+    /// The name of [`StationAgent::Split`].
+    pub(crate) const SPLIT: &'static str = "split";
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Everywhere(config) => config.name(),
+            Self::Split => Self::SPLIT,
+        }
+    }
 }
 
 /// One direction of a link.

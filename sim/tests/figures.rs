@@ -85,6 +85,20 @@ fn the_fast_queue_helps_at_medium_error_rates() {
     assert!(mbps("true") > 1.05 * mbps("false"), "{} and {}", mbps("true"), mbps("false"));
 }
 
+/// S0-67: a split connection acknowledges what its buffers hold, but never more than they hold.
+#[test]
+fn only_a_split_connection_breaks_its_promise() {
+    let settings = [("runs", "2"), ("time_limit", "3min")];
+    for (values, runs) in measure(&load("snoop95/split-connection", &settings)) {
+        let breaks = values == ["split", "after 20 s"];
+        for run in runs {
+            let lost = run.acked_undelivered;
+            assert!(values[0] == "split" || lost == 0, "{values:?}: {lost}");
+            assert!(!breaks || (1_000..140_000).contains(&lost), "{values:?}: {lost}");
+        }
+    }
+}
+
 /// A table to the last digit: a change of any model shows here first, and must be explained.
 #[test]
 fn a_small_sweep_gives_this_table() {

@@ -124,6 +124,8 @@ pub struct Endpoint {
     scaling: bool,
     sack: bool,
     timestamps: bool,
+    /// The window that segments announce.
+    window: u32,
     /// Our FIN left before the peer's arrived.
     closed_first: bool,
     time_wait: Option<Instant>,
@@ -153,6 +155,7 @@ impl Endpoint {
             scaling: false,
             sack: false,
             timestamps: false,
+            window: profile.receive_window,
             closed_first: false,
             time_wait: None,
             reset: false,
@@ -174,7 +177,22 @@ impl Endpoint {
         self.sender.close();
     }
 
-    /// Bytes that arrived in order; the application reads them at once.
+    /// The application is slow: from now on the receive buffer has room for `bytes` more. What
+    /// opens a closed window, or adds two segments, is told at once; less is not
+    /// (RFC 9293 §3.8.6.2.2).
+    pub fn set_room(&mut self, bytes: u32) {
+        let step = 2 * u32::from(self.profile.mss);
+        let opens = bytes >= self.window.saturating_add(step);
+        if opens || bytes < self.window {
+            self.window = bytes;
+        }
+        if opens {
+            self.receiver.repeat_ack();
+        }
+    }
+
+    /// Bytes that arrived in order; without [`Endpoint::set_room`] the application reads them at
+    /// once.
     pub fn delivered(&self) -> u64 {
         self.receiver.delivered()
     }
@@ -443,7 +461,7 @@ impl Endpoint {
     /// What every segment has.
     fn segment(&self, remote: Address, position: u64) -> SegmentBuilder<'static> {
         // The window of a SYN is never scaled (RFC 7323 §2.2).
-        let window = self.profile.receive_window >> if position == 0 { 0 } else { self.shift };
+        let window = self.window >> if position == 0 { 0 } else { self.shift };
         let window = u16::try_from(window).unwrap_or(u16::MAX);
         let builder =
             SegmentBuilder::new(self.local, remote).seq(self.outgoing.seq(position)).window(window);

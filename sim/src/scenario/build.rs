@@ -5,7 +5,7 @@ use super::spec::{FlowSpec, ScenarioSpec, StationSpec};
 use super::topology::{Kind, Topology, counted, first_stations, in_order};
 use super::tree::Rooted;
 use super::value::{Scalar, Size, Time};
-use crate::plan::{Flow, Plan, Station, Traffic, opposite};
+use crate::plan::{Flow, Plan, Station, StationAgent, Traffic, opposite};
 use crate::world::MAX_FLOWS;
 use airmend_proto::agents::{AgentConfig, NAMES};
 use airmend_proto::tcp::Profile;
@@ -68,18 +68,21 @@ fn add_stations(
             );
             return Err(Fault::new(name.span(), message));
         };
-        stations.push(Station { agent: agent.clone(), inbound: [*wired, *air], flows: 0 });
+        let dies = spec.dies.map(|Time(dies)| dies);
+        stations.push(Station { agent: agent.clone(), dies, inbound: [*wired, *air], flows: 0 });
     }
     Ok(())
 }
 
 /// The station's agent with its settings; those of other agents must be right, too.
-fn agent(spec: &StationSpec) -> Result<AgentConfig, Fault> {
+fn agent(spec: &StationSpec) -> Result<StationAgent, Fault> {
+    let known: Vec<&str> = NAMES.into_iter().chain([StationAgent::SPLIT]).collect();
     let by_name = |name: &Spanned<String>| {
         AgentConfig::by_name(name.get_ref())
-            .map_err(|_| Fault::new(name.span(), unknown("agent", name.get_ref(), &NAMES)))
+            .map_err(|_| Fault::new(name.span(), unknown("agent", name.get_ref(), &known)))
     };
-    let mut agent = by_name(&spec.agent)?;
+    let is_split = spec.agent.get_ref() == StationAgent::SPLIT;
+    let mut agent = if is_split { None } else { Some(by_name(&spec.agent)?) };
     for (owner, settings) in &spec.settings {
         let mut config = by_name(owner)?;
         for (name, value) in settings {
@@ -88,11 +91,9 @@ fn agent(spec: &StationSpec) -> Result<AgentConfig, Fault> {
                 .set(name.get_ref(), text)
                 .map_err(|sentence| Fault::new(value.span(), sentence))?;
         }
-        if config.name() == agent.name() {
-            agent = config;
-        }
+        agent = agent.map(|agent| if agent.name() == config.name() { config } else { agent });
     }
-    Ok(agent)
+    Ok(agent.map_or(StationAgent::Split, StationAgent::Everywhere))
 }
 
 struct Flows<'a> {

@@ -58,6 +58,8 @@ pub(super) struct StationSpec {
     #[serde(default)]
     pub(super) settings: Named<Named<Spanned<Scalar>>>,
     pub(super) count: Option<Spanned<u32>>,
+    /// When it falls silent for good.
+    pub(super) dies: Option<Time>,
 }
 
 /// A link between two hosts or stations, or between as many as its ends have.

@@ -22,6 +22,7 @@ impl World<'_> {
             completed: self.open == 0,
             seconds,
             bytes_received,
+            acked_undelivered: self.flows.iter().map(Flow::acked_undelivered).sum(),
             goodput_bps: rate(bytes_received, seconds),
             flow_goodput_bps: self.flows.iter().map(|flow| flow.goodput_bps(self.now)).collect(),
             wire_bytes_per_byte: self.wire_bytes_per_byte(bytes_received),
@@ -76,6 +77,12 @@ impl Flow {
     /// Bytes that arrived in order, both ways.
     fn received(&self) -> u64 {
         self.ends.iter().map(|endpoint| endpoint.delivered()).sum()
+    }
+
+    /// Bytes that an end takes for arrived and that did not arrive at the other.
+    fn acked_undelivered(&self) -> u64 {
+        let [a, b] = &self.ends;
+        a.acked().saturating_sub(b.delivered()) + b.acked().saturating_sub(a.delivered())
     }
 
     /// When it was done, or when the run was over.

@@ -1,8 +1,9 @@
 //! A base station: its agent, and the links that take what the agent gives.
 
 use super::Medium;
+use super::split::Split;
 use super::trace::Trace;
-use crate::plan;
+use crate::plan::{self, StationAgent};
 use airmend_proto::agents::Limits;
 use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::event::FlowId;
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, HashSet};
 /// A base station in a run.
 pub(crate) struct Station {
     agent: Box<dyn Agent + Send>,
+    dies: Instant,
     /// The directions that lead away: to the wired and to the air side.
     outbound: [u32; 2],
     pub(crate) counters: BTreeMap<&'static str, u64>,
@@ -30,7 +32,11 @@ impl Station {
         let limits = Limits::default();
         let limits = Limits { flows: plan.flows.clamp(1, limits.flows), egress, ..limits };
         Self {
-            agent: plan.agent.build(limits, 0),
+            agent: match &plan.agent {
+                StationAgent::Everywhere(config) => config.build(limits, 0),
+                StationAgent::Split => Box::new(Split::new(plan.flows, egress)),
+            },
+            dies: plan.dies.map_or(Instant::from_nanos(u64::MAX), |after| Instant::ZERO + after),
             outbound,
             counters: BTreeMap::new(),
             resent: HashSet::new(),
@@ -43,13 +49,18 @@ impl Station {
         if let Some(trace) = &mut self.trace {
             trace.enters(&packet);
         }
-        self.agent.handle_packet(now, from, packet);
+        if now < self.dies {
+            self.agent.handle_packet(now, from, packet);
+        }
     }
 
     /// Lets the agent act, and says when it must be asked again: at its deadline, or when a link
     /// that was busy can take another frame.
     pub(crate) fn serve(&mut self, now: Instant, medium: &mut Medium) -> Option<Instant> {
-        let Self { agent, outbound, counters, resent, trace } = self;
+        if now >= self.dies {
+            return None;
+        }
+        let Self { agent, outbound, counters, resent, trace, .. } = self;
         let is_local = Cell::new(false);
         let mut on_event = |event: Event| {
             *counters.entry(event.counter()).or_default() += 1;

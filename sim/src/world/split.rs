@@ -1,0 +1,135 @@
+//! A split connection at the base station, after I-TCP (S0-67): the fixed host talks to the base
+//! station in the mobile's name, the base station to the mobile in the fixed host's name.
+//!
+//! It acknowledges what the mobile does not have, which is what the 1995 paper objects to. Needs the
+//! TCP model, so it exists in virtual time only. Both of its ends are hosts of that time.
+
+use crate::agenda::Agenda;
+use airmend_proto::agents::egress::{Class, Egress, EgressLimits};
+use airmend_proto::tcp::{Endpoint, Profile};
+use airmend_proto::wire::flow::FlowKey;
+use airmend_proto::wire::seq::SeqNumber;
+use airmend_proto::wire::tcp::{Flags, Segment};
+use airmend_proto::{Agent, Deadline, Event, Instant, Packet, Side, Timer};
+use std::collections::HashMap;
+
+/// The base station's ends of all its connections.
+pub(crate) struct Split {
+    /// The number of each connection.
+    index: HashMap<FlowKey, u32>,
+    connections: Vec<Connection>,
+    agenda: Agenda,
+    egress: Egress<()>,
+    events: Vec<Event>,
+}
+
+struct Connection {
+    /// Towards the fixed host and towards the mobile.
+    ends: [Endpoint; 2],
+    /// Bytes that came in at each end and went on at the other.
+    relayed: [u64; 2],
+}
+
+/// The buffer between the two ends, for each direction.
+const BUFFER: u64 = 65_535;
+
+impl Split {
+    /// For so many connections.
+    pub(crate) fn new(flows: usize, limits: EgressLimits) -> Self {
+        Self {
+            index: HashMap::new(),
+            connections: Vec::new(),
+            agenda: Agenda::new(flows),
+            egress: Egress::new(limits),
+            events: Vec::new(),
+        }
+    }
+
+    /// The connection of a segment; a SYN makes one.
+    fn find(&mut self, segment: &Segment, from: Side) -> Option<u32> {
+        let key = FlowKey::of(segment, from);
+        if let Some(&number) = self.index.get(&key) {
+            return Some(number);
+        }
+        let is_syn = segment.flags.intersects(Flags::SYN) && !segment.flags.intersects(Flags::ACK);
+        if !is_syn {
+            return None;
+        }
+        let (here, there) = (segment.destination, segment.source);
+        let listening = Endpoint::listen(Profile::bsd95(), here, SeqNumber(3));
+        let connecting = Endpoint::connect(Profile::bsd95(), there, here, SeqNumber(4));
+        let ends = match from {
+            Side::Wired => [listening, connecting],
+            Side::Air => [connecting, listening],
+        };
+        let number = self.connections.len() as u32;
+        self.connections.push(Connection { ends, relayed: [0; 2] });
+        self.index.insert(key, number);
+        Some(number)
+    }
+
+    /// Lets a connection's packets leave and says when it acts next.
+    fn serve(&mut self, now: Instant, number: u32) {
+        let connection = &mut self.connections[number as usize];
+        connection.relay();
+        for (endpoint, to) in connection.ends.iter_mut().zip([Side::Wired, Side::Air]) {
+            while let Some(packet) = endpoint.poll_transmit(now) {
+                if !self.egress.push(to, Class::Normal, packet, ()) {
+                    self.events.push(Event::EgressDropped(to));
+                }
+            }
+        }
+        let deadlines = connection.ends.iter().filter_map(Endpoint::poll_timeout);
+        self.agenda.set(number, deadlines.map(|deadline| deadline.at).min());
+    }
+}
+
+impl Connection {
+    /// Passes on what arrived at each end, as far as the buffer of the other end has room.
+    fn relay(&mut self) {
+        for from in 0..2 {
+            let arrived = self.ends[from].delivered();
+            self.relayed[from] += self.ends[1 - from].write(arrived - self.relayed[from]);
+            let waiting = arrived - self.ends[1 - from].acked();
+            self.ends[from].set_room(BUFFER.saturating_sub(waiting) as u32);
+            if self.ends[from].is_finished() && self.relayed[from] == arrived {
+                self.ends[1 - from].close();
+            }
+        }
+    }
+}
+
+impl Agent for Split {
+    fn handle_packet(&mut self, now: Instant, from: Side, packet: Packet) {
+        let Ok(segment) = Segment::parse(&packet) else { return };
+        let Some(number) = self.find(&segment, from) else { return };
+        let end = match from {
+            Side::Wired => 0,
+            Side::Air => 1,
+        };
+        self.connections[number as usize].ends[end].handle_segment(now, &segment);
+        self.serve(now, number);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some((_, number)) = self.agenda.next().filter(|(at, _)| *at <= now) {
+            for endpoint in &mut self.connections[number as usize].ends {
+                endpoint.handle_timeout(now);
+            }
+            self.serve(now, number);
+        }
+    }
+
+    fn poll_transmit(&mut self, _now: Instant, to: Side) -> Option<Packet> {
+        self.egress.pop(to).map(|(packet, ())| packet)
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        // The two kinds of timers of its endpoints have no name among those of agents.
+        self.agenda.next().map(|(at, _)| Deadline { at, why: Timer::FlowIdle })
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+}
