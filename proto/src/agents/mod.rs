@@ -1,6 +1,7 @@
 //! The agents: each a state machine of its own, all on the same contracts.
 
 pub mod egress;
+mod flow_index;
 pub mod flow_table;
 pub mod plain;
 pub mod snoop95;

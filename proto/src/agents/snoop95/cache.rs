@@ -54,9 +54,8 @@ impl Cache {
 
     /// What [`Cache::memory`] would be at most with this packet: the buffer may have to grow.
     pub(super) fn memory_with(&self, seq: SeqNumber, packet: &Packet) -> usize {
-        let position = self.packets.partition_point(|other| other.seq < seq);
-        let grows = self.packets.get(position).is_none_or(|other| other.seq != seq)
-            && self.packets.len() == self.packets.capacity();
+        let full = self.packets.len() == self.packets.capacity();
+        let grows = full && self.position(seq).is_err();
         // A full buffer doubles, from no less than four places.
         let places = if grows { self.packets.capacity().max(4) } else { 0 };
         self.memory() + packet.bytes().len() + places * size_of::<CachedPacket>()
@@ -76,25 +75,34 @@ impl Cache {
 
     /// Adds a packet in its place; it replaces one with the same first byte.
     pub(super) fn insert(&mut self, cached: CachedPacket) {
-        self.captured_bytes += cached.packet.bytes().len();
-        if self.packets.back().is_none_or(|newest| newest.seq < cached.seq) {
-            self.packets.push_back(cached);
-            return;
-        }
-        let position = self.packets.partition_point(|other| other.seq < cached.seq);
-        match self.packets.get_mut(position) {
-            Some(other) if other.seq == cached.seq => {
-                self.captured_bytes -= other.packet.bytes().len();
-                *other = cached;
+        match self.position(cached.seq) {
+            Ok(position) => {
+                self.captured_bytes -= self.packets[position].packet.bytes().len();
+                self.captured_bytes += cached.packet.bytes().len();
+                self.packets[position] = cached;
             }
-            _ => self.packets.insert(position, cached),
+            Err(position) => {
+                self.captured_bytes += cached.packet.bytes().len();
+                self.packets.insert(position, cached);
+            }
         }
+    }
+
+    /// Adds a packet that lies behind all others: the common case, which reads none of them.
+    pub(super) fn append(&mut self, cached: CachedPacket) {
+        self.captured_bytes += cached.packet.bytes().len();
+        self.packets.push_back(cached);
     }
 
     /// The packet that begins with this byte.
     pub(super) fn starting_at(&mut self, seq: SeqNumber) -> Option<&mut CachedPacket> {
-        let position = self.packets.partition_point(|other| other.seq < seq);
-        self.packets.get_mut(position).filter(|cached| cached.seq == seq)
+        // Packets leave soon after they came: the newest is the likeliest.
+        let newest = self.packets.len().checked_sub(1)?;
+        let position = match self.packets.get(newest) {
+            Some(cached) if cached.seq == seq => newest,
+            _ => self.position(seq).ok()?,
+        };
+        self.packets.get_mut(position)
     }
 
     /// The packet that holds this byte.
@@ -102,6 +110,11 @@ impl Cache {
         let position = self.packets.partition_point(|other| other.seq <= seq);
         let cached = self.packets.get_mut(position.checked_sub(1)?)?;
         (cached.end() > seq).then_some(cached)
+    }
+
+    /// Where the packet with this first byte is, or would be inserted.
+    fn position(&self, seq: SeqNumber) -> Result<usize, usize> {
+        self.packets.binary_search_by(|other| other.seq.offset_from(seq).cmp(&0))
     }
 
     /// The oldest packet.

@@ -138,7 +138,7 @@ impl Snoop95 {
     ) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let before = flow.cache.memory();
-        flow.cache.insert(CachedPacket {
+        let cached = CachedPacket {
             seq: segment.seq,
             len: segment.seq_len(),
             fin: segment.flags.intersects(Flags::FIN),
@@ -149,7 +149,12 @@ impl Snoop95 {
             sender_retransmitted: !newest,
             queued: true,
             sent_index: flow.sent_packets,
-        });
+        };
+        if newest {
+            flow.cache.append(cached);
+        } else {
+            flow.cache.insert(cached);
+        }
         self.cache_bytes = self.cache_bytes - before + flow.cache.memory();
         self.schedule(now, reference);
     }

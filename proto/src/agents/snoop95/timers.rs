@@ -25,19 +25,40 @@ const UNANSWERED: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Deadlines {
     flows: BTreeMap<(Instant, u32), Timer>,
+    /// The first of them, since every packet asks for it.
+    first: Option<Deadline>,
     /// When the next few flows are looked at for idleness; `None` while there are none.
     next_tour: Option<Instant>,
 }
 
 impl Deadlines {
     pub(super) fn new() -> Self {
-        Self { flows: BTreeMap::new(), next_tour: None }
+        Self { flows: BTreeMap::new(), first: None, next_tour: None }
     }
 
     pub(super) fn cancel(&mut self, flow: FlowRef, scheduled: Option<Instant>) {
         if let Some(at) = scheduled {
             self.flows.remove(&(at, flow.slot()));
+            self.find_first();
         }
+    }
+
+    fn enter(&mut self, at: Instant, flow: FlowRef, why: Timer) {
+        self.flows.insert((at, flow.slot()), why);
+        self.find_first();
+    }
+
+    /// Takes out the first deadline if it is due; returns the slot of its flow.
+    fn pop_due(&mut self, now: Instant) -> Option<u32> {
+        let slot =
+            self.flows.first_entry().filter(|first| first.key().0 <= now)?.remove_entry().0.1;
+        self.find_first();
+        Some(slot)
+    }
+
+    fn find_first(&mut self) {
+        let first = self.flows.first_key_value();
+        self.first = first.map(|(&(at, _), &why)| Deadline { at, why });
     }
 
     pub(super) fn start_tour(&mut self, now: Instant, settings: &Settings) {
@@ -61,24 +82,17 @@ impl Snoop95 {
         self.deadlines.cancel(reference, flow.scheduled);
         let round_trip = flow.round_trip_due.is_some_and(|round_trip| round_trip <= due);
         let timer = if round_trip { Timer::SnoopRoundTrip } else { Timer::SnoopPersist };
-        self.deadlines.flows.insert((due, reference.slot()), timer(flow.id));
         flow.scheduled = Some(due);
+        self.deadlines.enter(due, reference, timer(flow.id));
     }
 
     pub(super) fn next_deadline(&self) -> Option<Deadline> {
         let tour = self.deadlines.next_tour.map(|at| Deadline { at, why: Timer::FlowIdle });
-        let flow =
-            self.deadlines.flows.first_key_value().map(|(&(at, _), &why)| Deadline { at, why });
-        [flow, tour].into_iter().flatten().min_by_key(|deadline| deadline.at)
+        [self.deadlines.first, tour].into_iter().flatten().min_by_key(|deadline| deadline.at)
     }
 
     pub(super) fn run_timers(&mut self, now: Instant) {
-        while let Some(first) = self.deadlines.flows.first_entry() {
-            let &(at, slot) = first.key();
-            if at > now {
-                break;
-            }
-            first.remove();
+        while let Some(slot) = self.deadlines.pop_due(now) {
             if let Some(flow) = self.flows.reference(slot) {
                 self.run_flow_timers(now, flow);
             }
