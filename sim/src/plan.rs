@@ -64,6 +64,7 @@ pub(crate) struct Direction {
     pub(crate) errors: ErrorModel,
     /// Whether the link layer repeats lost frames.
     pub(crate) arq: Option<ArqSpec>,
+    pub(crate) handoff: Option<Handoff>,
     pub(crate) air: bool,
     pub(crate) to: To,
 }
@@ -75,6 +76,16 @@ pub(crate) struct ArqSpec {
     pub(crate) retries: u32,
     /// Whether frames are passed on in the order in which they were first sent.
     pub(crate) ordered: bool,
+}
+
+/// Times when nothing crosses a link, and what hosts do when they are over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handoff {
+    /// From the beginning of one to the beginning of the next.
+    pub(crate) every: Duration,
+    pub(crate) lasts: Duration,
+    /// Duplicate ACKs that a receiving host then sends, so that its sender retransmits at once.
+    pub(crate) acks: u32,
 }
 
 /// Who takes what comes out of a direction.

@@ -191,6 +191,13 @@ impl Endpoint {
         }
     }
 
+    /// The host wants its last ACK sent again so many times, as after a handoff.
+    pub fn repeat_acks(&mut self, count: u32) {
+        if self.incoming.is_some() {
+            (0..count).for_each(|_| self.receiver.repeat_ack());
+        }
+    }
+
     /// Bytes that arrived in order; without [`Endpoint::set_room`] the application reads them at
     /// once.
     pub fn delivered(&self) -> u64 {

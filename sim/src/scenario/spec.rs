@@ -81,6 +81,8 @@ pub(super) struct LinkSpec {
     pub(super) errors: Option<Spanned<ErrorsSpec>>,
     /// Whether the link layer repeats lost frames.
     pub(super) arq: Option<ArqTable>,
+    /// Times when nothing crosses the link.
+    pub(super) handoff: Option<Spanned<HandoffTable>>,
     /// What differs from the first end to the second.
     #[serde(default)]
     pub(super) down: WaySpec,
@@ -100,6 +102,17 @@ pub(super) struct ArqTable {
     pub(super) retries: u32,
     #[serde(default = "yes")]
     pub(super) ordered: bool,
+}
+
+/// Handoffs at regular distances.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HandoffTable {
+    pub(super) every: Time,
+    pub(super) lasts: Time,
+    /// Duplicate ACKs that receiving hosts send when it is over.
+    #[serde(default)]
+    pub(super) acks: u32,
 }
 
 fn yes() -> bool {

@@ -1,9 +1,10 @@
 //! From names to numbers: groups of nodes, and links between them.
 
 use super::error::{Fault, unknown};
-use super::spec::{ArqTable, ErrorsSpec, LinkSpec, Named, ScenarioSpec, WaySpec};
+use super::spec::{ArqTable, ErrorsSpec, HandoffTable, LinkSpec, Named, ScenarioSpec, WaySpec};
 use super::tree::Forest;
-use crate::plan::{ArqSpec, Direction, To};
+use super::value::Time;
+use crate::plan::{ArqSpec, Direction, Handoff, To};
 use airmend_proto::link::ErrorModel;
 use toml::Spanned;
 
@@ -203,9 +204,20 @@ fn way(link: &LinkSpec, way: &WaySpec) -> Result<Direction, Fault> {
         queue_frames: way.queue.unwrap_or(link.queue),
         errors: errors.map_or(Ok(ErrorModel::None), model)?,
         arq: link.arq.map(|ArqTable { retries, ordered }| ArqSpec { retries, ordered }),
+        handoff: link.handoff.as_ref().map(handoff).transpose()?,
         air: link.air,
         to: To::Host,
     })
+}
+
+fn handoff(table: &Spanned<HandoffTable>) -> Result<Handoff, Fault> {
+    let HandoffTable { every: Time(every), lasts: Time(lasts), acks } = *table.get_ref();
+    if lasts >= every || acks > 1_000 {
+        let message = "a handoff `lasts` less than from one to the next, `every`, and makes at most \
+                       1000 `acks`";
+        return Err(Fault::new(table.span(), message));
+    }
+    Ok(Handoff { every, lasts, acks })
 }
 
 fn model(errors: &Spanned<ErrorsSpec>) -> Result<ErrorModel, Fault> {

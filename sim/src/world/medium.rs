@@ -1,6 +1,7 @@
 //! All directions of all links, and the agenda that says when frames come out of them.
 
 use super::arq::Arq;
+use super::handoff::WithHandoffs;
 use crate::agenda::Agenda;
 use crate::plan::Direction;
 use airmend_proto::link::{FRAME_LIMIT, Link, LinkCounters, LinkParams};
@@ -28,7 +29,11 @@ impl Medium {
                 lookahead: Duration::ZERO,
             };
             let (link, way) = (number / 2, (number % 2) as u8);
-            Link::new(params, direction.errors.process(seed, link, way))
+            let errors = direction.errors.process(seed, link, way);
+            match direction.handoff {
+                Some(handoff) => Link::new(params, Box::new(WithHandoffs { handoff, errors })),
+                None => Link::new(params, errors),
+            }
         };
         let links = (0u32..).zip(directions).map(link).collect();
         let arqs = directions.iter().map(|direction| {

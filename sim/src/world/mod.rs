@@ -7,6 +7,7 @@
 mod address;
 mod application;
 mod arq;
+mod handoff;
 mod medium;
 mod report;
 mod split;
@@ -17,7 +18,7 @@ pub(crate) use address::MAX_FLOWS;
 pub(crate) use medium::Medium;
 
 use crate::outcome::Outcome;
-use crate::plan::{Plan, StationAgent, To, opposite};
+use crate::plan::{Handoff, Plan, StationAgent, To, opposite};
 use airmend_proto::tcp::Endpoint;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Segment;
@@ -73,6 +74,8 @@ struct Flow {
     outbound: [u32; 2],
     start: Instant,
     done: Option<Instant>,
+    /// Handoffs of the receiving host, and when the next one will be over.
+    handoff: Option<(Handoff, Instant)>,
     /// A split connection acknowledges what the receiver does not have; that is measured.
     is_split: bool,
 }
@@ -139,6 +142,7 @@ impl<'a> World<'a> {
             for endpoint in &mut flow.ends {
                 endpoint.handle_timeout(self.now);
             }
+            flow.hand_off(self.now);
             self.serve_flow(number);
             let next = self.flows[number as usize].deadline();
             self.medium.agenda.set(machine, next);
@@ -215,6 +219,8 @@ impl Flow {
     fn new(plan: &Plan, number: u32, seed: u64) -> Self {
         let flow = &plan.flows[number as usize];
         let splits = |station: &u32| plan.stations[*station as usize].agent == StationAgent::Split;
+        let last = flow.route.last().map(|last| plan.directions[*last as usize]);
+        let handoff = last.and_then(|last| last.handoff).filter(|handoff| handoff.acks > 0);
         let is_split = flow.stations.iter().any(splits);
         let [sender, receiver] = address::of_flow(number, flow.hosts);
         let [isn, peer_isn] = [1, 2].map(|end| SeqNumber(number.wrapping_mul(0x9e37_79b9) + end));
@@ -229,12 +235,25 @@ impl Flow {
             outbound: [flow.route[0], opposite(flow.route[flow.route.len() - 1])],
             start,
             done: None,
+            handoff: handoff.map(|handoff| (handoff, handoff.next_end(start))),
             is_split,
         }
     }
 
     fn deadline(&self) -> Option<Instant> {
         let ends = self.ends.iter().filter_map(Endpoint::poll_timeout);
-        ends.map(|deadline| deadline.at).chain(self.application.deadline()).min()
+        let handoff = self.handoff.map(|(_, end)| end);
+        ends.map(|deadline| deadline.at).chain(self.application.deadline()).chain(handoff).min()
+    }
+
+    /// The fast retransmission after a handoff of [CI94]: the host that has moved asks for what was
+    /// lost meanwhile, as often as makes its sender retransmit.
+    fn hand_off(&mut self, now: Instant) {
+        if let Some((handoff, end)) = self.handoff
+            && end <= now
+        {
+            self.ends[1].repeat_acks(handoff.acks);
+            self.handoff = self.done.is_none().then_some((handoff, handoff.next_end(now)));
+        }
     }
 }
