@@ -34,7 +34,7 @@ lint: setup ## formatting, and clippy with warnings as errors
 	@$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-bench: setup ## cost of a packet in each agent and in the simulator, and how true the emulated link is
+bench: setup ## cost of a packet in the agents and in the simulator; how true the lab is
 	@$(CARGO) bench --locked -p airmend-proto -p airmend-sim -p airmend-live
 
 fuzz: setup ## fuzz every target for FUZZ_SECONDS (600) each

@@ -41,7 +41,8 @@ fn every_experiment_can_be_read() {
     }
 }
 
-/// S0-60, S0-61, S0-62, S0-64: three runs of each point of figure 4.
+/// S0-60, S0-61, S0-62, S0-64: three runs of each point of figure 4, on the link and with the hosts
+/// and errors of S0-50, S0-51, S0-52 and S0-53.
 #[test]
 fn figure_4_has_the_shape_of_the_paper() {
     let points = measure(&load("snoop95/fig4", &[("runs", "3"), ("time_limit", "30min")]));
@@ -83,6 +84,34 @@ fn the_fast_queue_helps_at_medium_error_rates() {
         mean_mbps(&points.iter().find(at).unwrap().1)
     };
     assert!(mbps("true") > 1.05 * mbps("false"), "{} and {}", mbps("true"), mbps("false"));
+}
+
+/// S0-65.
+#[test]
+fn hardly_any_packet_is_resent_both_locally_and_by_the_sender() {
+    let mut local = 0.0;
+    for (values, runs) in measure(&load("snoop95/overlap", &[("runs", "2")])) {
+        for run in runs {
+            let both = run.measure("resent_by_both");
+            local += run.measure("local_retransmits");
+            assert!(both <= 0.01 * run.measure("local_retransmits"), "{values:?}: {both}");
+        }
+    }
+    assert!(local > 10_000.0, "only {local} local retransmissions");
+}
+
+/// S0-66, as far as plain TCP reaches 0.6 Mb/s.
+#[test]
+fn snoop_has_the_throughput_of_tcp_at_ten_times_the_error_rate() {
+    let points = measure(&load("snoop95/ten-times-ber", &[("runs", "3")]));
+    let mbps = |agent: &str, ber: &str| {
+        let at = |(values, _): &&(Vec<String>, Vec<Outcome>)| *values == [agent, ber];
+        mean_mbps(&points.iter().find(at).unwrap().1)
+    };
+    for (ber, tenfold) in [("1e-7", "1e-6"), ("2e-7", "2e-6"), ("5e-7", "5e-6"), ("1e-6", "1e-5")] {
+        let (plain, snoop) = (mbps("plain", ber), mbps("snoop95", tenfold));
+        assert!(snoop > 0.95 * plain, "{snoop} at {tenfold}, plain {plain} at {ber}");
+    }
 }
 
 /// S0-67: a split connection acknowledges what its buffers hold, but never more than they hold.

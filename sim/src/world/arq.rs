@@ -2,8 +2,8 @@
 //! receiver, whose acknowledgments cost no airtime and are never lost.
 //!
 //! The sender learns a round trip after a frame's end whether it arrived, and sends a lost one
-//! again, a limited number of times. The receiver passes frames on as they come, or holds those that
-//! came early until all before them arrived or were given up.
+//! again, a limited number of times. The receiver passes frames on as they come, or holds those
+//! that came early until all before them arrived or were given up.
 
 use crate::plan::ArqSpec;
 use airmend_proto::link::Link;

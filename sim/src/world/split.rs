@@ -1,8 +1,8 @@
 //! A split connection at the base station, after I-TCP (S0-67): the fixed host talks to the base
 //! station in the mobile's name, the base station to the mobile in the fixed host's name.
 //!
-//! It acknowledges what the mobile does not have, which is what the 1995 paper objects to. Needs the
-//! TCP model, so it exists in virtual time only. Both of its ends are hosts of that time.
+//! It acknowledges what the mobile does not have, which is what the 1995 paper objects to. It needs
+//! the TCP model, so it exists in virtual time only. Both of its ends are hosts of that time.
 
 use crate::agenda::Agenda;
 use airmend_proto::agents::egress::{Class, Egress, EgressLimits};
