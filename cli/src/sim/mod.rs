@@ -9,7 +9,7 @@ pub(crate) use args::Sim;
 
 use crate::{BadUsage, progress, table};
 use airmend_sim::Experiment;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use args::{ListArgs, RunArgs};
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -18,10 +18,12 @@ use store::Store;
 
 /// Does what the command says.
 pub(crate) fn sim(command: &Sim) -> Result<()> {
-    match command {
+    let done = match command {
         Sim::List(args) => list(args),
         Sim::Run(args) => run(args),
-    }
+    };
+    // One sentence with its cause; an error without one keeps its type.
+    done.map_err(|error| if error.chain().len() > 1 { anyhow!("{error:#}") } else { error })
 }
 
 fn list(args: &ListArgs) -> Result<()> {

@@ -213,8 +213,8 @@ fn way(link: &LinkSpec, way: &WaySpec) -> Result<Direction, Fault> {
 fn handoff(table: &Spanned<HandoffTable>) -> Result<Handoff, Fault> {
     let HandoffTable { every: Time(every), lasts: Time(lasts), acks } = *table.get_ref();
     if lasts >= every || acks > 1_000 {
-        let message = "a handoff `lasts` less than `every`, the time from one to the next, and makes \
-                       at most 1000 `acks`";
+        let message = "a handoff `lasts` less than `every`, the time from one to the next, and \
+                       makes at most 1000 `acks`";
         return Err(Fault::new(table.span(), message));
     }
     Ok(Handoff { every, lasts, acks })
