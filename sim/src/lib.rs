@@ -1,4 +1,29 @@
 //! airmend in virtual time: scenarios, sweeps and the world loop.
+//!
+//! An [`Experiment`] is read from a TOML file (`docs/scenarios.md`). Each point of its sweep is a
+//! [`Plan`], and [`run`] takes a plan and a seed to an [`Outcome`]: always to the same one, since
+//! nothing in a run knows a clock, a thread or an unseeded random number.
+//!
+//! ```
+//! use airmend_sim::{Experiment, run};
+//! use std::sync::atomic::AtomicBool;
+//!
+//! let text = r#"
+//!     title = "A file over a lossy hop"
+//!     time_limit = "1min"
+//!     hosts = { server = { profile = "linux" }, phone = { profile = "linux" } }
+//!     stations = { bs = { agent = "snoop95" } }
+//!     [links]
+//!     wired = { between = ["server", "bs"], rate = "100mbit", delay = "20ms" }
+//!     air = { between = ["bs", "phone"], air = true, rate = "20mbit", delay = "2ms",
+//!             errors = { loss = "1%" } }
+//!     [flows]
+//!     download = { from = "server", to = "phone", bytes = "1MB" }
+//! "#;
+//! let experiment = Experiment::parse("doc".to_owned(), text.to_owned(), &[]).unwrap();
+//! let outcome = run(&experiment.points[0].plan, 1, &AtomicBool::new(false)).unwrap();
+//! assert!(outcome.completed && outcome.goodput_bps < 20e6);
+//! ```
 
 mod agenda;
 mod batch;

@@ -87,15 +87,14 @@ impl<'a> World<'a> {
     fn new(plan: &'a Plan, seed: u64) -> Self {
         let machines = plan.directions.len() + plan.stations.len() + plan.flows.len();
         let mut medium = Medium::new(&plan.directions, machines, seed);
-        let stations: Vec<_> = plan.stations.iter().collect();
-        let mut stations: Vec<Station> =
-            stations.iter().map(|station| Station::new(station, &plan.directions)).collect();
+        let build = |station| Station::new(station, &plan.directions);
+        let mut stations: Vec<Station> = plan.stations.iter().map(build).collect();
         let traced = plan.flows.first().and_then(|flow| flow.stations.first());
         if let (true, Some(&first)) = (plan.trace, traced) {
             stations[first as usize].trace = Some(Trace::new());
         }
         let flows: Vec<Flow> =
-            (0u32..).zip(&plan.flows).map(|(number, _)| Flow::new(plan, number, seed)).collect();
+            (0..plan.flows.len() as u32).map(|number| Flow::new(plan, number, seed)).collect();
         let first_flow = (plan.directions.len() + plan.stations.len()) as u32;
         for (machine, flow) in (first_flow..).zip(&flows) {
             medium.agenda.set(machine, Some(flow.start));
