@@ -255,6 +255,7 @@ impl Setup {
             seed: self.seed,
             ipv6: self.ipv6,
             pcap: None,
+            recorded_agent: None,
             port: self.port,
         };
         config.queue_frames =

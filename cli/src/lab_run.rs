@@ -7,6 +7,7 @@ use airmend_live::lab::config::{Amount, LabConfig};
 use airmend_live::lab::outcome::Outcome;
 use airmend_live::lab::{self, LabError};
 use airmend_proto::agents::{AgentConfig, Limits};
+use airmend_proto::recording::RecordedAgent;
 use anyhow::{Context, Result, bail};
 use std::io::{self, Write};
 use std::path::Path;
@@ -59,6 +60,8 @@ pub(crate) fn transfer(
     progress: &mut dyn FnMut(lab::Progress),
 ) -> Result<Outcome, LabError> {
     let limits = Limits { egress: config.egress_limits(), ..Limits::default() };
+    let recorded_agent = Some(RecordedAgent { config: agent.clone(), limits });
+    let config = &LabConfig { recorded_agent, ..config.clone() };
     // The laboratory's hosts are no attackers: the hash seed need not be secret.
     lab::run(config, agent.build(limits, config.seed), stop, progress)
 }

@@ -3,13 +3,15 @@
 //!
 //! A thread of its own writes the file: the loop that keeps time never waits for a disk.
 
+use airmend_proto::recording::{RecordedAgent, TimersRan};
 use airmend_proto::{Event, Instant, Packet, Side};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
-use pcap_file::{DataLink, PcapError};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -36,6 +38,8 @@ struct Record {
     crossing: Crossing,
     packet: Packet,
     comments: Vec<Event>,
+    /// When the timers ran since the last record.
+    timers: Vec<Instant>,
 }
 
 /// A pcapng file being written: interface 0 is the wired side, interface 1 the air.
@@ -44,13 +48,14 @@ pub struct Recording {
     records: SyncSender<Record>,
     writer: JoinHandle<io::Result<()>>,
     missed: u64,
+    timers: Vec<Instant>,
 }
 
 impl Recording {
-    /// Creates the file and starts its writer.
-    pub fn create(path: &Path) -> io::Result<Self> {
-        let mut file = PcapNgWriter::new(BufWriter::with_capacity(1 << 18, File::create(path)?))
-            .map_err(into_io)?;
+    /// Creates the file and starts its writer. What is known of the agent stands at the head.
+    pub fn create(path: &Path, agent: Option<&RecordedAgent>) -> io::Result<Self> {
+        let file = BufWriter::with_capacity(1 << 18, File::create(path)?);
+        let mut file = PcapNgWriter::with_section_header(file, section(agent)).map_err(into_io)?;
         for side in [Side::Wired, Side::Air] {
             file.write_pcapng_block(interface(side)).map_err(into_io)?;
         }
@@ -59,7 +64,7 @@ impl Recording {
         let writer = std::thread::Builder::new()
             .name("pcapng".to_owned())
             .spawn(move || write_all(file, &queue, begin))?;
-        Ok(Self { records, writer, missed: 0 })
+        Ok(Self { records, writer, missed: 0, timers: Vec::new() })
     }
 
     /// Records one packet and what the agent did with it.
@@ -71,11 +76,19 @@ impl Recording {
         packet: &Packet,
         comments: &[Event],
     ) {
-        let comments = comments.to_vec();
-        let record = Record { at, side, crossing, packet: packet.clone(), comments };
+        let (comments, packet) = (comments.to_vec(), packet.clone());
+        // The agent looks at its timers with every packet; a replay knows that without being told.
+        self.timers.retain(|&ran| ran < at);
+        let timers = std::mem::take(&mut self.timers);
+        let record = Record { at, side, crossing, packet, comments, timers };
         if self.records.try_send(record).is_err() {
             self.missed += 1;
         }
+    }
+
+    /// Notes that the agent's timers ran without a packet that entered; the next record says when.
+    pub fn timers_ran(&mut self, at: Instant) {
+        self.timers.push(at);
     }
 
     /// Writes what is left. An error if anything is missing from the file.
@@ -101,6 +114,13 @@ fn write_all(
     file.get_mut().flush()
 }
 
+fn section(agent: Option<&RecordedAgent>) -> SectionHeaderBlock<'static> {
+    let program = concat!("airmend ", env!("CARGO_PKG_VERSION"));
+    let mut options = vec![SectionHeaderOption::UserApplication(Cow::Borrowed(program))];
+    options.extend(agent.map(|agent| SectionHeaderOption::Comment(agent.to_string().into())));
+    SectionHeaderBlock { endianness: Endianness::native(), options, ..Default::default() }
+}
+
 fn interface(side: Side) -> InterfaceDescriptionBlock<'static> {
     let name = match side {
         Side::Wired => "wired",
@@ -118,9 +138,11 @@ fn interface(side: Side) -> InterfaceDescriptionBlock<'static> {
 }
 
 fn block(record: &Record, begin: Duration) -> EnhancedPacketBlock<'_> {
-    let comment = |event: &Event| EnhancedPacketOption::Comment(event.to_string().into());
+    let comment = |text: String| EnhancedPacketOption::Comment(text.into());
+    let timers = record.timers.iter().map(|&ran| TimersRan(record.at.since(ran)).to_string());
+    let events = record.comments.iter().map(Event::to_string);
     let mut options = vec![EnhancedPacketOption::Flags(record.crossing as u32)];
-    options.extend(record.comments.iter().map(comment));
+    options.extend(timers.chain(events).map(comment));
     EnhancedPacketBlock {
         interface_id: match record.side {
             Side::Wired => 0,

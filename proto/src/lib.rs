@@ -25,6 +25,7 @@ pub mod invariants;
 pub mod link;
 pub mod packet;
 pub mod random;
+pub mod recording;
 pub mod tcp;
 pub mod time;
 pub mod units;

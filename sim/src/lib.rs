@@ -29,6 +29,7 @@ mod agenda;
 mod batch;
 mod outcome;
 mod plan;
+pub mod replay;
 mod scenario;
 mod setting;
 mod world;

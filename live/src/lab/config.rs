@@ -4,6 +4,7 @@ use super::error::LabError;
 use super::topology::MTU;
 use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::link::{ErrorModel, goodput_bound};
+use airmend_proto::recording::RecordedAgent;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -103,6 +104,8 @@ pub struct LabConfig {
     pub ipv6: bool,
     /// Record both sides of the base station into this pcapng file.
     pub pcap: Option<PathBuf>,
+    /// What that file says of the agent, so that a replay builds the very same.
+    pub recorded_agent: Option<RecordedAgent>,
     /// What joins the hosts to the links.
     pub port: PortKind,
 }
@@ -125,6 +128,7 @@ impl Default for LabConfig {
             seed: 1,
             ipv6: false,
             pcap: None,
+            recorded_agent: None,
             port: PortKind::Veth,
         };
         config.queue_frames = config.default_queue_frames();

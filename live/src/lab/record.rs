@@ -32,7 +32,7 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) fn new(config: &LabConfig) -> Result<Self, LabError> {
         let recording = config.pcap.as_deref().map(|path| {
-            Recording::create(path)
+            Recording::create(path, config.recorded_agent.as_ref())
                 .map_err(|source| LabError::Recording { path: path.to_owned(), source })
         });
         Ok(Self {
@@ -57,6 +57,13 @@ impl Recorder {
     pub(crate) fn event(&mut self, event: Event) {
         *self.counters.entry(event.counter()).or_default() += 1;
         self.events.push(event);
+    }
+
+    /// The agent's timers are due although no packet entered.
+    pub(crate) fn timers(&mut self, now: Instant) {
+        if let Some(recording) = &mut self.recording {
+            recording.timers_ran(now);
+        }
     }
 
     /// The agent is about to be asked for a packet: the events so far are those of the packet that

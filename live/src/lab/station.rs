@@ -86,6 +86,9 @@ impl Station {
             let mut on_event = |event| recorder.borrow_mut().event(event);
             drain(&mut self.agent, now, &mut ports, &mut on_event);
         }
+        if self.agent.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
+            recorder.borrow_mut().timers(now);
+        }
         let mut ports = Outbound { links: &mut self.links, recorder: &recorder };
         let mut on_event = |event| recorder.borrow_mut().event(event);
         drain(&mut self.agent, now, &mut ports, &mut on_event)

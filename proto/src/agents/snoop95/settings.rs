@@ -3,6 +3,7 @@
 use crate::units::{self, UnitError};
 use alloc::format;
 use alloc::string::String;
+use core::fmt;
 use core::time::Duration;
 
 /// Every threshold of `snoop95`. Where the paper is silent, the value and its source are named.
@@ -109,6 +110,30 @@ impl Settings {
     /// Packets above which only older packets enter the cache.
     pub(super) fn high_water_packets(&self) -> usize {
         (self.cache_packets as f64 * self.high_water) as usize
+    }
+}
+
+/// Every threshold as [`Settings::set`] takes it: `dupack_threshold=1 srtt_gain=0.25 …`.
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "dupack_threshold={} srtt_gain={} initial_srtt={}ns round_trip_factor={} \
+             round_trip_floor={}ns timer_spans_recovery={} persist_timeout={}ns \
+             cache_packets={} high_water={} fast_queue={} repeat_ack={} idle_timeout={}ns",
+            self.dupack_threshold,
+            self.srtt_gain,
+            self.initial_srtt.as_nanos(),
+            self.round_trip_factor,
+            self.round_trip_floor.as_nanos(),
+            self.timer_spans_recovery,
+            self.persist_timeout.as_nanos(),
+            self.cache_packets,
+            self.high_water,
+            self.fast_queue,
+            self.repeat_ack,
+            self.idle_timeout.as_nanos(),
+        )
     }
 }
 

@@ -1,0 +1,132 @@
+//! What a recording says beside its packets, so that its replay does what the run did: comments
+//! that real time writes and virtual time reads.
+
+use crate::agents::{AgentConfig, Limits};
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+/// The agent that was recorded, with every setting, and what it could take: the comment at the
+/// head of the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedAgent {
+    /// The agent.
+    pub config: AgentConfig,
+    /// Its limits.
+    pub limits: Limits,
+}
+
+/// `agent snoop95 flows=100000 …`, settings last.
+impl fmt::Display for RecordedAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Limits { flows, cache_bytes, egress } = self.limits;
+        write!(f, "agent {} flows={flows} cache_bytes={cache_bytes}", self.config.name())?;
+        write!(f, " air_queue={} wired_queue={}", egress.air, egress.wired)?;
+        match &self.config {
+            AgentConfig::Plain => Ok(()),
+            AgentConfig::Snoop95(settings) => write!(f, " {settings}"),
+        }
+    }
+}
+
+/// The comment is not one of ours, or names what this version does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownComment;
+
+impl FromStr for RecordedAgent {
+    type Err = UnknownComment;
+
+    fn from_str(comment: &str) -> Result<Self, UnknownComment> {
+        let mut words = comment.strip_prefix("agent ").ok_or(UnknownComment)?.split(' ');
+        let name = words.next().unwrap_or_default();
+        let mut config = AgentConfig::by_name(name).map_err(|_| UnknownComment)?;
+        let mut limits = Limits::default();
+        for word in words {
+            let (key, value) = word.split_once('=').ok_or(UnknownComment)?;
+            let limit = match key {
+                "flows" => &mut limits.flows,
+                "cache_bytes" => &mut limits.cache_bytes,
+                "air_queue" => &mut limits.egress.air,
+                "wired_queue" => &mut limits.egress.wired,
+                _ => {
+                    config.set(key, value).map_err(|_| UnknownComment)?;
+                    continue;
+                }
+            };
+            *limit = value.parse().map_err(|_| UnknownComment)?;
+        }
+        Ok(Self { config, limits })
+    }
+}
+
+/// The agent's timers ran between two packets, this long before the later one, which bears the
+/// comment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimersRan(pub Duration);
+
+impl fmt::Display for TimersRan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "timers ran {} ns before", self.0.as_nanos())
+    }
+}
+
+impl FromStr for TimersRan {
+    type Err = UnknownComment;
+
+    fn from_str(comment: &str) -> Result<Self, UnknownComment> {
+        let number = comment.strip_prefix("timers ran ").and_then(|c| c.strip_suffix(" ns before"));
+        let nanos = number.and_then(|number| number.parse().ok()).ok_or(UnknownComment)?;
+        Ok(Self(Duration::from_nanos(nanos)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::egress::EgressLimits;
+    use alloc::string::ToString;
+
+    #[test]
+    fn an_agent_is_read_back_with_every_setting() {
+        let mut config = AgentConfig::by_name("snoop95").unwrap();
+        for (key, value) in [
+            ("dupack_threshold", "3"),
+            ("srtt_gain", "0.1"),
+            ("initial_srtt", "1234567ns"),
+            ("round_trip_factor", "3.3"),
+            ("round_trip_floor", "17us"),
+            ("timer_spans_recovery", "false"),
+            ("persist_timeout", "2s"),
+            ("cache_packets", "777"),
+            ("high_water", "0.7"),
+            ("fast_queue", "false"),
+            ("repeat_ack", "false"),
+            ("idle_timeout", "5s"),
+        ] {
+            let before = config.clone();
+            config.set(key, value).unwrap();
+            assert_ne!(config, before, "{key}");
+        }
+        let egress = EgressLimits { air: 3, wired: 4 };
+        let limits = Limits { flows: 1, cache_bytes: 2, egress };
+        for config in [config, AgentConfig::Plain] {
+            let recorded = RecordedAgent { config, limits };
+            assert_eq!(recorded.to_string().parse(), Ok(recorded));
+        }
+    }
+
+    #[test]
+    fn other_comments_are_not_ours() {
+        for comment in ["", "agent", "agent snoop96", "agent plain x=1", "agent plain flows=many"] {
+            assert_eq!(comment.parse::<RecordedAgent>(), Err(UnknownComment), "{comment:?}");
+        }
+        assert_eq!("timers ran soon".parse::<TimersRan>(), Err(UnknownComment));
+    }
+
+    #[test]
+    fn timers_are_read_back() {
+        let ran = TimersRan(Duration::from_nanos(1_234_567_890_123));
+        assert_eq!(ran.to_string(), "timers ran 1234567890123 ns before");
+        assert_eq!(ran.to_string().parse(), Ok(ran));
+    }
+}

@@ -1,0 +1,184 @@
+//! One flow of a replay: what was lost on the air, who repaired it, and when.
+
+use super::report::FlowReport;
+use airmend_proto::wire::seq::SeqNumber;
+use airmend_proto::wire::tcp::{Flags, Segment};
+use airmend_proto::{Instant, Side};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Data from the wired side that the mobile has not acknowledged, by offset in the stream.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    pub(super) report: FlowReport,
+    /// Whether an agent was at work in the capture: the sender's repairs are then not in it.
+    is_mended: bool,
+    outstanding: BTreeMap<i64, Outstanding>,
+    /// The highest end of data seen, as sequence number and as offset.
+    highest: Option<(SeqNumber, i64)>,
+    stall: Option<Stall>,
+    handshake: Handshake,
+}
+
+/// A segment that went to the air.
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    end: i64,
+    /// When the agent first sent it again.
+    local: Option<Instant>,
+    /// When it first came from the sender again.
+    sender: Option<Instant>,
+}
+
+/// One recovery: from the agent's first repair until all is acknowledged that had been sent by
+/// then.
+#[derive(Clone, Copy, Debug)]
+struct Stall {
+    /// The segment that was repaired first.
+    first: i64,
+    recover: i64,
+}
+
+/// The round trip of the wired side, from the handshake.
+#[derive(Clone, Copy, Debug)]
+enum Handshake {
+    /// Nothing yet.
+    Unseen,
+    /// The wired side owes an answer since then: to a SYN, or to the SYN of the answer.
+    Owed(Instant),
+    /// It is over, or was not captured.
+    Over,
+}
+
+impl Flow {
+    pub(super) fn new(report: FlowReport, is_mended: bool) -> Self {
+        Self {
+            report,
+            is_mended,
+            outstanding: BTreeMap::new(),
+            highest: None,
+            stall: None,
+            handshake: Handshake::Unseen,
+        }
+    }
+
+    /// A host's packet arrived.
+    pub(super) fn enters(&mut self, now: Instant, from: Side, segment: &Segment) {
+        self.time_handshake(now, from, segment);
+        if segment.flags.intersects(Flags::SYN.union(Flags::RST)) {
+            self.outstanding.clear();
+            (self.highest, self.stall) = (None, None);
+            return;
+        }
+        match from {
+            Side::Wired if segment.payload_len > 0 => self.data_enters(now, segment),
+            Side::Air if segment.flags.intersects(Flags::ACK) => self.acknowledge(segment.ack),
+            _ => {}
+        }
+    }
+
+    /// A packet goes to the air.
+    pub(super) fn leaves_to_air(&mut self, segment: &Segment) {
+        if segment.payload_len == 0 {
+            return;
+        }
+        let Some(first) = self.offset(segment.seq) else { return };
+        let end = first + i64::from(segment.payload_len);
+        let unsent = Outstanding { end, local: None, sender: None };
+        self.outstanding.entry(first).or_insert(unsent);
+    }
+
+    /// The agent sends a segment again.
+    pub(super) fn repairs(&mut self, now: Instant, seq: SeqNumber) {
+        self.report.local_retransmits += 1;
+        let (Some(first), Some((_, recover))) = (self.offset(seq), self.highest) else { return };
+        let Some(segment) = self.outstanding.get_mut(&first) else { return };
+        if segment.local.is_none() && segment.sender.is_none() && self.stall.is_none() {
+            self.stall = Some(Stall { first, recover });
+        }
+        segment.local.get_or_insert(now);
+    }
+
+    fn data_enters(&mut self, now: Instant, segment: &Segment) {
+        self.report.segments += 1;
+        self.report.payload_bytes += u64::from(segment.payload_len);
+        let first = self.offset(segment.seq).unwrap_or(0);
+        let end = first + i64::from(segment.payload_len);
+        for (_, again) in self.outstanding.range_mut(first..end) {
+            again.sender.get_or_insert(now);
+        }
+        if self.highest.is_none_or(|(_, highest)| end > highest) {
+            self.highest = Some((segment.seq + segment.payload_len, end));
+        }
+    }
+
+    fn acknowledge(&mut self, ack: SeqNumber) {
+        let Some(ack) = self.offset(ack) else { return };
+        while let Some(oldest) = self.outstanding.first_entry() {
+            if oldest.get().end > ack {
+                break;
+            }
+            let (first, segment) = oldest.remove_entry();
+            self.judge(first, segment);
+        }
+        self.stall.take_if(|stall| stall.recover <= ack);
+    }
+
+    /// A segment is acknowledged: what became of it is known.
+    fn judge(&mut self, first: i64, segment: Outstanding) {
+        let began_stall = self.stall.is_some_and(|stall| stall.first == first);
+        let report = &mut self.report;
+        let saved = match (segment.local, segment.sender) {
+            (None, None) => return,
+            (Some(_), None) if !self.is_mended => {
+                // It came through by itself.
+                report.needless += 1;
+                return;
+            }
+            (Some(local), sender) if sender.is_none_or(|sender| local <= sender) => {
+                report.repaired_locally += 1;
+                sender.map(|sender| sender.since(local)).or(report.wired_round_trip)
+            }
+            _ => {
+                report.repaired_by_sender += 1;
+                return;
+            }
+        };
+        if began_stall {
+            report.stalls += 1;
+            match saved {
+                Some(saved) => report.stall_saved += saved,
+                None => report.stalls_unknown += 1,
+            }
+        }
+    }
+
+    /// A SYN from the air is answered from the wired side; a SYN from there is answered from the
+    /// air, and that again from the wired side.
+    fn time_handshake(&mut self, now: Instant, from: Side, segment: &Segment) {
+        let is_syn = segment.flags.intersects(Flags::SYN);
+        self.handshake = match (from, self.handshake) {
+            (Side::Air, _) if is_syn => Handshake::Owed(now),
+            (Side::Wired, Handshake::Owed(since)) => {
+                self.report.wired_round_trip = Some(now.since(since));
+                Handshake::Over
+            }
+            (_, Handshake::Unseen) if !is_syn => Handshake::Over,
+            (_, same) => same,
+        };
+    }
+
+    /// Where a sequence number lies in the stream, wherever its numbers began or wrapped.
+    fn offset(&self, seq: SeqNumber) -> Option<i64> {
+        let (highest, offset) = self.highest?;
+        Some(offset + i64::from(seq.offset_from(highest)))
+    }
+}
+
+impl FlowReport {
+    /// The mean stall that was saved, if it is known of any.
+    pub fn mean_stall_saved(&self) -> Option<Duration> {
+        let known = u32::try_from(self.stalls - self.stalls_unknown).ok()?;
+        self.stall_saved.checked_div(known)
+    }
+}

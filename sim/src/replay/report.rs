@@ -1,0 +1,190 @@
+//! What a replay tells.
+
+use super::flow::Flow;
+use airmend_proto::event::FlowId;
+use airmend_proto::wire::flow::FlowKey;
+use airmend_proto::wire::tcp::Segment;
+use airmend_proto::{Event, Instant, Packet, Side};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+/// What an agent did, or would have done, with a capture.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Packets that arrived from the hosts.
+    pub packets: u64,
+    /// From the first to the last of them.
+    pub time: Duration,
+    /// The flows with data towards the mobile host, in the order in which they began.
+    pub flows: Vec<FlowReport>,
+    /// Events of the agent by their stable names.
+    pub counters: BTreeMap<&'static str, u64>,
+    /// Everything that the agent did or noticed, in order.
+    pub timeline: Vec<Moment>,
+}
+
+/// One thing that the agent did.
+#[derive(Clone, Debug)]
+pub struct Moment {
+    /// When, since the first packet.
+    pub at: Instant,
+    /// With which flow, if with one.
+    pub flow: Option<FlowKey>,
+    /// What.
+    pub event: Event,
+}
+
+/// One flow. A segment counts as lost on the air if it had left to the air and had to be sent again
+/// before the mobile acknowledged it; each counts once.
+#[derive(Clone, Debug)]
+pub struct FlowReport {
+    /// Its ends.
+    pub key: FlowKey,
+    /// Segments with payload from the wired side, repeated ones too.
+    pub segments: u64,
+    /// Their payload.
+    pub payload_bytes: u64,
+    /// Lost segments that the agent sent again before the sender did.
+    pub repaired_locally: u64,
+    /// Lost segments that the sender sent again first.
+    pub repaired_by_sender: u64,
+    /// Segments that the agent sent again and that would have arrived without: reordered, or just
+    /// late.
+    pub needless: u64,
+    /// Local retransmissions. In a capture that the agent did not make they are many: what it
+    /// sends again does not arrive in the capture, so it tries until the sender's repair does.
+    pub local_retransmits: u64,
+    /// Duplicate ACKs that the agent kept from the sender.
+    pub suppressed_dupacks: u64,
+    /// Recoveries that began with a repair by the agent; each ends when all is acknowledged that
+    /// had been sent by then.
+    pub stalls: u64,
+    /// Of these, without an estimate: the capture has neither the sender's repair nor the wired
+    /// side's round trip.
+    pub stalls_unknown: u64,
+    /// The sum, over the recoveries, of the time from the agent's repair of their first segment to
+    /// the sender's repair in the capture. Where an agent was at work in the capture, the sender
+    /// had nothing to repair: then one round trip of the wired side, which is the least it needs.
+    pub stall_saved: Duration,
+    /// The wired side's round trip, from the handshake.
+    pub wired_round_trip: Option<Duration>,
+}
+
+impl FlowReport {
+    /// Segments lost on the air.
+    pub fn lost(&self) -> u64 {
+        self.repaired_locally + self.repaired_by_sender
+    }
+}
+
+/// Watches the agent of a replay.
+#[derive(Debug)]
+pub(super) struct Observer {
+    report: Report,
+    flows: Vec<Flow>,
+    by_key: HashMap<FlowKey, usize>,
+    by_id: HashMap<FlowId, usize>,
+    /// The flow of the packet last handed in, to which a new number belongs.
+    entered: Option<usize>,
+    is_mended: bool,
+}
+
+impl Observer {
+    /// Of a capture in which an agent was at work, or not.
+    pub(super) fn new(is_mended: bool) -> Self {
+        Self {
+            report: Report::default(),
+            flows: Vec::new(),
+            by_key: HashMap::new(),
+            by_id: HashMap::new(),
+            entered: None,
+            is_mended,
+        }
+    }
+
+    /// A host's packet is about to enter the agent.
+    pub(super) fn enters(&mut self, now: Instant, from: Side, packet: &Packet) {
+        self.report.packets += 1;
+        self.report.time = now.since(Instant::ZERO);
+        self.entered = None;
+        let Ok(segment) = Segment::parse(packet) else { return };
+        let key = FlowKey::of(&segment, from);
+        let index = *self.by_key.entry(key).or_insert_with(|| {
+            self.flows.push(Flow::new(FlowReport::new(key), self.is_mended));
+            self.flows.len() - 1
+        });
+        self.entered = Some(index);
+        self.flows[index].enters(now, from, &segment);
+    }
+
+    /// The agent reported something.
+    pub(super) fn event(&mut self, now: Instant, event: Event) {
+        *self.report.counters.entry(event.counter()).or_default() += 1;
+        if let (Event::FlowOpened(id), Some(index)) = (event, self.entered) {
+            self.by_id.insert(id, index);
+        }
+        let index = flow_of(&event).and_then(|id| self.by_id.get(&id).copied());
+        let flow = index.map(|index| &mut self.flows[index]);
+        let key = flow.as_ref().map(|flow| flow.report.key);
+        match (flow, event) {
+            (Some(flow), Event::LocalRetransmit { seq, .. }) => flow.repairs(now, seq),
+            (Some(flow), Event::DupAckSuppressed(..)) => flow.report.suppressed_dupacks += 1,
+            _ => {}
+        }
+        self.report.timeline.push(Moment { at: now, flow: key, event });
+    }
+
+    /// The agent sends a packet.
+    pub(super) fn leaves(&mut self, to: Side, packet: &Packet) {
+        if to == Side::Wired {
+            return;
+        }
+        let Ok(segment) = Segment::parse(packet) else { return };
+        // It came from the other side.
+        if let Some(&index) = self.by_key.get(&FlowKey::of(&segment, Side::Wired)) {
+            self.flows[index].leaves_to_air(&segment);
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Report {
+        let reports = self.flows.into_iter().map(|flow| flow.report);
+        self.report.flows = reports.filter(|flow| flow.segments > 0).collect();
+        self.report
+    }
+}
+
+impl FlowReport {
+    fn new(key: FlowKey) -> Self {
+        Self {
+            key,
+            segments: 0,
+            payload_bytes: 0,
+            repaired_locally: 0,
+            repaired_by_sender: 0,
+            needless: 0,
+            local_retransmits: 0,
+            suppressed_dupacks: 0,
+            stalls: 0,
+            stalls_unknown: 0,
+            stall_saved: Duration::ZERO,
+            wired_round_trip: None,
+        }
+    }
+}
+
+/// The flow that an event is about.
+fn flow_of(event: &Event) -> Option<FlowId> {
+    match *event {
+        Event::FlowOpened(flow)
+        | Event::FlowEnded(flow, _)
+        | Event::Uncached(flow, ..)
+        | Event::LocalRetransmit { flow, .. }
+        | Event::SenderRetransmit(flow, _)
+        | Event::DupAckSuppressed(flow, _)
+        | Event::DupAckForwarded(flow, _)
+        | Event::SpuriousAckDropped(flow, _)
+        | Event::AckRepeated(flow, _)
+        | Event::AirRtt { flow, .. } => Some(flow),
+        _ => None,
+    }
+}

@@ -1,0 +1,172 @@
+//! The replay itself: an agent driven by the steps of a capture.
+
+use super::report::{Observer, Report};
+use super::side::Step;
+use airmend_proto::wire::tcp::Segment;
+use airmend_proto::{Agent, Instant, Packet, Ports, Side, drain};
+use std::cell::RefCell;
+use std::fmt;
+use std::time::Duration;
+
+/// When the agent's packets leave and its timers run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// At once, and when they are due.
+    Free,
+    /// When the recorded ones left and ran. The agent must be built as the recorded one was.
+    Recorded,
+}
+
+/// How the agent's packets compare to those that were recorded.
+#[derive(Clone, Debug, Default)]
+pub struct Check {
+    /// Packets that left the recorded agent.
+    pub outputs: u64,
+    /// Of these, the same in the replay, at the same place in the order.
+    pub same: u64,
+    /// The first one that is not, or the first timers that ran without being due.
+    pub difference: Option<Difference>,
+    /// The longest that due timers waited for the recorded agent's loop.
+    pub timers_late: Duration,
+}
+
+/// Where a replay first differs from its recording.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// When, since the first packet.
+    pub at: Instant,
+    /// What.
+    pub what: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at {} s {}", self.at, self.what)
+    }
+}
+
+/// Takes `agent` through the steps of a capture. `is_mended`: an agent was at work in it, so that
+/// its senders had less to repair. The check says something at the recorded pace only.
+pub fn replay(
+    agent: &mut dyn Agent,
+    steps: &[Step],
+    pace: Pace,
+    is_mended: bool,
+) -> (Report, Check) {
+    let mut run = Run { agent, observer: Observer::new(is_mended), check: Check::default() };
+    for step in steps {
+        match pace {
+            Pace::Free => run.step_freely(step),
+            Pace::Recorded => run.step_as_recorded(step),
+        }
+    }
+    (run.observer.finish(), run.check)
+}
+
+struct Run<'a> {
+    agent: &'a mut dyn Agent,
+    observer: Observer,
+    check: Check,
+}
+
+impl Run<'_> {
+    fn step_freely(&mut self, step: &Step) {
+        let Step::Enters(now, from, packet) = step else { return };
+        while let Some(due) = self.agent.poll_timeout().filter(|due| due.at <= *now) {
+            self.drain(due.at);
+        }
+        self.observer.enters(*now, *from, packet);
+        self.agent.handle_packet(*now, *from, packet.clone());
+        self.drain(*now);
+    }
+
+    fn drain(&mut self, now: Instant) {
+        let observer = RefCell::new(&mut self.observer);
+        let mut on_event = |event| observer.borrow_mut().event(now, event);
+        drain(self.agent, now, &mut FreeLinks(&observer), &mut on_event);
+    }
+
+    /// The same calls in the same order as [`drain`] made them, but for polls that got nothing.
+    fn step_as_recorded(&mut self, step: &Step) {
+        match step {
+            Step::Enters(now, from, packet) => {
+                self.observer.enters(*now, *from, packet);
+                self.agent.handle_packet(*now, *from, packet.clone());
+                self.run_timers(*now);
+            }
+            Step::TimersRan(now) => {
+                if !self.run_timers(*now) {
+                    self.differs(*now, "timers ran, which were not due in the replay".to_owned());
+                }
+            }
+            Step::Leaves(now, to, recorded) => {
+                self.run_timers(*now);
+                let sent = self.agent.poll_transmit(*now, *to);
+                self.report_events(*now);
+                if let Some(sent) = &sent {
+                    self.observer.leaves(*to, sent);
+                }
+                self.compare(*now, *to, sent.as_ref(), recorded);
+            }
+        }
+    }
+
+    /// Whether any were due.
+    fn run_timers(&mut self, now: Instant) -> bool {
+        let due = self.agent.poll_timeout().filter(|due| due.at <= now);
+        if let Some(due) = due {
+            self.check.timers_late = self.check.timers_late.max(now - due.at);
+            self.agent.handle_timeout(now);
+        }
+        self.report_events(now);
+        due.is_some()
+    }
+
+    fn report_events(&mut self, now: Instant) {
+        while let Some(event) = self.agent.poll_event() {
+            self.observer.event(now, event);
+        }
+    }
+
+    fn compare(&mut self, now: Instant, to: Side, sent: Option<&Packet>, recorded: &Packet) {
+        self.check.outputs += 1;
+        if sent == Some(recorded) {
+            self.check.same += 1;
+            return;
+        }
+        let side = if to == Side::Air { "air" } else { "wired side" };
+        let sent = sent.map_or_else(|| "nothing".to_owned(), describe);
+        let recorded = describe(recorded);
+        let number = self.check.outputs;
+        self.differs(
+            now,
+            format!("output {number}, to the {side}: recorded was {recorded}, replayed {sent}"),
+        );
+    }
+
+    fn differs(&mut self, at: Instant, what: String) {
+        self.check.difference.get_or_insert(Difference { at, what });
+    }
+}
+
+/// Links that can always take a packet.
+struct FreeLinks<'a, 'b>(&'a RefCell<&'b mut Observer>);
+
+impl Ports for FreeLinks<'_, '_> {
+    fn can_send(&self, _now: Instant, _side: Side) -> bool {
+        true
+    }
+
+    fn send(&mut self, _now: Instant, side: Side, packet: Packet) {
+        self.0.borrow_mut().leaves(side, &packet);
+    }
+}
+
+fn describe(packet: &Packet) -> String {
+    match Segment::parse(packet) {
+        Ok(Segment { seq, ack, payload_len, .. }) => {
+            format!("seq {seq} ack {ack} with {payload_len} bytes")
+        }
+        Err(_) => format!("a packet of {} bytes", packet.wire_len()),
+    }
+}

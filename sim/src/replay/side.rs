@@ -1,0 +1,199 @@
+//! From which side each packet of a capture came.
+
+use super::capture::{Capture, Crossing, Record};
+use super::error::ReplayError;
+use airmend_proto::wire::flow::{Endpoint, FlowKey};
+use airmend_proto::wire::tcp::Segment;
+use airmend_proto::{Instant, Packet, Side};
+use std::collections::HashMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// How the sides are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sides {
+    /// As our recordings name their interfaces: `wired` and `air`.
+    Recorded,
+    /// This interface leads to the air, all others to the wired side.
+    AirInterface(String),
+    /// These addresses are mobile hosts.
+    Mobile(Prefix),
+    /// In each connection, the end that receives more payload is taken for the mobile host.
+    Payload,
+}
+
+impl Sides {
+    /// What the capture itself allows.
+    pub fn of(capture: &Capture) -> Self {
+        let is_recording = ["wired", "air"].iter().all(|name| capture.interface(name).is_some());
+        let is_directed = capture.records.iter().all(|record| record.crossing.is_some());
+        if is_recording && is_directed { Self::Recorded } else { Self::Payload }
+    }
+}
+
+impl fmt::Display for Sides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Recorded => f.write_str("the sides are those that were recorded"),
+            Self::AirInterface(name) => write!(f, "the air is behind the interface {name}"),
+            Self::Mobile(prefix) => write!(f, "the mobile hosts are {prefix}"),
+            Self::Payload => f.write_str(
+                "in each connection the end that receives more payload is taken for the mobile \
+                 host (--mobile says better)",
+            ),
+        }
+    }
+}
+
+/// An address, or all that begin like it: `10.0.0.2`, `10.0.0.0/24`, `2001:db8::/32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    address: IpAddr,
+    length: u8,
+}
+
+impl Prefix {
+    /// Whether an address begins like this one.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let (ours, theirs, width) = match (self.address, address) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => {
+                (u128::from(a.to_bits()), u128::from(b.to_bits()), 32)
+            }
+            (IpAddr::V6(a), IpAddr::V6(b)) => (a.to_bits(), b.to_bits(), 128),
+            _ => return false,
+        };
+        (ours ^ theirs).checked_shr(width - u32::from(self.length)).unwrap_or(0) == 0
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (address, length) = text.split_once('/').map_or((text, None), |(a, l)| (a, Some(l)));
+        let parsed = address.parse::<IpAddr>().ok().and_then(|address| {
+            let width = if address.is_ipv4() { 32 } else { 128 };
+            let length = length.map_or(Some(width), |length| length.parse().ok())?;
+            (length <= width).then_some(Self { address, length })
+        });
+        parsed.ok_or_else(|| {
+            format!("{text:?} is no address; write 10.0.0.2, 10.0.0.0/24 or 2001:db8::/32")
+        })
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.length)
+    }
+}
+
+/// One step of a replay.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A host's packet arrived at the agent.
+    Enters(Instant, Side, Packet),
+    /// The recorded agent sent a packet.
+    Leaves(Instant, Side, Packet),
+    /// The recorded agent's timers ran.
+    TimersRan(Instant),
+}
+
+/// What happened at the agent's place, in order.
+pub fn steps(capture: &Capture, sides: &Sides) -> Result<Vec<Step>, ReplayError> {
+    if !capture.records.iter().any(|record| Segment::parse(&record.packet).is_ok()) {
+        return Err(ReplayError::NoTcp);
+    }
+    match sides {
+        Sides::Recorded => by_interface(capture, "air"),
+        Sides::AirInterface(name) => by_interface(capture, name),
+        Sides::Mobile(prefix) => {
+            let mobile = |end: Endpoint| prefix.contains(end.ip());
+            let steps = by_address(capture, |segment| {
+                if mobile(segment.source) {
+                    Some(Side::Air)
+                } else {
+                    mobile(segment.destination).then_some(Side::Wired)
+                }
+            });
+            if steps.is_empty() { Err(ReplayError::NoMobile(*prefix)) } else { Ok(steps) }
+        }
+        Sides::Payload => {
+            let mobiles = receivers(capture);
+            Ok(by_address(capture, |segment| {
+                let mobile = mobiles.get(&connection(segment))?;
+                Some(if *mobile == segment.source { Side::Air } else { Side::Wired })
+            }))
+        }
+    }
+}
+
+/// Sides from interfaces. Where only the air was captured, what went out there came from the wired
+/// side.
+fn by_interface(capture: &Capture, air: &str) -> Result<Vec<Step>, ReplayError> {
+    let Some(air) = capture.interface(air) else {
+        let names = capture.interfaces.iter().map(|i| i.name.as_deref().unwrap_or("one unnamed"));
+        let known = names.collect::<Vec<_>>().join(", ");
+        return Err(ReplayError::NoInterface { name: air.to_owned(), known });
+    };
+    let is_only_air = capture.records.iter().all(|record| record.interface == air);
+    let mut steps = Vec::with_capacity(capture.records.len());
+    for record in &capture.records {
+        let Record { at, ref packet, .. } = *record;
+        let side = if record.interface == air { Side::Air } else { Side::Wired };
+        for &before in &record.timers {
+            let nanos = u64::try_from(before.as_nanos()).unwrap_or(u64::MAX);
+            steps.push(Step::TimersRan(Instant::from_nanos(at.as_nanos().saturating_sub(nanos))));
+        }
+        steps.push(match record.crossing.ok_or(ReplayError::NoDirection)? {
+            Crossing::Inbound => Step::Enters(at, side, packet.clone()),
+            Crossing::Outbound if is_only_air => Step::Enters(at, Side::Wired, packet.clone()),
+            Crossing::Outbound => Step::Leaves(at, side, packet.clone()),
+        });
+    }
+    Ok(steps)
+}
+
+/// Sides from addresses; what has none is left out. A machine that forwards may have captured a
+/// packet twice: each direction of a connection is taken from where it was first seen.
+fn by_address(capture: &Capture, side: impl Fn(&Segment) -> Option<Side>) -> Vec<Step> {
+    let mut first_seen = HashMap::new();
+    let mut steps = Vec::new();
+    for record in &capture.records {
+        let Ok(segment) = Segment::parse(&record.packet) else { continue };
+        let Some(from) = side(&segment) else { continue };
+        let place = (record.interface, record.crossing);
+        let first = first_seen.entry((segment.source, segment.destination)).or_insert(place);
+        if *first == place {
+            steps.push(Step::Enters(record.at, from, record.packet.clone()));
+        }
+    }
+    steps
+}
+
+/// A connection whatever the direction: the lower end stands where the wired one would.
+fn connection(segment: &Segment) -> FlowKey {
+    let order = |end: Endpoint| (end.address, end.port);
+    let is_ordered = order(segment.source) <= order(segment.destination);
+    FlowKey::of(segment, if is_ordered { Side::Wired } else { Side::Air })
+}
+
+/// The end of each connection that receives more payload; without any, the end that spoke first.
+fn receivers(capture: &Capture) -> HashMap<FlowKey, Endpoint> {
+    // What the lower end received, less what it sent; and who spoke first.
+    let mut balances: HashMap<FlowKey, (i64, Endpoint)> = HashMap::new();
+    for record in &capture.records {
+        let Ok(segment) = Segment::parse(&record.packet) else { continue };
+        let key = connection(&segment);
+        let (balance, _) = balances.entry(key).or_insert((0, segment.source));
+        let payload = i64::from(segment.payload_len);
+        *balance += if segment.destination == key.wired { payload } else { -payload };
+    }
+    let receiver = |(key, (balance, first)): (FlowKey, (i64, Endpoint))| match balance {
+        0 => (key, first),
+        1.. => (key, key.wired),
+        _ => (key, key.air),
+    };
+    balances.into_iter().map(receiver).collect()
+}
