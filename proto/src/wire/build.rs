@@ -121,10 +121,16 @@ impl<'a> SegmentBuilder<'a> {
         let payload = self.payload.get(..self.payload_len as usize).unwrap_or(self.payload);
         let segment = self.segment(payload);
         let uncaptured = self.payload_len - payload.len() as u32;
-        let mut bytes = Vec::with_capacity(22 + ip::IPV6_HEADER + segment.len());
         let addresses = (self.source.ip(), self.destination.ip());
+        let is_ipv4 = matches!(addresses, (IpAddr::V4(_), IpAddr::V4(_)));
+        let link_len = match link_type {
+            LinkType::Ip => 0,
+            LinkType::Ethernet => 14 + 4 * self.vlan.iter().flatten().count(),
+        };
+        let network_len = if is_ipv4 { IPV4_HEADER } else { ip::IPV6_HEADER };
+        // Not a byte more: shared bytes of just this length need no allocation beside them.
+        let mut bytes = Vec::with_capacity(link_len + network_len + segment.len());
         if link_type == LinkType::Ethernet {
-            let is_ipv4 = matches!(addresses, (IpAddr::V4(_), IpAddr::V4(_)));
             let ethertype = if is_ipv4 { ip::ETHERTYPE_IPV4 } else { ip::ETHERTYPE_IPV6 };
             self.push_ethernet(&mut bytes, ethertype);
         }
@@ -188,6 +194,7 @@ impl<'a> SegmentBuilder<'a> {
 }
 
 const HOP_LIMIT: u8 = 64;
+const IPV4_HEADER: usize = 20;
 
 fn push_ipv4(bytes: &mut Vec<u8>, source: [u8; 4], destination: [u8; 4], payload_len: u32) {
     let total_len = u16::try_from(payload_len.saturating_add(20)).unwrap_or(0);
