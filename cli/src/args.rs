@@ -1,6 +1,7 @@
 //! The flags.
 
 use crate::BadUsage;
+use crate::replay::ReplayArgs;
 use crate::sim::Sim;
 use crate::values::{
     Window, agent, amount, congestion_control, direction, port, positive, seconds, setting, window,
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     /// Run experiments in virtual time.
     #[command(subcommand, disable_help_subcommand = true)]
     Sim(Sim),
+    /// Feed a capture to an agent and tell what it does, or would have done.
+    Replay(ReplayArgs),
     /// Say what this machine can do, and what each missing thing costs.
     Doctor(DoctorArgs),
 }

@@ -6,6 +6,7 @@ mod lab_compare;
 mod lab_run;
 mod plot;
 mod progress;
+mod replay;
 mod row;
 mod sim;
 mod stats;
@@ -55,6 +56,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => doctor::doctor(args),
         Command::Lab(Lab::Run(args)) => lab_run::run(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Compare(args)) => lab_compare::compare(args).map(|()| ExitCode::SUCCESS),
+        Command::Replay(args) => replay::run(args).map(|()| ExitCode::SUCCESS),
         Command::Sim(command) => sim::sim(command).map(|()| ExitCode::SUCCESS),
     }
 }

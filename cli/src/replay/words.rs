@@ -1,0 +1,136 @@
+//! A replay in words and tables.
+
+use super::Told;
+use crate::{table, text};
+use airmend_sim::replay::{Check, FlowReport, Report};
+use std::cmp::Reverse;
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// Flows in the table at most.
+const MOST_FLOWS: usize = 20;
+
+/// Prints what was replayed, the flows, the agent's counters, and the check.
+pub(super) fn write(out: &mut impl Write, told: &Told<'_>) -> io::Result<()> {
+    let Told { args, capture, agent, sides, report, check } = *told;
+    let packets = text::counted(report.packets, "packet");
+    let time = text::duration(report.time);
+    let name = args.capture.display();
+    writeln!(out, "{} · {name}, {packets} in {time} · {sides}\n", agent.name())?;
+    if report.flows.is_empty() {
+        writeln!(out, "No data went to a mobile host: there was nothing to mend.")?;
+    } else {
+        writeln!(out, "{}\n", flows(report))?;
+        writeln!(out, "{}", losses(report))?;
+        writeln!(out, "{}", stalls(report))?;
+    }
+    if !report.counters.is_empty() {
+        let row = |(name, value): (&&str, &u64)| vec![name.replace('_', " "), text::count(*value)];
+        let rows: Vec<_> = report.counters.iter().map(row).collect();
+        let header = ["the agent's events", "count"].map(str::to_owned);
+        writeln!(out, "\n{}", table::render(&header, &rows, 1))?;
+    }
+    if let Some(check) = check {
+        writeln!(out, "\n{}", checked(check))?;
+    }
+    if capture.is_cut {
+        writeln!(
+            out,
+            "\nThe file ends in the middle of a packet; what is before it was replayed."
+        )?;
+    }
+    Ok(())
+}
+
+/// Those with most losses first, where there are too many.
+fn flows(report: &Report) -> String {
+    let mut flows: Vec<&FlowReport> = report.flows.iter().collect();
+    if flows.len() > MOST_FLOWS {
+        flows.sort_by_key(|flow| Reverse((flow.lost(), flow.segments)));
+    }
+    let header = [
+        "flow (wired <-> air)",
+        "segments",
+        "payload",
+        "lost",
+        "by the agent",
+        "by the sender",
+        "DUPACKs kept",
+        "stalls",
+        "saved",
+    ];
+    let row = |flow: &&FlowReport| {
+        vec![
+            flow.key.to_string(),
+            text::count(flow.segments),
+            text::bytes(flow.payload_bytes),
+            text::count(flow.lost()),
+            text::count(flow.repaired_locally),
+            text::count(flow.repaired_by_sender),
+            text::count(flow.suppressed_dupacks),
+            text::count(flow.stalls),
+            saved(flow.stall_saved),
+        ]
+    };
+    let rows: Vec<_> = flows.iter().take(MOST_FLOWS).map(row).collect();
+    let table = table::render(&header.map(str::to_owned), &rows, 1);
+    match flows.len().checked_sub(MOST_FLOWS) {
+        None | Some(0) => table,
+        Some(more) => {
+            format!("{table}\nand {} (--json has all)", text::counted(more as u64, "more flow"))
+        }
+    }
+}
+
+fn losses(report: &Report) -> String {
+    let sum = |field: fn(&FlowReport) -> u64| report.flows.iter().map(field).sum::<u64>();
+    let needless = match sum(|flow| flow.needless) {
+        0 => String::new(),
+        needless => format!("; {} sent again needlessly", text::counted(needless, "more segment")),
+    };
+    format!(
+        "{} lost on the air: {} repaired first by the agent, {} by the sender{needless}.",
+        text::counted(sum(FlowReport::lost), "segment"),
+        text::count(sum(|flow| flow.repaired_locally)),
+        text::count(sum(|flow| flow.repaired_by_sender)),
+    )
+}
+
+fn stalls(report: &Report) -> String {
+    let stalls: u64 = report.flows.iter().map(|flow| flow.stalls).sum();
+    let unknown: u64 = report.flows.iter().map(|flow| flow.stalls_unknown).sum();
+    let total: Duration = report.flows.iter().map(|flow| flow.stall_saved).sum();
+    let known = u32::try_from(stalls - unknown).unwrap_or(u32::MAX);
+    let mean =
+        total.checked_div(known).map_or_else(String::new, |mean| format!(", {} each", saved(mean)));
+    let unknown = match unknown {
+        0 => String::new(),
+        unknown => format!("; {unknown} cannot be estimated from this capture"),
+    };
+    let stalls = text::counted(stalls, "stall");
+    format!("Estimated stall time saved: {} in {stalls}{mean}{unknown}.", saved(total))
+}
+
+/// Microseconds are enough.
+fn saved(time: Duration) -> String {
+    match time.as_micros() {
+        0 => "0 ms".to_owned(),
+        _ => text::duration(time),
+    }
+}
+
+fn checked(check: &Check) -> String {
+    let late = text::duration(check.timers_late);
+    match &check.difference {
+        None => format!(
+            "Check: the agent sent what was recorded, {} in the same order; its timers had run at \
+             most {late} late.",
+            text::counted(check.outputs, "packet")
+        ),
+        Some(difference) => format!(
+            "Check: the replay DIFFERS from the recording in {} of {}: {difference}.",
+            text::count(check.outputs - check.same),
+            text::counted(check.outputs, "packet")
+        ),
+    }
+}
