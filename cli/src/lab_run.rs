@@ -59,11 +59,16 @@ pub(crate) fn transfer(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(lab::Progress),
 ) -> Result<Outcome, LabError> {
-    let limits = Limits { egress: config.egress_limits(), ..Limits::default() };
+    let limits = limits(config);
     let recorded_agent = Some(RecordedAgent { config: agent.clone(), limits });
     let config = &LabConfig { recorded_agent, ..config.clone() };
     // The laboratory's hosts are no attackers: the hash seed need not be secret.
     lab::run(config, agent.build(limits, config.seed), stop, progress)
+}
+
+/// What the agent of a run may take at most.
+fn limits(config: &LabConfig) -> Limits {
+    Limits { egress: config.egress_limits(), ..Limits::default() }
 }
 
 /// Makes the directory of the pictures, before anything is measured.

@@ -1,6 +1,6 @@
 //! One run in words.
 
-use super::doubts;
+use super::{doubts, limits};
 use crate::text;
 use airmend_live::lab::config::LabConfig;
 use airmend_live::lab::outcome::{LinkReport, Outcome};
@@ -56,6 +56,7 @@ pub(super) fn describe(
         ),
     )?;
     line("agent", counters(outcome))?;
+    line("limits", limits(config).to_string())?;
     for (name, report) in &outcome.links {
         line(&name.replace('_', " "), link(report))?;
     }

@@ -42,8 +42,7 @@ impl fmt::Display for Limits {
         let Self { flows, cache_bytes, egress } = self;
         write!(
             f,
-            "{flows} flows, {} MiB of cached packets, queues of {} frames to the air and {} to \
-             the wired side",
+            "{flows} flows, {} MiB of cached packets, {} frames queued to the air, {} to the wire",
             cache_bytes >> 20,
             egress.air,
             egress.wired
