@@ -2,6 +2,7 @@
 
 use crate::BadUsage;
 use crate::replay::ReplayArgs;
+use crate::report::ReportArgs;
 use crate::sim::Sim;
 use crate::values::{
     Window, agent, amount, congestion_control, direction, port, positive, seconds, setting, window,
@@ -36,6 +37,8 @@ pub(crate) enum Command {
     Sim(Sim),
     /// Feed a capture to an agent and tell what it does, or would have done.
     Replay(ReplayArgs),
+    /// Make a page of results, with pictures beside the published numbers.
+    Report(ReportArgs),
     /// Say what this machine can do, and what each missing thing costs.
     Doctor(DoctorArgs),
 }

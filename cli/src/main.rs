@@ -6,6 +6,7 @@ mod lab_compare;
 mod lab_run;
 mod plot;
 mod progress;
+mod report;
 mod replay;
 mod row;
 mod sim;
@@ -57,6 +58,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Lab(Lab::Run(args)) => lab_run::run(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Compare(args)) => lab_compare::compare(args).map(|()| ExitCode::SUCCESS),
         Command::Replay(args) => replay::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Report(args) => report::report(args).map(|()| ExitCode::SUCCESS),
         Command::Sim(command) => sim::sim(command).map(|()| ExitCode::SUCCESS),
     }
 }

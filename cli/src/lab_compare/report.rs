@@ -1,7 +1,8 @@
 //! What a comparison says: table, summary lines, pictures.
 
 use super::{Combination, Comparison};
-use crate::plot::goodput::{self, Axis, Chart, Point, Series};
+use crate::plot::goodput::{self, Chart, Point, Series};
+use crate::plot::scale::Scale;
 use crate::row::{MoreSettings, Setting, Summary, rounded};
 use crate::{table, text};
 use airmend_live::lab::config::CongestionControl;
@@ -134,26 +135,28 @@ fn chart(comparison: &Comparison<'_>, cc: CongestionControl) -> Option<Chart> {
     };
     let probability =
         |combination: &Combination| match comparison.cases[combination.case].config.errors {
-            ErrorModel::Loss(p) => Some((Axis::Loss, p)),
-            ErrorModel::Ber(p) => Some((Axis::BitErrors, p)),
+            ErrorModel::Loss(p) => Some(("loss", p)),
+            ErrorModel::Ber(p) => Some(("ber", p)),
             _ => None,
         };
     let combinations: Vec<&Combination> = comparison.combinations.iter().filter(of_cc).collect();
-    let (axis, _) = probability(combinations.first()?)?;
+    let (name, _) = probability(combinations.first()?)?;
     let series = comparison.agents.iter().enumerate().map(|(index, agent)| {
         let of_agent = combinations.iter().filter(|combination| combination.agent == index);
         let points = of_agent.filter_map(|combination| {
-            let (_, probability) = probability(combination)?;
-            let (mean_bps, sd_bps) = (combination.mean_bps()?, combination.sd_bps());
-            Some(Point { probability, mean_bps, sd_bps })
+            let (_, x) = probability(combination)?;
+            let (mean, sd) = (combination.mean_bps()? / 1e6, combination.sd_bps());
+            Some(Point { x, mean, sd: sd.map(|bps| bps / 1e6) })
         });
         let mut points: Vec<Point> = points.collect();
-        points.sort_by(|a, b| a.probability.total_cmp(&b.probability));
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
         Series { label: agent.name().to_owned(), points }
     });
     let mut bound: Vec<(f64, f64)> = combinations
         .iter()
-        .filter_map(|combination| Some((probability(combination)?.1, combination.bound_bps()?)))
+        .filter_map(|combination| {
+            Some((probability(combination)?.1, combination.bound_bps()? / 1e6))
+        })
         .collect();
     bound.sort_by(|a, b| a.0.total_cmp(&b.0));
     bound.dedup_by(|a, b| a.0 == b.0);
@@ -163,8 +166,10 @@ fn chart(comparison: &Comparison<'_>, cc: CongestionControl) -> Option<Chart> {
     Some(Chart {
         title: "Goodput of kernel TCP over a lossy air hop".to_owned(),
         subtitle: format!("{} · {} · {runs}{noted}", text::transfer(config), text::hops(config)),
-        axis,
+        scale: Scale::numbers(name, &bound.iter().map(|(x, _)| *x).collect::<Vec<f64>>()),
+        unit: "goodput (Mb/s)".to_owned(),
         series: series.collect(),
-        bound,
+        bounds: vec![bound],
+        published: Vec::new(),
     })
 }

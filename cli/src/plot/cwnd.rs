@@ -1,6 +1,6 @@
 //! The sender's congestion window over time.
 
-use super::look::{Area, Entry, FADED, Frame, Key, Marker, SERIES, VERMILION, line, picture};
+use super::look::{Area, Entry, FADED, Frame, Key, Marker, SERIES, VERMILION, line, picture, save};
 use super::panel::{Axis, Marks, Panel};
 use super::sequence::steps;
 use airmend_live::lab::outcome::TcpSample;
@@ -22,7 +22,7 @@ pub(crate) fn write(path: &Path, title: &str, subtitle: &str, samples: &[TcpSamp
         range: 0.0..f64::from(most) * 1.06,
         marks: Marks::Numbers,
     };
-    picture(path, &frame, |root, area| {
+    let svg = picture(&frame, |root, area| {
         let panel = Panel::new(root, area, &x, &y)?;
         threshold(root, &panel, samples)?;
         for flow in (0..shown).rev() {
@@ -36,7 +36,8 @@ pub(crate) fn write(path: &Path, title: &str, subtitle: &str, samples: &[TcpSamp
             Marker::Cross.draw(root, at, 9, VERMILION)?;
         }
         Ok(())
-    })
+    })?;
+    save(path, &svg)
 }
 
 /// The first flow's slow start threshold, where it is not infinite as before the first loss.

@@ -1,7 +1,10 @@
-//! Goodput against the air hop's errors, with the bound drawn in.
+//! What was measured against what was swept, with the bound and published points drawn in.
 
-use super::look::{Area, BOUND, Entry, FADED, Frame, Key, Marker, SERIES, line, picture, text};
+use super::look::{
+    Area, BOUND, Entry, FADED, Frame, INK, Key, Marker, SERIES, line, picture, save, text,
+};
 use super::panel::{self, Marks, Panel};
+use super::scale::Scale;
 use anyhow::Result;
 use plotters::prelude::RGBColor;
 use plotters::style::text_anchor::HPos;
@@ -14,21 +17,16 @@ pub(crate) struct Chart {
     pub(crate) title: String,
     /// The set-up.
     pub(crate) subtitle: String,
-    /// What the horizontal axis shows.
-    pub(crate) axis: Axis,
+    /// The horizontal axis.
+    pub(crate) scale: Scale,
+    /// The title of the vertical axis, such as `goodput (Mb/s)`; all its values are in its unit.
+    pub(crate) unit: String,
     /// One for each agent.
     pub(crate) series: Vec<Series>,
-    /// What no scheme can pass: probability and bits per second.
-    pub(crate) bound: Vec<(f64, f64)>,
-}
-
-/// The horizontal axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Axis {
-    /// Frame loss probability, linear, in percent.
-    Loss,
-    /// Bit error probability, logarithmic.
-    BitErrors,
+    /// What no scheme can pass: swept value and goodput. One for each kind of network.
+    pub(crate) bounds: Vec<Vec<(f64, f64)>>,
+    /// What others have found.
+    pub(crate) published: Vec<Published>,
 }
 
 /// One agent's line.
@@ -36,95 +34,143 @@ pub(crate) enum Axis {
 pub(crate) struct Series {
     /// The agent.
     pub(crate) label: String,
-    /// In the order of the probability.
+    /// In the order of the swept value.
     pub(crate) points: Vec<Point>,
 }
 
-/// All runs of one agent at one probability.
+/// All runs of one agent at one swept value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point {
-    /// The probability.
-    pub(crate) probability: f64,
-    /// Bits per second.
-    pub(crate) mean_bps: f64,
+    /// The swept value.
+    pub(crate) x: f64,
+    /// The mean.
+    pub(crate) mean: f64,
     /// Standard deviation; `None` for a single run.
-    pub(crate) sd_bps: Option<f64>,
+    pub(crate) sd: Option<f64>,
+}
+
+/// A published result.
+#[derive(Clone, Debug)]
+pub(crate) struct Published {
+    /// The swept value.
+    pub(crate) x: f64,
+    /// What was measured there; a claim about the value as such has none.
+    pub(crate) y: Option<f64>,
+    /// The index of the series that it belongs to, if any.
+    pub(crate) series: Option<usize>,
+    /// A few words.
+    pub(crate) label: String,
 }
 
 /// Draws the chart into an SVG file.
 pub(crate) fn write(path: &Path, chart: &Chart) -> Result<()> {
-    let mut legend: Vec<Entry> = chart
-        .series
-        .iter()
-        .enumerate()
+    save(path, &svg(chart)?)
+}
+
+/// The chart as SVG.
+pub(crate) fn svg(chart: &Chart) -> Result<String> {
+    let mut legend: Vec<Entry> = (0..)
+        .zip(&chart.series)
         .map(|(index, series)| Entry {
             label: series.label.clone(),
             color: color(index),
             key: Key::LineWith(marker(index)),
         })
         .collect();
-    legend.push(Entry { label: "bound".into(), color: BOUND, key: Key::DashedLine });
+    if !chart.bounds.is_empty() {
+        legend.push(Entry { label: "bound".into(), color: BOUND, key: Key::DashedLine });
+    }
+    if chart.published.iter().any(|published| published.y.is_some()) {
+        let label = "published".to_owned();
+        legend.push(Entry { label, color: INK, key: Key::Point(Marker::Cross) });
+    }
     let frame = Frame { title: &chart.title, subtitle: &chart.subtitle, legend };
-    let (low, high) = match chart.axis {
-        Axis::Loss => {
-            let most = probabilities(chart).fold(0.0, f64::max).max(1e-3) * 100.0;
-            (-0.03 * most, 1.04 * most)
-        }
-        Axis::BitErrors => {
-            let most = probabilities(chart).map(|p| position(chart, p)).fold(f64::MIN, f64::max);
-            let least = position(chart, 0.0);
-            (least - 0.04 * (most - least).max(1.0), most + 0.05 * (most - least).max(1.0))
-        }
-    };
-    let ticks: Vec<(f64, String)> =
-        probabilities(chart).map(|p| (position(chart, p), power(p))).collect();
-    let (title, marks) = match chart.axis {
-        Axis::Loss => ("loss on the air hop, each way (%)", Marks::Numbers),
-        Axis::BitErrors => ("bit error rate on the air hop, each way", Marks::Words(&ticks)),
-    };
-    let x = panel::Axis { title, range: low..high, marks };
-    let range = 0.0..top_bps(chart) * 1.08 / 1e6;
-    let y = panel::Axis { title: "goodput (Mb/s)", range, marks: Marks::Numbers };
-    picture(path, &frame, |root, area| draw(root, &Panel::new(root, area, &x, &y)?, chart))
+    let (title, range) = (chart.scale.title.as_str(), chart.scale.range());
+    let x = panel::Axis { title, range, marks: chart.scale.marks() };
+    let range = 0.0..top(chart) * 1.08;
+    let y = panel::Axis { title: &chart.unit, range, marks: Marks::Numbers };
+    picture(&frame, |root, area| draw(root, &Panel::new(root, area, &x, &y)?, chart))
 }
 
 fn draw(root: &Area<'_>, panel: &Panel<'_>, chart: &Chart) -> Result<()> {
-    let pixel = |probability: f64, bps: f64| panel.pixel(position(chart, probability), bps / 1e6);
-    let bound: Vec<_> = chart.bound.iter().map(|(p, bps)| pixel(*p, *bps)).collect();
-    line(root, &bound, BOUND, 4, true)?;
-    if let Some((x, y)) = bound.last() {
-        text(root, "bound", (*x, y - 36), 25, FADED, HPos::Right)?;
+    claims(root, panel, chart)?;
+    for bound in &chart.bounds {
+        draw_bound(root, panel, chart, bound)?;
     }
     for (index, series) in chart.series.iter().enumerate() {
         let color = color(index);
-        let pixels: Vec<_> =
-            series.points.iter().map(|point| pixel(point.probability, point.mean_bps)).collect();
-        line(root, &pixels, color, 4, false)?;
+        let pixel = |point: &Point, y: f64| {
+            panel.pixel(chart.scale.position(point.x) + aside(chart, index), y)
+        };
+        let pixels: Vec<_> = series.points.iter().map(|point| pixel(point, point.mean)).collect();
+        if !chart.scale.is_words() {
+            line(root, &pixels, color, 4, false)?;
+        }
         for (point, at) in series.points.iter().zip(&pixels) {
-            if let Some(sd) = point.sd_bps {
-                let low = pixel(point.probability, point.mean_bps - sd).1;
-                let high = pixel(point.probability, point.mean_bps + sd).1;
-                error_bar(root, at.0, (low, high), color)?;
+            if let Some(sd) = point.sd {
+                let ends = (pixel(point, point.mean - sd).1, pixel(point, point.mean + sd).1);
+                error_bar(root, at.0, ends, color)?;
             }
             marker(index).draw(root, *at, 9, color)?;
         }
     }
+    for published in &chart.published {
+        let Some(y) = published.y else { continue };
+        let index = published.series.unwrap_or(0);
+        let x = chart.scale.position(published.x) + aside(chart, index);
+        let at = panel.pixel(x, y);
+        Marker::Cross.draw(root, at, 15, INK)?;
+        Marker::Cross.draw(root, at, 13, published.series.map_or(INK, color))?;
+        text(root, &published.label, (at.0 + 26, at.1 - 12), 24, INK, HPos::Left)?;
+    }
     Ok(())
 }
 
-/// Where a probability lies on the axis: in percent, or as the exponent of ten.
-fn position(chart: &Chart, probability: f64) -> f64 {
-    match chart.axis {
-        Axis::Loss => probability * 100.0,
-        Axis::BitErrors => probability.max(floor(chart)).log10(),
+/// A thin line at each value about which something was said.
+fn claims(root: &Area<'_>, panel: &Panel<'_>, chart: &Chart) -> Result<()> {
+    for claim in chart.published.iter().filter(|published| published.y.is_none()) {
+        let x = chart.scale.position(claim.x);
+        let ends = [panel.pixel(x, 0.0), panel.pixel(x, f64::MAX)];
+        line(root, &ends, FADED, 2, true)?;
+        text(root, &claim.label, (ends[0].0 + 10, ends[0].1 - 40), 24, FADED, HPos::Left)?;
     }
+    Ok(())
+}
+
+fn draw_bound(
+    root: &Area<'_>,
+    panel: &Panel<'_>,
+    chart: &Chart,
+    bound: &[(f64, f64)],
+) -> Result<()> {
+    let at = |(x, y): &(f64, f64), aside: f64| panel.pixel(chart.scale.position(*x) + aside, *y);
+    if chart.scale.is_words() {
+        for place in bound {
+            line(root, &[at(place, -0.4), at(place, 0.4)], BOUND, 4, true)?;
+        }
+        return Ok(());
+    }
+    let pixels: Vec<_> = bound.iter().map(|place| at(place, 0.0)).collect();
+    line(root, &pixels, BOUND, 4, true)?;
+    // At the end where the bound is highest nothing lies above it.
+    let highest = pixels.iter().min_by_key(|(x, y)| (*y, -*x));
+    let Some((x, y)) = highest else { return Ok(()) };
+    text(root, "bound", (*x, y - 36), 25, FADED, HPos::Right)
+}
+
+/// Where words stand, series lie beside each other.
+fn aside(chart: &Chart, index: usize) -> f64 {
+    let count = chart.series.len().max(1) as f64;
+    if chart.scale.is_words() { ((index as f64 + 0.5) / count - 0.5) * 0.5 } else { 0.0 }
 }
 
 /// The highest thing drawn.
-fn top_bps(chart: &Chart) -> f64 {
+fn top(chart: &Chart) -> f64 {
     let points = chart.series.iter().flat_map(|series| &series.points);
-    let highs = points.map(|point| point.mean_bps + point.sd_bps.unwrap_or(0.0));
-    highs.chain(chart.bound.iter().map(|(_, bps)| *bps)).fold(1e3, f64::max)
+    let points = points.map(|point| point.mean + point.sd.unwrap_or(0.0));
+    let bounds = chart.bounds.iter().flatten().map(|(_, y)| *y);
+    let published = chart.published.iter().filter_map(|published| published.y);
+    points.chain(bounds).chain(published).fold(1e-3, f64::max)
 }
 
 fn error_bar(root: &Area<'_>, x: i32, (low, high): (i32, i32), color: RGBColor) -> Result<()> {
@@ -136,54 +182,10 @@ fn error_bar(root: &Area<'_>, x: i32, (low, high): (i32, i32), color: RGBColor) 
     Ok(())
 }
 
-fn probabilities(chart: &Chart) -> impl Iterator<Item = f64> {
-    chart.bound.iter().map(|(probability, _)| *probability)
-}
-
-/// Where a log axis begins: at the least probability; one third of it stands for zero.
-fn floor(chart: &Chart) -> f64 {
-    let least = probabilities(chart).filter(|p| *p > 0.0).fold(f64::INFINITY, f64::min);
-    let least = if least.is_finite() { least } else { 1e-6 };
-    if probabilities(chart).any(|p| p == 0.0) { least / 3.0 } else { least }
-}
-
-/// `3.8×10⁻⁶`; the digits above the line, as a formula has them.
-fn power(value: f64) -> String {
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    let text = format!("{value:.1e}");
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
-    let raised: String = exponent
-        .chars()
-        .map(|digit| match digit {
-            '-' => '⁻',
-            '1' => '¹',
-            '2' => '²',
-            '3' => '³',
-            other => other.to_digit(10).and_then(|d| char::from_u32(0x2070 + d)).unwrap_or(other),
-        })
-        .collect();
-    if mantissa == "1" { format!("10{raised}") } else { format!("{mantissa}×10{raised}") }
-}
-
 fn color(index: usize) -> RGBColor {
     SERIES[index % SERIES.len()]
 }
 
 fn marker(index: usize) -> Marker {
     Marker::SERIES[index % Marker::SERIES.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn powers_of_ten_are_written_as_in_a_formula() {
-        assert_eq!(power(0.0), "0");
-        assert_eq!(power(1e-6), "10⁻⁶");
-        assert_eq!(power(3.9e-12), "3.9×10⁻¹²");
-    }
 }

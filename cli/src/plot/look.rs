@@ -102,25 +102,29 @@ pub(super) struct Frame<'a> {
     pub(super) legend: Vec<Entry>,
 }
 
-/// Draws a picture into `path`: title, subtitle and legend above, then what `draw` draws.
+/// Writes a picture's SVG into `path`.
+pub(super) fn save(path: &Path, svg: &str) -> Result<()> {
+    std::fs::write(path, svg)
+        .map_err(|error| anyhow!("cannot write the picture {}: {error}", path.display()))
+}
+
+/// The SVG of a picture: title, subtitle and legend above, then what `draw` draws.
 pub(super) fn picture(
-    path: &Path,
     frame: &Frame<'_>,
     draw: impl FnOnce(&Area<'_>, &Area<'_>) -> Result<()>,
-) -> Result<()> {
+) -> Result<String> {
     let mut svg = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         root.fill(&WHITE).map_err(drawing)?;
         text(&root, frame.title, (LEFT, 30), 40, INK, HPos::Left)?;
         text(&root, frame.subtitle, (LEFT, 84), 25, FADED, HPos::Left)?;
-        legend(&root, &frame.legend)?;
-        let (_, below) = root.split_vertically(HEADER);
+        let header = legend(&root, &frame.legend)?;
+        let (_, below) = root.split_vertically(header);
         draw(&root, &below)?;
         root.present().map_err(drawing)?;
     }
-    std::fs::write(path, svg)
-        .map_err(|error| anyhow!("cannot write the picture {}: {error}", path.display()))
+    Ok(svg)
 }
 
 /// Writes text at a pixel.
@@ -163,14 +167,20 @@ pub(super) fn line(
     area.draw(&PathElement::new(points.to_vec(), style)).map_err(drawing)
 }
 
-fn legend(root: &Area<'_>, entries: &[Entry]) -> Result<()> {
-    let mut x = LEFT;
+/// Draws the legend, in as many rows as it takes, and tells where the data may begin.
+fn legend(root: &Area<'_>, entries: &[Entry]) -> Result<i32> {
+    let (mut x, mut y) = (LEFT, LEGEND);
     for entry in entries {
-        let middle = LEGEND + 14;
         let key = match entry.key {
             Key::Point(_) => 22,
             _ => 56,
         };
+        // Without a font at hand the width is an estimate: a sans-serif letter is half as wide.
+        let width = key + 12 + entry.label.chars().count() as i32 * 12;
+        if x > LEFT && x + width > SIZE.0 as i32 - LEFT {
+            (x, y) = (LEFT, y + LEGEND_ROW);
+        }
+        let middle = y + 14;
         let ends = [(x, middle), (x + key, middle)];
         match entry.key {
             Key::Point(Marker::Dot) => {
@@ -184,11 +194,10 @@ fn legend(root: &Area<'_>, entries: &[Entry]) -> Result<()> {
                 marker.draw(root, (x + key / 2, middle), 9, entry.color)?;
             }
         }
-        text(root, &entry.label, (x + key + 12, LEGEND), 26, INK, HPos::Left)?;
-        // Without a font at hand the width is an estimate: a sans-serif letter is half as wide.
-        x += key + 12 + entry.label.chars().count() as i32 * 12 + 48;
+        text(root, &entry.label, (x + key + 12, y), 26, INK, HPos::Left)?;
+        x += width + 48;
     }
-    Ok(())
+    Ok(y + BELOW_LEGEND)
 }
 
 pub(super) fn font(size: i32, color: RGBColor) -> TextStyle<'static> {
@@ -199,5 +208,7 @@ pub(super) fn font(size: i32, color: RGBColor) -> TextStyle<'static> {
 const LEFT: i32 = 40;
 /// Upper edge of the legend.
 const LEGEND: i32 = 134;
-/// Height of everything above the data.
-const HEADER: i32 = 184;
+/// From one row of the legend to the next.
+const LEGEND_ROW: i32 = 38;
+/// From the last row of the legend to the data.
+const BELOW_LEGEND: i32 = 50;

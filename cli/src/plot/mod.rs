@@ -2,7 +2,9 @@
 
 pub(crate) mod cwnd;
 pub(crate) mod goodput;
+pub(crate) mod scale;
 pub(crate) mod sequence;
+pub(crate) mod traces;
 
 mod look;
 mod panel;

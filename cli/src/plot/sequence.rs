@@ -2,7 +2,7 @@
 
 use super::look::{
     Area, BLUE, Entry, FADED, Frame, GRID, Key, Marker, SKY, VERMILION, distinct, drawing, line,
-    picture,
+    picture, save,
 };
 use super::panel::{Axis, Marks, Panel};
 use crate::text;
@@ -23,7 +23,7 @@ pub(crate) fn write(path: &Path, title: &str, subtitle: &str, trace: &[TracePoin
     let end = trace.iter().map(|point| point.seconds).fold(1e-3, f64::max);
     let most = trace.iter().map(megabytes).fold(1e-3, f64::max);
     let part = part(trace, end);
-    picture(path, &frame, |root, area| {
+    let svg = picture(&frame, |root, area| {
         let (left, right) = area.split_horizontally(area.dim_in_pixel().0 * 53 / 100);
         let x = Axis { title: "time (s)", range: 0.0..end * 1.02, marks: Marks::Numbers };
         let title = "position in the stream (MB)";
@@ -41,7 +41,8 @@ pub(crate) fn write(path: &Path, title: &str, subtitle: &str, trace: &[TracePoin
         let x = Axis { title: "the shaded part (s)", range: part, marks: Marks::Numbers };
         let y = Axis { title: "", range: low..high, marks: Marks::Numbers };
         draw(root, &Panel::new(root, &right, &x, &y)?, trace, 7)
-    })
+    })?;
+    save(path, &svg)
 }
 
 fn draw(root: &Area<'_>, panel: &Panel<'_>, trace: &[TracePoint], size: i32) -> Result<()> {

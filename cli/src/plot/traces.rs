@@ -1,0 +1,143 @@
+//! Sequence-time plots of several runs on the same axes, with published rates as slopes.
+
+use super::look::{
+    Area, Entry, FADED, Frame, INK, Key, Marker, SERIES, distinct, line, picture, text,
+};
+use super::panel::{Axis, Marks, Panel};
+use anyhow::Result;
+use plotters::style::text_anchor::HPos;
+
+/// What happened, packet by packet.
+#[derive(Clone, Debug)]
+pub(crate) struct Chart {
+    /// What is shown.
+    pub(crate) title: String,
+    /// The set-up.
+    pub(crate) subtitle: String,
+    /// One for each run.
+    pub(crate) traces: Vec<Trace>,
+    /// Published goodputs: a few words, and bits per second.
+    pub(crate) slopes: Vec<(String, f64)>,
+}
+
+/// The packets of one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Trace {
+    /// Whose.
+    pub(crate) label: String,
+    /// In the order of time.
+    pub(crate) packets: Vec<Packet>,
+}
+
+/// One data packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    /// When it left.
+    pub(crate) seconds: f64,
+    /// Its place in the stream, in bytes.
+    pub(crate) offset: f64,
+    /// What it was.
+    pub(crate) sent: Sent,
+}
+
+/// How a packet was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// For the first time.
+    First,
+    /// Again, by the agent.
+    Locally,
+    /// Again, by the sender.
+    BySender,
+}
+
+/// Draws all runs to their ends, and beside it their beginning, where waiting times can be seen.
+pub(crate) fn svg(chart: &Chart) -> Result<String> {
+    let packets = || chart.traces.iter().flat_map(|trace| &trace.packets);
+    let end = packets().map(|packet| packet.seconds).fold(1e-3, f64::max);
+    let most = packets().map(|packet| packet.offset / 1e6).fold(1e-3, f64::max);
+    let start = end * BEGINNING;
+    // Scaled to the slowest run, whose waiting times are what there is to see.
+    let reached = |trace: &Trace| {
+        let early = trace.packets.iter().filter(|packet| packet.seconds <= start);
+        early.map(|packet| packet.offset / 1e6).fold(1e-3, f64::max)
+    };
+    let early = chart.traces.iter().map(reached).fold(f64::MAX, f64::min).min(most) * 2.0;
+    let frame = Frame { title: &chart.title, subtitle: &chart.subtitle, legend: legend(chart) };
+    picture(&frame, |root, area| {
+        let (left, right) = area.split_horizontally(area.dim_in_pixel().0 * 53 / 100);
+        let x = Axis { title: "time (s)", range: 0.0..end * 1.02, marks: Marks::Numbers };
+        let title = "position in the stream (MB)";
+        let y = Axis { title, range: 0.0..most * 1.04, marks: Marks::Numbers };
+        draw(root, &Panel::new(root, &left, &x, &y)?, chart, (end, most), 2)?;
+        let x = Axis { title: "the beginning (s)", range: 0.0..start, marks: Marks::Numbers };
+        let y = Axis { title: "", range: 0.0..early * 1.04, marks: Marks::Numbers };
+        draw(root, &Panel::new(root, &right, &x, &y)?, chart, (start, early), 6)
+    })
+}
+
+fn legend(chart: &Chart) -> Vec<Entry> {
+    let traces = chart.traces.iter().enumerate().map(|(index, trace)| Entry {
+        label: trace.label.clone(),
+        color: SERIES[index % SERIES.len()],
+        key: Key::Point(Marker::Dot),
+    });
+    let mut legend: Vec<Entry> = traces.collect();
+    let packets = || chart.traces.iter().flat_map(|trace| &trace.packets);
+    for (sent, label, marker) in AGAIN {
+        if packets().any(|packet| packet.sent == sent) {
+            legend.push(Entry { label: label.to_owned(), color: INK, key: Key::Point(marker) });
+        }
+    }
+    if !chart.slopes.is_empty() {
+        let label = "published".to_owned();
+        legend.push(Entry { label, color: FADED, key: Key::DashedLine });
+    }
+    legend
+}
+
+fn draw(
+    root: &Area<'_>,
+    panel: &Panel<'_>,
+    chart: &Chart,
+    (end, most): (f64, f64),
+    size: i32,
+) -> Result<()> {
+    for (label, bps) in &chart.slopes {
+        let mb_per_second = bps / 8e6;
+        let until = end.min(most / mb_per_second);
+        let top = panel.pixel(until, until * mb_per_second);
+        line(root, &[panel.pixel(0.0, 0.0), top], FADED, 3, true)?;
+        let anchor = if until < end { HPos::Center } else { HPos::Right };
+        text(root, label, (top.0, top.1 - 30), 24, FADED, anchor)?;
+    }
+    for (index, trace) in chart.traces.iter().enumerate() {
+        let color = SERIES[index % SERIES.len()];
+        let kinds = std::iter::once((Sent::First, Marker::Dot))
+            .chain(AGAIN.map(|(sent, _, marker)| (sent, marker)));
+        for (sent, marker) in kinds {
+            let inside = |packet: &&Packet| {
+                packet.sent == sent && panel.contains(packet.seconds, packet.offset / 1e6)
+            };
+            let packets = trace.packets.iter().filter(inside);
+            let pixels = packets.map(|packet| {
+                let (x, y) = panel.pixel(packet.seconds, packet.offset / 1e6);
+                (x / COARSE * COARSE, y / COARSE * COARSE)
+            });
+            for at in distinct(pixels) {
+                marker.draw(root, at, size, color)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is sent again, its words and its shape.
+const AGAIN: [(Sent, &str, Marker); 2] = [
+    (Sent::Locally, "resent locally", Marker::Diamond),
+    (Sent::BySender, "resent by the sender", Marker::Cross),
+];
+/// This share of the whole time is the beginning.
+const BEGINNING: f64 = 0.1;
+/// Pixels to which points are rounded: a picture of ten thousand packets stays small.
+const COARSE: i32 = 2;

@@ -1,0 +1,166 @@
+//! Result files: JSON lines, taken as data. What cannot be read is named, and nothing else is lost.
+
+use crate::BadUsage;
+use crate::plot::traces::{Packet, Sent};
+use crate::text;
+use anyhow::{Context, Result};
+use serde_json::{Map, Value};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The fields of one line.
+pub(super) type Fields = Map<String, Value>;
+
+/// All that a directory holds.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    /// In the order of the files' names.
+    pub(super) experiments: Vec<Experiment>,
+    /// A sentence for each line that could not be read, with its file and its number.
+    pub(super) problems: Vec<String>,
+}
+
+/// The lines of one experiment in one file; a trace is kept beside it.
+#[derive(Debug, Default)]
+pub(super) struct Experiment {
+    /// The file, from the directory on and without its ending.
+    pub(super) file: String,
+    /// What its lines call themselves; lines of the laboratory have no name.
+    pub(super) name: Option<String>,
+    /// One for each run.
+    pub(super) runs: Vec<Fields>,
+    /// One for each combination of settings.
+    pub(super) summaries: Vec<Fields>,
+    /// Packets, each with the fields of its line.
+    pub(super) trace: Vec<(Fields, Packet)>,
+}
+
+/// Reads every `*.jsonl` in `directory` and below.
+pub(super) fn read(directory: &Path) -> Result<Results> {
+    let mut files = Vec::new();
+    collect(directory, &mut files)?;
+    if files.is_empty() {
+        let sentence = format!(
+            "{} holds no results (*.jsonl): make some with airmend sim run or with airmend lab \
+             compare --json",
+            directory.display()
+        );
+        return Err(BadUsage(sentence).into());
+    }
+    let mut results = Results::default();
+    for path in &files {
+        let bytes = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let name = path.strip_prefix(directory).unwrap_or(path).to_string_lossy();
+        let stem = name.trim_end_matches(".jsonl").trim_end_matches(".trace").to_owned();
+        let mut refused = Vec::new();
+        for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            if let Err(why) = results.take(&stem, line) {
+                refused.push(format!("{}:{number}: {why}; the line is left out", path.display()));
+            }
+        }
+        results.refuse(path, refused);
+    }
+    Ok(results)
+}
+
+impl Results {
+    fn take(&mut self, stem: &str, line: &[u8]) -> Result<(), String> {
+        let fields: Fields = serde_json::from_slice(line).map_err(|error| {
+            let kind =
+                if error.is_eof() { "the line is cut off" } else { "this is no JSON object" };
+            format!("{kind} (column {})", error.column())
+        })?;
+        let name = fields.get("experiment").and_then(Value::as_str).map(str::to_owned);
+        if fields.get("summary") == Some(&Value::Bool(true)) {
+            number_at_least_0(&fields, "runs")?;
+            self.experiment(stem, name).summaries.push(fields);
+        } else if fields.contains_key("kind") {
+            let packet = packet(&fields)?;
+            let trace = &mut self.experiment(stem, name).trace;
+            trace.extend(packet.map(|packet| (fields, packet)));
+        } else {
+            number_at_least_0(&fields, "goodput_bps")?;
+            self.experiment(stem, name).runs.push(fields);
+        }
+        Ok(())
+    }
+
+    /// The experiment of this file and name, a new one if need be.
+    fn experiment(&mut self, file: &str, name: Option<String>) -> &mut Experiment {
+        let is_it = |known: &Experiment| known.file == file && known.name == name;
+        let place = self.experiments.iter().position(is_it).unwrap_or(self.experiments.len());
+        if place == self.experiments.len() {
+            self.experiments.push(Experiment {
+                file: file.to_owned(),
+                name,
+                ..Experiment::default()
+            });
+        }
+        &mut self.experiments[place]
+    }
+
+    /// Keeps the first problems of a file by their words, and the others by their number.
+    fn refuse(&mut self, path: &Path, mut refused: Vec<String>) {
+        let more = refused.len().saturating_sub(WORDS);
+        refused.truncate(WORDS);
+        self.problems.append(&mut refused);
+        if more > 0 {
+            let lines = text::counted(more as u64, "further line");
+            let sentence = format!("{}: {lines} could not be read either", path.display());
+            self.problems.push(sentence);
+        }
+    }
+}
+
+fn number_at_least_0(fields: &Fields, name: &str) -> Result<f64, String> {
+    match fields.get(name).map(Value::as_f64) {
+        Some(Some(number)) if number >= 0.0 => Ok(number),
+        Some(_) => Err(format!("{name} must be a number of at least 0")),
+        None => Err(format!("this is neither a run nor a summary nor a packet: no {name}")),
+    }
+}
+
+/// A data packet; none for an ACK, which no picture of several runs has room for.
+fn packet(fields: &Fields) -> Result<Option<Packet>, String> {
+    let seconds = number_at_least_0(fields, "seconds")?;
+    let offset = number_at_least_0(fields, "offset")?;
+    let sent = match fields.get("kind").and_then(Value::as_str) {
+        Some("data") => Sent::First,
+        Some("local_retransmit") => Sent::Locally,
+        Some("sender_retransmit") => Sent::BySender,
+        Some("ack") => return Ok(None),
+        _ => {
+            let known = "data, local_retransmit, sender_retransmit, ack";
+            return Err(format!("kind must be one of {known}"));
+        }
+    };
+    Ok(Some(Packet { seconds, offset, sent }))
+}
+
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    if !directory.is_dir() {
+        let sentence = format!("{} is no directory of results", directory.display());
+        return Err(BadUsage(sentence).into());
+    }
+    let describe = || format!("{} cannot be listed", directory.display());
+    let entries = fs::read_dir(directory).with_context(describe)?;
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| Ok(entry?.path()))
+        .collect::<std::io::Result<_>>()
+        .with_context(describe)?;
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// So many problems of a file are told in words.
+const WORDS: usize = 3;
