@@ -1,8 +1,8 @@
 //! The flags.
 
 use crate::BadUsage;
-use crate::replay::ReplayArgs;
 use crate::report::ReportArgs;
+use crate::replay::ReplayArgs;
 use crate::sim::Sim;
 use crate::values::{
     Window, agent, amount, congestion_control, direction, port, positive, seconds, setting, window,
@@ -35,10 +35,10 @@ pub(crate) enum Command {
     /// Run experiments in virtual time.
     #[command(subcommand, disable_help_subcommand = true)]
     Sim(Sim),
-    /// Feed a capture to an agent and tell what it does, or would have done.
-    Replay(ReplayArgs),
     /// Make a page of results, with pictures beside the published numbers.
     Report(ReportArgs),
+    /// Feed a capture to an agent and tell what it does, or would have done.
+    Replay(ReplayArgs),
     /// Say what this machine can do, and what each missing thing costs.
     Doctor(DoctorArgs),
 }

@@ -6,8 +6,8 @@ mod lab_compare;
 mod lab_run;
 mod plot;
 mod progress;
-mod report;
 mod replay;
+mod report;
 mod row;
 mod sim;
 mod stats;
@@ -57,8 +57,8 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Doctor(args) => doctor::doctor(args),
         Command::Lab(Lab::Run(args)) => lab_run::run(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Compare(args)) => lab_compare::compare(args).map(|()| ExitCode::SUCCESS),
-        Command::Replay(args) => replay::run(args).map(|()| ExitCode::SUCCESS),
         Command::Report(args) => report::report(args).map(|()| ExitCode::SUCCESS),
+        Command::Replay(args) => replay::run(args).map(|()| ExitCode::SUCCESS),
         Command::Sim(command) => sim::sim(command).map(|()| ExitCode::SUCCESS),
     }
 }
