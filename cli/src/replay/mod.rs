@@ -16,11 +16,11 @@ use std::path::PathBuf;
 /// `airmend replay`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The capture goes on as it was, whatever the agent does about it. A segment is lost on the air if \
-it had left to the air and had to be sent again before the mobile host acknowledged it. A stall \
-begins when the agent repairs a loss and ends when all is acknowledged that had been sent by then; \
-what is saved is the time from that repair to the sender's own in the capture. Where an agent was \
-at work in the capture, the sender had nothing to repair: then one round trip of the wired side \
+The capture goes on as it was, whatever the agent does about it. A segment is lost on the air if
+it had left to the air and had to be sent again before the mobile host acknowledged it. A stall
+begins when the agent repairs a loss and ends when all is acknowledged that had been sent by then;
+what is saved is the time from that repair to the sender's own in the capture. Where an agent was
+at work in the capture, the sender had nothing to repair: then one round trip of the wired side
 counts, which is the least that a sender needs.")]
 pub(crate) struct ReplayArgs {
     /// A pcapng or pcap file.
@@ -83,9 +83,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         Told { args, capture: &capture, agent: &config, sides: &sides, report: &report, check };
     let mut out = io::stdout().lock();
     if args.json {
-        json::write(&mut out, &told)?
+        json::write(&mut out, &told)?;
     } else {
-        words::write(&mut out, &told)?
+        words::write(&mut out, &told)?;
     }
     match check.and_then(|check| check.difference.as_ref()).filter(|_| args.check) {
         Some(difference) => bail!("the replay differs from {name}: {difference}"),

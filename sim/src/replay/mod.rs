@@ -3,9 +3,11 @@
 //! What hosts sent comes from the file; what the agent does about it is computed. A recording of
 //! ours also tells when the links took a frame and when timers ran: the agent that was recorded
 //! then sends the very same packets again ([`Pace::Recorded`]). With any other agent or capture the
-//! links are always free and timers run when they are due ([`Pace::Free`]). The capture goes on as
-//! it was, whatever the agent does about it: the mobile does not receive what the agent repairs, and
-//! the sender still repairs it later. How much later is what the agent saves.
+//! links are always free and timers run when they are due ([`Pace::Free`]).
+//!
+//! The capture goes on as it was, whatever the agent does about it: the mobile does not receive
+//! what the agent repairs, and the sender still repairs it later. How much later is what the agent
+//! saves.
 
 mod capture;
 mod error;

@@ -26,9 +26,14 @@ pub enum Sides {
 impl Sides {
     /// What the capture itself allows.
     pub fn of(capture: &Capture) -> Self {
-        let is_recording = ["wired", "air"].iter().all(|name| capture.interface(name).is_some());
+        let has_inbound = |name| {
+            let inbound = (capture.interface(name), Some(Crossing::Inbound));
+            let place = |record: &Record| (Some(record.interface), record.crossing);
+            capture.records.iter().any(|record| place(record) == inbound)
+        };
         let is_directed = capture.records.iter().all(|record| record.crossing.is_some());
-        if is_recording && is_directed { Self::Recorded } else { Self::Payload }
+        let is_recording = is_directed && has_inbound("wired") && has_inbound("air");
+        if is_recording { Self::Recorded } else { Self::Payload }
     }
 }
 
