@@ -22,7 +22,7 @@ impl FlowRef {
 
 /// At most `limit` flows, found by key in constant time and by reference without hashing.
 ///
-/// Neither the index nor the block in which the flows lie ever moves: nothing waits while they grow.
+/// Neither the index nor the block of flows ever moves: nothing waits while they grow.
 #[derive(Clone, Debug)]
 pub struct FlowTable<F> {
     index: FlowIndex,
