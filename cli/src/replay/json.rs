@@ -48,6 +48,7 @@ struct SummaryLine<'a> {
     capture: String,
     sides: String,
     packets: u64,
+    oversized: u64,
     seconds: f64,
     flows: usize,
     #[serde(flatten)]
@@ -82,6 +83,7 @@ pub(super) fn write(out: &mut impl Write, told: &Told<'_>) -> Result<()> {
         capture: told.args.capture.display().to_string(),
         sides: told.sides.to_string(),
         packets: report.packets,
+        oversized: report.oversized,
         seconds: report.time.as_secs_f64(),
         flows: report.flows.len(),
         losses: total,

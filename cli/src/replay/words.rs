@@ -33,6 +33,16 @@ pub(super) fn write(out: &mut impl Write, told: &Told<'_>) -> io::Result<()> {
     if let Some(check) = check {
         writeln!(out, "\n{}", checked(check))?;
     }
+    if report.oversized > 0 {
+        let oversized = text::counted(report.oversized, "packet");
+        let is = if report.oversized == 1 { "is" } else { "are" };
+        writeln!(
+            out,
+            "\nDo not trust these figures: {oversized} {is} longer than any frame, and each counts \
+             as one segment.\nCapture with segmentation offload off (ethtool -K IFACE tso off gso \
+             off gro off)."
+        )?;
+    }
     if capture.is_cut {
         writeln!(
             out,

@@ -5,7 +5,6 @@ use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{Instant, Side};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// Data from the wired side that the mobile has not acknowledged, by offset in the stream.
 #[derive(Clone, Debug)]
@@ -172,13 +171,5 @@ impl Flow {
     fn offset(&self, seq: SeqNumber) -> Option<i64> {
         let (highest, offset) = self.highest?;
         Some(offset + i64::from(seq.offset_from(highest)))
-    }
-}
-
-impl FlowReport {
-    /// The mean stall that was saved, if it is known of any.
-    pub fn mean_stall_saved(&self) -> Option<Duration> {
-        let known = u32::try_from(self.stalls - self.stalls_unknown).ok()?;
-        self.stall_saved.checked_div(known)
     }
 }

@@ -8,11 +8,17 @@ use airmend_proto::{Event, Instant, Packet, Side};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+/// A jumbo frame, in bytes.
+const LONGEST_FRAME: u32 = 9_216;
+
 /// What an agent did, or would have done, with a capture.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Packets that arrived from the hosts.
     pub packets: u64,
+    /// Of these, longer than any frame: segmentation offload had not cut them yet, or had joined
+    /// them already, and each counts as one segment.
+    pub oversized: u64,
     /// From the first to the last of them.
     pub time: Duration,
     /// The flows with data towards the mobile host, in the order in which they began.
@@ -105,6 +111,7 @@ impl Observer {
     /// A host's packet is about to enter the agent.
     pub(super) fn enters(&mut self, now: Instant, from: Side, packet: &Packet) {
         self.report.packets += 1;
+        self.report.oversized += u64::from(packet.wire_len() > LONGEST_FRAME);
         self.report.time = now.since(Instant::ZERO);
         self.entered = None;
         let Ok(segment) = Segment::parse(packet) else { return };

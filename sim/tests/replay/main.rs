@@ -26,6 +26,7 @@ fn replay_freely(file: &[u8], sides: Option<Sides>) -> Report {
 /// What must come out of `download`, whatever the file looks like.
 fn assert_is_download(report: &Report) {
     assert_eq!((report.packets, report.time), (24, Duration::from_millis(160)));
+    assert_eq!(report.oversized, 0);
     let [flow] = report.flows.as_slice() else { panic!("not one flow: {:?}", report.flows) };
     assert_eq!(flow.key.to_string(), "10.0.0.1:80 <-> 10.0.1.2:5000");
     assert_eq!((flow.segments, flow.payload_bytes), (11, 11_000));
@@ -114,6 +115,16 @@ fn where_an_agent_was_at_work_a_repair_saves_a_wired_round_trip() {
     assert_eq!(flow(true), (1, 0, 1, Duration::from_millis(40)));
     // Without an agent, what arrived without being sent again was never lost.
     assert_eq!(flow(false), (0, 1, 0, Duration::ZERO));
+}
+
+#[test]
+fn what_offload_joined_is_noticed() {
+    let joined = |(at, side, packet): Sent| match side {
+        Side::Wired => (at, 0, None, packet.payload_len(9_217).build(LinkType::Ip)),
+        Side::Air => (at, 0, None, packet.build(LinkType::Ip)),
+    };
+    let file = pcapng(&[("tun0", DataLink::RAW)], download().into_iter().skip(3).map(joined));
+    assert_eq!(replay_freely(&file, None).oversized, 11);
 }
 
 #[test]
