@@ -1,8 +1,8 @@
 //! The flags.
 
 use crate::BadUsage;
-use crate::report::ReportArgs;
 use crate::replay::ReplayArgs;
+use crate::report::ReportArgs;
 use crate::sim::Sim;
 use crate::values::{
     Window, agent, amount, congestion_control, direction, port, positive, seconds, setting, window,

@@ -71,7 +71,7 @@ pub(super) fn describe(
         ),
     )?;
     line("seed", config.seed.to_string())?;
-    line("replay", command_line(config.seed))?;
+    line("again", command_line(config.seed))?;
     for doubt in doubts(outcome) {
         writeln!(out, "\nDo not trust these figures: {doubt}.")?;
     }
