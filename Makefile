@@ -8,10 +8,10 @@ FUZZ_SECONDS_IN_TEST ?= 20
 DEMO_DIR := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench fuzz
+.PHONY: help setup demo test lint bench bench-ns2 fuzz
 
 help: ## list these targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 11
 
 setup: ## install what is missing to build and test (Debian: with apt-get)
 	@tools/setup
@@ -36,6 +36,12 @@ lint: setup ## formatting, and clippy with warnings as errors
 
 bench: setup ## cost of a packet in the agents and in the simulator; how true the lab is
 	@$(CARGO) bench --locked -p airmend-proto -p airmend-sim -p airmend-live
+
+bench-ns2: ## cost of a packet in the simulator beside ns-2, if that is installed
+	@command -v ns >/dev/null || \
+		{ echo "This compares with ns-2, which is not installed: apt-get install ns2" >&2; exit 1; }
+	@tools/setup
+	@$(CARGO) bench --locked -p airmend-sim --bench packet -- ns2
 
 fuzz: setup ## fuzz every target for FUZZ_SECONDS (600) each
 	@tools/fuzz $(FUZZ_SECONDS)
