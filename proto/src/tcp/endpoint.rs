@@ -17,7 +17,7 @@ use core::time::Duration;
 /// What a timer of an endpoint is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// Retransmission, or the probe of a closed window.
+    /// Retransmission, the end of RACK's wait for reordering, or the probe of a closed window.
     Retransmit,
     /// A delayed ACK.
     DelayedAck,
@@ -301,7 +301,7 @@ impl Endpoint {
     /// Acts on every timer that is due; spurious calls are no-ops.
     pub fn handle_timeout(&mut self, now: Instant) {
         let is_due = |timer: Option<Instant>| timer.is_some_and(|at| at <= now);
-        if is_due(self.sender.timer) {
+        if is_due(self.sender.deadline()) {
             self.sender.timeout(now);
         }
         if is_due(self.receiver.timer) {
@@ -320,7 +320,7 @@ impl Endpoint {
         }
         let deadline = |at: Option<Instant>, why| at.map(|at| Deadline { at, why });
         let timers = [
-            deadline(self.sender.timer, Timer::Retransmit),
+            deadline(self.sender.deadline(), Timer::Retransmit),
             deadline(self.receiver.timer, Timer::DelayedAck),
             deadline(self.time_wait, Timer::TimeWait),
         ];

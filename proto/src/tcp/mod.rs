@@ -31,6 +31,7 @@
 mod congestion;
 mod endpoint;
 mod profile;
+mod rack;
 mod ranges;
 mod receiver;
 mod recovery;

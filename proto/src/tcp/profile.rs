@@ -26,6 +26,12 @@ pub struct Profile {
     pub timestamps: bool,
     /// Loss recovery without selective acknowledgments.
     pub recovery: Recovery,
+    /// Whether only the first partial ACK of NewReno's recovery restarts the retransmission timer
+    /// (RFC 6582 §4, "Impatient"). In Linux each does.
+    pub impatient: bool,
+    /// Whether losses are also told by time where both ends agreed on SACK (RACK, RFC 8985, but
+    /// for its tail loss probe).
+    pub rack: bool,
     /// How the window grows and shrinks.
     pub congestion: CongestionControl,
     /// What an ACK adds to the window in slow start and, of Reno, in congestion avoidance.
@@ -35,7 +41,8 @@ pub struct Profile {
     /// Whether the first two duplicate ACKs send new data beyond the window (RFC 3042).
     pub limited_transmit: bool,
     /// Whether a second timeout in a row leaves the slow start threshold alone (RFC 5681 eq. 4);
-    /// BSD halves the window of one segment again, and the threshold ends at two segments.
+    /// BSD halves the window of one segment again, and the threshold ends at two segments. Nor does
+    /// then a timeout in fast recovery lower it a second time (Linux `tcp_enter_loss`).
     pub hold_ssthresh: bool,
     /// Whether a small segment waits until all is acknowledged (Nagle, RFC 9293 §3.7.4).
     pub nagle: bool,
@@ -152,6 +159,8 @@ impl Profile {
             dsack: false,
             timestamps: false,
             recovery: Recovery::Reno,
+            impatient: true,
+            rack: false,
             congestion: CongestionControl::Reno,
             growth: Growth::PerAck,
             dupack_threshold: 3,
@@ -204,7 +213,7 @@ impl Profile {
         }
     }
 
-    /// Linux of today with its default settings, but for RACK-TLP and pacing. The send buffer is
+    /// Linux of today with its default settings, but for tail loss probes, F-RTO and pacing. The send buffer is
     /// `tcp_wmem`'s, the receive window `tcp_rmem`'s maximum less a half of overhead.
     pub const fn linux() -> Self {
         Self {
@@ -217,6 +226,8 @@ impl Profile {
             dsack: true,
             timestamps: true,
             recovery: Recovery::NewReno,
+            impatient: false,
+            rack: true,
             congestion: CongestionControl::Cubic { hystart: true },
             growth: Growth::PerByte,
             dupack_threshold: 3,

@@ -2,6 +2,7 @@
 
 use super::congestion::Acked;
 use super::profile::Recovery;
+use super::rack::Rack;
 use super::ranges::Span;
 use super::sender::{Phase, Sender};
 use crate::time::Instant;
@@ -52,6 +53,28 @@ impl Sender {
             self.dup_acks += 1;
             self.duplicate(advances);
         }
+        if let Some(rack) = &mut self.rack {
+            rack.acknowledged(now, self.una, &self.scoreboard);
+            self.detect_losses(now);
+        }
+    }
+
+    /// What RACK says is lost. While no loss is certain, a segment that is late may be reordered,
+    /// and is waited for.
+    pub(super) fn detect_losses(&mut self, now: Instant) {
+        let Some(rack) = &mut self.rack else { return };
+        self.reordering = None;
+        if self.phase == Phase::Open {
+            match rack.oldest_is_lost_at() {
+                Some(at) if at <= now => self.fast_retransmit(),
+                waiting => {
+                    self.reordering = waiting;
+                    return;
+                }
+            }
+        }
+        let border = self.rack.as_mut().and_then(Rack::detect);
+        self.lost = self.lost.max(border.unwrap_or(0));
     }
 
     /// New data was acknowledged.
@@ -63,7 +86,7 @@ impl Sender {
         self.scoreboard.remove_below(self.una);
         self.dup_acks = 0;
         let round_trip = self.measure(now, ack);
-        let was_partial = self.partial_acks > 0;
+        let was_partial = self.impatient && self.partial_acks > 0;
         match self.phase {
             Phase::Open => self.grow(now, acked, in_flight, round_trip),
             Phase::Loss => {
@@ -74,8 +97,8 @@ impl Sender {
             }
             Phase::Recovery => self.recovery_ack(acked),
         }
-        // RFC 6298 5.2 and 5.3; in NewReno's recovery only the first partial ACK restarts the
-        // timer (RFC 6582 §3.2 step 3).
+        // RFC 6298 5.2 and 5.3; in NewReno's impatient recovery only the first partial ACK
+        // restarts the timer (RFC 6582 §3.2 step 3).
         if self.una == self.nxt {
             self.timer = None;
         } else if !(was_partial && self.partial_acks > 0) {

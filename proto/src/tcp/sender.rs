@@ -7,6 +7,7 @@
 
 use super::congestion::Congestion;
 use super::profile::{Profile, Recovery};
+use super::rack::Rack;
 use super::ranges::Span;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
@@ -22,6 +23,9 @@ pub(super) struct Sender {
     pub(super) dupack_threshold: u32,
     pub(super) limited_transmit: bool,
     hold_ssthresh: bool,
+    pub(super) impatient: bool,
+    /// Whether to use RACK where both ends agree on SACK.
+    wants_rack: bool,
     nagle: bool,
     sws_avoidance: bool,
     initial_window: u32,
@@ -54,6 +58,9 @@ pub(super) struct Sender {
     /// Partial ACKs in this recovery (RFC 6582).
     pub(super) partial_acks: u32,
     pub(super) scoreboard: Scoreboard,
+    pub(super) rack: Option<Rack>,
+    /// When the wait for a segment that may only be reordered is over.
+    pub(super) reordering: Option<Instant>,
     pub(super) rto: Rto,
     /// When the retransmission timer fires; the persist timer when nothing is in flight.
     pub(super) timer: Option<Instant>,
@@ -97,6 +104,8 @@ impl Sender {
             dupack_threshold: profile.dupack_threshold,
             limited_transmit: profile.limited_transmit,
             hold_ssthresh: profile.hold_ssthresh,
+            impatient: profile.impatient,
+            wants_rack: profile.rack,
             nagle: profile.nagle,
             sws_avoidance: profile.sws_avoidance,
             initial_window: profile.initial_window,
@@ -117,6 +126,8 @@ impl Sender {
             rescued: 0,
             partial_acks: 0,
             scoreboard: Scoreboard::default(),
+            rack: None,
+            reordering: None,
             rto: Rto::new(profile.rto),
             timer: None,
             probe: false,
@@ -133,6 +144,7 @@ impl Sender {
     pub(super) fn established(&mut self, mss: u64, sack: bool) {
         self.mss = mss;
         self.sack = sack;
+        self.rack = (sack && self.wants_rack).then(Rack::new);
         let segments = if self.last_timeout.is_none() { self.initial_window } else { 1 };
         self.congestion.start(mss, segments);
         if self.last_timeout.is_some() {
@@ -195,10 +207,13 @@ impl Sender {
 
     /// Bytes in the network, as far as is known: FlightSize, or RFC 6675's pipe.
     pub(super) fn in_flight(&self) -> u64 {
-        if self.scoreboard.is_empty() {
+        if self.scoreboard.is_empty() && self.rack.is_none() {
             return self.rxt - self.una + (self.nxt - self.lost);
         }
-        self.scoreboard.unsacked(self.una, self.rxt) + self.scoreboard.unsacked(self.lost, self.nxt)
+        let scoreboard = &self.scoreboard;
+        let lost_again = self.rack.as_ref().map_or(0, |rack| rack.lost_again(self.una, scoreboard));
+        let sent = scoreboard.unsacked(self.una, self.rxt);
+        (sent + scoreboard.unsacked(self.lost, self.nxt)).saturating_sub(lost_again)
     }
 
     /// The next segment that may leave now; it counts as sent.
@@ -214,9 +229,24 @@ impl Sender {
         self.lost = self.nxt;
     }
 
+    /// The earlier of the retransmission timer and the wait for reordered segments.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.timer.into_iter().chain(self.reordering).min()
+    }
+
+    /// A timer is due.
+    pub(super) fn timeout(&mut self, now: Instant) {
+        if self.reordering.is_some_and(|at| at <= now) {
+            self.detect_losses(now);
+        }
+        if self.timer.is_some_and(|at| at <= now) {
+            self.retransmission_timeout(now);
+        }
+    }
+
     /// The timer expired: everything in flight is lost (RFC 6298 5.4 to 5.6, RFC 5681 §3.1), or a
     /// closed window is probed.
-    pub(super) fn timeout(&mut self, now: Instant) {
+    fn retransmission_timeout(&mut self, now: Instant) {
         self.rto.back_off();
         self.timed = None;
         if self.una == self.nxt {
@@ -226,7 +256,7 @@ impl Sender {
         }
         self.timer = Some(self.rto.deadline(now));
         self.counters.timeouts += 1;
-        let again = self.last_timeout == Some(self.una);
+        let again = self.last_timeout == Some(self.una) || self.phase == Phase::Recovery;
         if self.una > 0 && !(again && self.hold_ssthresh) {
             self.congestion.reduce(self.in_flight().min(self.congestion.cwnd()));
         }
@@ -236,6 +266,10 @@ impl Sender {
             // The receiver reneged on what it had SACKed (RFC 2018 §8).
             self.scoreboard = Scoreboard::default();
         }
+        if let Some(rack) = &mut self.rack {
+            rack.timed_out();
+        }
+        self.reordering = None;
         self.phase = Phase::Loss;
         self.partial_acks = 0;
         self.recover = self.nxt;
@@ -258,12 +292,13 @@ impl Sender {
         }
         let in_flight = self.in_flight();
         let cwnd = self.congestion.cwnd();
-        if let Some(segment) = self.segment(self.rxt, self.lost) {
+        let lost_again = self.rack.as_ref().and_then(Rack::first_lost_again);
+        if let Some(segment) = lost_again.or_else(|| self.segment(self.rxt, self.lost)) {
             let fits = in_flight == 0 || in_flight + segment.len() <= cwnd;
             return Some(segment).filter(|_| fits);
         }
         let segment = self.new_segment(in_flight);
-        let recovering = self.sack && self.phase == Phase::Recovery;
+        let recovering = self.sack && self.rack.is_none() && self.phase == Phase::Recovery;
         if segment.is_none() && recovering && in_flight + self.mss <= cwnd {
             return self.speculative_segment();
         }
@@ -338,12 +373,21 @@ impl Sender {
         }
         if segment.start >= self.nxt {
             self.nxt = segment.end;
+            if let Some(rack) = &mut self.rack {
+                rack.sent(now, segment.end);
+            }
             self.timed.get_or_insert((segment.end, now));
         } else {
             self.counters.retransmits += 1;
             self.counters.retransmitted_bytes += self.payload(segment).len();
             // Karn: an ACK may be for either copy.
             self.timed = None;
+            if let Some(rack) = &mut self.rack {
+                rack.resent(now, segment);
+                if segment.start == self.una {
+                    self.timer = Some(self.rto.deadline(now));
+                }
+            }
             // RFC 6675's HighRxt, which a rescue beyond all SACKed does not move. A fast retransmit
             // without SACK is not counted: there the window inflates instead.
             if segment.start < self.scoreboard.highest().unwrap_or(0).max(self.lost) {

@@ -11,7 +11,7 @@ impl Profile {
     pub const PROFILES: [&str; 3] = ["bsd95", "opnet02", "linux"];
 
     /// The names that [`Profile::set`] knows.
-    pub const NAMES: [&str; 27] = [
+    pub const NAMES: [&str; 29] = [
         "mss",
         "initial_window",
         "receive_window",
@@ -21,6 +21,8 @@ impl Profile {
         "dsack",
         "timestamps",
         "recovery",
+        "impatient",
+        "rack",
         "congestion",
         "growth",
         "dupack_threshold",
@@ -67,6 +69,8 @@ impl Profile {
             "dsack" => self.dsack = knob.switch()?,
             "timestamps" => self.timestamps = knob.switch()?,
             "recovery" => self.recovery = knob.one_of(&RECOVERIES)?,
+            "impatient" => self.impatient = knob.switch()?,
+            "rack" => self.rack = knob.switch()?,
             "congestion" => self.congestion = knob.one_of(&CONGESTION_CONTROLS)?,
             "growth" => self.growth = knob.one_of(&GROWTHS)?,
             "dupack_threshold" => self.dupack_threshold = knob.count(1, 1_000)?,
@@ -164,9 +168,9 @@ mod tests {
     use super::*;
 
     /// A value of each knob that no named profile has.
-    const ODD: [&str; 27] = [
-        "999", "7", "12345", "", "54321", "", "", "", "tahoe", "cubic", "", "9", "", "", "", "",
-        "77ms", "78ms", "79s", "80ms", "rfc6298", "never", "5", "81ms", "", "6", "82s",
+    const ODD: [&str; 29] = [
+        "999", "7", "12345", "", "54321", "", "", "", "tahoe", "", "", "cubic", "", "9", "", "",
+        "", "", "77ms", "78ms", "79s", "80ms", "rfc6298", "never", "5", "81ms", "", "6", "82s",
     ];
 
     #[test]
