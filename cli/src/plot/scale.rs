@@ -76,7 +76,8 @@ impl Scale {
         if self.is_words() {
             return low - 0.5..high + 0.5;
         }
-        let margin = if high > low { (high - low) * 0.04 } else { high.abs().max(1.0) * 0.5 };
+        let is_wide = high - low > 1e-9 * high.abs().max(low.abs());
+        let margin = if is_wide { (high - low) * 0.04 } else { high.abs().max(1.0) * 0.5 };
         low - margin..high + margin
     }
 

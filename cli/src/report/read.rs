@@ -73,6 +73,7 @@ impl Results {
                 if error.is_eof() { "the line is cut off" } else { "this is no JSON object" };
             format!("{kind} (column {})", error.column())
         })?;
+        in_range(&fields)?;
         let name = fields.get("experiment").and_then(Value::as_str).map(str::to_owned);
         if fields.get("summary") == Some(&Value::Bool(true)) {
             number_at_least_0(&fields, "runs")?;
@@ -113,6 +114,20 @@ impl Results {
             self.problems.push(sentence);
         }
     }
+}
+
+/// No quantity of a network is so large or so small, and no axis could show it.
+fn in_range(fields: &Fields) -> Result<(), String> {
+    for (name, value) in fields.iter().filter(|(name, _)| *name != "seed") {
+        if let Value::Object(inner) = value {
+            in_range(inner)?;
+        }
+        let size = value.as_f64().unwrap_or(0.0).abs();
+        if size > 1e15 || (size > 0.0 && size < 1e-15) {
+            return Err(format!("{name} must be 0 or a number from 1e-15 to 1e15"));
+        }
+    }
+    Ok(())
 }
 
 fn number_at_least_0(fields: &Fields, name: &str) -> Result<f64, String> {
