@@ -47,7 +47,11 @@ pub(super) fn svg(section: &Section, known: &Known) -> Result<String> {
         subtitle,
         series: series.collect(),
         unit: quantity.unit(),
-        bounds: if is_goodput { bounds(section, &scale, &place) } else { Vec::new() },
+        bounds: if is_goodput && !known.without_bound {
+            bounds(section, &scale, &place)
+        } else {
+            Vec::new()
+        },
         published: marks.filter_map(|result| result.mark(section)).collect(),
         scale,
     };
@@ -106,6 +110,8 @@ pub(super) fn subtitle(section: &Section) -> String {
     parts.extend(hop("air", "rate_bps", "air_delay_ms"));
     parts.extend(hop("wired", "wired_rate_bps", "wired_delay_ms"));
     parts.extend(word("cc"));
+    let no_sack = common("sack") == Some(&Value::Bool(false));
+    parts.extend(no_sack.then(|| "no SACK".to_owned()));
     let bytes = common("bytes").and_then(Value::as_u64).map(text::bytes);
     let amount: Vec<String> = bytes.into_iter().chain(word("direction")).collect();
     if !amount.is_empty() {

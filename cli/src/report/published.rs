@@ -15,6 +15,9 @@ pub(super) struct Known {
     pub(super) shows: String,
     /// The measure that the figure draws; goodput if it names none.
     pub(super) draws: Option<String>,
+    /// Whether the figure leaves the bound out, which would flatten all that lies far below it.
+    #[serde(default)]
+    pub(super) without_bound: bool,
     /// What others have found.
     #[serde(default, rename = "result")]
     pub(super) results: Vec<Published>,
