@@ -35,7 +35,7 @@ lint: setup ## formatting, and clippy with warnings as errors
 	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 bench: setup ## cost of a packet in the agents and in the simulator; how true the lab is
-	@$(CARGO) bench --locked -p airmend-proto -p airmend-sim -p airmend-live
+	@$(CARGO) bench --locked --no-fail-fast -p airmend-proto -p airmend-sim -p airmend-live
 
 bench-ns2: ## cost of a packet in the simulator beside ns-2, if that is installed
 	@command -v ns >/dev/null || \
