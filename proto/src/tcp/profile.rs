@@ -214,7 +214,8 @@ impl Profile {
     }
 
     /// Linux of today with its default settings, but for tail loss probes, F-RTO and pacing. The
-    /// send buffer is `tcp_wmem`'s, the receive window `tcp_rmem`'s maximum less a half of overhead.
+    /// send buffer is `tcp_wmem`'s, the receive window `tcp_rmem`'s maximum less a half of
+    /// overhead.
     pub const fn linux() -> Self {
         Self {
             mss: 1460,
