@@ -1,7 +1,7 @@
 //! `snoop_ack()`: ACKs from the mobile host [snoop95 §3.1.2, Fig. 2].
 
 use super::Snoop95;
-use super::flow::{Flow, LastAck};
+use super::flow::{Flow, LastAck, SmallPacket};
 use crate::agent::Side;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Cause, Event, FlowEnd};
@@ -151,7 +151,7 @@ impl Flow {
         self.last_ack = Some(LastAck {
             number: segment.ack,
             window: segment.window,
-            packet: bare_ack(packet, segment),
+            packet: SmallPacket::of(&bare_ack(packet, segment)),
         });
     }
 

@@ -65,7 +65,7 @@ impl Snoop95 {
     fn repeat_ack(&mut self, reference: FlowRef, seq: SeqNumber, packet: Packet) {
         let last = self.flows.get(reference).and_then(|flow| {
             let last = flow.last_ack.as_ref()?;
-            Some((flow.id, last.number, last.packet.clone()))
+            Some((flow.id, last.number, last.packet.as_ref()?.packet()))
         });
         match last.filter(|_| self.settings.repeat_ack) {
             Some((id, number, ack)) => {

@@ -3,9 +3,10 @@
 use super::cache::Cache;
 use super::settings::Settings;
 use crate::event::FlowId;
-use crate::packet::Packet;
+use crate::packet::{LinkType, Packet};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
+use bytes::Bytes;
 use core::time::Duration;
 
 /// The state of one flow of data from a fixed to a mobile host.
@@ -46,7 +47,36 @@ pub(super) struct LastAck {
     pub(super) number: SeqNumber,
     pub(super) window: u16,
     /// The packet, without payload, to be repeated if the sender missed it [S0-12].
-    pub(super) packet: Packet,
+    pub(super) packet: Option<SmallPacket>,
+}
+
+/// The bytes of a bare ACK, by value: every new ACK replaces the last one, and letting go of a
+/// reference to a packet of long ago would cost a cold access each time.
+#[derive(Clone, Debug)]
+pub(super) struct SmallPacket {
+    bytes: [u8; Self::CAPACITY],
+    len: u8,
+    link_type: LinkType,
+    wire_len: u32,
+}
+
+impl SmallPacket {
+    /// IPv6 and TCP headers with all their options, behind an Ethernet header with a VLAN tag.
+    const CAPACITY: usize = 118;
+
+    /// A copy of a packet that is small enough.
+    pub(super) fn of(packet: &Packet) -> Option<Self> {
+        let mut bytes = [0; Self::CAPACITY];
+        bytes.get_mut(..packet.bytes().len())?.copy_from_slice(packet.bytes());
+        let len = packet.bytes().len() as u8;
+        Some(Self { bytes, len, link_type: packet.link_type(), wire_len: packet.wire_len() })
+    }
+
+    /// The packet again.
+    pub(super) fn packet(&self) -> Packet {
+        let bytes = self.bytes.get(..usize::from(self.len)).unwrap_or(&[]);
+        Packet::truncated(self.link_type, Bytes::copy_from_slice(bytes), self.wire_len)
+    }
 }
 
 /// A packet whose round trip over the air is being measured.
