@@ -36,6 +36,12 @@ pub enum Timer {
     SnoopPersist(FlowId),
     /// The next look for flows that have been idle too long.
     FlowIdle,
+    /// A link ACK that has waited long enough for a packet to travel with [tulip99 §III].
+    TulipAck,
+    /// The other end's answer is overdue: what was sent, or the answer, is lost [tulip99 §III].
+    TulipReply,
+    /// The next attempt to learn which run of the other end is there.
+    TulipHello,
 }
 
 impl fmt::Display for Timer {
@@ -44,6 +50,9 @@ impl fmt::Display for Timer {
             Self::SnoopRoundTrip(flow) => write!(f, "snoop-rto {flow}"),
             Self::SnoopPersist(flow) => write!(f, "snoop-persist {flow}"),
             Self::FlowIdle => f.write_str("flow-idle"),
+            Self::TulipAck => f.write_str("tulip-ack"),
+            Self::TulipReply => f.write_str("tulip-reply"),
+            Self::TulipHello => f.write_str("tulip-hello"),
         }
     }
 }
@@ -57,6 +66,21 @@ pub struct Deadline {
     pub why: Timer,
 }
 
+/// What the link on the air side tells the agent about its frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LinkSignal {
+    /// The last bit of the frame polled last for the air has left. On a half-duplex link this is
+    /// where the wait for the answer begins, so such a link signals it (or [`LinkSignal::Idle`])
+    /// for every frame before it polls the next one; a full-duplex link need not.
+    Sent,
+    /// A frame arrived damaged: something was sent, but nobody can say what.
+    Damaged,
+    /// Half duplex: no answer is coming to what was sent last (no frame followed in the exchange,
+    /// or the channel could not be won and the frame never left), and the channel may be used
+    /// again. A link that cannot tell need not signal it: the agent's own wait then ends.
+    Idle,
+}
+
 /// Sits between the wired and the air side of a gateway.
 ///
 /// A malformed packet is a fact, not an error: it passes untouched and is counted, so no method
@@ -67,6 +91,9 @@ pub trait Agent {
 
     /// Acts on every deadline that is due; spurious calls are no-ops.
     fn handle_timeout(&mut self, now: Instant);
+
+    /// Takes a signal from the link on the air side, before the `drain` that may act on it.
+    fn handle_link(&mut self, _now: Instant, _signal: LinkSignal) {}
 
     /// The most urgent packet for `to`, asked when that side can take one.
     #[must_use]

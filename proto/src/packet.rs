@@ -10,13 +10,15 @@ pub enum LinkType {
     Ethernet,
     /// An IPv4 or IPv6 header (TUN devices, the simulator).
     Ip,
+    /// A TULIP frame's header, as in `docs/wire-tulip.md`: between the two ends of a TULIP link.
+    Tulip,
 }
 
 /// One packet as it crosses a gateway.
 ///
 /// As in pcap, a packet may be captured shorter than it is on the wire: the simulator carries
 /// headers only, and a capture may be cut by its snap length. Cloning shares the bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Packet {
     captured: Bytes,
     wire_len: u32,

@@ -71,6 +71,8 @@ impl Network {
                     _ => Err(Bypass::Malformed),
                 }
             }
+            // What is in the frame is for the other end of its link to read.
+            LinkType::Tulip => Err(Bypass::NotIp),
         }
     }
 }

@@ -8,6 +8,7 @@ pub mod ip;
 mod options;
 pub mod seq;
 pub mod tcp;
+pub mod tulip;
 
 use self::tcp::Bypass;
 
