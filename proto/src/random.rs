@@ -18,6 +18,8 @@ pub enum Purpose {
     BitError = 4,
     /// When an application sends; the stream is then of a flow and not of a link.
     Traffic = 5,
+    /// How long an end backs off before it contends for a shared channel.
+    Backoff = 6,
 }
 
 /// A uniform random stream that is the same on every machine.

@@ -1,10 +1,12 @@
 //! The link model: queue, serialise, draw fate, propagate, deliver.
 //!
 //! A lost frame has used its airtime. A frame is a packet's `wire_len` bytes and nothing more: IP
-//! headers count, link-layer framing does not (a MAC with overhead is a lower rate).
+//! headers count, link-layer framing does not (a MAC with overhead is a lower rate, or one of
+//! [`mac`]).
 
 mod bound;
 mod errors;
+pub mod mac;
 #[cfg(test)]
 mod tests;
 
