@@ -1,12 +1,12 @@
 //! One end of a connection: segments to positions and back, handshake, close, and the timers.
 
 use super::profile::Profile;
-use super::ranges::Span;
 use super::receiver::Receiver;
 use super::recovery::Ack;
 use super::sender::Sender;
 use super::stream::Stream;
 use crate::packet::{LinkType, Packet};
+use crate::ranges::Span;
 use crate::time::Instant;
 use crate::wire::build::SegmentBuilder;
 use crate::wire::seq::SeqNumber;

@@ -32,7 +32,6 @@ mod congestion;
 mod endpoint;
 mod profile;
 mod rack;
-mod ranges;
 mod receiver;
 mod recovery;
 mod rto;

@@ -1,8 +1,8 @@
 //! RACK (RFC 8985): what was sent is lost when something that was sent later has arrived. It sees
 //! a loss where fewer than three segments follow, and the loss of a retransmission.
 
-use super::ranges::Span;
 use super::scoreboard::Scoreboard;
+use crate::ranges::Span;
 use crate::time::Instant;
 use alloc::collections::VecDeque;
 use core::time::Duration;

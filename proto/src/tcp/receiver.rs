@@ -1,7 +1,7 @@
 //! The receiving half: what arrived in order, what lies beyond a gap, and when to acknowledge.
 
 use super::profile::{Acknowledging, Profile};
-use super::ranges::{Ranges, Span};
+use crate::ranges::{Ranges, Span};
 use crate::time::Instant;
 use core::time::Duration;
 

@@ -3,8 +3,8 @@
 use super::congestion::Acked;
 use super::profile::Recovery;
 use super::rack::Rack;
-use super::ranges::Span;
 use super::sender::{Phase, Sender};
+use crate::ranges::Span;
 use crate::time::Instant;
 use core::time::Duration;
 

@@ -1,6 +1,6 @@
 //! What the receiver has beyond the cumulative ACK, and what that says of the rest (RFC 6675 §4).
 
-use super::ranges::{Ranges, Span};
+use crate::ranges::{Ranges, Span};
 
 /// The SACKed ranges of one window. Bytes are asked for by position, not by segment.
 #[derive(Clone, Debug, Default)]

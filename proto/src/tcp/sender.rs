@@ -8,9 +8,9 @@
 use super::congestion::Congestion;
 use super::profile::{Profile, Recovery};
 use super::rack::Rack;
-use super::ranges::Span;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
+use crate::ranges::Span;
 use crate::time::Instant;
 
 /// Positions of the stream (see [`super::stream`]) and what was learned of each.

@@ -15,6 +15,7 @@ mod timers;
 pub use settings::Settings;
 
 use super::Limits;
+use super::deadlines::Deadlines;
 use super::egress::{Class, Egress};
 use super::flow_table::{FlowRef, FlowTable};
 use crate::agent::{Agent, Deadline, Side};
@@ -27,7 +28,6 @@ use crate::wire::tcp::{Flags, Segment};
 use alloc::collections::VecDeque;
 use cache::CachedPacket;
 use flow::Flow;
-use timers::Deadlines;
 
 /// The agent. Data from the wired side is cached and mended; data from the air side passes.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Snoop95 {
     pub fn new(settings: Settings, limits: Limits, hash_seed: u64) -> Self {
         Self {
             flows: FlowTable::new(limits.flows, hash_seed),
-            deadlines: Deadlines::new(),
+            deadlines: Deadlines::new(settings.idle_timeout),
             egress: Egress::new(limits.egress),
             events: VecDeque::new(),
             cache_bytes: 0,
@@ -120,7 +120,7 @@ impl Snoop95 {
             return None;
         };
         self.next_id += 1;
-        self.deadlines.start_tour(now, &self.settings);
+        self.deadlines.start_tour(now);
         self.event(Event::FlowOpened(id));
         Some(flow)
     }
@@ -218,7 +218,7 @@ impl Agent for Snoop95 {
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        self.next_deadline()
+        self.deadlines.next()
     }
 
     fn poll_event(&mut self) -> Option<Event> {

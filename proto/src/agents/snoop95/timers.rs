@@ -1,15 +1,11 @@
 //! The round-trip timer and the persist timer [snoop95 §4], and the clean-up of idle flows.
 
-use super::{Settings, Snoop95};
+use super::Snoop95;
 use crate::agent::{Deadline, Timer};
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Cause, FlowEnd};
 use crate::time::Instant;
-use alloc::collections::BTreeMap;
 use core::time::Duration;
-
-/// The idle flows of the whole table are found in this many steps, so that none takes long.
-const TOUR_STEPS: u32 = 64;
 
 /// How many flows a new one may displace by looking at them when the table is full.
 const EVICTION_GLANCES: usize = 8;
@@ -17,58 +13,6 @@ const EVICTION_GLANCES: usize = 8;
 /// A flow without any ACK from the mobile may be displaced after this silence: a flood of data
 /// that nobody answers must not keep real flows out.
 const UNANSWERED: Duration = Duration::from_secs(1);
-
-/// When each flow wants attention.
-///
-/// Every packet moves its flow's persist timer, so entries are lazy: a flow has one entry, never
-/// later than its true deadline, and is entered anew when that turns out to be early.
-#[derive(Debug)]
-pub(super) struct Deadlines {
-    flows: BTreeMap<(Instant, u32), Timer>,
-    /// The first of them, since every packet asks for it.
-    first: Option<Deadline>,
-    /// When the next few flows are looked at for idleness; `None` while there are none.
-    next_tour: Option<Instant>,
-}
-
-impl Deadlines {
-    pub(super) fn new() -> Self {
-        Self { flows: BTreeMap::new(), first: None, next_tour: None }
-    }
-
-    pub(super) fn cancel(&mut self, flow: FlowRef, scheduled: Option<Instant>) {
-        if let Some(at) = scheduled {
-            self.flows.remove(&(at, flow.slot()));
-            self.find_first();
-        }
-    }
-
-    fn enter(&mut self, at: Instant, flow: FlowRef, why: Timer) {
-        self.flows.insert((at, flow.slot()), why);
-        self.find_first();
-    }
-
-    /// Takes out the first deadline if it is due; returns the slot of its flow.
-    fn pop_due(&mut self, now: Instant) -> Option<u32> {
-        let slot =
-            self.flows.first_entry().filter(|first| first.key().0 <= now)?.remove_entry().0.1;
-        self.find_first();
-        Some(slot)
-    }
-
-    fn find_first(&mut self) {
-        let first = self.flows.first_key_value();
-        self.first = first.map(|(&(at, _), &why)| Deadline { at, why });
-    }
-
-    pub(super) fn start_tour(&mut self, now: Instant, settings: &Settings) {
-        self.next_tour.get_or_insert(now + tour_interval(settings));
-    }
-}
-
-fn tour_interval(settings: &Settings) -> Duration {
-    (settings.idle_timeout / TOUR_STEPS).max(Duration::from_millis(1))
-}
 
 impl Snoop95 {
     /// Enters a flow's deadline if it is earlier than the one that stands.
@@ -79,16 +23,10 @@ impl Snoop95 {
         if flow.scheduled.is_some_and(|at| at <= due) {
             return;
         }
-        self.deadlines.cancel(reference, flow.scheduled);
         let round_trip = flow.round_trip_due.is_some_and(|round_trip| round_trip <= due);
         let timer = if round_trip { Timer::SnoopRoundTrip } else { Timer::SnoopPersist };
-        flow.scheduled = Some(due);
-        self.deadlines.enter(due, reference, timer(flow.id));
-    }
-
-    pub(super) fn next_deadline(&self) -> Option<Deadline> {
-        let tour = self.deadlines.next_tour.map(|at| Deadline { at, why: Timer::FlowIdle });
-        [self.deadlines.first, tour].into_iter().flatten().min_by_key(|deadline| deadline.at)
+        let deadline = Deadline { at: due, why: timer(flow.id) };
+        self.deadlines.enter(reference, &mut flow.scheduled, deadline);
     }
 
     pub(super) fn run_timers(&mut self, now: Instant) {
@@ -97,13 +35,13 @@ impl Snoop95 {
                 self.run_flow_timers(now, flow);
             }
         }
-        if self.deadlines.next_tour.is_some_and(|at| at <= now) {
-            let share = self.flows.slots().div_ceil(TOUR_STEPS as usize);
+        if let Some(share) = self.deadlines.tour_due(now, self.flows.slots()) {
             for slot in self.flows.tour(share) {
                 self.expire(now, slot);
             }
-            let next = now + tour_interval(&self.settings);
-            self.deadlines.next_tour = (!self.flows.is_empty()).then_some(next);
+            if self.flows.is_empty() {
+                self.deadlines.stop_tour();
+            }
         }
     }
 

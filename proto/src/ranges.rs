@@ -4,16 +4,16 @@ use alloc::collections::VecDeque;
 
 /// Positions from `start` up to but not including `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(crate) struct Span {
     /// The first position.
-    pub(super) start: u64,
+    pub(crate) start: u64,
     /// The position behind the last one.
-    pub(super) end: u64,
+    pub(crate) end: u64,
 }
 
 impl Span {
     /// How many positions it holds.
-    pub(super) fn len(self) -> u64 {
+    pub(crate) fn len(self) -> u64 {
         self.end - self.start
     }
 }
@@ -21,33 +21,33 @@ impl Span {
 /// A set of positions, as few spans as possible. Growing at its end and shrinking at its beginning,
 /// which is what a transfer does, take constant time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ranges {
+pub(crate) struct Ranges {
     spans: VecDeque<Span>,
 }
 
 impl Ranges {
     /// Whether it holds nothing.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
     /// The spans, lowest first.
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = Span> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Span> {
         self.spans.iter().copied()
     }
 
     /// The end of the highest span.
-    pub(super) fn end(&self) -> Option<u64> {
+    pub(crate) fn end(&self) -> Option<u64> {
         self.spans.back().map(|span| span.end)
     }
 
     /// The span that holds `position`.
-    pub(super) fn span_at(&self, position: u64) -> Option<Span> {
+    pub(crate) fn span_at(&self, position: u64) -> Option<Span> {
         self.spans.get(self.first_beyond(position)).copied().filter(|span| span.start <= position)
     }
 
     /// Adds `span`; says whether any of it was new.
-    pub(super) fn insert(&mut self, span: Span) -> bool {
+    pub(crate) fn insert(&mut self, span: Span) -> bool {
         if span.start >= span.end {
             return false;
         }
@@ -77,7 +77,7 @@ impl Ranges {
     }
 
     /// Takes away every position below `position`.
-    pub(super) fn remove_below(&mut self, position: u64) {
+    pub(crate) fn remove_below(&mut self, position: u64) {
         while let Some(first) = self.spans.front_mut() {
             if first.end > position {
                 first.start = first.start.max(position);
@@ -88,7 +88,7 @@ impl Ranges {
     }
 
     /// How many positions from `start` up to `end` are not held.
-    pub(super) fn missing(&self, start: u64, end: u64) -> u64 {
+    pub(crate) fn missing(&self, start: u64, end: u64) -> u64 {
         let spans = self.spans.iter().skip(self.first_beyond(start));
         let held: u64 = spans
             .take_while(|span| span.start < end)
@@ -98,7 +98,7 @@ impl Ranges {
     }
 
     /// The first gap from `start` on, cut at `end`.
-    pub(super) fn gap(&self, start: u64, end: u64) -> Option<Span> {
+    pub(crate) fn gap(&self, start: u64, end: u64) -> Option<Span> {
         let mut at = self.first_beyond(start);
         let mut start = start;
         if let Some(span) = self.spans.get(at).filter(|span| span.start <= start) {
