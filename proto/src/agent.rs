@@ -34,6 +34,12 @@ pub enum Timer {
     SnoopRoundTrip(FlowId),
     /// The persist timer: unacknowledged packets and silence [snoop95 §4].
     SnoopPersist(FlowId),
+    /// The tail of a flow is probed.
+    SnoopProbe(FlowId),
+    /// A packet's reordering window ends.
+    SnoopReordering(FlowId),
+    /// The time ends for which a hole is kept from the sender.
+    SnoopHold(FlowId),
     /// The next look for flows that have been idle too long.
     FlowIdle,
     /// A link ACK that has waited long enough for a packet to travel with [tulip99 §III].
@@ -49,6 +55,9 @@ impl fmt::Display for Timer {
         match self {
             Self::SnoopRoundTrip(flow) => write!(f, "snoop-rto {flow}"),
             Self::SnoopPersist(flow) => write!(f, "snoop-persist {flow}"),
+            Self::SnoopProbe(flow) => write!(f, "snoop-probe {flow}"),
+            Self::SnoopReordering(flow) => write!(f, "snoop-reordering {flow}"),
+            Self::SnoopHold(flow) => write!(f, "snoop-hold {flow}"),
             Self::FlowIdle => f.write_str("flow-idle"),
             Self::TulipAck => f.write_str("tulip-ack"),
             Self::TulipReply => f.write_str("tulip-reply"),

@@ -22,6 +22,12 @@ impl fmt::Display for FlowId {
 pub enum Cause {
     /// A duplicate ACK that was not expected.
     DupAck,
+    /// Something sent later arrived (RFC 8985 §4, "RACK").
+    Rack,
+    /// Nothing arrived for a while: the tail is probed (RFC 8985 §4, "TLP").
+    TailProbe,
+    /// Probes were not answered either.
+    LocalTimeout,
     /// The round-trip timer.
     RoundTripTimer,
     /// The persist timer.
@@ -91,6 +97,16 @@ pub enum Event {
     SpuriousAckDropped(FlowId, SeqNumber),
     /// The mobile's last ACK was repeated to a sender that resent what had arrived.
     AckRepeated(FlowId, SeqNumber),
+    /// SACK blocks that would reveal what is being mended were taken out of an ACK.
+    SackStripped(FlowId, SeqNumber),
+    /// A hole could not be mended in time: the sender is told of it.
+    Revealed(FlowId, SeqNumber),
+    /// The mobile discarded what it had acknowledged selectively.
+    Reneged(FlowId, SeqNumber),
+    /// A retransmission bears a newer timestamp: the mobile would have refused its own.
+    TimestampRenewed(FlowId, SeqNumber),
+    /// A packet was marked "congestion experienced": the air queue is long.
+    CongestionMarked,
     /// The air hop's round trip was measured.
     AirRtt {
         /// The flow.
@@ -126,6 +142,11 @@ impl Event {
             Self::DupAckForwarded(..) => "forwarded_dupacks",
             Self::SpuriousAckDropped(..) => "spurious_acks",
             Self::AckRepeated(..) => "repeated_acks",
+            Self::SackStripped(..) => "stripped_acks",
+            Self::Revealed(..) => "reveals",
+            Self::Reneged(..) => "reneged",
+            Self::TimestampRenewed(..) => "renewed_timestamps",
+            Self::CongestionMarked => "congestion_marks",
             Self::AirRtt { .. } => "air_rtt_samples",
             Self::AgentReplaced(_) => "agent_panics",
         }
@@ -157,6 +178,9 @@ impl fmt::Display for Event {
             Self::LocalRetransmit { flow, seq, cause, attempt } => {
                 let cause = match cause {
                     Cause::DupAck => "duplicate ACK",
+                    Cause::Rack => "later data arrived",
+                    Cause::TailProbe => "tail probe",
+                    Cause::LocalTimeout => "timeout",
                     Cause::RoundTripTimer => "round-trip timer",
                     Cause::PersistTimer => "persist timer",
                 };
@@ -171,6 +195,11 @@ impl fmt::Display for Event {
                 write!(f, "{flow}: spurious ACK {ack} discarded")
             }
             Self::AckRepeated(flow, ack) => write!(f, "{flow}: the mobile's ACK {ack} repeated"),
+            Self::SackStripped(flow, ack) => write!(f, "{flow}: SACK stripped from ACK {ack}"),
+            Self::Revealed(flow, ack) => write!(f, "{flow}: the hole at {ack} revealed"),
+            Self::Reneged(flow, ack) => write!(f, "{flow}: data above {ack} was reneged"),
+            Self::TimestampRenewed(flow, seq) => write!(f, "{flow}: timestamp of {seq} renewed"),
+            Self::CongestionMarked => f.write_str("marked: the air queue is long"),
             Self::AirRtt { flow, sample, srtt } => write!(
                 f,
                 "{flow}: air round trip {:.3} ms, smoothed {:.3} ms",

@@ -25,6 +25,7 @@ impl fmt::Display for RecordedAgent {
         match &self.config {
             AgentConfig::Plain => Ok(()),
             AgentConfig::Snoop95(settings) => write!(f, " {settings}"),
+            AgentConfig::Snoop(settings) => write!(f, " {settings}"),
         }
     }
 }

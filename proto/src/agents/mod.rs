@@ -1,9 +1,11 @@
 //! The agents: each a state machine of its own, all on the same contracts.
 
+mod deadlines;
 pub mod egress;
 mod flow_index;
 pub mod flow_table;
 pub mod plain;
+pub mod snoop;
 pub mod snoop95;
 
 use crate::agent::Agent;
@@ -14,7 +16,7 @@ use core::fmt;
 use egress::EgressLimits;
 
 /// The agents that can be chosen by name.
-pub const NAMES: [&str; 2] = ["plain", "snoop95"];
+pub const NAMES: [&str; 4] = ["plain", "snoop95", "snoop", "snoop-nosuppress"];
 
 /// What an agent may take at most. Hitting a limit degrades to passthrough, counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +59,8 @@ pub enum AgentConfig {
     Plain,
     /// The 1995 Snoop agent.
     Snoop95(snoop95::Settings),
+    /// The modern Snoop agent, with or without suppression.
+    Snoop(snoop::Settings),
 }
 
 impl AgentConfig {
@@ -65,6 +69,10 @@ impl AgentConfig {
         match name {
             "plain" => Ok(Self::Plain),
             "snoop95" => Ok(Self::Snoop95(snoop95::Settings::default())),
+            "snoop" => Ok(Self::Snoop(snoop::Settings::default())),
+            "snoop-nosuppress" => {
+                Ok(Self::Snoop(snoop::Settings { suppress: false, ..Default::default() }))
+            }
             _ => Err(format!("unknown agent {name:?}; known agents are {}", NAMES.join(", "))),
         }
     }
@@ -74,6 +82,8 @@ impl AgentConfig {
         match self {
             Self::Plain => "plain",
             Self::Snoop95(_) => "snoop95",
+            Self::Snoop(settings) if settings.suppress => "snoop",
+            Self::Snoop(_) => "snoop-nosuppress",
         }
     }
 
@@ -81,7 +91,7 @@ impl AgentConfig {
     /// must hold the maximum transmission window [snoop95 §4].
     pub fn hold_window(&mut self, packets: usize) {
         match self {
-            Self::Plain => {}
+            Self::Plain | Self::Snoop(_) => {}
             Self::Snoop95(settings) => settings.hold_window(packets),
         }
     }
@@ -91,6 +101,7 @@ impl AgentConfig {
         match self {
             Self::Plain => Err(format!("plain has no settings, so {name:?} cannot be set")),
             Self::Snoop95(settings) => settings.set(name, value),
+            Self::Snoop(settings) => settings.set(name, value),
         }
     }
 
@@ -100,6 +111,9 @@ impl AgentConfig {
             Self::Plain => Box::new(plain::Plain::new(limits.egress)),
             Self::Snoop95(settings) => {
                 Box::new(snoop95::Snoop95::new(settings.clone(), limits, hash_seed))
+            }
+            Self::Snoop(settings) => {
+                Box::new(snoop::Snoop::new(settings.clone(), limits, hash_seed))
             }
         }
     }

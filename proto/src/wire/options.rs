@@ -2,6 +2,7 @@
 
 use crate::wire::seq::SeqNumber;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// A TCP header has room for this many bytes of options (RFC 9293 §3.1).
 pub(super) const MAX_OPTIONS_LEN: usize = 40;
@@ -9,12 +10,12 @@ pub(super) const MAX_OPTIONS_LEN: usize = 40;
 const MAX_WINDOW_SCALE: u8 = 14;
 
 const END_OF_OPTIONS: u8 = 0;
-const NO_OPERATION: u8 = 1;
+pub(super) const NO_OPERATION: u8 = 1;
 const MAXIMUM_SEGMENT_SIZE: u8 = 2;
 const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
-const SACK: u8 = 5;
-const TIMESTAMPS: u8 = 8;
+pub(super) const SACK: u8 = 5;
+pub(super) const TIMESTAMPS: u8 = 8;
 /// RFC 2385.
 const MD5_SIGNATURE: u8 = 19;
 /// TCP-AO (RFC 5925).
@@ -103,22 +104,9 @@ impl Options {
     /// there and what came before it holds, as in Linux: the receiver will take the segment, so an
     /// agent may mend it. An option of a known kind and a wrong length is skipped like an unknown
     /// one, and of two options of one kind the last counts, again as in Linux.
-    pub(super) fn parse(mut rest: &[u8]) -> Self {
+    pub(super) fn parse(bytes: &[u8]) -> Self {
         let mut options = Self::default();
-        while let [kind, behind @ ..] = rest {
-            if *kind == NO_OPERATION {
-                rest = behind;
-                continue;
-            }
-            if *kind == END_OF_OPTIONS {
-                break;
-            }
-            let [len, ..] = behind else { break };
-            let Some((option, tail)) = rest.split_at_checked(usize::from(*len)) else { break };
-            let [_, _, body @ ..] = option else { break };
-            options.take(*kind, body);
-            rest = tail;
-        }
+        walk(bytes, |kind, _, body| options.take(kind, body));
         options
     }
 
@@ -185,6 +173,38 @@ impl Options {
                 header.extend_from_slice(&right.0.to_be_bytes());
             }
         }
+    }
+}
+
+/// Where the last option of this kind stands, kind and length included: the one that counts.
+pub(super) fn find(bytes: &[u8], kind: u8) -> Option<Range<usize>> {
+    let mut found = None;
+    walk(bytes, |other, range, body| {
+        // SACK with a wrong length is skipped like an unknown option, as [`Options::take`] does.
+        let counts = kind != SACK || (!body.is_empty() && body.len().is_multiple_of(8));
+        if other == kind && counts {
+            found = Some(range);
+        }
+    });
+    found
+}
+
+/// Calls `take` with the kind, the place and the body of each option that has a length.
+fn walk(bytes: &[u8], mut take: impl FnMut(u8, Range<usize>, &[u8])) {
+    let mut at = 0;
+    while let Some([kind, behind @ ..]) = bytes.get(at..) {
+        if *kind == NO_OPERATION {
+            at += 1;
+            continue;
+        }
+        if *kind == END_OF_OPTIONS {
+            break;
+        }
+        let [len, ..] = behind else { break };
+        let end = at + usize::from(*len);
+        let Some([_, _, body @ ..]) = bytes.get(at..end) else { break };
+        take(*kind, at..end, body);
+        at = end;
     }
 }
 

@@ -1,5 +1,6 @@
-//! Packets made from other packets.
+//! The acknowledgment that a packet carries.
 
+use super::set_u16;
 use crate::packet::Packet;
 use crate::wire::tcp::{Flags, Segment};
 use crate::wire::{checksum, ip};
@@ -56,11 +57,6 @@ fn without_payload(packet: &Packet, segment: &Segment) -> Option<Packet> {
     let checksum = checksum::tcp(source, destination, transport, transport.len() as u32);
     set_u16(transport, 16, checksum)?;
     Some(Packet::new(packet.link_type(), bytes.into()))
-}
-
-fn set_u16(bytes: &mut [u8], at: usize, value: u16) -> Option<()> {
-    bytes.get_mut(at..at + 2)?.copy_from_slice(&value.to_be_bytes());
-    Some(())
 }
 
 #[cfg(test)]

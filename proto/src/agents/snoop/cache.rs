@@ -1,0 +1,221 @@
+//! What the mobile host has not acknowledged: byte ranges that refer to the packets they came in.
+
+use crate::packet::Packet;
+use crate::time::Instant;
+use alloc::collections::VecDeque;
+
+/// When and as which of its flow's transmissions something went on the air.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sent {
+    /// When.
+    pub(super) at: Instant,
+    /// Counts the flow's transmissions; on a link that keeps order, what has a lower number and
+    /// did not arrive when a higher one did is lost.
+    pub(super) order: u64,
+}
+
+/// A range of the stream and the packet that holds it.
+///
+/// Positions are sequence numbers continued to 64 bits, so that nothing here wraps.
+#[derive(Clone, Debug)]
+pub(super) struct Cached {
+    /// Its first position.
+    pub(super) start: u64,
+    /// The position behind its last one.
+    pub(super) end: u64,
+    /// The very bytes that the sender sent: a reference, not a copy. A super-packet holds more than
+    /// this range once the range was split.
+    pub(super) packet: Packet,
+    /// Its last transmission.
+    pub(super) sent: Sent,
+    /// Its first transmission.
+    pub(super) first_sent: Instant,
+    /// A copy waits in the egress queue: the first one, or a retransmission.
+    pub(super) queued: bool,
+    /// How often it was retransmitted locally.
+    pub(super) attempts: u32,
+    /// The sender sent it again: it knows of the loss, and is told everything about it [C-10].
+    pub(super) resent: bool,
+    /// Since when something sent later is known to have arrived without it.
+    pub(super) missing_since: Option<Instant>,
+}
+
+impl Cached {
+    /// Whether its acknowledgment leaves open which transmission arrived.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.attempts > 0 || self.resent
+    }
+
+    /// Whether it has been on the air.
+    pub(super) fn was_sent(&self) -> bool {
+        self.sent.order > 0
+    }
+}
+
+/// The ranges of one flow in the order of the stream, without overlap.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cache {
+    ranges: VecDeque<Cached>,
+    captured_bytes: usize,
+}
+
+/// Places that an empty buffer keeps: enough for a small exchange, little for 100,000 idle flows.
+const IDLE_CAPACITY: usize = 4;
+
+impl Cache {
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Bytes of memory that the cache holds: the packets and the buffer itself.
+    pub(super) fn memory(&self) -> usize {
+        self.captured_bytes + self.ranges.capacity() * size_of::<Cached>()
+    }
+
+    /// What [`Cache::memory`] grows by at most with this packet: the buffer may have to double.
+    pub(super) fn growth(&self, packet: &Packet) -> usize {
+        let full = self.ranges.len() == self.ranges.capacity();
+        let places = if full { self.ranges.capacity().max(IDLE_CAPACITY) } else { 0 };
+        packet.bytes().len() + places * size_of::<Cached>()
+    }
+
+    /// Adds a range in its place. It must not overlap with another.
+    pub(super) fn insert(&mut self, cached: Cached) {
+        self.captured_bytes += cached.packet.bytes().len();
+        match self.ranges.back() {
+            Some(last) if last.end > cached.start => {
+                self.ranges.insert(self.first_beyond(cached.start), cached);
+            }
+            _ => self.ranges.push_back(cached),
+        }
+    }
+
+    /// The index of the first range that reaches beyond `position`.
+    pub(super) fn first_beyond(&self, position: u64) -> usize {
+        // Packets leave soon after they came: the newest is the likeliest to be asked for.
+        let newest = self.ranges.len().saturating_sub(1);
+        match self.ranges.get(newest) {
+            Some(last) if last.start <= position && position < last.end => newest,
+            _ => self.ranges.partition_point(|cached| cached.end <= position),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&Cached> {
+        self.ranges.get(index)
+    }
+
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Cached> {
+        self.ranges.get_mut(index)
+    }
+
+    /// The ranges that overlap with `start..end`.
+    pub(super) fn overlapping(
+        &mut self,
+        start: u64,
+        end: u64,
+    ) -> impl Iterator<Item = &mut Cached> {
+        let first = self.first_beyond(start);
+        self.ranges.range_mut(first..).take_while(move |cached| cached.start < end)
+    }
+
+    /// Takes out the first range if it lies wholly below `ack`.
+    pub(super) fn pop_acknowledged(&mut self, ack: u64) -> Option<Cached> {
+        let freed = self.ranges.pop_front_if(|cached| cached.end <= ack)?;
+        self.captured_bytes -= freed.packet.bytes().len();
+        if self.ranges.is_empty() && self.ranges.capacity() > IDLE_CAPACITY {
+            self.ranges.shrink_to(IDLE_CAPACITY);
+        }
+        Some(freed)
+    }
+
+    /// Cuts the range around `position` in two, if one is there. Only super-packets are cut: a
+    /// packet of one segment is sent again as it was.
+    pub(super) fn split(&mut self, position: u64) {
+        let index = self.first_beyond(position);
+        let Some(cached) = self.ranges.get_mut(index) else { return };
+        if cached.start >= position || cached.packet.segment_size().is_none() {
+            return;
+        }
+        let mut tail = cached.clone();
+        cached.end = position;
+        tail.start = position;
+        self.captured_bytes += tail.packet.bytes().len();
+        self.ranges.insert(index + 1, tail);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::LinkType;
+    use bytes::Bytes;
+    use core::num::NonZeroU16;
+
+    fn cached(start: u64, end: u64) -> Cached {
+        Cached {
+            start,
+            end,
+            packet: Packet::new(LinkType::Ip, Bytes::from_static(b"packet")),
+            sent: Sent::default(),
+            first_sent: Instant::ZERO,
+            queued: true,
+            attempts: 0,
+            resent: false,
+            missing_since: None,
+        }
+    }
+
+    fn bounds(cache: &Cache) -> Vec<(u64, u64)> {
+        cache.ranges.iter().map(|cached| (cached.start, cached.end)).collect()
+    }
+
+    use alloc::vec::Vec;
+
+    #[test]
+    fn late_ranges_find_their_place_and_the_acknowledged_are_freed() {
+        let mut cache = Cache::default();
+        for start in [100, 300, 200, 400] {
+            cache.insert(cached(start, start + 100));
+        }
+        assert_eq!(bounds(&cache), [(100, 200), (200, 300), (300, 400), (400, 500)]);
+        assert_eq!(cache.overlapping(250, 301).map(|c| c.start).collect::<Vec<_>>(), [200, 300]);
+        assert_eq!((cache.first_beyond(499), cache.first_beyond(500)), (3, 4));
+        let mut freed = 0;
+        while cache.pop_acknowledged(350).is_some() {
+            freed += 1;
+        }
+        assert_eq!((freed, cache.len()), (2, 2), "a partly acknowledged packet stays");
+    }
+
+    #[test]
+    fn only_super_packets_are_split() {
+        let mut cache = Cache::default();
+        cache.insert(cached(0, 100));
+        let large = cached(100, 500);
+        let packet = large.packet.clone().with_segment_size(NonZeroU16::new(100));
+        cache.insert(Cached { packet, ..large });
+        for position in [50, 200, 200, 400, 500, 700] {
+            cache.split(position);
+        }
+        assert_eq!(bounds(&cache), [(0, 100), (100, 200), (200, 400), (400, 500)]);
+    }
+
+    #[test]
+    fn memory_is_what_is_held_and_an_empty_cache_holds_little() {
+        let mut cache = Cache::default();
+        assert_eq!(cache.memory(), 0);
+        for start in 0..100 {
+            let range = cached(start * 10, start * 10 + 10);
+            let allowed = cache.memory() + cache.growth(&range.packet);
+            cache.insert(range);
+            assert!(cache.memory() <= allowed);
+        }
+        assert!(cache.memory() >= 100 * (size_of::<Cached>() + 6));
+        while cache.pop_acknowledged(1_000).is_some() {}
+        assert!(cache.memory() <= IDLE_CAPACITY * size_of::<Cached>());
+    }
+}

@@ -1,0 +1,174 @@
+//! What an ACK says of the air hop: which ranges arrived, by which transmission, and how fast.
+
+use super::cache::Cached;
+use super::flow::{Delivered, Flow};
+use crate::ranges::Span;
+use crate::time::Instant;
+use crate::wire::seq::SeqNumber;
+use crate::wire::tcp::{Flags, Segment};
+use core::time::Duration;
+
+/// What was new in an ACK.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// A round trip of the air, and the smoothed one after it.
+    pub(super) round_trip: Option<(Duration, Duration)>,
+    /// The sender's FIN arrived.
+    pub(super) fin: bool,
+    /// The mobile has discarded what it had acknowledged selectively.
+    pub(super) reneged: bool,
+}
+
+/// The newest transmission among those that an ACK tells to have arrived.
+#[derive(Debug, Default)]
+struct Arrivals {
+    any: bool,
+    newest: Option<Delivered>,
+    /// The newest of those whose round trip is beyond doubt.
+    timed: Option<Delivered>,
+}
+
+impl Flow {
+    /// Takes an ACK into the scoreboard.
+    pub(super) fn take_ack(&mut self, now: Instant, ack: u64, segment: &Segment) -> News {
+        let mut news = News::default();
+        if ack < self.acked {
+            // It was overtaken by a later one, whose blocks were newer.
+            return news;
+        }
+        self.ts_recent = segment.options.timestamps.map(|timestamps| timestamps.echo);
+        // [C-2, RFC 2018 §8] What arrived would have been acknowledged with what lay before it.
+        if self.sacked.span_at(ack).is_some() {
+            self.sacked = crate::ranges::Ranges::default();
+            news.reneged = true;
+        }
+        let lone = self.has_lone_segment();
+        let mut arrivals = Arrivals::default();
+        self.cache.split(ack);
+        while let Some(cached) = self.cache.pop_acknowledged(ack) {
+            news.fin |= self.carries_fin(&cached);
+            let was_sacked = self.sacked.span_at(cached.start).is_some();
+            if !was_sacked {
+                self.arrived(now, &cached, &mut arrivals);
+            }
+        }
+        self.acked = ack;
+        self.sacked.remove_below(ack);
+        self.take_blocks(now, segment, &mut arrivals);
+        news.round_trip = self.conclude(now, &arrivals, lone);
+        news
+    }
+
+    /// The SACK blocks above the ACK; a DSACK block lies below it or within another.
+    fn take_blocks(&mut self, now: Instant, segment: &Segment, arrivals: &mut Arrivals) {
+        for &(left, right) in segment.options.sack.as_slice() {
+            self.uses_sack = true;
+            let (Some(start), Some(end)) = (self.position(left), self.position(right)) else {
+                continue;
+            };
+            if start <= self.acked || end > self.highest {
+                continue;
+            }
+            let mut from = start;
+            while let Some(new) = self.sacked.gap(from, end) {
+                self.cache.split(new.start);
+                self.cache.split(new.end);
+                let mut index = self.cache.first_beyond(new.start);
+                while let Some(cached) = self.cache.get(index).filter(|c| c.start < new.end) {
+                    let cached = cached.clone();
+                    self.arrived(now, &cached, arrivals);
+                    index += 1;
+                }
+                from = new.end;
+            }
+            self.sacked.insert(Span { start, end });
+        }
+    }
+
+    fn arrived(&mut self, now: Instant, cached: &Cached, arrivals: &mut Arrivals) {
+        arrivals.any = true;
+        if !cached.was_sent() {
+            return;
+        }
+        let round_trip = now - cached.sent.at;
+        if cached.is_ambiguous() && round_trip < self.air.min() {
+            // The retransmission cannot have been answered yet: the original was only late.
+            if cached.attempts == 1 && cached.missing_since.is_some() && !cached.resent {
+                self.air.saw_reordering();
+            }
+            return;
+        }
+        if cached.attempts > 0 {
+            self.air.saw_loss();
+        }
+        let delivered = Delivered { sent: cached.sent, round_trip };
+        let is_newer =
+            |than: &Option<Delivered>| than.is_none_or(|than| than.sent.order <= cached.sent.order);
+        if is_newer(&arrivals.newest) {
+            arrivals.newest = Some(delivered);
+        }
+        if !cached.is_ambiguous() && is_newer(&arrivals.timed) {
+            arrivals.timed = Some(delivered);
+        }
+    }
+
+    /// Draws the conclusions from all that arrived with one ACK.
+    fn conclude(
+        &mut self,
+        now: Instant,
+        arrivals: &Arrivals,
+        lone: bool,
+    ) -> Option<(Duration, Duration)> {
+        if arrivals.any {
+            self.quiet_since = now;
+            self.timeouts = 0;
+        }
+        if let Some(newest) = arrivals.newest
+            && newest.sent.order > self.delivered.sent.order
+        {
+            self.delivered = newest;
+        }
+        let sample = arrivals.timed?.round_trip;
+        if lone {
+            // How long the mobile waited for another segment is not the air's doing.
+            self.air.sample_lone_segment(sample);
+            if self.air.min() > Duration::ZERO {
+                return None;
+            }
+        }
+        Some((sample, self.air.sample(now, sample)))
+    }
+
+    /// A duplicate ACK of a mobile without SACK: something arrived out of order. On a link that
+    /// keeps order that was sent one round trip ago; if the first range was sent before, it is
+    /// lost.
+    pub(super) fn take_duplicate(&mut self, now: Instant) {
+        let (acked, air) = (self.acked, &self.air);
+        let margin = air.srtt() / 4 + air.reordering_window();
+        let Some(first) = self.cache.get_mut(0).filter(|first| first.start == acked) else {
+            return;
+        };
+        if first.queued || !first.was_sent() {
+            return;
+        }
+        let is_lost =
+            first.attempts == 0 && !first.resent || now - first.sent.at > air.srtt() + margin;
+        if is_lost {
+            first.missing_since.get_or_insert(now);
+            let order = first.sent.order + 1;
+            if order > self.delivered.sent.order {
+                let sent = super::cache::Sent { order, ..first.sent };
+                self.delivered = Delivered { sent, round_trip: Duration::ZERO };
+            }
+        }
+    }
+
+    fn carries_fin(&self, cached: &Cached) -> bool {
+        // Only the last range can, and only a whole one is worth reading for it.
+        cached.end == self.highest
+            && Segment::parse(&cached.packet).is_ok_and(|segment| {
+                segment.flags.intersects(Flags::FIN)
+                    && segment.end() == SeqNumber(cached.end as u32)
+            })
+    }
+}

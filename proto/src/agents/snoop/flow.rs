@@ -1,0 +1,239 @@
+//! What the agent remembers of one flow: soft state, rebuilt from a few packets and ACKs.
+
+use super::cache::{Cache, Cached, Sent};
+use super::rtt::{AirPath, WiredPath};
+use super::settings::Settings;
+use crate::event::FlowId;
+use crate::packet::Packet;
+use crate::ranges::{Ranges, Span};
+use crate::time::Instant;
+use crate::wire::seq::SeqNumber;
+use crate::wire::tcp::{Flags, Segment};
+use core::time::Duration;
+
+/// A number further away than this cannot belong to the window (RFC 7323 §2.2 allows 2^30).
+const MAX_WINDOW: i32 = 1 << 30;
+
+/// The state of one flow of data from a fixed to a mobile host.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    pub(super) id: FlowId,
+    /// What the mobile has not acknowledged.
+    pub(super) cache: Cache,
+    /// The mobile's highest ACK; before the first one, where the flow was picked up.
+    pub(super) acked: u64,
+    /// Beyond the highest byte seen from the sender.
+    pub(super) highest: u64,
+    /// [C-1] What the mobile has acknowledged selectively.
+    pub(super) sacked: Ranges,
+    /// Whether the mobile has ever sent a SACK block.
+    pub(super) uses_sack: bool,
+    /// [C-4] The last transmission that is known to have arrived, and its round trip.
+    pub(super) delivered: Delivered,
+    /// Transmissions of this flow so far.
+    pub(super) transmissions: u64,
+    pub(super) air: AirPath,
+    pub(super) wired: WiredPath,
+    /// The TSecr of the mobile's last ACK, which is its TS.Recent [C-12].
+    pub(super) ts_recent: Option<u32>,
+    /// What the sender last saw of the mobile's ACKs.
+    pub(super) told: Option<Told>,
+    /// The last ACK that was kept from the sender, in case its hole cannot be mended in time.
+    pub(super) withheld: Option<Packet>,
+    /// Since when nothing was sent on the air and nothing new arrived.
+    pub(super) quiet_since: Instant,
+    /// Probes and timeouts since something new arrived.
+    pub(super) timeouts: u32,
+    /// When something must be looked at again because its reordering window ends.
+    pub(super) reordering_due: Option<Instant>,
+    /// When either host last sent something.
+    pub(super) active_at: Instant,
+    /// Where the flow stands in the agent's list of deadlines.
+    pub(super) scheduled: Option<Instant>,
+}
+
+/// The last transmission that is known to have arrived.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Delivered {
+    pub(super) sent: Sent,
+    pub(super) round_trip: Duration,
+}
+
+/// What an ACK says beside its numbers: if any of it changes, the sender must see it [C-8].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    window: u16,
+    ecn: u16,
+}
+
+impl Told {
+    pub(super) fn of(segment: &Segment) -> Self {
+        let ecn = Flags::ECE.union(Flags::CWR).union(Flags::AE);
+        Self { window: segment.window, ecn: segment.flags.0 & ecn.0 }
+    }
+}
+
+impl Flow {
+    pub(super) fn new(id: FlowId, now: Instant, first: SeqNumber, settings: &Settings) -> Self {
+        // Not zero, so that numbers below the first one have a place.
+        let first = (1 << 32) | u64::from(first.0);
+        Self {
+            id,
+            cache: Cache::default(),
+            acked: first,
+            highest: first,
+            sacked: Ranges::default(),
+            uses_sack: false,
+            delivered: Delivered::default(),
+            transmissions: 0,
+            air: AirPath::new(settings.initial_rtt),
+            wired: WiredPath::default(),
+            ts_recent: None,
+            told: None,
+            withheld: None,
+            quiet_since: now,
+            timeouts: 0,
+            reordering_due: None,
+            active_at: now,
+            scheduled: None,
+        }
+    }
+
+    /// The place of a sequence number in the stream; `None` if it is too far from the window to
+    /// say anything about it.
+    pub(super) fn position(&self, seq: SeqNumber) -> Option<u64> {
+        let offset = seq.offset_from(SeqNumber(self.acked as u32));
+        let near = (-MAX_WINDOW..MAX_WINDOW).contains(&offset);
+        near.then(|| self.acked.saturating_add_signed(i64::from(offset)))
+    }
+
+    /// [C-13] How long a hole may be hidden from the sender.
+    pub(super) fn hold_budget(&self, settings: &Settings) -> Duration {
+        let budget = match self.wired.round_trip() {
+            Some(wired) => {
+                let round_trip = (wired + self.air.srtt()).min(Duration::from_secs(60));
+                round_trip.mul_f64(settings.hold_share)
+            }
+            None => settings.hold_unknown,
+        };
+        budget.min(settings.hold_limit)
+    }
+
+    /// Whether a missing range is kept from the sender: it is cached, under repair, the sender has
+    /// not sent it again, and it has not been missing for too long [C-7, C-10].
+    fn is_covered(cached: &Cached, now: Instant, budget: Duration) -> bool {
+        !cached.resent && cached.missing_since.is_none_or(|since| now < since + budget)
+    }
+
+    /// The lowest covered hole: everything above it is kept from the sender for now.
+    ///
+    /// What lies below it, the sender may and must know: holes that are not cached, those it has
+    /// repaired itself, and those that took too long.
+    pub(super) fn lowest_covered(&self, now: Instant, budget: Duration) -> Option<&Cached> {
+        if self.sacked.is_empty() {
+            // Without SACK the first range is all that duplicate ACKs can be about.
+            let first = self.cache.get(0)?;
+            let missing = !self.uses_sack && first.missing_since.is_some();
+            return Some(first)
+                .filter(|first| missing && first.start == self.acked)
+                .filter(|first| Self::is_covered(first, now, budget));
+        }
+        self.holes().find_map(|hole| {
+            let mut index = self.cache.first_beyond(hole.start);
+            while let Some(cached) = self.cache.get(index).filter(|c| c.start < hole.end) {
+                if Self::is_covered(cached, now, budget) {
+                    return Some(cached);
+                }
+                index += 1;
+            }
+            None
+        })
+    }
+
+    /// What lies between the highest ACK and the highest SACK and has not arrived.
+    pub(super) fn holes(&self) -> impl Iterator<Item = Span> {
+        let starts = core::iter::once(self.acked).chain(self.sacked.iter().map(|span| span.end));
+        starts.zip(self.sacked.iter()).filter_map(|(start, next)| {
+            (start < next.start).then_some(Span { start, end: next.start })
+        })
+    }
+
+    /// Whether exactly one cached range is on its way: its ACK may be delayed.
+    pub(super) fn has_lone_segment(&self) -> bool {
+        self.cache.len() == 1
+    }
+
+    /// When the flow's tail is to be probed [C-5].
+    pub(super) fn probe_due(&self) -> Option<Instant> {
+        if self.cache.is_empty() || self.timeouts >= MAX_TIMEOUTS {
+            return None;
+        }
+        let timeout = self.air.probe_timeout(self.has_lone_segment());
+        Some(self.quiet_since + timeout * (1 << self.timeouts))
+    }
+
+    /// When the withheld ACK must go on to the sender.
+    pub(super) fn reveal_due(&self, now: Instant, settings: &Settings) -> Option<Instant> {
+        self.withheld.as_ref()?;
+        let budget = self.hold_budget(settings);
+        let hole = self.lowest_covered(now, budget);
+        Some(hole.map_or(now, |hole| hole.missing_since.unwrap_or(now) + budget))
+    }
+}
+
+/// A mobile that has not answered so many probes is gone, or the sender repairs by itself.
+const MAX_TIMEOUTS: u32 = 7;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(first: u32) -> Flow {
+        Flow::new(FlowId(0), Instant::ZERO, SeqNumber(first), &Settings::default())
+    }
+
+    #[test]
+    fn positions_continue_sequence_numbers_across_the_wrap() {
+        let mut flow = flow(u32::MAX - 9);
+        let place = |flow: &Flow, seq| flow.position(SeqNumber(seq)).map(|at| at - (1 << 32));
+        assert_eq!(place(&flow, u32::MAX), Some(u64::from(u32::MAX)));
+        assert_eq!(place(&flow, 10), Some((1 << 32) + 10));
+        flow.acked = (2 << 32) + 5;
+        assert_eq!(place(&flow, 10), Some((1 << 32) + 10));
+        assert_eq!(place(&flow, u32::MAX), Some((1 << 32) - 1));
+        assert_eq!(place(&flow, 1 << 31), None);
+    }
+
+    #[test]
+    fn holes_lie_below_what_is_sacked() {
+        let mut flow = flow(100);
+        let base = 1u64 << 32;
+        for (start, end) in [(200, 300), (400, 500)] {
+            flow.sacked.insert(Span { start: base + start, end: base + end });
+        }
+        let holes = |flow: &Flow| -> alloc::vec::Vec<_> {
+            flow.holes().map(|hole| (hole.start - base, hole.end - base)).collect()
+        };
+        assert_eq!(holes(&flow), [(100, 200), (300, 400)]);
+        flow.acked = base + 300;
+        flow.sacked.remove_below(base + 300);
+        assert_eq!(holes(&flow), [(300, 400)]);
+    }
+
+    #[test]
+    fn the_budget_is_a_share_of_the_senders_round_trip() {
+        let mut flow = flow(0);
+        let settings = Settings::default();
+        assert_eq!(flow.hold_budget(&settings), settings.hold_unknown);
+        let mut take = |millis| {
+            for _ in 0..8 {
+                flow.wired.ack_left(Instant::ZERO, 7);
+                flow.wired.data_came(Instant::from_millis(millis), 7);
+            }
+            flow.hold_budget(&settings).as_micros()
+        };
+        // 20 ms of the air are a guess as yet.
+        assert_eq!(take(80), 80_000);
+        assert_eq!(take(1_000), 150_000, "a timeout must not be risked");
+    }
+}

@@ -1,0 +1,223 @@
+//! The modern snoop: repairs the air hop for today's TCP, and keeps from the sender only what is
+//! being repaired.
+//!
+//! The rules are C-1 to C-18 of `docs/modern-snoop.md`. `data.rs` takes what the fixed host sends,
+//! `delivery.rs` reads the mobile's ACKs, `repair.rs` finds and retransmits what was lost, `ack.rs`
+//! decides what the sender sees, `timers.rs` probes the tail and ends what was held too long.
+//!
+//! Nothing is configured: round trips, reordering and delayed ACKs are estimated in `rtt.rs`.
+
+mod ack;
+mod cache;
+mod data;
+mod delivery;
+mod flow;
+mod repair;
+mod rtt;
+mod settings;
+mod timers;
+
+pub use settings::Settings;
+
+use super::Limits;
+use super::deadlines::Deadlines;
+use super::egress::{Class, Egress};
+use super::flow_table::{FlowRef, FlowTable};
+use crate::agent::{Agent, Deadline, Side};
+use crate::event::{Cause, Event, FlowEnd, FlowId};
+use crate::packet::Packet;
+use crate::ranges::Span;
+use crate::time::Instant;
+use crate::wire::flow::FlowKey;
+use crate::wire::seq::SeqNumber;
+use crate::wire::tcp::{Flags, Segment};
+use alloc::collections::VecDeque;
+use cache::Sent;
+use flow::Flow;
+
+/// The agent. Data from the wired side is cached and mended; data from the air side passes.
+#[derive(Debug)]
+pub struct Snoop {
+    settings: Settings,
+    limits: Limits,
+    flows: FlowTable<Flow>,
+    deadlines: Deadlines,
+    egress: Egress<Option<Departure>>,
+    events: VecDeque<Event>,
+    /// Memory that all caches hold, in bytes.
+    cache_bytes: usize,
+    next_id: u64,
+}
+
+/// What the agent wants to know of a packet when it goes on the air.
+#[derive(Clone, Copy, Debug)]
+struct Departure {
+    flow: FlowRef,
+    span: Span,
+    /// Set for a local retransmission.
+    repair: Option<Cause>,
+}
+
+/// The sequence number of a position.
+fn seq(position: u64) -> SeqNumber {
+    SeqNumber(position as u32)
+}
+
+impl Snoop {
+    /// An agent without flows; `hash_seed` should be secret where hosts are not trusted.
+    pub fn new(settings: Settings, limits: Limits, hash_seed: u64) -> Self {
+        Self {
+            flows: FlowTable::new(limits.flows, hash_seed),
+            deadlines: Deadlines::new(settings.idle_timeout),
+            egress: Egress::new(limits.egress),
+            events: VecDeque::new(),
+            cache_bytes: 0,
+            next_id: 0,
+            settings,
+            limits,
+        }
+    }
+
+    /// Flows that the agent keeps state for.
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Memory that all caches hold, in bytes.
+    pub fn cache_bytes(&self) -> usize {
+        self.cache_bytes
+    }
+
+    fn event(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    /// Passes a packet on, in order; false if the queue was full and the packet is gone.
+    fn forward(&mut self, to: Side, packet: Packet, departure: Option<Departure>) -> bool {
+        let accepted = self.egress.push(to, Class::Normal, packet, departure);
+        if !accepted {
+            self.event(Event::EgressDropped(to));
+        }
+        accepted
+    }
+
+    /// A SYN or RST ends whatever the state was about.
+    fn handle_connection_change(&mut self, key: &FlowKey, flags: Flags) {
+        if let Some(flow) = self.flows.find(key) {
+            let rst = flags.intersects(Flags::RST);
+            self.end_flow(flow, if rst { FlowEnd::Closed } else { FlowEnd::Reopened });
+        }
+    }
+
+    fn end_flow(&mut self, reference: FlowRef, end: FlowEnd) {
+        if let Some(flow) = self.flows.remove(reference) {
+            self.deadlines.cancel(reference, flow.scheduled);
+            self.cache_bytes -= flow.cache.memory();
+            self.event(Event::FlowEnded(flow.id, end));
+        }
+    }
+
+    /// The flow with this key, or a new one if there is or can be made room for it.
+    fn find_or_open(&mut self, now: Instant, key: FlowKey, first: SeqNumber) -> Option<FlowRef> {
+        if let Some(flow) = self.flows.find(&key) {
+            return Some(flow);
+        }
+        if !self.flows.has_room() {
+            self.evict(now);
+        }
+        let id = FlowId(self.next_id);
+        let flow = Flow::new(id, now, first, &self.settings);
+        let Some(flow) = self.flows.insert(key, flow) else {
+            self.event(Event::FlowTableFull);
+            return None;
+        };
+        self.next_id += 1;
+        self.deadlines.start_tour(now);
+        self.event(Event::FlowOpened(id));
+        Some(flow)
+    }
+
+    /// A packet goes on the air: stamps what depends on when it really went. False for a repair
+    /// that is needed no more.
+    fn depart(&mut self, now: Instant, departure: Departure) -> bool {
+        let is_first = departure.repair.is_none();
+        let Some(flow) = self.flows.get_mut(departure.flow) else { return is_first };
+        let Span { start, end } = departure.span;
+        // What arrived meanwhile, by a late original or the sender's own copy, is not sent again.
+        let arrived = end <= flow.acked || flow.sacked.span_at(start.max(flow.acked)).is_some();
+        if !is_first && arrived {
+            for cached in flow.cache.overlapping(start, end) {
+                cached.queued = false;
+            }
+            return false;
+        }
+        flow.transmissions += 1;
+        flow.quiet_since = now;
+        let sent = Sent { at: now, order: flow.transmissions };
+        let mut attempt = 0;
+        for cached in flow.cache.overlapping(start, end) {
+            if !cached.was_sent() {
+                cached.first_sent = now;
+            }
+            cached.sent = sent;
+            cached.queued = false;
+            attempt = cached.attempts;
+        }
+        let id = flow.id;
+        if let Some(cause) = departure.repair {
+            self.event(Event::LocalRetransmit { flow: id, seq: seq(start), cause, attempt });
+        }
+        self.schedule(now, departure.flow);
+        true
+    }
+}
+
+impl Agent for Snoop {
+    fn handle_packet(&mut self, now: Instant, from: Side, packet: Packet) {
+        let segment = match Segment::parse(&packet) {
+            Ok(segment) => segment,
+            Err(reason) => {
+                self.event(Event::Bypassed(reason));
+                self.forward(from.opposite(), packet, None);
+                return;
+            }
+        };
+        let key = FlowKey::of(&segment, from);
+        if segment.flags.intersects(Flags::SYN.union(Flags::RST)) {
+            self.event(Event::ConnectionChange(from));
+            self.handle_connection_change(&key, segment.flags);
+            self.forward(from.opposite(), packet, None);
+            return;
+        }
+        match from {
+            Side::Wired if segment.seq_len() > 0 => self.handle_data(now, key, &segment, packet),
+            Side::Air if segment.flags.intersects(Flags::ACK) => {
+                self.handle_ack(now, &key, &segment, packet);
+            }
+            _ => {
+                self.forward(from.opposite(), packet, None);
+            }
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.run_timers(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {
+        loop {
+            let (packet, departure) = self.egress.pop(to)?;
+            if departure.is_none_or(|departure| self.depart(now, departure)) {
+                return Some(packet);
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        self.deadlines.next()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+}

@@ -1,0 +1,217 @@
+//! What the agent measures of the path, so that nobody has to set it.
+
+use crate::time::Instant;
+use core::time::Duration;
+
+/// A minimum is forgotten after this time, so that a path that became longer is believed.
+const MIN_WINDOW: Duration = Duration::from_secs(10);
+/// Linux delays an ACK by 40 ms; what is not yet known of a receiver is taken to be this.
+const DELAYED_ACK: Duration = Duration::from_millis(40);
+/// RFC 9293 §3.8.6.3: no ACK is delayed by more.
+const MAX_DELAYED_ACK: Duration = Duration::from_millis(500);
+/// Recoveries without reordering after which the window for it shrinks again, as in RFC 8985 §6.2.
+const REORDERING_PERSISTS: u32 = 16;
+
+/// The round trip from the agent over the air and back, as of RFC 6298 with RFC 8985's minimum.
+#[derive(Clone, Debug)]
+pub(super) struct AirPath {
+    /// Smoothed, and its mean deviation; the first is a guess until there is a sample.
+    srtt: Duration,
+    deviation: Duration,
+    /// The least of the last ten seconds, and when it was measured.
+    min: Option<(Duration, Instant)>,
+    /// How long the mobile waits before it acknowledges a segment that no other follows.
+    delayed_ack: Duration,
+    /// Quarters of the least round trip that packets of a flow may overtake each other by.
+    reordering_steps: u32,
+    /// Repairs since the last sign of reordering.
+    repairs_in_order: u32,
+}
+
+impl AirPath {
+    pub(super) fn new(initial: Duration) -> Self {
+        Self {
+            srtt: initial,
+            deviation: initial / 2,
+            min: None,
+            delayed_ack: DELAYED_ACK,
+            reordering_steps: 0,
+            repairs_in_order: 0,
+        }
+    }
+
+    /// Takes a round trip whose acknowledgment leaves no doubt; returns the smoothed one.
+    pub(super) fn sample(&mut self, now: Instant, sample: Duration) -> Duration {
+        if self.min.is_none() {
+            (self.srtt, self.deviation) = (sample, sample / 2);
+        } else {
+            self.deviation = (self.deviation * 3 + self.srtt.abs_diff(sample)) / 4;
+            self.srtt = (self.srtt * 7 + sample) / 8;
+        }
+        if self.min.is_none_or(|(min, at)| sample <= min || now - at >= MIN_WINDOW) {
+            self.min = Some((sample, now));
+        }
+        self.srtt
+    }
+
+    /// A segment that no other followed was acknowledged after this time.
+    pub(super) fn sample_lone_segment(&mut self, taken: Duration) {
+        let delay = taken.saturating_sub(self.min());
+        if delay > self.delayed_ack {
+            self.delayed_ack = delay.min(MAX_DELAYED_ACK);
+        } else {
+            self.delayed_ack = ((self.delayed_ack * 15 + delay) / 16).max(DELAYED_ACK);
+        }
+    }
+
+    /// The smoothed round trip.
+    pub(super) fn srtt(&self) -> Duration {
+        self.srtt
+    }
+
+    /// The least round trip; before the first sample nothing is known to be impossible.
+    pub(super) fn min(&self) -> Duration {
+        self.min.map_or(Duration::ZERO, |(min, _)| min)
+    }
+
+    /// [C-5] Silence after which the flow's tail is probed (RFC 8985 §7.2): twice the round trip,
+    /// with what its deviation and, for a lone segment, the mobile's delayed ACK ask for.
+    pub(super) fn probe_timeout(&self, lone_segment: bool) -> Duration {
+        let quiet = (self.srtt * 2).max(self.srtt + self.deviation * 4);
+        // A millisecond of timer slack; and the most that a receiver holds SACKs back.
+        let timeout = quiet + Duration::from_millis(1);
+        if lone_segment { timeout + self.delayed_ack } else { timeout }
+    }
+
+    /// [C-4] How much later than a packet sent after it a packet may arrive without being lost:
+    /// nothing, until the link has been seen to reorder.
+    pub(super) fn reordering_window(&self) -> Duration {
+        (self.min() / 4 * self.reordering_steps).min(self.srtt)
+    }
+
+    /// Something taken for lost was only late.
+    pub(super) fn saw_reordering(&mut self) {
+        self.reordering_steps = (self.reordering_steps + 1).min(8);
+        self.repairs_in_order = 0;
+    }
+
+    /// Something was lost indeed.
+    pub(super) fn saw_loss(&mut self) {
+        self.repairs_in_order += 1;
+        if self.repairs_in_order >= REORDERING_PERSISTS {
+            self.reordering_steps = self.reordering_steps.saturating_sub(1);
+            self.repairs_in_order = 0;
+        }
+    }
+}
+
+/// The round trip from the agent to the sender and back, from timestamps: the time from an ACK with
+/// a new TSval to the first data that echoes it (RFC 7323 §4.1).
+#[derive(Clone, Debug, Default)]
+pub(super) struct WiredPath {
+    /// The TSval that is being timed, and when it left.
+    pending: Option<(u32, Instant)>,
+    /// The last samples. A sender that waited for its application makes them too long, never too
+    /// short, so the least is taken.
+    samples: [Option<Duration>; 8],
+    next: u8,
+}
+
+impl WiredPath {
+    /// An ACK with this TSval goes to the sender.
+    pub(super) fn ack_left(&mut self, now: Instant, value: u32) {
+        self.pending.get_or_insert((value, now));
+    }
+
+    /// Data with this TSecr came from the sender.
+    pub(super) fn data_came(&mut self, now: Instant, echo: u32) {
+        let Some((value, at)) = self.pending else { return };
+        if is_before(echo, value) {
+            return;
+        }
+        self.pending = None;
+        if let Some(slot) = self.samples.get_mut(usize::from(self.next % 8)) {
+            *slot = Some(now - at);
+        }
+        self.next = self.next.wrapping_add(1);
+    }
+
+    /// The round trip, if it is known.
+    pub(super) fn round_trip(&self) -> Option<Duration> {
+        self.samples.iter().flatten().min().copied()
+    }
+}
+
+/// Whether timestamp `a` is older than `b`, modulo 2^32 (RFC 7323 §5.2).
+pub(super) fn is_before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn the_first_sample_replaces_the_guess() {
+        let mut path = AirPath::new(ms(20));
+        assert_eq!((path.min(), path.srtt()), (Duration::ZERO, ms(20)));
+        assert_eq!(path.sample(Instant::ZERO, ms(8)), ms(8));
+        assert_eq!(path.sample(Instant::ZERO, ms(16)), ms(9));
+        assert_eq!(path.min(), ms(8));
+        path.sample(Instant::from_millis(10_001), ms(12));
+        assert_eq!(path.min(), ms(12), "an old minimum is forgotten");
+    }
+
+    #[test]
+    fn the_probe_waits_for_a_delayed_ack_only_of_a_lone_segment() {
+        let mut path = AirPath::new(ms(20));
+        for _ in 0..100 {
+            path.sample(Instant::ZERO, ms(10));
+        }
+        assert_eq!(path.probe_timeout(false).as_millis(), 21);
+        assert_eq!(path.probe_timeout(true).as_millis(), 61);
+        path.sample_lone_segment(ms(210));
+        assert_eq!(path.probe_timeout(true).as_millis(), 221, "this receiver takes longer");
+        for _ in 0..1_000 {
+            path.sample_lone_segment(ms(10));
+        }
+        assert_eq!(path.probe_timeout(true).as_millis(), 61);
+    }
+
+    #[test]
+    fn reordering_widens_the_window_and_order_closes_it() {
+        let mut path = AirPath::new(ms(20));
+        path.sample(Instant::ZERO, ms(8));
+        assert_eq!(path.reordering_window(), Duration::ZERO);
+        path.saw_reordering();
+        path.saw_reordering();
+        assert_eq!(path.reordering_window(), ms(4));
+        for _ in 0..20 {
+            path.saw_reordering();
+        }
+        assert_eq!(path.reordering_window(), ms(8), "at most one round trip");
+        for _ in 0..8 * REORDERING_PERSISTS {
+            path.saw_loss();
+        }
+        assert_eq!(path.reordering_window(), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_wired_round_trip_is_the_least_of_the_last_eight() {
+        let mut path = WiredPath::default();
+        let mut now = Instant::ZERO;
+        assert_eq!(path.round_trip(), None);
+        for (value, taken) in (u32::MAX - 3..=u32::MAX).chain(0..20).zip((1..=24).map(ms)) {
+            path.ack_left(now, value);
+            path.ack_left(now + ms(1), value.wrapping_add(1));
+            path.data_came(now + taken / 2, value.wrapping_sub(1));
+            now += taken;
+            path.data_came(now, value.wrapping_add(1));
+        }
+        assert_eq!(path.round_trip(), Some(ms(17)));
+    }
+}
