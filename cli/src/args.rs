@@ -5,7 +5,8 @@ use crate::replay::ReplayArgs;
 use crate::report::ReportArgs;
 use crate::sim::Sim;
 use crate::values::{
-    Window, agent, amount, congestion_control, direction, port, positive, seconds, setting, window,
+    Window, agent, amount, congestion_control, direction, port, positive, queue, seconds, setting,
+    window,
 };
 use airmend_live::lab::config::{Amount, CongestionControl, Direction, Hop, LabConfig, PortKind};
 use airmend_proto::agents::AgentConfig;
@@ -150,9 +151,9 @@ pub(crate) struct ErrorLists {
     /// Independent bit errors with each of these probabilities, such as 1e-6,1/256Ki.
     #[arg(long, value_name = "P,..", value_delimiter = ',', value_parser = parse_ber)]
     ber: Vec<f64>,
-    /// N frames lost in a row in every so many bytes, such as 4/64Ki.
-    #[arg(long, value_name = "N/BYTES", value_parser = parse_burst)]
-    burst: Option<ErrorModel>,
+    /// N frames lost in a row in every so many bytes, each of these, such as 2/64Ki,4/64Ki.
+    #[arg(long, value_name = "N/BYTES,..", value_delimiter = ',', value_parser = parse_burst)]
+    burst: Vec<ErrorModel>,
     /// Markov fading, such as good=300ms,bad=30ms,loss=0.5.
     #[arg(long, value_name = "good=T,bad=T,loss=P", value_parser = parse_fading)]
     fading: Option<ErrorModel>,
@@ -164,7 +165,7 @@ impl ErrorLists {
         let losses = self.loss.iter().copied().map(ErrorModel::Loss);
         let bers = self.ber.iter().copied().map(ErrorModel::Ber);
         let mut models = Vec::new();
-        for model in losses.chain(bers).chain(self.burst).chain(self.fading) {
+        for model in losses.chain(bers).chain(self.burst.iter().copied()).chain(self.fading) {
             if !models.contains(&model) {
                 models.push(model);
             }
@@ -188,6 +189,11 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Transfer")]
     #[arg(value_parser = positive)]
     flows: u32,
+    /// Further flows, of a second pair of hosts, that the agent does not see: they share links and
+    /// queues with those that it mends.
+    #[arg(long, value_name = "N", help_heading = "Transfer")]
+    #[arg(value_parser = positive, conflicts_with = "pcap")]
+    unmended_flows: Option<u32>,
     /// Each flow carries this many bytes, such as 10000000 or 10MB.
     #[arg(long, value_name = "N", default_value = "10MB", value_parser = amount)]
     #[arg(help_heading = "Transfer")]
@@ -196,6 +202,17 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "S", value_parser = seconds, conflicts_with = "bytes")]
     #[arg(help_heading = "Transfer")]
     seconds: Option<Duration>,
+    /// What flows carry in their first so much time does not count as goodput; with --seconds.
+    #[arg(long, value_name = "S", value_parser = seconds, requires = "seconds")]
+    #[arg(help_heading = "Transfer")]
+    warmup: Option<Duration>,
+    /// So many transfers one after another over the same links, each with new connections.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Transfer")]
+    #[arg(value_parser = positive, conflicts_with = "seconds")]
+    sequential: u32,
+    /// Send a small UDP packet to and fro every 10 ms meanwhile, and tell its delay.
+    #[arg(long, help_heading = "Transfer")]
+    pub(crate) ping: bool,
     /// A run that takes longer is stopped and has failed [default: 10 minutes, and --seconds].
     #[arg(long, value_name = "S", value_parser = seconds, help_heading = "Transfer")]
     time_limit: Option<Duration>,
@@ -224,11 +241,17 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "DELAY", default_value = "40ms", value_parser = parse_duration)]
     #[arg(help_heading = "Links", allow_hyphen_values = true)]
     wired_delay: Duration,
-    /// Frames that wait at most for the air hop, in each direction [default: what the path holds].
+    /// Frames that wait at most for the air hop, in each direction, or bytes of full ones such as
+    /// 65kB [default: twice what the path holds].
     #[arg(long, value_name = "N", help_heading = "Links")]
-    #[arg(value_parser = positive)]
-    queue: Option<u32>,
-    /// Segments that a receiver's window holds, or none for its own tuning [default: the queue].
+    #[arg(value_parser = queue)]
+    queue: Option<usize>,
+    /// The same for the wired hop, where the data meets it [default: 1000, a host's own].
+    #[arg(long, value_name = "N", help_heading = "Links")]
+    #[arg(value_parser = queue)]
+    wired_queue: Option<usize>,
+    /// Segments that a receiver's window holds, or none for the kernel's own tuning [default: none,
+    /// and the queue with --no-sack].
     #[arg(long, value_name = "N", value_parser = window, help_heading = "Links")]
     window: Option<Window>,
     /// What joins the hosts to the links: veth, or tun (which needs /dev/net/tun).
@@ -251,23 +274,24 @@ impl Setup {
             timestamps: !self.no_timestamps,
             direction: self.direction,
             flows: self.flows,
+            unmended_flows: self.unmended_flows.unwrap_or(0),
             amount: self.seconds.map_or(Amount::Bytes(self.bytes), Amount::Time),
+            sequential: self.sequential,
+            warmup: self.warmup.unwrap_or_default(),
+            ping: self.ping,
             time_limit: limit,
             air: Hop { rate_bps: self.rate, delay: self.air_delay },
             wired: Hop { rate_bps: self.wired_rate, delay: self.wired_delay },
             errors,
-            queue_frames: 0,
-            window_segments: None,
             seed: self.seed,
             ipv6: self.ipv6,
-            pcap: None,
-            recorded_agent: None,
             port: self.port,
+            ..LabConfig::default()
         };
-        config.queue_frames =
-            self.queue.map_or_else(|| config.default_queue_frames(), |frames| frames as usize);
+        config.wired_queue_frames = self.wired_queue.unwrap_or(config.wired_queue_frames);
+        config.queue_frames = self.queue.unwrap_or_else(|| config.default_queue_frames());
         config.window_segments = match self.window {
-            None => Some(config.default_window_segments()),
+            None => config.default_window_segments(),
             Some(Window(segments)) => segments,
         };
         config
@@ -276,6 +300,9 @@ impl Setup {
     /// Makes every agent's cache hold the window, and applies `--set` to every agent that has such
     /// a setting; one of them must.
     pub(crate) fn set(&self, agents: &mut [AgentConfig]) -> Result<(), BadUsage> {
+        if self.warmup.is_some_and(|warmup| self.seconds.is_some_and(|time| warmup >= time)) {
+            return Err(BadUsage("--warmup must be less than --seconds".to_owned()));
+        }
         let config = self.config(CongestionControl::Cubic, ErrorModel::None);
         for agent in agents.iter_mut() {
             agent.hold_window(config.outstanding_segments());

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 mod combination;
+mod grid;
 mod report;
 
 pub(crate) use combination::{Case, Combination, Measured};
@@ -89,6 +90,11 @@ impl<'a> Comparison<'a> {
         Self { args, agents, cases, combinations, doubtful: Vec::new(), done: 0 }
     }
 
+    /// The first agent in the same case.
+    fn first(&self, combination: &Combination) -> &Combination {
+        &self.combinations[combination.case * self.agents.len()]
+    }
+
     fn total(&self) -> usize {
         self.combinations.len() * self.args.repeat as usize
     }
@@ -152,7 +158,8 @@ impl<'a> Comparison<'a> {
         let doubts = doubts(outcome);
         self.doubtful.extend(doubts.iter().map(|doubt| format!("{label}: {doubt}")));
         let index = case * self.agents.len() + agent;
-        self.combinations[index].runs.push((repetition, Measured::from(outcome)));
+        let measured = Measured::new(&self.cases[case].config, outcome);
+        self.combinations[index].runs.push((repetition, measured));
     }
 }
 

@@ -130,7 +130,8 @@ fn incomplete(config: &LabConfig, outcome: &Outcome, interrupted: bool) -> Optio
     let arrived = text::bytes(outcome.bytes_received);
     let wanted = match config.amount {
         Amount::Bytes(each) => {
-            format!(" of {}", text::bytes(each.saturating_mul(u64::from(config.flows))))
+            let transfers = u64::from(config.all_flows()) * u64::from(config.sequential);
+            format!(" of {}", text::bytes(each.saturating_mul(transfers)))
         }
         Amount::Time(_) => String::new(),
     };

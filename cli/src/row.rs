@@ -1,131 +1,16 @@
 //! The JSON lines of a run and of a summary. Names, units and order are stable.
 
-use crate::text;
-use airmend_live::lab::config::{Amount, LabConfig};
-use airmend_live::lab::outcome::{LinkReport, Outcome};
-use airmend_proto::agents::AgentConfig;
-use airmend_proto::link::ErrorModel;
+mod setting;
+mod summary;
+
+pub(crate) use setting::{MoreSettings, Setting};
+pub(crate) use summary::{PingSummary, Summary};
+
+use crate::stats;
+use airmend_live::lab::outcome::{self, LinkReport, Outcome};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// What was set: the fields with which every line begins.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Setting {
-    agent: &'static str,
-    world: &'static str,
-    cc: &'static str,
-    direction: &'static str,
-    rate_bps: u64,
-    #[serde(serialize_with = "compact")]
-    air_delay_ms: f64,
-    #[serde(serialize_with = "compact")]
-    wired_delay_ms: f64,
-    #[serde(serialize_with = "compact_option")]
-    ber: Option<f64>,
-    #[serde(serialize_with = "compact_option")]
-    loss: Option<f64>,
-    /// Application bytes of each flow; null where the flows send for a time.
-    bytes: Option<u64>,
-    seed: u64,
-}
-
-impl Setting {
-    /// The setting of one run.
-    pub(crate) fn new(agent: &AgentConfig, config: &LabConfig) -> Self {
-        let (ber, loss) = match config.errors {
-            ErrorModel::Ber(ber) => (Some(ber), None),
-            ErrorModel::Loss(loss) => (None, Some(loss)),
-            ErrorModel::None => (None, Some(0.0)),
-            ErrorModel::Burst { .. } | ErrorModel::Fading { .. } => (None, None),
-        };
-        Self {
-            agent: agent.name(),
-            world: "lab",
-            cc: config.cc.name(),
-            direction: text::direction(config.direction),
-            rate_bps: config.air.rate_bps,
-            air_delay_ms: millis(config.air.delay),
-            wired_delay_ms: millis(config.wired.delay),
-            ber,
-            loss,
-            bytes: match config.amount {
-                Amount::Bytes(bytes) => Some(bytes),
-                Amount::Time(_) => None,
-            },
-            seed: config.seed,
-        }
-    }
-}
-
-/// What else was set; these fields follow the measured ones.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct MoreSettings {
-    flows: u32,
-    #[serde(serialize_with = "compact_option")]
-    send_seconds: Option<f64>,
-    sack: bool,
-    timestamps: bool,
-    ipv6: bool,
-    wired_rate_bps: u64,
-    queue_frames: usize,
-    window_segments: Option<u32>,
-    port: &'static str,
-    burst: Option<Burst>,
-    fading: Option<Fading>,
-    settings: BTreeMap<String, String>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Burst {
-    frames: u32,
-    every_bytes: u64,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Fading {
-    #[serde(serialize_with = "compact")]
-    good_ms: f64,
-    #[serde(serialize_with = "compact")]
-    bad_ms: f64,
-    #[serde(serialize_with = "compact")]
-    loss: f64,
-    #[serde(serialize_with = "compact")]
-    good_ber: f64,
-}
-
-impl MoreSettings {
-    /// The further settings of one run.
-    pub(crate) fn new(config: &LabConfig, settings: &[(String, String)]) -> Self {
-        let (burst, fading) = match config.errors {
-            ErrorModel::Burst { frames, every_bytes } => {
-                (Some(Burst { frames, every_bytes }), None)
-            }
-            ErrorModel::Fading { good, bad, bad_loss, good_ber } => {
-                let (good_ms, bad_ms) = (millis(good), millis(bad));
-                (None, Some(Fading { good_ms, bad_ms, loss: bad_loss, good_ber }))
-            }
-            _ => (None, None),
-        };
-        Self {
-            flows: config.flows,
-            send_seconds: match config.amount {
-                Amount::Bytes(_) => None,
-                Amount::Time(time) => Some(time.as_secs_f64()),
-            },
-            sack: config.sack,
-            timestamps: config.timestamps,
-            ipv6: config.ipv6,
-            wired_rate_bps: config.wired.rate_bps,
-            queue_frames: config.queue_frames,
-            window_segments: config.window_segments,
-            port: text::port(config.port),
-            burst,
-            fading,
-            settings: settings.iter().cloned().collect(),
-        }
-    }
-}
 
 /// One run.
 #[derive(Debug, Serialize)]
@@ -144,9 +29,22 @@ pub(crate) struct Row<'a> {
     sender: Sender,
     agent_counters: &'a BTreeMap<&'static str, u64>,
     bytes_received: u64,
+    /// With the warm-up, which `goodput_bps` leaves out.
+    overall_goodput_bps: u64,
+    /// The bound with the fades of this run; null where the air does not fade.
+    #[serde(serialize_with = "whole_option")]
+    realised_bound_bps: Option<f64>,
+    #[serde(serialize_with = "compact_option")]
+    of_realised_bound: Option<f64>,
     #[serde(flatten)]
     more: MoreSettings,
+    /// Those of the unmended flows last.
     flow_goodput_bps: Vec<u64>,
+    /// Jain's index.
+    #[serde(serialize_with = "compact")]
+    fairness: f64,
+    completion_ms: Option<Times>,
+    ping: Option<Ping>,
     links: BTreeMap<&'static str, Link>,
     /// Lost between a host's kernel and the emulated links; not 0 means a machine too slow.
     port_drops: u64,
@@ -159,6 +57,89 @@ struct Sender {
     retransmits: u64,
     timeouts: u64,
     cwnd_reductions: u64,
+    recoveries: u64,
+    undone_recoveries: u64,
+    undone_timeouts: u64,
+    spurious_timeouts: u64,
+    loss_probes: u64,
+    loss_probe_recoveries: u64,
+    reorderings: u64,
+    dsacks: u64,
+    reordering: u32,
+}
+
+impl Sender {
+    fn new(outcome: &Outcome) -> Self {
+        let sender = outcome.sender;
+        Self {
+            retransmits: sender.retransmits,
+            timeouts: sender.timeouts,
+            cwnd_reductions: sender.cwnd_reductions,
+            recoveries: sender.recoveries,
+            undone_recoveries: sender.undone_recoveries,
+            undone_timeouts: sender.undone_timeouts,
+            spurious_timeouts: sender.spurious_timeouts,
+            loss_probes: sender.loss_probes,
+            loss_probe_recoveries: sender.loss_probe_recoveries,
+            reorderings: sender.reorderings,
+            dsacks: sender.dsacks,
+            reordering: outcome.reordering,
+        }
+    }
+}
+
+/// How long each of some things took, in milliseconds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Times {
+    count: usize,
+    #[serde(serialize_with = "compact")]
+    pub(crate) p50: f64,
+    #[serde(serialize_with = "compact")]
+    pub(crate) p90: f64,
+    #[serde(serialize_with = "compact")]
+    pub(crate) p99: f64,
+    #[serde(serialize_with = "compact")]
+    pub(crate) max: f64,
+}
+
+impl Times {
+    /// Of times in seconds; `None` of nothing.
+    pub(crate) fn of(seconds: &[f64]) -> Option<Self> {
+        let millis = |share| stats::quantile(seconds, share).map(|s| rounded(s * 1e3, 3));
+        Some(Self {
+            count: seconds.len(),
+            p50: millis(0.5)?,
+            p90: millis(0.9)?,
+            p99: millis(0.99)?,
+            max: millis(1.0)?,
+        })
+    }
+}
+
+/// Round trips of the ping, in milliseconds.
+#[derive(Debug, Serialize)]
+struct Ping {
+    sent: u64,
+    received: u64,
+    #[serde(serialize_with = "compact")]
+    p50_ms: f64,
+    #[serde(serialize_with = "compact")]
+    p99_ms: f64,
+    #[serde(serialize_with = "compact")]
+    max_ms: f64,
+}
+
+impl Ping {
+    fn new(ping: &outcome::Ping) -> Self {
+        let millis = |time: Duration| rounded(time.as_secs_f64() * 1e3, 3);
+        Self {
+            sent: ping.sent,
+            received: ping.received,
+            p50_ms: millis(ping.round_trip.p50),
+            p99_ms: millis(ping.round_trip.p99),
+            max_ms: millis(ping.round_trip.max),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -193,15 +174,19 @@ impl<'a> Row<'a> {
             bound_bps: whole(outcome.bound_bps),
             of_bound: rounded(outcome.goodput_bps / outcome.bound_bps, 4),
             wire_bytes_per_byte: rounded(outcome.wire_bytes_per_byte, 4),
-            sender: Sender {
-                retransmits: outcome.sender.retransmits,
-                timeouts: outcome.sender.timeouts,
-                cwnd_reductions: outcome.sender.cwnd_reductions,
-            },
+            sender: Sender::new(outcome),
             agent_counters: &outcome.agent_counters,
             bytes_received: outcome.bytes_received,
+            overall_goodput_bps: whole(outcome.overall_goodput_bps),
+            realised_bound_bps: outcome.realised_bound_bps,
+            of_realised_bound: outcome
+                .realised_bound_bps
+                .map(|bound| rounded(outcome.goodput_bps / bound, 4)),
             more,
             flow_goodput_bps: outcome.flow_goodput_bps.iter().copied().map(whole).collect(),
+            fairness: rounded(outcome.fairness, 4),
+            completion_ms: Times::of(&outcome.completion_seconds),
+            ping: outcome.ping.as_ref().map(Ping::new),
             links: outcome.links.iter().map(|(name, report)| (*name, link(report))).collect(),
             port_drops: outcome.port_drops,
             tcp_ext: &outcome.tcp_ext,
@@ -212,31 +197,6 @@ impl<'a> Row<'a> {
             },
         }
     }
-}
-
-/// All runs of one combination; `seed` is the first one's.
-#[derive(Debug, Serialize)]
-pub(crate) struct Summary {
-    pub(crate) summary: bool,
-    #[serde(flatten)]
-    pub(crate) setting: Setting,
-    pub(crate) runs: usize,
-    pub(crate) completed: usize,
-    #[serde(serialize_with = "whole_option")]
-    pub(crate) goodput_mean_bps: Option<f64>,
-    #[serde(serialize_with = "whole_option")]
-    pub(crate) goodput_sd_bps: Option<f64>,
-    #[serde(serialize_with = "whole_option")]
-    pub(crate) bound_bps: Option<f64>,
-    #[serde(serialize_with = "compact_option")]
-    pub(crate) of_bound: Option<f64>,
-    /// Median of the paired ratios to the first agent.
-    #[serde(serialize_with = "compact_option")]
-    pub(crate) ratio_median: Option<f64>,
-    #[serde(serialize_with = "compact_option")]
-    pub(crate) timeouts_mean: Option<f64>,
-    #[serde(flatten)]
-    pub(crate) more: MoreSettings,
 }
 
 /// `value` without the decimals beyond these.

@@ -24,6 +24,14 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     Some((sorted[middle - 1] + upper) / 2.0)
 }
 
+/// The least value that this share of all values does not exceed; `None` of nothing.
+pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,6 +51,16 @@ mod tests {
         assert_eq!(mean(&values), Some(5.0));
         let expected = (32.0f64 / 7.0).sqrt();
         assert_eq!(standard_deviation(&values), Some(expected));
+    }
+
+    #[test]
+    fn a_quantile_is_one_of_the_values() {
+        let values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        assert_eq!([0.0, 0.5, 0.9, 1.0].map(|share| quantile(&values, share)), {
+            [1.0, 50.0, 90.0, 100.0].map(Some)
+        });
+        assert_eq!(quantile(&[7.0], 0.99), Some(7.0));
+        assert_eq!(quantile(&[], 0.5), None);
     }
 
     #[test]

@@ -120,10 +120,22 @@ pub(crate) fn transfer(config: &LabConfig) -> String {
         Amount::Bytes(amount) => bytes(amount),
         Amount::Time(time) => duration(time),
     };
-    let each =
-        if config.flows == 1 { String::new() } else { format!("{} flows of ", config.flows) };
-    let family = if config.ipv6 { ", IPv6" } else { "" };
-    format!("{text}, {each}{amount} {}{family}", direction(config.direction))
+    let each = match (config.flows, config.unmended_flows) {
+        (1, 0) => String::new(),
+        (flows, 0) => format!("{flows} flows of "),
+        (flows, more) => format!("{} and {more} unmended of ", counted(flows.into(), "flow")),
+    };
+    text.push_str(&format!(", {each}{amount} {}", direction(config.direction)));
+    if config.sequential > 1 {
+        text.push_str(&format!(", {} times in sequence", config.sequential));
+    }
+    if config.warmup > Duration::ZERO {
+        text.push_str(&format!(", the first {} not counted", duration(config.warmup)));
+    }
+    if config.ipv6 {
+        text.push_str(", IPv6");
+    }
+    text
 }
 
 /// Both hops: `air 20 Mb/s, 2 ms, queue 100 · wired 100 Mb/s, 40 ms · window 100`.
@@ -132,12 +144,16 @@ pub(crate) fn hops(config: &LabConfig) -> String {
         let mbps = trim(format!("{:.3}", hop.rate_bps as f64 / 1e6));
         format!("{mbps} Mb/s, {}", duration(hop.delay))
     };
+    let wired_queue = match config.wired_queue_frames {
+        usual if usual == LabConfig::default().wired_queue_frames => String::new(),
+        frames => format!(", queue {frames}"),
+    };
     format!(
-        "air {}, queue {} · wired {} · window {}",
+        "air {}, queue {} · wired {}{wired_queue} · window {}",
         hop(&config.air),
         config.queue_frames,
         hop(&config.wired),
-        config.window_segments.map_or_else(|| "unlimited".to_owned(), |n| n.to_string())
+        config.window_segments.map_or_else(|| "tuned".to_owned(), |n| n.to_string())
     )
 }
 
@@ -153,6 +169,22 @@ fn trim(number: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_set_up_adds_is_said() {
+        let plain = LabConfig::default();
+        assert_eq!(transfer(&plain), "cubic, 10 MB down");
+        let short = LabConfig { sequential: 20, unmended_flows: 1, ..plain.clone() };
+        assert_eq!(
+            transfer(&short),
+            "cubic, 1 flow and 1 unmended of 10 MB down, 20 times in sequence"
+        );
+        let (minute, warmup) = (Duration::from_secs(60), Duration::from_secs(10));
+        let timed = LabConfig { amount: Amount::Time(minute), warmup, ..plain.clone() };
+        assert_eq!(transfer(&timed), "cubic, 60 s down, the first 10 s not counted");
+        let far = LabConfig { wired_queue_frames: 43, ..plain };
+        assert!(hops(&far).ends_with("40 ms, queue 43 · window tuned"), "{}", hops(&far));
+    }
 
     #[test]
     fn numbers_read_as_people_write_them() {

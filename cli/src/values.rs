@@ -1,6 +1,6 @@
 //! Flag values from text; every error says what is wrong and what would be right.
 
-use airmend_live::lab::config::{CongestionControl, Direction, PortKind};
+use airmend_live::lab::config::{CongestionControl, Direction, MTU, PortKind};
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::units::{UnitError, parse_duration, parse_size};
 use std::time::Duration;
@@ -35,6 +35,21 @@ pub(crate) fn port(name: &str) -> Result<PortKind, String> {
         "veth" => Ok(PortKind::Veth),
         "tun" => Ok(PortKind::Tun),
         _ => Err(format!("{name:?} is no kind of port; write veth or tun")),
+    }
+}
+
+/// Frames that a queue holds: their number, or as many full ones as so many bytes hold.
+pub(crate) fn queue(text: &str) -> Result<usize, String> {
+    let frames = match text.parse::<u64>() {
+        Ok(frames) => Some(frames),
+        Err(_) => parse_size(text).ok().map(|bytes| bytes / u64::from(MTU)),
+    };
+    match frames {
+        Some(frames @ 1..=1_000_000) => Ok(frames as usize),
+        _ => Err(format!(
+            "{text:?} is no queue; write a number of frames from 1 to 1000000, or the bytes of \
+             full ones with their unit, such as 65kB"
+        )),
     }
 }
 
@@ -89,4 +104,19 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
 
 fn words(error: &UnitError) -> String {
     error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_frames_or_the_bytes_of_full_ones() {
+        assert_eq!(queue("43"), Ok(43));
+        assert_eq!(queue("65kB"), Ok(43));
+        assert_eq!(queue("64Ki"), Ok(43));
+        for wrong in ["0", "1kB", "-3", "2000001", "long"] {
+            assert!(queue(wrong).is_err_and(|why| why.contains("from 1")), "{wrong}");
+        }
+    }
 }

@@ -1,9 +1,12 @@
 //! What a comparison keeps of its runs.
 
+use crate::row::Times;
 use crate::{stats, text};
+use airmend_live::lab::Delay;
 use airmend_live::lab::config::LabConfig;
-use airmend_live::lab::outcome::Outcome;
+use airmend_live::lab::outcome::{Outcome, Ping};
 use airmend_proto::link::ErrorModel;
+use std::time::Duration;
 
 /// One congestion control and one error process; the seed is that of the first repetition.
 #[derive(Clone, Debug)]
@@ -36,22 +39,43 @@ impl Case {
 }
 
 /// What a comparison needs of one run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) completed: bool,
     pub(crate) goodput_bps: f64,
     pub(crate) bound_bps: f64,
+    pub(crate) realised_bound_bps: Option<f64>,
     pub(crate) timeouts: u64,
+    pub(crate) standing_recoveries: u64,
+    pub(crate) wire_bytes_per_byte: f64,
+    /// Of the flows that the agent did not see, together.
+    pub(crate) unmended_bps: f64,
+    pub(crate) fairness: f64,
+    pub(crate) completion_seconds: Vec<f64>,
+    pub(crate) ping: Option<Ping>,
 }
 
-impl From<&Outcome> for Measured {
-    fn from(outcome: &Outcome) -> Self {
+impl Measured {
+    /// What `outcome` says of a run of `config`.
+    pub(crate) fn new(config: &LabConfig, outcome: &Outcome) -> Self {
         Self {
             completed: outcome.completed,
             goodput_bps: outcome.goodput_bps,
             bound_bps: outcome.bound_bps,
+            realised_bound_bps: outcome.realised_bound_bps,
             timeouts: outcome.sender.timeouts,
+            standing_recoveries: outcome.sender.standing_recoveries(),
+            wire_bytes_per_byte: outcome.wire_bytes_per_byte,
+            unmended_bps: outcome.flow_goodput_bps.iter().skip(config.flows as usize).sum(),
+            fairness: outcome.fairness,
+            completion_seconds: outcome.completion_seconds.clone(),
+            ping: outcome.ping,
         }
+    }
+
+    /// A quantile of the ping's round trip, in seconds.
+    fn ping_seconds(&self, quantile: fn(&Delay) -> Duration) -> Option<f64> {
+        self.ping.map(|ping| quantile(&ping.round_trip).as_secs_f64())
     }
 }
 
@@ -97,18 +121,69 @@ impl Combination {
         Some(self.mean_bps()? / self.bound_bps()?)
     }
 
-    /// Timeouts in a run.
-    pub(crate) fn mean_timeouts(&self) -> Option<f64> {
-        stats::mean(&self.each(|run| run.timeouts as f64))
+    /// The mean of something in a run.
+    pub(crate) fn mean(&self, value: impl Fn(&Measured) -> f64) -> Option<f64> {
+        stats::mean(&self.each(value))
+    }
+
+    /// The median of something in a run.
+    pub(crate) fn median(&self, value: impl Fn(&Measured) -> f64) -> Option<f64> {
+        stats::median(&self.each(value))
+    }
+
+    /// Median of the runs' shares of the bound with their own fades.
+    pub(crate) fn of_realised_bound(&self) -> Option<f64> {
+        let bounds =
+            self.runs.iter().map(|(_, run)| Some(run.goodput_bps / run.realised_bound_bps?));
+        stats::median(&bounds.collect::<Option<Vec<f64>>>()?)
+    }
+
+    /// How long all flows of all runs took.
+    pub(crate) fn completions(&self) -> Option<Times> {
+        let times = self.runs.iter().flat_map(|(_, run)| run.completion_seconds.iter().copied());
+        Times::of(&times.collect::<Vec<_>>())
+    }
+
+    /// Median of a quantile of the ping's round trips, in milliseconds.
+    pub(crate) fn ping_millis(&self, quantile: fn(&Delay) -> Duration) -> Option<f64> {
+        let runs = self.runs.iter().map(|(_, run)| run.ping_seconds(quantile));
+        Some(stats::median(&runs.collect::<Option<Vec<f64>>>()?)? * 1e3)
+    }
+
+    /// How much that is more than `first`'s in the same repetition, median, in milliseconds.
+    pub(crate) fn ping_added_millis(
+        &self,
+        first: &Self,
+        quantile: fn(&Delay) -> Duration,
+    ) -> Option<f64> {
+        let pairs = self.pairs(first);
+        let added = pairs.filter_map(|(run, other)| {
+            Some(run.ping_seconds(quantile)? - other.ping_seconds(quantile)?)
+        });
+        Some(stats::median(&added.collect::<Vec<_>>())? * 1e3)
+    }
+
+    /// The share of pings that did not come back.
+    pub(crate) fn ping_lost(&self) -> Option<f64> {
+        let pings = self.runs.iter().filter_map(|(_, run)| run.ping);
+        let (sent, received) = pings
+            .fold((0, 0), |(sent, received), ping| (sent + ping.sent, received + ping.received));
+        (sent > 0).then(|| 1.0 - received as f64 / sent as f64)
     }
 
     /// Median of the ratios to `first` in the same repetition, where both met the same channel.
     pub(crate) fn ratio(&self, first: &Self) -> Option<f64> {
-        let pairs = self.runs.iter().filter_map(|(repetition, run)| {
+        let pairs = self.pairs(first).filter(|(_, other)| other.goodput_bps > 0.0);
+        let ratios = pairs.map(|(run, other)| run.goodput_bps / other.goodput_bps);
+        stats::median(&ratios.collect::<Vec<_>>())
+    }
+
+    /// Runs of the same repetition.
+    fn pairs<'a>(&'a self, first: &'a Self) -> impl Iterator<Item = (&'a Measured, &'a Measured)> {
+        self.runs.iter().filter_map(|(repetition, run)| {
             let (_, other) = first.runs.iter().find(|(other, _)| other == repetition)?;
-            (other.goodput_bps > 0.0).then(|| run.goodput_bps / other.goodput_bps)
-        });
-        stats::median(&pairs.collect::<Vec<_>>())
+            Some((run, other))
+        })
     }
 
     fn each(&self, value: impl Fn(&Measured) -> f64) -> Vec<f64> {
@@ -126,6 +201,7 @@ mod tests {
             goodput_bps,
             bound_bps: 100.0,
             timeouts: 2,
+            ..Measured::default()
         };
         let runs = goodputs.iter().map(|(repetition, bps)| (*repetition, run(*bps))).collect();
         Combination { case: 0, agent, runs }
@@ -142,11 +218,37 @@ mod tests {
     }
 
     #[test]
+    fn added_delay_is_of_the_same_repetition() {
+        let combination = |agent, runs: &[(u32, u64)]| {
+            let run = |millis| {
+                let p50 = Duration::from_millis(millis);
+                let round_trip = Delay { p50, ..Delay::default() };
+                Measured {
+                    ping: Some(Ping { sent: 100, received: 95, round_trip }),
+                    ..Measured::default()
+                }
+            };
+            let runs = runs.iter().map(|(repetition, millis)| (*repetition, run(*millis)));
+            Combination { case: 0, agent, runs: runs.collect() }
+        };
+        let p50 = |delay: &Delay| delay.p50;
+        let first = combination(0, &[(0, 80), (1, 90)]);
+        let second = combination(1, &[(1, 96), (0, 82), (2, 500)]);
+        let near = |value: Option<f64>, expected: f64| {
+            assert!(value.is_some_and(|value| (value - expected).abs() < 1e-9), "{value:?}");
+        };
+        near(second.ping_added_millis(&first, p50), 4.0);
+        near(first.ping_millis(p50), 85.0);
+        near(first.ping_lost(), 0.05);
+        assert_eq!(Combination::new(0, 0).ping_millis(p50), None);
+    }
+
+    #[test]
     fn shares_are_of_the_mean() {
         let runs = combination(0, &[(0, 40.0), (1, 60.0), (2, 0.0)]);
         assert_eq!(runs.incomplete(), 1);
         assert_eq!(runs.of_bound(), Some(100.0 / 3.0 / 100.0));
-        assert_eq!(runs.mean_timeouts(), Some(2.0));
+        assert_eq!(runs.mean(|run| run.timeouts as f64), Some(2.0));
         assert_eq!(combination(0, &[]).of_bound(), None);
     }
 }

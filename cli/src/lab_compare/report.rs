@@ -1,15 +1,17 @@
 //! What a comparison says: table, summary lines, pictures.
 
-use super::{Combination, Comparison};
+use super::{Combination, Comparison, grid};
 use crate::plot::goodput::{self, Chart, Point, Series};
 use crate::plot::scale::Scale;
-use crate::row::{MoreSettings, Setting, Summary, rounded};
-use crate::{table, text};
+use crate::row::{MoreSettings, PingSummary, Setting, Summary, rounded};
+use crate::text;
+use airmend_live::lab::Delay;
 use airmend_live::lab::config::CongestionControl;
 use airmend_proto::link::ErrorModel;
 use anyhow::Result;
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Duration;
 
 /// Prints the set-up, the table, and what to know about it.
 pub(super) fn print(out: &mut impl Write, comparison: &Comparison<'_>) -> io::Result<()> {
@@ -18,14 +20,20 @@ pub(super) fn print(out: &mut impl Write, comparison: &Comparison<'_>) -> io::Re
     let transfer = transfer.strip_prefix(config.cc.name()).unwrap_or(&transfer);
     let transfer = transfer.trim_start_matches([',', ' ']);
     writeln!(out, "{transfer} · {}\n", text::hops(config))?;
-    writeln!(out, "{}\n", grid(comparison))?;
+    writeln!(out, "{}\n", grid::render(comparison))?;
     let (done, first) = (comparison.done, comparison.agents[0].name());
     writeln!(
         out,
-        "Goodput is mean ± standard deviation of {}; the last columns are the median of the \
-         ratios\nto {first} on the same seed and the sender's timeouts in a run.",
-        if comparison.args.repeat == 1 { "one run".into() } else { "the runs".to_owned() },
+        "Goodput is mean ± standard deviation of {}; × {first} is the median of the ratios on the\n\
+         same seed. Timeouts, and recoveries that were not undone, are the sender's in a run.",
+        if comparison.args.repeat == 1 { "one run" } else { "the runs" },
     )?;
+    if config.ping {
+        writeln!(
+            out,
+            "Ping: medians of the runs' quantiles, and what they add to those of {first}."
+        )?;
+    }
     if done < comparison.total() {
         writeln!(out, "Not all was run: {done} of {} runs are done.", comparison.total())?;
     }
@@ -39,6 +47,7 @@ pub(super) fn print(out: &mut impl Write, comparison: &Comparison<'_>) -> io::Re
 /// The JSON line that ends a combination.
 pub(super) fn summary(comparison: &Comparison<'_>, combination: &Combination) -> Summary {
     let config = &comparison.cases[combination.case].config;
+    let first = comparison.first(combination);
     let short = |value: Option<f64>| value.map(|value| rounded(value, 4));
     Summary {
         summary: true,
@@ -49,10 +58,34 @@ pub(super) fn summary(comparison: &Comparison<'_>, combination: &Combination) ->
         goodput_sd_bps: combination.sd_bps(),
         bound_bps: combination.bound_bps(),
         of_bound: short(combination.of_bound()),
-        ratio_median: short(combination.ratio(first(comparison, combination))),
-        timeouts_mean: short(combination.mean_timeouts()),
+        goodput_median_bps: combination.median(|run| run.goodput_bps),
+        of_bound_median: short(combination.median(|run| run.goodput_bps / run.bound_bps)),
+        of_realised_bound_median: short(combination.of_realised_bound()),
+        ratio_median: short(combination.ratio(first)),
+        timeouts_mean: short(combination.mean(|run| run.timeouts as f64)),
+        standing_recoveries_mean: short(combination.mean(|run| run.standing_recoveries as f64)),
+        wire_bytes_per_byte_mean: short(combination.mean(|run| run.wire_bytes_per_byte)),
+        unmended_goodput_median_bps: (config.unmended_flows > 0)
+            .then(|| combination.median(|run| run.unmended_bps))
+            .flatten(),
+        fairness_median: short(combination.median(|run| run.fairness)),
+        completion_ms: combination.completions(),
+        ping: ping(combination, first),
         more: MoreSettings::new(config, &comparison.args.setup.settings),
     }
+}
+
+fn ping(combination: &Combination, first: &Combination) -> Option<PingSummary> {
+    let short = |millis: f64| rounded(millis, 3);
+    let p50: fn(&Delay) -> Duration = |delay| delay.p50;
+    let p99: fn(&Delay) -> Duration = |delay| delay.p99;
+    Some(PingSummary {
+        p50_ms: short(combination.ping_millis(p50)?),
+        p99_ms: short(combination.ping_millis(p99)?),
+        added_p50_ms: combination.ping_added_millis(first, p50).map(short),
+        added_p99_ms: combination.ping_added_millis(first, p99).map(short),
+        lost: rounded(combination.ping_lost()?, 4),
+    })
 }
 
 /// Draws goodput against loss or bit error rate, one picture for each congestion control.
@@ -69,63 +102,6 @@ pub(super) fn draw(directory: &Path, comparison: &Comparison<'_>) -> Result<()> 
         }
     }
     Ok(())
-}
-
-fn grid(comparison: &Comparison<'_>) -> String {
-    let ratio = format!("× {}", comparison.agents[0].name());
-    let any_incomplete = comparison.combinations.iter().any(|c| c.incomplete() > 0);
-    let mut header: Vec<String> =
-        ["cc", "air", "agent", "runs", "goodput (Mb/s)", "of bound", &ratio, "timeouts"]
-            .map(str::to_owned)
-            .to_vec();
-    if any_incomplete {
-        header.push("incomplete".to_owned());
-    }
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for combination in &comparison.combinations {
-        let config = &comparison.cases[combination.case].config;
-        let is_first = combination.agent == 0;
-        let once = |text: String| if is_first { text } else { String::new() };
-        let mut row = vec![
-            once(config.cc.name().to_owned()),
-            once(air(&config.errors)),
-            comparison.agents[combination.agent].name().to_owned(),
-            combination.runs.len().to_string(),
-            goodput_cell(combination),
-            cell(combination.of_bound(), text::percent),
-            cell(combination.ratio(first(comparison, combination)), |ratio| format!("{ratio:.2}")),
-            cell(combination.mean_timeouts(), |mean| format!("{mean:.1}")),
-        ];
-        if any_incomplete {
-            row.push(combination.incomplete().to_string());
-        }
-        rows.push(row);
-    }
-    table::render(&header, &rows, 3)
-}
-
-/// What the air does, as short as a column needs it.
-fn air(errors: &ErrorModel) -> String {
-    let text = text::errors(errors).replace("bit error rate", "BER");
-    text.trim_end_matches(" each way").to_owned()
-}
-
-fn goodput_cell(combination: &Combination) -> String {
-    let mean = cell(combination.mean_bps(), |bps| text::significant(bps / 1e6));
-    let decimals = mean.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    match combination.sd_bps() {
-        Some(sd) => format!("{mean} ± {:.decimals$}", sd / 1e6),
-        None => mean,
-    }
-}
-
-fn cell(value: Option<f64>, words: impl Fn(f64) -> String) -> String {
-    value.map_or_else(|| "–".to_owned(), words)
-}
-
-/// The first agent in the same case.
-fn first<'a>(comparison: &'a Comparison<'_>, combination: &Combination) -> &'a Combination {
-    &comparison.combinations[combination.case * comparison.agents.len()]
 }
 
 /// `None` where there is nothing to draw against: bursts and fading have no one probability.

@@ -1,11 +1,13 @@
 //! One run in words.
 
 use super::{doubts, limits};
+use crate::row::Times;
 use crate::text;
 use airmend_live::lab::config::LabConfig;
-use airmend_live::lab::outcome::{LinkReport, Outcome};
+use airmend_live::lab::outcome::{LinkReport, Outcome, Ping};
 use airmend_proto::agents::AgentConfig;
 use std::io::{self, Write};
+use std::time::Duration;
 
 /// Prints the set-up, what was measured, and how to do it again.
 pub(super) fn describe(
@@ -32,8 +34,8 @@ pub(super) fn describe(
             text::rate(outcome.bound_bps)
         ),
     )?;
-    if outcome.flow_goodput_bps.len() > 1 {
-        line("flows", flows(&outcome.flow_goodput_bps))?;
+    for (name, words) in further(config, outcome) {
+        line(name, words)?;
     }
     let arrived = if outcome.completed { "every byte checked" } else { "NOT complete" };
     line(
@@ -55,6 +57,7 @@ pub(super) fn describe(
             text::counted(sender.cwnd_reductions, "reduction") + " of the window"
         ),
     )?;
+    line("", recovery(outcome))?;
     line("agent", counters(outcome))?;
     line("limits", limits(config).to_string())?;
     for (name, report) in &outcome.links {
@@ -88,10 +91,87 @@ fn link(report: &LinkReport) -> String {
     )
 }
 
+/// What only some set-ups have.
+fn further(config: &LabConfig, outcome: &Outcome) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    if let Some(bound) = outcome.realised_bound_bps {
+        let share = text::percent(outcome.goodput_bps / bound);
+        lines.push((
+            "",
+            format!("{share} of {}, the bound with this run's fades", text::rate(bound)),
+        ));
+    }
+    if config.warmup > Duration::ZERO {
+        let overall = text::rate(outcome.overall_goodput_bps);
+        lines.push(("", format!("{overall} with the first {}", text::duration(config.warmup))));
+    }
+    let (mended, unmended) =
+        outcome.flow_goodput_bps.split_at_checked(config.flows as usize).unwrap_or_default();
+    if mended.len() + unmended.len() > 1 {
+        let fairness = format!("fairness {:.3} (Jain's index)", outcome.fairness);
+        lines.push(("flows", format!("{}; {fairness}", flows(mended))));
+    }
+    if !unmended.is_empty() {
+        lines.push(("unmended", flows(unmended)));
+    }
+    if config.sequential > 1
+        && let Some(times) = Times::of(&outcome.completion_seconds)
+    {
+        lines.push(("completion", distribution(times.p50, Some(times.p90), times.p99, times.max)));
+    }
+    if let Some(Ping { sent, received, round_trip }) = outcome.ping {
+        let [p50, p99, max] =
+            [round_trip.p50, round_trip.p99, round_trip.max].map(|time| time.as_secs_f64() * 1e3);
+        let lost = text::count(sent.saturating_sub(received));
+        let words = distribution(p50, None, p99, max);
+        lines.push(("ping", format!("{words}; {lost} of {} lost", text::count(sent))));
+    }
+    lines
+}
+
+/// Of times in milliseconds.
+fn distribution(p50: f64, p90: Option<f64>, p99: f64, max: f64) -> String {
+    let p90 = p90.map_or_else(String::new, |p90| format!("90 % within {p90:.1} ms, "));
+    format!("median {p50:.1} ms, {p90}99 % within {p99:.1} ms, at most {max:.1} ms")
+}
+
 fn flows(goodputs: &[f64]) -> String {
     let least = goodputs.iter().copied().fold(f64::INFINITY, f64::min);
     let most = goodputs.iter().copied().fold(0.0, f64::max);
-    format!("{}: from {} to {}", goodputs.len(), text::rate(least), text::rate(most))
+    match goodputs {
+        [one] => text::rate(*one),
+        _ => format!("{}: from {} to {}", goodputs.len(), text::rate(least), text::rate(most)),
+    }
+}
+
+/// What the sender's TCP thought of its losses.
+fn recovery(outcome: &Outcome) -> String {
+    let sender = outcome.sender;
+    let recoveries = if sender.recoveries == 1 { "recovery" } else { "recoveries" };
+    let mut words = vec![
+        format!(
+            "{} {recoveries}, {} undone",
+            text::count(sender.recoveries),
+            text::count(sender.undone_recoveries)
+        ),
+        format!(
+            "{}, {} found a loss",
+            text::counted(sender.loss_probes, "loss probe"),
+            text::count(sender.loss_probe_recoveries)
+        ),
+    ];
+    let (undone, spurious) = (sender.undone_timeouts, sender.spurious_timeouts);
+    if undone + spurious > 0 {
+        words.push(format!("{} undone", text::counted(undone.max(spurious), "timeout")));
+    }
+    if sender.reorderings > 0 {
+        words.push(format!(
+            "{} (of {})",
+            text::counted(sender.reorderings, "reordering"),
+            outcome.reordering
+        ));
+    }
+    words.join("; ")
 }
 
 fn counters(outcome: &Outcome) -> String {

@@ -1,5 +1,9 @@
 use super::*;
-use airmend_live::lab::outcome::{Lateness, SenderCounters};
+use airmend_live::lab::Delay;
+use airmend_live::lab::config::{Amount, LabConfig};
+use airmend_live::lab::outcome::{Lateness, Ping, SenderCounters};
+use airmend_proto::agents::AgentConfig;
+use airmend_proto::link::ErrorModel;
 
 fn config() -> LabConfig {
     LabConfig {
@@ -19,9 +23,23 @@ fn a_run_prints_the_designs_line() {
         bytes_received: 10_000_000,
         goodput_bps: 17_354_000.2,
         flow_goodput_bps: vec![17_354_000.2],
+        overall_goodput_bps: 17_354_000.2,
+        fairness: 1.0,
+        completion_seconds: vec![4.61],
         bound_bps: 18_190_000.0,
         wire_bytes_per_byte: 1.11,
-        sender: SenderCounters { retransmits: 0, timeouts: 0, cwnd_reductions: 0 },
+        sender: SenderCounters {
+            recoveries: 7,
+            undone_recoveries: 6,
+            loss_probes: 5,
+            loss_probe_recoveries: 4,
+            undone_timeouts: 3,
+            spurious_timeouts: 2,
+            reorderings: 1,
+            dsacks: 8,
+            ..SenderCounters::default()
+        },
+        reordering: 12,
         agent_counters: BTreeMap::from([("local_retransmits", 361), ("suppressed_dupacks", 1204)]),
         links: BTreeMap::from([(
             "air_down",
@@ -42,13 +60,18 @@ fn a_run_prints_the_designs_line() {
         r#""air_delay_ms":2,"wired_delay_ms":40,"ber":null,"loss":0.05,"bytes":10000000,"seed":1,"#,
         r#""completed":true,"seconds":4.61,"goodput_bps":17354000,"bound_bps":18190000,"#,
         r#""of_bound":0.954,"wire_bytes_per_byte":1.11,"#,
-        r#""sender":{"retransmits":0,"timeouts":0,"cwnd_reductions":0},"#,
+        r#""sender":{"retransmits":0,"timeouts":0,"cwnd_reductions":0,"recoveries":7,"#,
+        r#""undone_recoveries":6,"undone_timeouts":3,"spurious_timeouts":2,"loss_probes":5,"#,
+        r#""loss_probe_recoveries":4,"reorderings":1,"dsacks":8,"reordering":12},"#,
         r#""agent_counters":{"local_retransmits":361,"suppressed_dupacks":1204},"#,
-        r#""bytes_received":10000000,"flows":1,"send_seconds":null,"sack":true,"#,
+        r#""bytes_received":10000000,"overall_goodput_bps":17354000,"#,
+        r#""realised_bound_bps":null,"of_realised_bound":null,"flows":1,"unmended_flows":0,"#,
+        r#""sequential":1,"send_seconds":null,"warmup_seconds":0,"sack":true,"#,
         r#""timestamps":true,"ipv6":false,"wired_rate_bps":100000000,"#,
-        r#""queue_frames":200,"window_segments":200,"#,
+        r#""queue_frames":200,"wired_queue_frames":1000,"window_segments":200,"#,
         r#""port":"veth","burst":null,"fading":null,"settings":{"dupack_threshold":"3"},"#,
-        r#""flow_goodput_bps":[17354000],"#,
+        r#""flow_goodput_bps":[17354000],"fairness":1,"#,
+        r#""completion_ms":{"count":1,"p50":4610,"p90":4610,"p99":4610,"max":4610},"ping":null,"#,
         r#""links":{"air_down":{"frames":7300,"lost":361,"dropped":0,"bytes":11100000}},"#,
         r#""port_drops":0,"lateness_us":{"p50":9,"p99":60,"max":800},"#,
         r#""tcp_ext":{"TCPSackRecovery":7}}"#,
@@ -84,4 +107,29 @@ fn every_error_process_is_told_apart() {
     });
     let expected = serde_json::json!({"good_ms": 100, "bad_ms": 12.5, "loss": 0.8, "good_ber": 0});
     assert_eq!((&fading["fading"], &fading["burst"]), (&expected, &serde_json::Value::Null));
+}
+
+/// The ping and the bound of the run's own fades, where there are any.
+#[test]
+fn what_only_some_runs_have_is_not_null_there() {
+    let millis = Duration::from_millis;
+    let round_trip = Delay { min: millis(84), p50: millis(85), p99: millis(120), max: millis(200) };
+    let outcome = Outcome {
+        goodput_bps: 9e6,
+        realised_bound_bps: Some(10e6),
+        ping: Some(Ping { sent: 1000, received: 998, round_trip }),
+        ..Outcome::default()
+    };
+    let agent = AgentConfig::by_name("plain").unwrap();
+    let row =
+        Row::new(Setting::new(&agent, &config()), MoreSettings::new(&config(), &[]), &outcome);
+    let row = serde_json::to_value(&row).unwrap();
+    assert_eq!(
+        (&row["realised_bound_bps"], &row["of_realised_bound"]),
+        (&10_000_000.into(), &0.9.into())
+    );
+    let ping = serde_json::json!({
+        "sent": 1000, "received": 998, "p50_ms": 85, "p99_ms": 120, "max_ms": 200
+    });
+    assert_eq!((&row["ping"], &row["completion_ms"]), (&ping, &serde_json::Value::Null));
 }

@@ -1,9 +1,11 @@
 //! What one laboratory run is.
 
 use super::error::LabError;
-use super::topology::MTU;
+use super::links::AIR;
+pub use super::topology::MTU;
+use airmend_proto::Instant;
 use airmend_proto::agents::egress::EgressLimits;
-use airmend_proto::link::{ErrorModel, goodput_bound};
+use airmend_proto::link::{ErrorModel, Fate, goodput_bound};
 use airmend_proto::recording::RecordedAgent;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,6 +13,9 @@ use std::time::Duration;
 /// Frames that wait at most where neither the air nor the user sets a limit: a host's transmit
 /// queue of Linux's default length.
 pub(crate) const HOST_QUEUE_FRAMES: usize = 1000;
+
+/// Each flow has five descriptors, of which an ordinary process may have 1024.
+const MAX_FLOWS: u32 = 150;
 
 /// The sender's congestion control, always set explicitly on the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +88,17 @@ pub struct LabConfig {
     pub direction: Direction,
     /// Parallel flows.
     pub flows: u32,
+    /// Further flows, between two hosts of their own, that the agent does not see: they share
+    /// links and queues with those that it mends.
+    pub unmended_flows: u32,
     /// When each of them is over.
     pub amount: Amount,
+    /// How often all flows begin anew, one set after the other; 1 for a single transfer.
+    pub sequential: u32,
+    /// What timed flows carry in their first so much time does not count as goodput.
+    pub warmup: Duration,
+    /// Send a small UDP packet to and fro every 10 ms beside the flows.
+    pub ping: bool,
     /// A run that has not finished by then is stopped and reported as not completed.
     pub time_limit: Duration,
     /// The air hop.
@@ -95,6 +109,9 @@ pub struct LabConfig {
     pub errors: ErrorModel,
     /// Frames that wait at most for the air hop, in each direction.
     pub queue_frames: usize,
+    /// Frames that wait at most for the wired hop where the data meets it: behind the fixed host
+    /// (down) or in the base station (up). ACKs meet a host's queue of 1000 frames.
+    pub wired_queue_frames: usize,
     /// The receivers' window in full segments, as in the days before it was tuned; `None` for the
     /// kernel's own tuning, which soon limits nothing.
     pub window_segments: Option<u32>,
@@ -118,12 +135,17 @@ impl Default for LabConfig {
             timestamps: true,
             direction: Direction::Down,
             flows: 1,
+            unmended_flows: 0,
             amount: Amount::Bytes(10_000_000),
+            sequential: 1,
+            warmup: Duration::ZERO,
+            ping: false,
             time_limit: Duration::from_secs(600),
             air: Hop { rate_bps: 20_000_000, delay: Duration::from_millis(2) },
             wired: Hop { rate_bps: 100_000_000, delay: Duration::from_millis(40) },
             errors: ErrorModel::None,
             queue_frames: 0,
+            wired_queue_frames: HOST_QUEUE_FRAMES,
             window_segments: None,
             seed: 1,
             ipv6: false,
@@ -132,7 +154,7 @@ impl Default for LabConfig {
             port: PortKind::Veth,
         };
         config.queue_frames = config.default_queue_frames();
-        config.window_segments = Some(config.default_window_segments());
+        config.window_segments = config.default_window_segments();
         config
     }
 }
@@ -143,19 +165,27 @@ impl LabConfig {
         (2 * self.path_frames()).max(64)
     }
 
-    /// What the air's queue holds, shared by the flows, and at least 10 segments: a repaired hole
-    /// may release a whole window at once. Without a limit, a sender without SACK would spend the
-    /// run on what its slow start overflowed, one packet a round trip, whatever the air does.
-    pub fn default_window_segments(&self) -> u32 {
-        let share = self.queue_frames / self.flows.max(1) as usize;
-        u32::try_from(share).unwrap_or(u32::MAX).max(10)
+    /// With SACK, the kernel's own tuning. Without, what the air's queue holds, shared by the
+    /// flows, and at least 10 segments: a repaired hole may release a whole window at once, and a
+    /// sender without SACK and limit would spend the run on what its slow start overflowed, one
+    /// packet a round trip, whatever the air does.
+    pub fn default_window_segments(&self) -> Option<u32> {
+        let share = self.queue_frames / self.all_flows().max(1) as usize;
+        (!self.sack).then(|| u32::try_from(share).unwrap_or(u32::MAX).max(10))
+    }
+
+    /// Flows at a time, mended or not.
+    pub fn all_flows(&self) -> u32 {
+        self.flows.saturating_add(self.unmended_flows)
     }
 
     /// Segments of one flow that can be on their way at once: its window, or without a limit what
-    /// the path and the air's queue hold.
+    /// the path, the air's queue and that of a slower wired hop hold.
     pub fn outstanding_segments(&self) -> usize {
-        self.window_segments
-            .map_or(self.path_frames() + self.queue_frames, |segments| segments as usize)
+        let is_wired_slower = self.wired.rate_bps < self.air.rate_bps;
+        let wired_queue = if is_wired_slower { self.wired_queue_frames } else { 0 };
+        let path = self.path_frames() + self.queue_frames + wired_queue;
+        self.window_segments.map_or(path, |segments| segments as usize)
     }
 
     /// One bandwidth-delay product of the whole path in full frames.
@@ -165,9 +195,14 @@ impl LabConfig {
         (rate * round_trip / f64::from(8 * MTU)).ceil() as usize
     }
 
-    /// The limits of the agent's queues: the air's as configured, the wired side's as a host's.
+    /// The limits of the agent's queues: the air's as configured, and the wired side's where it
+    /// carries the data; for ACKs it is a host's.
     pub fn egress_limits(&self) -> EgressLimits {
-        EgressLimits { air: self.queue_frames, wired: HOST_QUEUE_FRAMES }
+        let wired = match self.direction {
+            Direction::Down => HOST_QUEUE_FRAMES,
+            Direction::Up => self.wired_queue_frames,
+        };
+        EgressLimits { air: self.queue_frames, wired }
     }
 
     /// Application payload of a full frame, in bytes.
@@ -188,12 +223,48 @@ impl LabConfig {
 
     /// What no scheme can pass, in application bits per second: bound (1) on both hops.
     pub fn bound_bps(&self) -> f64 {
+        self.bound_at(self.errors.frame_error(u64::from(MTU) * 8))
+    }
+
+    /// The same for the fades of this very run between two times, where the air fades.
+    ///
+    /// Fades come with time: they are those of the seed whatever is sent. A scheme can do no more
+    /// than keep the air busy all the time, so the bound takes the time that the channel was bad,
+    /// not the share of frames that met it, which a sender can lower by staying silent; and it
+    /// takes the loss within fades at its probability, since that is drawn anew for each frame.
+    ///
+    /// The other processes have none: independent errors have no run-wide state, and bursts come
+    /// with bytes, as many in every run.
+    pub fn realised_bound_bps(&self, from: Instant, to: Instant) -> Option<f64> {
+        let ErrorModel::Fading { bad_loss, good_ber, .. } = self.errors else { return None };
+        let good_error = ErrorModel::Ber(good_ber).frame_error(u64::from(MTU) * 8);
+        let share = self.bad_share(from, to);
+        Some(self.bound_at(share * bad_loss + (1.0 - share) * good_error))
+    }
+
+    /// The share of the time that the air was bad, by sounding it every 0.1 ms: the same channel,
+    /// made to lose everything in its bad state and nothing in the good one.
+    fn bad_share(&self, from: Instant, to: Instant) -> f64 {
+        const STEP: Duration = Duration::from_micros(100);
+        let ErrorModel::Fading { good, bad, .. } = self.errors else { return 0.0 };
+        let sounded = ErrorModel::Fading { good, bad, bad_loss: 1.0, good_ber: 0.0 };
+        let mut channel = sounded.process(self.seed, AIR, 0);
+        let (mut at, mut steps, mut lost) = (from, 0u32, 0u32);
+        while at < to {
+            steps += 1;
+            lost += u32::from(channel.draw(at, STEP, 1) != Fate::Intact);
+            at += STEP;
+        }
+        f64::from(lost) / f64::from(steps.max(1))
+    }
+
+    fn bound_at(&self, frame_error: f64) -> f64 {
         goodput_bound(
             self.air.rate_bps,
             self.wired.rate_bps,
             self.payload_per_frame(),
             MTU,
-            self.errors.frame_error(u64::from(MTU) * 8),
+            frame_error,
         )
     }
 
@@ -203,6 +274,19 @@ impl LabConfig {
         let no_rate = self.air.rate_bps == 0 || self.wired.rate_bps == 0;
         refuse(no_rate, "a link of 0 bit/s carries nothing: give both hops a rate above 0")?;
         refuse(self.flows == 0, "a run without flows measures nothing: ask for at least 1")?;
-        refuse(self.queue_frames == 0, "the air's queue must hold at least 1 frame")
+        refuse(self.queue_frames == 0, "the air's queue must hold at least 1 frame")?;
+        refuse(self.wired_queue_frames == 0, "the wired queue must hold at least 1 frame")?;
+        refuse(self.all_flows() > MAX_FLOWS, "a run carries at most 150 flows at a time")?;
+        refuse(self.sequential == 0, "no transfer at all measures nothing: ask for at least 1")?;
+        let (time, is_timed) = match self.amount {
+            Amount::Bytes(_) => (Duration::ZERO, false),
+            Amount::Time(time) => (time, true),
+        };
+        let is_repeated = self.sequential > 1;
+        refuse(is_repeated && is_timed, "flows one after another carry bytes, not for a time")?;
+        let warms_up = self.warmup > Duration::ZERO;
+        refuse(warms_up && self.warmup >= time, "the warm-up must end before the timed flows do")?;
+        let is_recorded = self.pcap.is_some() && self.unmended_flows > 0;
+        refuse(is_recorded, "a recording cannot tell which flows the agent did not see")
     }
 }

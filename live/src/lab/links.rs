@@ -1,6 +1,6 @@
 //! The two emulated hops: four one-way links that run against the wall clock.
 
-use super::config::{HOST_QUEUE_FRAMES, Hop, LabConfig};
+use super::config::{Direction, HOST_QUEUE_FRAMES, Hop, LabConfig};
 use super::outcome::LinkReport;
 use super::topology::MTU;
 use airmend_proto::link::{Delivery, ErrorModel, FRAME_LIMIT, Link, LinkParams};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The number that names the air hop's random streams.
-const AIR: u32 = 0;
+pub(crate) const AIR: u32 = 0;
 const WIRED: u32 = 1;
 /// What is handed to a link ahead of time, so that a late wake-up leaves no gap on it: at least
 /// this much, and at least two full frames.
@@ -33,10 +33,14 @@ impl Links {
     pub(crate) fn new(config: &LabConfig) -> Self {
         let wired_errors = |direction| ErrorModel::None.process(config.seed, WIRED, direction);
         let air_errors = |direction| config.errors.process(config.seed, AIR, direction);
+        let wired_queue = match config.direction {
+            Direction::Down => config.wired_queue_frames,
+            Direction::Up => HOST_QUEUE_FRAMES,
+        };
         Self {
             wired: HopLinks {
                 outbound: Link::new(params(config.wired, FRAME_LIMIT), wired_errors(0)),
-                inbound: Link::new(params(config.wired, HOST_QUEUE_FRAMES), wired_errors(1)),
+                inbound: Link::new(params(config.wired, wired_queue), wired_errors(1)),
             },
             air: HopLinks {
                 outbound: Link::new(params(config.air, FRAME_LIMIT), air_errors(0)),

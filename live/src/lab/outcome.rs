@@ -1,5 +1,6 @@
 //! What one laboratory run measured.
 
+use super::probe::Delay;
 use airmend_proto::Side;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -9,20 +10,35 @@ use std::collections::BTreeMap;
 pub struct Outcome {
     /// Every flow carried what it should, and every byte was right.
     pub completed: bool,
-    /// From the first `connect` to the last byte read by the receiver.
+    /// From the first `connect` to the last byte read by the receiver; of flows one after
+    /// another, the sum of each one's.
     pub seconds: f64,
     /// Application bytes that the receivers read, all flows.
     pub bytes_received: u64,
-    /// Application bits per second.
+    /// Application bits per second, from the end of the warm-up on.
     pub goodput_bps: f64,
-    /// The same for each flow.
+    /// The same for each flow, those that the agent did not see last.
     pub flow_goodput_bps: Vec<f64>,
+    /// Application bits per second of the whole run, warm-up and all.
+    pub overall_goodput_bps: f64,
+    /// Jain's index of the flows' goodputs: 1 if all are equal, 1/n if one has everything.
+    pub fairness: f64,
+    /// How long each flow took from its `connect` to its last byte, in seconds, in the order of
+    /// their beginning; those that did not complete are left out.
+    pub completion_seconds: Vec<f64>,
+    /// The ping's round trips, if one was asked for.
+    pub ping: Option<Ping>,
     /// What no scheme can pass on these links: (1) of the bounds.
     pub bound_bps: f64,
+    /// The same with the fades of this run instead of the long-run mean, where the air fades.
+    pub realised_bound_bps: Option<f64>,
     /// Bytes that data packets took on the air (IP headers included) for each useful byte.
     pub wire_bytes_per_byte: f64,
-    /// What the sending hosts' TCP went through.
+    /// What the sending host's TCP went through; of the flows that the agent mends only.
     pub sender: SenderCounters,
+    /// The degree of reordering that the senders' TCPs assumed at the end (`tcpi_reordering`), the
+    /// largest of all flows; it begins at 3.
+    pub reordering: u32,
     /// What the agent did, by event counter.
     pub agent_counters: BTreeMap<&'static str, u64>,
     /// What the links did, by name (`air_down`, …).
@@ -40,8 +56,19 @@ pub struct Outcome {
     pub trace: Vec<TracePoint>,
 }
 
-/// Read from the sending namespace's SNMP counters (`TcpExt`), which start at zero in each run.
+/// Round trips of a small packet between the hosts of the mended flows.
 #[derive(Clone, Copy, Debug, Default)]
+pub struct Ping {
+    /// Packets sent after the warm-up.
+    pub sent: u64,
+    /// Of these, those that came back.
+    pub received: u64,
+    /// Their round trips.
+    pub round_trip: Delay,
+}
+
+/// Read from the sending namespace's SNMP counters (`TcpExt`), which start at zero in each run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounters {
     /// Segments that the sending host retransmitted.
     pub retransmits: u64,
@@ -49,6 +76,29 @@ pub struct SenderCounters {
     pub timeouts: u64,
     /// Entries into recovery, and timeouts.
     pub cwnd_reductions: u64,
+    /// Entries into recovery (fast retransmit).
+    pub recoveries: u64,
+    /// Of these, undone: the sender learnt that nothing had been lost, and took its window back.
+    pub undone_recoveries: u64,
+    /// Recoveries from a timeout that were undone.
+    pub undone_timeouts: u64,
+    /// Timeouts found spurious by F-RTO.
+    pub spurious_timeouts: u64,
+    /// Tail loss probes sent.
+    pub loss_probes: u64,
+    /// Losses that a probe repaired: the window is cut for each.
+    pub loss_probe_recoveries: u64,
+    /// Times that a segment was found out of order.
+    pub reorderings: u64,
+    /// Duplicate SACKs received.
+    pub dsacks: u64,
+}
+
+impl SenderCounters {
+    /// Recoveries that were not undone.
+    pub fn standing_recoveries(&self) -> u64 {
+        self.recoveries.saturating_sub(self.undone_recoveries)
+    }
 }
 
 /// One direction of a link after the run.
@@ -109,6 +159,8 @@ pub struct TcpSample {
     pub rto_us: u32,
     /// Segments retransmitted so far.
     pub retransmits: u32,
+    /// The degree of reordering that it assumes, in segments.
+    pub reordering: u32,
     /// Recovering from a retransmission timeout (the kernel's `TCP_CA_Loss`).
     pub after_timeout: bool,
 }

@@ -4,7 +4,7 @@
 use super::config::LabConfig;
 use super::error::LabError;
 use super::outcome::{Lateness, LinkReport, histogram};
-use super::session::{Session, with_station};
+use super::session::{Roles, Session, with_station};
 use super::topology::MTU;
 use crate::clock::Clock;
 use crate::sys;
@@ -56,8 +56,8 @@ pub struct ProbeOutcome {
     pub port_drops: u64,
 }
 
-/// From the sender's call to the receiver's return.
-#[derive(Clone, Copy, Debug)]
+/// From the sender's call to the receiver's return; of a ping, to the sender's own.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Delay {
     /// The smallest.
     pub min: Duration,
@@ -70,7 +70,7 @@ pub struct Delay {
 }
 
 impl Delay {
-    fn of(nanos: &Histogram<u64>) -> Self {
+    pub(crate) fn of(nanos: &Histogram<u64>) -> Self {
         let quantile = |quantile| Duration::from_nanos(nanos.value_at_quantile(quantile));
         let (min, max) = (Duration::from_nanos(nanos.min()), Duration::from_nanos(nanos.max()));
         Self { min, p50: quantile(0.5), p99: quantile(0.99), max }
@@ -123,13 +123,14 @@ fn exchange(
     session: &Session<'_>,
     stop: &AtomicBool,
 ) -> Result<(u64, Arrivals), LabError> {
+    let Roles { sender: sending, receiver: receiving } = session.mended;
     let bind = |address| {
         move || UdpSocket::bind(SocketAddr::new(address, PORT)).map_err(LabError::socket("bind"))
     };
-    let sender = session.sender.namespace.run(bind(session.sender.address))?;
-    let receiver = session.receiver.namespace.run(bind(session.receiver.address))?;
+    let sender = sending.namespace.run(bind(sending.address))?;
+    let receiver = receiving.namespace.run(bind(receiving.address))?;
     sender
-        .connect(SocketAddr::new(session.receiver.address, PORT))
+        .connect(SocketAddr::new(receiving.address, PORT))
         .map_err(LabError::socket("connecting"))?;
     let silence = config.path_delay(probe.packet_bytes) + SILENCE;
     receiver.set_read_timeout(Some(silence)).map_err(LabError::socket("setting a timeout"))?;

@@ -102,8 +102,8 @@ pub(crate) struct Trace {
     pub(crate) points: Vec<TracePoint>,
     /// The side to which the data goes.
     data_side: Side,
-    /// The sender's initial sequence number.
-    initial: Option<SeqNumber>,
+    /// The first flow's own port and its sender's initial sequence number.
+    flow: Option<(u16, SeqNumber)>,
     /// Beyond the highest byte that has left.
     highest: SeqNumber,
 }
@@ -114,26 +114,29 @@ impl Trace {
             Direction::Down => Side::Air,
             Direction::Up => Side::Wired,
         };
-        Self { points: Vec::new(), data_side, initial: None, highest: SeqNumber(0) }
+        Self { points: Vec::new(), data_side, flow: None, highest: SeqNumber(0) }
     }
 
     fn enters(&mut self, packet: &Packet) {
-        if self.initial.is_some() {
+        if self.flow.is_some() {
             return;
         }
         if let Ok(segment) = Segment::parse(packet)
             && segment.destination.port == FIRST_PORT
             && segment.flags.intersects(Flags::SYN)
         {
-            self.initial = Some(segment.seq);
+            self.flow = Some((segment.source.port, segment.seq));
             self.highest = segment.end();
         }
     }
 
     fn leaves(&mut self, now: Instant, side: Side, packet: &Packet, events: &[Event]) {
-        let (Some(initial), Ok(segment)) = (self.initial, Segment::parse(packet)) else { return };
-        let is_data = segment.destination.port == FIRST_PORT && segment.payload_len > 0;
-        let is_ack = segment.source.port == FIRST_PORT && segment.flags.intersects(Flags::ACK);
+        let (Some((port, initial)), Ok(segment)) = (self.flow, Segment::parse(packet)) else {
+            return;
+        };
+        let ports = [segment.source.port, segment.destination.port];
+        let is_data = ports == [port, FIRST_PORT] && segment.payload_len > 0;
+        let is_ack = ports == [FIRST_PORT, port] && segment.flags.intersects(Flags::ACK);
         let (number, kind) = if side == self.data_side && is_data {
             let is_local =
                 events.iter().any(|event| matches!(event, Event::LocalRetransmit { .. }));

@@ -1,14 +1,15 @@
 //! One laboratory run from beginning to end.
 
 use super::config::{Direction, LabConfig};
-use super::counters;
 use super::error::LabError;
-use super::outcome::{Outcome, SenderCounters};
+use super::outcome::{Outcome, Ping};
+use super::ping::with_ping;
+use super::rounds;
+use super::sender::SenderReport;
 use super::session::with_station;
 use super::station::StationReport;
-use super::transfer::{Progress, Transfer, TransferReport};
+use super::transfer::{Carried, Progress, TransferReport};
 use airmend_proto::Agent;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs the transfers of `config` through `agent` and measures them.
@@ -25,58 +26,48 @@ pub fn run(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
-    let ((transfer, sender), station) = with_station(config, agent, |session| {
-        let transfer = Transfer::open(config, session.sender, session.receiver, session.clock)?;
+    let ((transfer, ping, sender), station) = with_station(config, agent, |session| {
         let is_over = || stop.load(Ordering::Relaxed) || (session.is_over)();
-        let report = transfer.run(&is_over, progress)?;
-        let counters = session.sender.namespace.run(|| Ok(SenderReport::read()))?;
-        Ok((report, counters))
+        let work = || rounds::run(config, session, &is_over, progress);
+        let (transfer, ping) = with_ping(config, session, work)?;
+        let sender = session.mended.sender.namespace.run(|| Ok(SenderReport::read()))?;
+        Ok((transfer, ping, sender))
     })?;
-    Ok(outcome(config, transfer, station, sender))
-}
-
-/// The sending host's counters, all of which began at zero with its namespace.
-struct SenderReport {
-    counters: SenderCounters,
-    tcp_ext: BTreeMap<String, u64>,
-}
-
-impl SenderReport {
-    fn read() -> Self {
-        let tcp_ext = counters::read("TcpExt");
-        let count = |name| tcp_ext.get(name).copied().unwrap_or(0);
-        let timeouts = count("TCPTimeouts");
-        let recoveries = count("TCPRenoRecovery") + count("TCPSackRecovery");
-        let retransmits = counters::read("Tcp").get("RetransSegs").copied().unwrap_or(0);
-        let cwnd_reductions = recoveries + timeouts;
-        Self { counters: SenderCounters { retransmits, timeouts, cwnd_reductions }, tcp_ext }
-    }
+    Ok(outcome(config, transfer, ping, station, sender))
 }
 
 fn outcome(
     config: &LabConfig,
     transfer: TransferReport,
+    ping: Option<Ping>,
     station: StationReport,
     sender: SenderReport,
 ) -> Outcome {
-    let bytes_received = transfer.flows.iter().map(|(bytes, _)| bytes).sum::<u64>();
-    let rate = |bytes: u64, seconds: f64| {
-        if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
-    };
+    let bytes_received = sum_bytes(&transfer.flows);
     let data_link = match config.direction {
         Direction::Down => "air_down",
         Direction::Up => "air_up",
     };
     let wire_bytes = station.links.get(data_link).map_or(0, |link| link.bytes);
+    let (from, to) = transfer.measured;
+    let rates = transfer.warm_flows.iter().map(|flow| rate(flow.bytes, flow.seconds));
+    let flow_goodput_bps: Vec<f64> = rates.collect();
+    let mended = transfer.samples.iter().filter(|sample| sample.flow < config.flows);
     Outcome {
         completed: transfer.completed,
         seconds: transfer.seconds,
         bytes_received,
-        goodput_bps: rate(bytes_received, transfer.seconds),
-        flow_goodput_bps: transfer.flows.iter().map(|flow| rate(flow.0, flow.1)).collect(),
+        goodput_bps: rate(sum_bytes(&transfer.warm_flows), transfer.warm_seconds),
+        overall_goodput_bps: rate(bytes_received, transfer.seconds),
+        fairness: jain_index(&flow_goodput_bps),
+        flow_goodput_bps,
+        completion_seconds: transfer.completions,
+        ping,
         bound_bps: config.bound_bps(),
+        realised_bound_bps: config.realised_bound_bps(from, to),
         wire_bytes_per_byte: wire_bytes as f64 / (bytes_received as f64).max(1.0),
         sender: sender.counters,
+        reordering: mended.map(|sample| sample.reordering).max().unwrap_or(0),
         tcp_ext: sender.tcp_ext,
         agent_counters: station.recorder.counters,
         links: station.links,
@@ -84,5 +75,34 @@ fn outcome(
         lateness_us: station.lateness,
         samples: transfer.samples,
         trace: station.recorder.trace.points,
+    }
+}
+
+fn sum_bytes(flows: &[Carried]) -> u64 {
+    flows.iter().map(|flow| flow.bytes).sum()
+}
+
+/// In bits per second.
+fn rate(bytes: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
+}
+
+/// (Σx)² / (n Σx²) [Jain, Chiu and Hawe 1984]; 1 where nothing at all was carried.
+fn jain_index(rates: &[f64]) -> f64 {
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
+    if squares > 0.0 { sum * sum / (rates.len() as f64 * squares) } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jains_index_is_one_for_equals_and_one_nth_for_a_single_winner() {
+        assert_eq!(jain_index(&[3.0, 3.0, 3.0]), 1.0);
+        assert_eq!(jain_index(&[8.0, 0.0, 0.0, 0.0]), 0.25);
+        assert_eq!(jain_index(&[1.0, 3.0]), 0.8);
+        assert_eq!(jain_index(&[0.0, 0.0]), 1.0);
     }
 }

@@ -4,9 +4,10 @@ use super::config::{Direction, LabConfig};
 use super::counters;
 use super::error::LabError;
 use super::links::Links;
+use super::pass_by::PassBy;
 use super::record::Recorder;
 use super::station::{Station, StationReport};
-use super::topology::{Host, INTERFACE, Topology};
+use super::topology::{Host, INTERFACE, Pair, Topology};
 use crate::clock::Clock;
 use crate::guard::Guard;
 use airmend_proto::Agent;
@@ -15,11 +16,29 @@ use std::thread;
 
 /// What the work finds: the hosts in their roles, and the run's clock.
 pub(crate) struct Session<'a> {
-    pub(crate) sender: &'a Host,
-    pub(crate) receiver: &'a Host,
+    /// Those whose flows pass the agent.
+    pub(crate) mended: Roles<'a>,
+    /// Those whose flows pass it by, if the run has any.
+    pub(crate) unmended: Option<Roles<'a>>,
     pub(crate) clock: Clock,
     /// Whether the base station has ended early: then nothing moves any more.
     pub(crate) is_over: &'a dyn Fn() -> bool,
+}
+
+/// The hosts of one pair in their roles.
+#[derive(Clone, Copy)]
+pub(crate) struct Roles<'a> {
+    pub(crate) sender: &'a Host,
+    pub(crate) receiver: &'a Host,
+}
+
+impl<'a> Roles<'a> {
+    fn new(pair: &'a Pair, direction: Direction) -> Self {
+        match direction {
+            Direction::Down => Self { sender: &pair.fixed, receiver: &pair.mobile },
+            Direction::Up => Self { sender: &pair.mobile, receiver: &pair.fixed },
+        }
+    }
 }
 
 /// Sets the laboratory up, does `work` while the base station runs `agent`, and takes it down.
@@ -29,11 +48,11 @@ pub(crate) fn with_station<T>(
     work: impl FnOnce(&Session<'_>) -> Result<T, LabError>,
 ) -> Result<(T, StationReport), LabError> {
     config.check()?;
-    let Topology { fixed, mobile, wired, air } = Topology::create(config)?;
-    let (sender, receiver) = match config.direction {
-        Direction::Down => (&fixed, &mobile),
-        Direction::Up => (&mobile, &fixed),
-    };
+    let Topology { pairs, wired, air } = Topology::create(config)?;
+    let mut roles = pairs.iter().map(|pair| Roles::new(pair, config.direction));
+    let mended = roles.next().ok_or(LabError::Config("a run needs two hosts"))?;
+    let unmended = roles.next();
+    let agent = if unmended.is_some() { Box::new(PassBy::new(agent)) } else { agent };
     let clock = Clock::start();
     let station = Station {
         clock,
@@ -51,7 +70,7 @@ pub(crate) fn with_station<T>(
             .map_err(LabError::socket("starting a thread"))?;
         let done = OnDrop(|| is_done.store(true, Ordering::Relaxed));
         let is_over = || station.is_finished();
-        let result = work(&Session { sender, receiver, clock, is_over: &is_over });
+        let result = work(&Session { mended, unmended, clock, is_over: &is_over });
         drop(done);
         let station = station.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok::<_, LabError>((result, station))
@@ -67,7 +86,9 @@ pub(crate) fn with_station<T>(
         path: config.pcap.clone().unwrap_or_default(),
         source,
     })?;
-    station.port_drops += interface_drops(&fixed)? + interface_drops(&mobile)?;
+    for pair in &pairs {
+        station.port_drops += interface_drops(&pair.fixed)? + interface_drops(&pair.mobile)?;
+    }
     Ok((result, station))
 }
 

@@ -4,6 +4,7 @@ use super::error::LabError;
 use super::links::{Links, feed};
 use super::outcome::{self, Lateness, LinkReport};
 use super::record::Recorder;
+use super::topology::pair_of;
 use crate::clock::Clock;
 use crate::guard::Guard;
 use crate::port::Port;
@@ -24,8 +25,10 @@ const IDLE: Duration = Duration::from_millis(50);
 pub(crate) struct Station {
     pub(crate) clock: Clock,
     pub(crate) links: Links,
-    pub(crate) wired: Box<dyn Port>,
-    pub(crate) air: Box<dyn Port>,
+    /// The ports to the fixed hosts, by the number of the pair.
+    pub(crate) wired: Vec<Box<dyn Port>>,
+    /// The ports to the mobile hosts.
+    pub(crate) air: Vec<Box<dyn Port>>,
     pub(crate) agent: Guard,
     pub(crate) recorder: Recorder,
 }
@@ -61,17 +64,21 @@ impl Station {
         Ok(StationReport {
             links: self.links.report(),
             lateness: Lateness::of_nanos(&lateness),
-            port_drops: self.wired.drops() + self.air.drops(),
+            port_drops: self.wired.iter_mut().chain(&mut self.air).map(|port| port.drops()).sum(),
             recorder: self.recorder,
         })
     }
 
     /// Moves what the hosts have sent into the links towards the base station.
     fn take_from_hosts(&mut self, now: Instant, batch: &mut Vec<Packet>) -> io::Result<()> {
-        self.wired.receive(batch)?;
-        feed(&mut self.links.wired.inbound, now, batch.drain(..));
-        self.air.receive(batch)?;
-        feed(&mut self.links.air.inbound, now, batch.drain(..));
+        for (ports, hop) in
+            [(&mut self.wired, &mut self.links.wired), (&mut self.air, &mut self.links.air)]
+        {
+            for port in ports {
+                port.receive(batch)?;
+                feed(&mut hop.inbound, now, batch.drain(..));
+            }
+        }
         Ok(())
     }
 
@@ -96,19 +103,24 @@ impl Station {
 
     /// Hands the hosts what has come out of the links towards them.
     fn give_to_hosts(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> io::Result<()> {
-        for (side, port) in [(Side::Wired, &mut self.wired), (Side::Air, &mut self.air)] {
-            while let Some(delivery) = self.links.hop(side).outbound.poll_delivery(now) {
+        for (ports, hop) in
+            [(&mut self.wired, &mut self.links.wired), (&mut self.air, &mut self.links.air)]
+        {
+            while let Some(delivery) = hop.outbound.poll_delivery(now) {
                 note(lateness, now, delivery.at);
-                port.send(&delivery.packet)?;
+                if let Some(port) = ports.get_mut(pair_of(delivery.packet.bytes())) {
+                    port.send(&delivery.packet)?;
+                }
             }
         }
         Ok(())
     }
 
     fn sleep(&self, wait: Duration) -> nix::Result<()> {
-        let mut ports =
-            [&self.wired, &self.air].map(|port| PollFd::new(port.readable(), PollFlags::POLLIN));
-        match ppoll(&mut ports, Some(wait.into()), None) {
+        let ports = self.wired.iter().chain(&self.air);
+        let mut readable: Vec<PollFd<'_>> =
+            ports.map(|port| PollFd::new(port.readable(), PollFlags::POLLIN)).collect();
+        match ppoll(&mut readable, Some(wait.into()), None) {
             Ok(_) | Err(nix::Error::EINTR) => Ok(()),
             Err(error) => Err(error),
         }

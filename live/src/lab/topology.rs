@@ -17,10 +17,17 @@ use std::process::{Command, Stdio};
 /// every frame to its own interface, so a frame of one host is right for the other unchanged.
 pub(crate) const INTERFACE: &str = "eth0";
 const HOST_MAC: [u8; 6] = [0x02, 0x61, 0x69, 0x72, 0x00, 0x01];
+/// Linux's own first sizes of a TCP's receive and send buffers, which its tuning raises, in bytes.
+const RMEM_DEFAULT: u32 = 131_072;
+const WMEM_DEFAULT: u32 = 16_384;
+/// How far it may. Linux allows 4 to 32 MB, by the machine's memory; the lab's hosts must never
+/// meet that limit: a packet of 1448 bytes takes more than 2 kB of a buffer, and 500 Mb/s for
+/// 100 ms are 6 MB.
+const BUFFER_MAX: u32 = 64 << 20;
 /// The path's MTU, in bytes.
-pub(crate) const MTU: u32 = 1500;
+pub const MTU: u32 = 1500;
 
-/// One of the two hosts.
+/// One host.
 #[derive(Debug)]
 pub(crate) struct Host {
     /// Its network namespace.
@@ -29,51 +36,75 @@ pub(crate) struct Host {
     pub(crate) address: IpAddr,
 }
 
-/// Both hosts, set up, and the base station's ports to them.
-pub(crate) struct Topology {
+/// Two hosts that talk with each other.
+#[derive(Debug)]
+pub(crate) struct Pair {
     /// The fixed host.
     pub(crate) fixed: Host,
     /// The mobile host.
     pub(crate) mobile: Host,
-    /// The base station's port towards the fixed host.
-    pub(crate) wired: Box<dyn Port>,
-    /// The base station's port towards the mobile host.
-    pub(crate) air: Box<dyn Port>,
+}
+
+/// All hosts, set up, and the base station's ports to them: those of pair n are the nth.
+pub(crate) struct Topology {
+    /// The first pair's flows pass the agent, a second one's pass it by.
+    pub(crate) pairs: Vec<Pair>,
+    /// The base station's ports towards the fixed hosts.
+    pub(crate) wired: Vec<Box<dyn Port>>,
+    /// The base station's ports towards the mobile hosts.
+    pub(crate) air: Vec<Box<dyn Port>>,
 }
 
 impl Topology {
     /// Creates everything anew; nothing of it outlives the process.
     pub(crate) fn create(config: &LabConfig) -> Result<Self, LabError> {
         let station = Namespace::new()?;
-        let (fixed, wired) = create_host(config, &station, Side::Wired)?;
-        let (mobile, air) = create_host(config, &station, Side::Air)?;
-        Ok(Self { fixed, mobile, wired, air })
+        let (mut pairs, mut wired, mut air) = (Vec::new(), Vec::new(), Vec::new());
+        for number in 0..if config.unmended_flows > 0 { 2 } else { 1 } {
+            let (fixed, wired_port) = create_host(config, &station, number, Side::Wired)?;
+            let (mobile, air_port) = create_host(config, &station, number, Side::Air)?;
+            pairs.push(Pair { fixed, mobile });
+            wired.push(wired_port);
+            air.push(air_port);
+        }
+        Ok(Self { pairs, wired, air })
     }
+}
+
+/// The number of the pair between whose hosts an IP packet goes.
+pub(crate) fn pair_of(packet: &[u8]) -> usize {
+    // The third byte of an IPv4 address, the fourth group of an IPv6 one; of the source.
+    let byte = match packet.first().map(|byte| byte >> 4) {
+        Some(4) => packet.get(14),
+        _ => packet.get(15),
+    };
+    byte.map_or(0, |byte| usize::from(*byte))
 }
 
 fn create_host(
     config: &LabConfig,
     station: &Namespace,
+    pair: u8,
     side: Side,
 ) -> Result<(Host, Box<dyn Port>), LabError> {
     let namespace = Namespace::new()?;
     let number = if side == Side::Wired { 1 } else { 2 };
     let address = if config.ipv6 {
-        IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, 0, 0, 0, 0, number))
+        IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, u16::from(pair), 0, 0, 0, number))
     } else {
-        IpAddr::V4(Ipv4Addr::new(10, 77, 0, number as u8))
+        IpAddr::V4(Ipv4Addr::new(10, 77, pair, number as u8))
     };
     namespace.run(|| set_up_kernel(config))?;
     let port: Box<dyn Port> = match config.port {
-        PortKind::Veth => Box::new(station.run(|| open_veth(side, &namespace))?),
+        PortKind::Veth => Box::new(station.run(|| open_veth(pair, side, &namespace))?),
         PortKind::Tun => Box::new(namespace.run(open_tun)?),
     };
     namespace.run(|| set_up_interface(config, address))?;
     Ok((Host { namespace, address }, port))
 }
 
-fn open_veth(side: Side, host: &Namespace) -> Result<PacketPort, LabError> {
-    let end = if side == Side::Wired { "wired" } else { "air" };
+fn open_veth(pair: u8, side: Side, host: &Namespace) -> Result<PacketPort, LabError> {
+    let end = format!("{}{pair}", if side == Side::Wired { "wired" } else { "air" });
     set_required("net.ipv6.conf.all.disable_ipv6", 1).or_else(|error| match error {
         // A kernel without IPv6.
         LabError::Sysctl { source, .. } if source.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -87,8 +118,8 @@ fn open_veth(side: Side, host: &Namespace) -> Result<PacketPort, LabError> {
          link set {end} up\n",
         path = host.path().display(),
     ))?;
-    disable_offloads(end)?;
-    PacketPort::open(end, HOST_MAC).map_err(LabError::PacketPort)
+    disable_offloads(&end)?;
+    PacketPort::open(&end, HOST_MAC).map_err(LabError::PacketPort)
 }
 
 fn open_tun() -> Result<TunPort, LabError> {
@@ -97,9 +128,9 @@ fn open_tun() -> Result<TunPort, LabError> {
 }
 
 fn set_up_interface(config: &LabConfig, address: IpAddr) -> Result<(), LabError> {
-    let (prefix, subnet) = match address {
-        IpAddr::V4(_) => ("24", "10.77.0.0/24"),
-        IpAddr::V6(_) => ("64 nodad", "fd77::/64"),
+    let (address, subnet) = match address {
+        IpAddr::V4(ip) => (format!("{ip}/24"), format!("10.77.{}.0/24", ip.octets()[2])),
+        IpAddr::V6(ip) => (format!("{ip}/64 nodad"), format!("fd77:0:0:{}::/64", ip.segments()[3])),
     };
     let window = config.window_segments.map_or_else(String::new, |segments| {
         format!(" window {}", u64::from(segments) * u64::from(config.payload_per_frame()))
@@ -108,7 +139,7 @@ fn set_up_interface(config: &LabConfig, address: IpAddr) -> Result<(), LabError>
     ip(&format!(
         "link set {INTERFACE} addrgenmode none mtu {MTU} txqueuelen 4096 arp off\n\
          link set {INTERFACE} up\n\
-         address add {address}/{prefix} noprefixroute dev {INTERFACE}\n\
+         address add {address} noprefixroute dev {INTERFACE}\n\
          route add {subnet} dev {INTERFACE}{window}\n",
     ))?;
     match config.port {
@@ -133,18 +164,27 @@ fn set_up_kernel(config: &LabConfig) -> Result<(), LabError> {
     set_required("net.ipv4.tcp_synack_retries", 30)?;
     set_required("net.ipv4.tcp_retries2", 100)?;
     set_required("net.ipv4.tcp_no_metrics_save", 1)?;
-    // The window must never be the limit. Some kernels do not let a namespace have these.
-    set("net.ipv4.tcp_rmem", "4096 4194304 67108864").ok();
-    set("net.ipv4.tcp_wmem", "4096 1048576 67108864").ok();
+    // Some kernels do not let a namespace have the buffers' sizes: these are what fits best.
+    set("net.ipv4.tcp_wmem", &buffer(WMEM_DEFAULT)).ok();
     if config.window_segments.is_some() {
-        // Tuning would raise the window above the route's limit.
+        // Tuning would raise the window above the route's limit; without it, the buffer begins as
+        // large as the window may be.
         set_required("net.ipv4.tcp_moderate_rcvbuf", 0)?;
+        set("net.ipv4.tcp_rmem", &buffer(4 << 20)).ok();
+    } else {
+        set_required("net.ipv4.tcp_moderate_rcvbuf", 1)?;
+        set("net.ipv4.tcp_rmem", &buffer(RMEM_DEFAULT)).ok();
     }
     if !config.ipv6 {
         // No router solicitations and multicast reports among the measured packets.
         set("net.ipv6.conf.all.disable_ipv6", "1").ok();
     }
     Ok(())
+}
+
+/// The least, first and largest size of a TCP buffer, as the kernel wants them.
+fn buffer(first: u32) -> String {
+    format!("4096 {first} {BUFFER_MAX}")
 }
 
 fn set_required(name: &'static str, value: u32) -> Result<(), LabError> {

@@ -3,9 +3,8 @@
 use super::config::{Amount, CongestionControl, LabConfig};
 use super::error::LabError;
 use super::outcome::TcpSample;
-use super::session::OnDrop;
+use super::session::{OnDrop, Roles, Session};
 use super::stream::Stream;
-use super::topology::Host;
 use crate::clock::Clock;
 use crate::sys;
 use airmend_proto::Instant;
@@ -25,13 +24,11 @@ pub(crate) const FIRST_PORT: u16 = 5001;
 /// Data that waits unsent in the kernel at most: the application stays close to the network, so
 /// that a transfer stopped by time has little left to send.
 const NOTSENT_LOWAT: i32 = 512 << 10;
-/// Each flow has five descriptors, of which an ordinary process may have 1024.
-const MAX_FLOWS: u32 = 150;
 const BUFFER: usize = 64 << 10;
 /// How often the senders' state is sampled.
 const SAMPLE_EVERY: Duration = Duration::from_millis(20);
 /// When there are more samples, every second one is forgotten and the interval doubled.
-const MAX_SAMPLES: usize = 100_000;
+pub(crate) const MAX_SAMPLES: usize = 100_000;
 /// The kernel's state of a sender after a retransmission timeout.
 const TCP_CA_LOSS: u8 = 4;
 
@@ -49,9 +46,32 @@ pub struct Progress {
 pub(crate) struct TransferReport {
     pub(crate) completed: bool,
     pub(crate) seconds: f64,
-    /// Bytes received and seconds taken, per flow.
-    pub(crate) flows: Vec<(u64, f64)>,
+    /// What each flow carried.
+    pub(crate) flows: Vec<Carried>,
+    /// Seconds from the end of the warm-up on.
+    pub(crate) warm_seconds: f64,
+    /// What each flow carried in them; the same as in all where there is no warm-up.
+    pub(crate) warm_flows: Vec<Carried>,
+    /// From the end of the warm-up to the end of the transfer.
+    pub(crate) measured: (Instant, Instant),
+    /// Seconds from the beginning to the last byte, of each flow that carried all its bytes.
+    pub(crate) completions: Vec<f64>,
     pub(crate) samples: Vec<TcpSample>,
+}
+
+/// Bytes received and seconds taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Carried {
+    pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
+}
+
+/// What was seen while a transfer went on.
+#[derive(Default)]
+struct Watched {
+    samples: Vec<TcpSample>,
+    /// When the warm-up was over, and what each flow had carried by then.
+    warm: Option<(Instant, Vec<u64>)>,
 }
 
 /// The sockets of one flow; shared by its threads and by whoever stops them.
@@ -71,6 +91,8 @@ struct Flow {
 pub(crate) struct Transfer<'a> {
     config: &'a LabConfig,
     clock: Clock,
+    /// When the run began, of which this may not be the first transfer.
+    began: Instant,
     flows: Vec<Flow>,
     /// Somebody stopped the run, its time is over or something failed: errors of sockets that are
     /// being shut down mean nothing any more.
@@ -78,20 +100,21 @@ pub(crate) struct Transfer<'a> {
 }
 
 impl<'a> Transfer<'a> {
-    /// Opens the sockets of all flows in the hosts' namespaces.
+    /// Opens the sockets of all flows in the hosts' namespaces: the run's transfer number `round`.
     pub(crate) fn open(
         config: &'a LabConfig,
-        sender: &Host,
-        receiver: &Host,
-        clock: Clock,
+        session: &Session<'_>,
+        began: Instant,
+        round: u32,
     ) -> Result<Self, LabError> {
-        if config.flows > MAX_FLOWS {
-            return Err(LabError::Config("a run carries at most 150 flows"));
-        }
-        let flows = (0..config.flows)
-            .map(|number| Flow::open(config, number, sender, receiver))
+        let mended = (0..config.flows).map(|number| (number, session.mended));
+        let unmended = (config.flows..config.all_flows()).zip(session.unmended.into_iter().cycle());
+        let flows = mended
+            .chain(unmended)
+            .map(|(number, roles)| Flow::open(config, round, number, roles))
             .collect::<Result<_, _>>()?;
-        Ok(Self { config, clock, flows, is_ending: AtomicBool::new(false) })
+        let is_ending = AtomicBool::new(false);
+        Ok(Self { config, clock: session.clock, began, flows, is_ending })
     }
 
     /// Runs all flows to their end, or until `is_over` says that it is time to stop.
@@ -101,7 +124,7 @@ impl<'a> Transfer<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<TransferReport, LabError> {
         let start = self.clock.now();
-        let (samples, end, stopped) = thread::scope(|scope| {
+        let (watched, end, stopped) = thread::scope(|scope| {
             // Also where `progress` panics: the scope waits for its threads.
             let _ending = OnDrop(|| self.end());
             let mut threads = Vec::new();
@@ -110,7 +133,7 @@ impl<'a> Transfer<'a> {
                 threads.push(scope.spawn(|| self.guarded(self.receive(flow))));
             }
             let is_finished = || threads.iter().all(thread::ScopedJoinHandle::is_finished);
-            let samples = self.watch(start, &is_finished, is_over, progress);
+            let watched = self.watch(start, &is_finished, is_over, progress);
             let end = self.clock.now();
             let received = self.received();
             // A connection accepted just now may have missed the first call.
@@ -122,9 +145,9 @@ impl<'a> Transfer<'a> {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             }
             let stopped = self.is_ending.load(Ordering::SeqCst);
-            Ok::<_, LabError>((samples, (end, received), stopped))
+            Ok::<_, LabError>((watched, (end, received), stopped))
         })?;
-        Ok(self.report(start, end, stopped, samples))
+        Ok(self.report(start, end, stopped, watched))
     }
 
     /// Makes every thread return soon.
@@ -138,24 +161,35 @@ impl<'a> Transfer<'a> {
         start: Instant,
         (end, received): (Instant, Vec<u64>),
         stopped: bool,
-        samples: Vec<TcpSample>,
+        watched: Watched,
     ) -> TransferReport {
-        let elapsed = end.since(start);
-        let last = |flow: &Flow| {
-            Instant::from_nanos(flow.last_byte.load(Ordering::SeqCst)).since(start).as_secs_f64()
+        let timed = matches!(self.config.amount, Amount::Time(time) if end.since(start) >= time);
+        let (warm, before) = watched.warm.unwrap_or_else(|| (start, vec![0; self.flows.len()]));
+        let last = |flow: &Flow| Instant::from_nanos(flow.last_byte.load(Ordering::SeqCst));
+        let ends = self.flows.iter().map(|flow| if stopped { end } else { last(flow) });
+        let ends: Vec<Instant> = ends.collect();
+        let carried = |since: Instant, before: &[u64]| {
+            let flows = received.iter().zip(before).zip(&ends);
+            let carried = flows.map(|((bytes, before), end)| Carried {
+                bytes: bytes.saturating_sub(*before),
+                seconds: end.since(since).as_secs_f64(),
+            });
+            carried.collect::<Vec<_>>()
         };
-        let timed = matches!(self.config.amount, Amount::Time(time) if elapsed >= time);
-        let flows: Vec<(u64, f64)> = self
-            .flows
-            .iter()
-            .zip(received)
-            .map(|(flow, bytes)| (bytes, if stopped { elapsed.as_secs_f64() } else { last(flow) }))
-            .collect();
+        let flows = carried(start, &vec![0; self.flows.len()]);
+        let warm_flows = carried(warm, &before);
+        let longest = |flows: &[Carried]| flows.iter().map(|flow| flow.seconds).fold(0.0, f64::max);
+        let is_whole = |bytes| matches!(self.config.amount, Amount::Bytes(all) if bytes == all);
+        let whole = self.flows.iter().zip(&received).filter(|(_, bytes)| is_whole(**bytes));
         TransferReport {
             completed: timed || !stopped,
-            seconds: flows.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max),
+            seconds: longest(&flows),
+            warm_seconds: longest(&warm_flows),
+            warm_flows,
+            measured: (warm, ends.into_iter().max().unwrap_or(end)),
+            completions: whole.map(|(flow, _)| last(flow).since(start).as_secs_f64()).collect(),
             flows,
-            samples,
+            samples: watched.samples,
         }
     }
 
@@ -166,11 +200,16 @@ impl<'a> Transfer<'a> {
         is_finished: &dyn Fn() -> bool,
         is_over: &dyn Fn() -> bool,
         progress: &mut dyn FnMut(Progress),
-    ) -> Vec<TcpSample> {
-        let mut samples = Vec::new();
+    ) -> Watched {
+        let mut watched = Watched::default();
+        let samples = &mut watched.samples;
         let (mut ticks, mut interval) = (0u64, 1u64);
         loop {
-            let elapsed = self.clock.now().since(start);
+            let now = self.clock.now();
+            let elapsed = now.since(start);
+            if self.config.warmup > Duration::ZERO && elapsed >= self.config.warmup {
+                watched.warm.get_or_insert_with(|| (now, self.received()));
+            }
             let timed_out = match self.config.amount {
                 Amount::Bytes(_) => false,
                 Amount::Time(time) => elapsed >= time,
@@ -179,16 +218,16 @@ impl<'a> Transfer<'a> {
             if is_finished()
                 || ending
                 || timed_out
-                || elapsed >= self.config.time_limit
+                || now.since(self.began) >= self.config.time_limit
                 || is_over()
             {
-                return samples;
+                return watched;
             }
             if ticks.is_multiple_of(interval) {
-                self.sample(elapsed, &mut samples);
+                self.sample(now.since(self.began), samples);
             }
             if samples.len() > MAX_SAMPLES {
-                thin_out(&mut samples, self.flows.len());
+                thin_out(samples, self.flows.len());
                 interval *= 2;
             }
             progress(self.progress(elapsed));
@@ -221,6 +260,7 @@ impl<'a> Transfer<'a> {
                 srtt_us: info.tcpi_rtt,
                 rto_us: info.tcpi_rto,
                 retransmits: info.tcpi_total_retrans,
+                reordering: info.tcpi_reordering,
                 after_timeout: info.tcpi_ca_state == TCP_CA_LOSS,
             });
         }
@@ -294,9 +334,9 @@ impl<'a> Transfer<'a> {
 impl Flow {
     fn open(
         config: &LabConfig,
+        round: u32,
         number: u32,
-        sender: &Host,
-        receiver: &Host,
+        Roles { sender, receiver }: Roles<'_>,
     ) -> Result<Self, LabError> {
         let target = SocketAddr::new(receiver.address, FIRST_PORT + number as u16);
         let listener = receiver
@@ -304,7 +344,7 @@ impl Flow {
             .run(|| TcpListener::bind(target).map_err(LabError::socket("listening")))?;
         Ok(Self {
             number,
-            stream: Stream::new(config.seed, number),
+            stream: Stream::new(config.seed, round.wrapping_mul(config.all_flows()) + number),
             target,
             listener,
             sender: sender.namespace.run(|| open_sender(config))?,
