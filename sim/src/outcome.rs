@@ -29,7 +29,8 @@ pub struct Outcome {
     /// All links' directions together.
     pub links: LinkCounters,
     /// From the writing of a packet or a question until all of it, or of the answer, had arrived;
-    /// none of bulk transfers.
+    /// none of bulk transfers. With `packet_delays`: from a packet's first leaving its sender until
+    /// all of it had arrived in order.
     pub delay: Option<Delay>,
     /// Packets as they left the first flow's first station, if the scenario asks for it.
     pub trace: Vec<TracePoint>,

@@ -2,6 +2,7 @@
 
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
+use airmend_proto::link::mac::MacParams;
 use airmend_proto::tcp::Profile;
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ pub struct Plan {
     pub(crate) time_limit: Duration,
     /// Whether the first flow's packets are noted as they leave its first station.
     pub(crate) trace: bool,
+    /// Whether delays are those of the senders' packets instead of what applications exchange.
+    pub(crate) packet_delays: bool,
 }
 
 /// A base station: an agent between one wired and one air link.
@@ -65,6 +68,8 @@ pub(crate) struct Direction {
     /// Whether the link layer repeats lost frames.
     pub(crate) arq: Option<ArqSpec>,
     pub(crate) handoff: Option<Handoff>,
+    /// Both directions share one half-duplex channel if there is one.
+    pub(crate) mac: Option<MacParams>,
     pub(crate) air: bool,
     pub(crate) to: To,
 }

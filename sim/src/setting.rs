@@ -66,12 +66,18 @@ impl Plan {
     /// (1) of the bounds: whoever repeats a frame, each attempt takes its time on the link.
     fn bound_bps(&self, flow: &Flow) -> f64 {
         let [sender, receiver] = &flow.profiles;
-        let options = if sender.timestamps && receiver.timestamps { 12 } else { 0 };
+        let options = if sender.timestamps && receiver.timestamps { 12u8 } else { 0 };
         let frame = f64::from(sender.mss.min(receiver.mss)) + 40.0;
         let payload = frame - 40.0 - f64::from(options);
         let hop = |direction: &Direction| {
-            let frame_error = direction.errors.frame_error(frame as u64 * 8);
-            direction.rate_bps as f64 * (1.0 - frame_error) * payload / frame
+            let Some(mac) = direction.mac else {
+                let frame_error = direction.errors.frame_error(frame as u64 * 8);
+                return direction.rate_bps as f64 * (1.0 - frame_error) * payload / frame;
+            };
+            let frame_error = direction.errors.frame_error(mac.packet_bits(frame as u32));
+            let ack = 40 + options as u32;
+            let exchange = mac.mean_exchange(frame as u32, ack, receiver.ack.every);
+            8.0 * payload * (1.0 - frame_error) / exchange.as_secs_f64()
         };
         self.path(flow).map(hop).fold(f64::INFINITY, f64::min)
     }

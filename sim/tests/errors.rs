@@ -76,6 +76,28 @@ fn values_and_keys() {
 }
 
 #[test]
+fn radios() {
+    let air = "delay = \"5ms\"\n";
+    let mac = "mac = { preamble = \"192us\", header_bytes = 34, rts_bytes = 20, \
+               turnaround = \"1ms\", backoff_rts = 10 }\n";
+    let radio = |more: &str| with(air, &format!("{air}{mac}{more}"));
+    assert_eq!(radio("up.errors = { ber = 1e-6 }\n"), "no error");
+    let channel = "x.toml:12: link `air` has a `mac`: its directions share a channel and may \
+                   differ in `errors` only, without `arq`";
+    assert_eq!(radio("up.rate = \"1mbit\"\n"), channel);
+    assert_eq!(radio("arq = { retries = 3 }\n"), channel);
+    let most = "times of a `mac` and the link's delay are at most 1s, its other numbers at most \
+                10000";
+    let long = mac.replace("1ms", "2s");
+    assert_eq!(with(air, &format!("{air}{long}")), format!("x.toml:17: {most}"));
+    let stations = "[stations]\nbs = { count = 2, ";
+    let shared = GOOD.replace("[stations]\nbs = { ", stations);
+    let shared = shared.replace(air, &format!("{air}{mac}shared = true\n"));
+    let both = "x.toml:13: link `air` has a `mac`, which several stations cannot share";
+    assert_eq!(error(&shared.replace("\"bs\"]\n", "\"bs\"]\nshared = true\n"), &[]), both);
+}
+
+#[test]
 fn names() {
     assert_eq!(
         with("\"bsd95\"", "\"bsd59\""),

@@ -37,7 +37,9 @@ pub(super) fn plan(spec: &ScenarioSpec) -> Result<Plan, Fault> {
         }
     }
     let time_limit = spec.time_limit.0;
-    Ok(Plan { stations, directions: topology.directions, flows, time_limit, trace: spec.trace })
+    let (trace, packet_delays) = (spec.trace, spec.packet_delays);
+    let directions = topology.directions;
+    Ok(Plan { stations, directions, flows, time_limit, trace, packet_delays })
 }
 
 /// A table's stations: each has one wired and one air link.

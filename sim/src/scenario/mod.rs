@@ -8,6 +8,7 @@ mod build;
 mod document;
 mod error;
 mod host;
+mod radio;
 mod spec;
 mod sweep;
 mod topology;

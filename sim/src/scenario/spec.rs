@@ -1,6 +1,7 @@
 //! The tables of a scenario file.
 
 use super::host::HostSpec;
+use super::radio::MacTable;
 use super::value::{Ber, Burst, Fading, Loss, Rate, Scalar, Size, Time};
 use airmend_proto::link::ErrorModel;
 use serde::Deserialize;
@@ -34,6 +35,9 @@ pub(super) struct ScenarioSpec {
     /// Whether to note the packets of the first flow.
     #[serde(default)]
     pub(super) trace: bool,
+    /// Whether delays are those of the senders' packets.
+    #[serde(default)]
+    pub(super) packet_delays: bool,
     pub(super) hosts: Named<HostSpec>,
     #[serde(default)]
     pub(super) stations: Named<StationSpec>,
@@ -81,6 +85,8 @@ pub(super) struct LinkSpec {
     pub(super) errors: Option<Spanned<ErrorsSpec>>,
     /// Whether the link layer repeats lost frames.
     pub(super) arq: Option<ArqTable>,
+    /// Half-duplex radios that acquire the floor for each packet.
+    pub(super) mac: Option<Spanned<MacTable>>,
     /// Times when nothing crosses the link.
     pub(super) handoff: Option<Spanned<HandoffTable>>,
     /// What differs from the first end to the second.

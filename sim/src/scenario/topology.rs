@@ -1,6 +1,7 @@
 //! From names to numbers: groups of nodes, and links between them.
 
 use super::error::{Fault, unknown};
+use super::radio;
 use super::spec::{ArqTable, ErrorsSpec, HandoffTable, LinkSpec, Named, ScenarioSpec, WaySpec};
 use super::tree::Forest;
 use super::value::Time;
@@ -14,7 +15,7 @@ pub(super) const MAX_NODES: u32 = 1_000_000;
 /// A number of like nodes.
 pub(super) struct Group {
     name: String,
-    kind: Kind,
+    pub(super) kind: Kind,
     /// The number of its first node among all nodes.
     pub(super) first: u32,
     pub(super) count: u32,
@@ -133,7 +134,8 @@ impl Topology {
             let [first, second] = counts;
             return refuse(&format!("cannot join {first} to {second} nodes in equal shares"));
         }
-        let ways = [way(link, &link.down)?, way(link, &link.up)?];
+        let mut ways = [way(link, &link.down)?, way(link, &link.up)?];
+        radio::share(name, link, [first, second], &mut ways)?;
         for index in 0..counts[0].max(counts[1]) {
             let place = |end: usize| {
                 firsts[end] + if counts[end] < counts[1 - end] { index / share } else { index }
@@ -205,6 +207,7 @@ fn way(link: &LinkSpec, way: &WaySpec) -> Result<Direction, Fault> {
         errors: errors.map_or(Ok(ErrorModel::None), model)?,
         arq: link.arq.map(|ArqTable { retries, ordered }| ArqSpec { retries, ordered }),
         handoff: link.handoff.as_ref().map(handoff).transpose()?,
+        mac: None,
         air: link.air,
         to: To::Host,
     })

@@ -7,6 +7,7 @@
 mod address;
 mod application;
 mod arq;
+mod delay;
 mod handoff;
 mod medium;
 mod report;
@@ -19,11 +20,14 @@ pub(crate) use medium::Medium;
 
 use crate::outcome::Outcome;
 use crate::plan::{Handoff, Plan, StationAgent, To, opposite};
+use airmend_proto::agent::LinkSignal;
 use airmend_proto::tcp::Endpoint;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{Instant, Packet, Side};
 use application::Application;
+use delay::PacketDelays;
+use medium::Arrival;
 use station::Station;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace::Trace;
@@ -76,6 +80,8 @@ struct Flow {
     done: Option<Instant>,
     /// Handoffs of the receiving host, and when the next one will be over.
     handoff: Option<(Handoff, Instant)>,
+    /// Delays of the sender's packets, if they are to be measured.
+    packet_delays: Option<PacketDelays>,
     /// A split connection acknowledges what the receiver does not have; that is measured.
     is_split: bool,
 }
@@ -128,8 +134,11 @@ impl<'a> World<'a> {
         let directions = self.plan.directions.len() as u32;
         let stations = self.plan.stations.len() as u32;
         if machine < directions {
-            if let Some(packet) = self.medium.deliver(self.now, machine) {
-                self.arrive(machine, packet)?;
+            match self.medium.poll(self.now, machine) {
+                Some((direction, Arrival::Packet(packet))) => self.arrive(direction, packet)?,
+                Some((direction, Arrival::Signal(signal))) => self.signal(direction, Some(signal)),
+                Some((direction, Arrival::Ready)) => self.signal(direction, None),
+                None => {}
             }
         } else if machine < directions + stations {
             let station = &mut self.stations[(machine - directions) as usize];
@@ -161,12 +170,26 @@ impl<'a> World<'a> {
         };
         let [_, from_air] = self.plan.stations[station as usize].inbound;
         let from = if direction == from_air { Side::Air } else { Side::Wired };
-        let reached = &mut self.stations[station as usize];
-        reached.receive(self.now, from, packet);
-        if let Some(at) = reached.serve(self.now, &mut self.medium) {
+        self.stations[station as usize].receive(self.now, from, packet);
+        self.serve_station(station);
+        Ok(())
+    }
+
+    /// The channel that ends with this direction tells who is there something, or that it can take
+    /// a packet. A host needs not be told: its packets wait in the channel's queue.
+    fn signal(&mut self, direction: u32, signal: Option<LinkSignal>) {
+        if let To::Station(station) = self.plan.directions[direction as usize].to {
+            if let Some(signal) = signal {
+                self.stations[station as usize].signal(self.now, signal);
+            }
+            self.serve_station(station);
+        }
+    }
+
+    fn serve_station(&mut self, station: u32) {
+        if let Some(at) = self.stations[station as usize].serve(self.now, &mut self.medium) {
             self.medium.agenda.hasten(self.plan.directions.len() as u32 + station, at);
         }
-        Ok(())
     }
 
     fn station_of(&self, direction: u32, packet: &Packet) -> Option<u32> {
@@ -183,6 +206,9 @@ impl<'a> World<'a> {
         let (number, end) = address::flow_and_end(&segment);
         let flow = &mut self.flows[number as usize];
         flow.ends[end].handle_segment(self.now, &segment);
+        if let Some(delays) = &mut flow.packet_delays {
+            delays.arrived(self.now, flow.ends[1].delivered());
+        }
         let (acked, delivered) = (flow.ends[end].acked(), flow.ends[1 - end].delivered());
         if acked > delivered && !flow.is_split {
             return Err(RunError::AckInvented { flow: number, acked, delivered });
@@ -202,8 +228,11 @@ impl<'a> World<'a> {
             return;
         }
         flow.application.serve(self.now, &mut flow.ends);
-        for (endpoint, outbound) in flow.ends.iter_mut().zip(flow.outbound) {
-            while let Some(packet) = endpoint.poll_transmit(self.now) {
+        for (end, outbound) in flow.outbound.into_iter().enumerate() {
+            while let Some(packet) = flow.ends[end].poll_transmit(self.now) {
+                if let (0, Some(delays)) = (end, &mut flow.packet_delays) {
+                    delays.leaves(self.now, &packet);
+                }
                 self.medium.send(self.now, outbound, packet);
             }
         }
@@ -235,6 +264,7 @@ impl Flow {
             start,
             done: None,
             handoff: handoff.map(|handoff| (handoff, handoff.next_end(start))),
+            packet_delays: plan.packet_delays.then(PacketDelays::default),
             is_split,
         }
     }

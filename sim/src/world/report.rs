@@ -11,7 +11,7 @@ impl World<'_> {
         let end = self.flows.iter().map(|flow| flow.end(self.now)).max().unwrap_or_default();
         let seconds = end.since(first).as_secs_f64();
         let bytes_received = self.flows.iter().map(Flow::received).sum::<u64>();
-        let delays = self.flows.iter().flat_map(|flow| flow.application.delays_ms());
+        let delays = self.flows.iter().flat_map(Flow::delays_ms);
         let mut agent_counters = BTreeMap::new();
         for station in &self.stations {
             for (name, count) in &station.counters {
@@ -83,6 +83,13 @@ impl Flow {
     fn acked_undelivered(&self) -> u64 {
         let [a, b] = &self.ends;
         a.acked().saturating_sub(b.delivered()) + b.acked().saturating_sub(a.delivered())
+    }
+
+    fn delays_ms(&self) -> &[f64] {
+        match &self.packet_delays {
+            Some(delays) => delays.millis(),
+            None => self.application.delays_ms(),
+        }
     }
 
     /// When it was done, or when the run was over.

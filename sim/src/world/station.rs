@@ -4,6 +4,7 @@ use super::Medium;
 use super::split::Split;
 use super::trace::Trace;
 use crate::plan::{self, StationAgent};
+use airmend_proto::agent::LinkSignal;
 use airmend_proto::agents::Limits;
 use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::event::FlowId;
@@ -54,6 +55,13 @@ impl Station {
         }
     }
 
+    /// The link on the air side tells something.
+    pub(crate) fn signal(&mut self, now: Instant, signal: LinkSignal) {
+        if now < self.dies {
+            self.agent.handle_link(now, signal);
+        }
+    }
+
     /// Lets the agent act, and says when it must be asked again: at its deadline, or when a link
     /// that was busy can take another frame.
     pub(crate) fn serve(&mut self, now: Instant, medium: &mut Medium) -> Option<Instant> {
@@ -85,7 +93,7 @@ impl Station {
         };
         let deadline = drain(&mut **agent, now, &mut ports, &mut on_event);
         let busy = outbound.iter().zip(&ports.busy).filter(|(_, busy)| busy.get());
-        let free = busy.map(|(direction, _)| ports.medium.free_at(*direction));
+        let free = busy.filter_map(|(direction, _)| ports.medium.free_at(*direction));
         deadline.map(|deadline| deadline.at).into_iter().chain(free).min()
     }
 }
