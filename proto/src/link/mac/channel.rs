@@ -1,7 +1,8 @@
 //! The shared channel as a state machine: contend, shake hands, send, perhaps answer, release.
 //!
-//! An end that has a packet waits for its backoff, sends an RTS if no carrier was heard meanwhile,
-//! and sends the packet when the CTS came. Everything that both ends draw is drawn at the RTS, so
+//! An end whose packet waited while the floor was taken backs off, sends an RTS if no carrier was
+//! heard meanwhile, and the packet when the CTS came. One that gets a packet while the floor is free
+//! sends its RTS at once [FAMA-NCS: states BACKOFF and PASSIVE]. Everything that both ends draw is drawn at the RTS, so
 //! the whole exchange is known then. An end is asked for its next packet when the floor is free, or
 //! when it may answer: what is most urgent is chosen at the last moment.
 
@@ -47,6 +48,8 @@ pub struct Channel {
     params: MacParams,
     ends: [End; 2],
     phase: Phase,
+    /// When the floor was last released.
+    free_since: Instant,
     /// Frames in the air, each with the end that it goes to; damaged ones without their packet.
     arrivals: VecDeque<(Instant, usize, Option<Packet>)>,
     outputs: VecDeque<Output>,
@@ -60,9 +63,9 @@ struct End {
     packet_errors: Box<dyn ErrorProcess + Send>,
     control_errors: Box<dyn ErrorProcess + Send>,
     random: Stream,
-    /// Not before this instant does it send an RTS.
+    /// When its backoff of this release ends.
     backoff_until: Instant,
-    /// When it does, if it has a packet and the floor is free until then.
+    /// When it sends an RTS, if it has a packet and the floor is free until then.
     contends_at: Instant,
     counters: LinkCounters,
 }
@@ -104,6 +107,7 @@ impl Channel {
             params,
             ends,
             phase: Phase::Free,
+            free_since: Instant::ZERO,
             arrivals: VecDeque::new(),
             outputs: VecDeque::new(),
             counters: MacCounters::default(),
@@ -131,7 +135,9 @@ impl Channel {
         }
         this.queue.push_back(packet);
         if this.queue.len() == 1 {
-            this.contends_at = this.backoff_until.max(now);
+            // What is handed over at the very instant of the release was waiting for it.
+            let waited = now <= self.free_since;
+            this.contends_at = if waited { this.backoff_until } else { now };
         }
         if let Phase::Open { to, .. } = self.phase
             && to == end
@@ -273,10 +279,11 @@ impl Channel {
         };
     }
 
-    /// The floor is free: both ends back off [FAMA-NCS: BACKOFF].
+    /// The floor is free: an end that has a packet backs off.
     fn release(&mut self, now: Instant, unanswered: Option<usize>) {
         self.outputs.extend(unanswered.map(Output::Idle));
         self.phase = Phase::Free;
+        self.free_since = now;
         let longest = self.params.backoff_time().as_secs_f64();
         for (number, end) in (0..).zip(&mut self.ends) {
             let backoff = Duration::from_secs_f64(longest * end.random.uniform());

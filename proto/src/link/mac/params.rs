@@ -71,18 +71,14 @@ impl MacParams {
     /// Least mean time that the channel needs for one packet of so many bytes and its share of the
     /// packets that return: one of `answer_bytes` for every `answer_every`.
     ///
-    /// With acceleration one end alone contends, and its backoff is half of the longest in the
-    /// mean; without, both ends may, and the shorter one of two backoffs is a third.
+    /// An end that sends all the time backs off before each packet, half of the longest in the
+    /// mean. Packets that return come one by one and need no backoff, and with acceleration no
+    /// handshake either.
     pub fn mean_exchange(&self, bytes: u32, answer_bytes: u32, answer_every: u32) -> Duration {
         let answer = self.delay + self.packet_time(answer_bytes);
-        let alone = self.handshake_time() + self.packet_time(bytes) + self.delay;
-        let every = answer_every.max(1);
-        if self.acceleration {
-            alone + self.backoff_time() / 2 + (self.turnaround + answer) / every
-        } else {
-            let acquired = self.backoff_time() / 3 + self.handshake_time();
-            alone + self.backoff_time() / 3 + (acquired + answer) / every
-        }
+        let packet = self.backoff_time() / 2 + self.handshake_time() + self.packet_time(bytes);
+        let floor = if self.acceleration { self.turnaround } else { self.handshake_time() };
+        packet + self.delay + (floor + answer) / answer_every.max(1)
     }
 
     fn airtime(&self, bits: u64) -> Duration {

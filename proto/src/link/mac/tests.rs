@@ -89,6 +89,23 @@ fn a_packet_on_an_idle_channel_takes_its_handshake_and_its_airtime() {
     assert_eq!(&log[2..], [0, 1].map(|end| (sent + PARAMS.delay, Output::Ready(end))));
 }
 
+/// FAMA-NCS: a packet that comes while the floor is free goes from PASSIVE to RTS, one that waited
+/// from BACKOFF.
+#[test]
+fn only_packets_that_waited_back_off() {
+    let handshake = PARAMS.handshake_time() + PARAMS.packet_time(ACK);
+    for (later, backs_off) in [(0, true), (1, false)] {
+        let mut channel = channel(PARAMS, ErrorModel::None, 1);
+        channel.send(Instant::ZERO, 0, packet(DATA));
+        let log = run(&mut channel, [0; 2], Instant::from_millis(20));
+        let released = log.last().unwrap().0;
+        let offered = released + Duration::from_nanos(later);
+        channel.send(offered, 1, packet(ACK));
+        let log = run(&mut channel, [0; 2], Instant::from_millis(100));
+        assert_eq!(log[0].0 > offered + handshake, backs_off, "{later} ns after the release");
+    }
+}
+
 #[test]
 fn one_end_alone_gets_the_service_that_is_promised() {
     for params in [PARAMS, ACCELERATED] {
