@@ -33,6 +33,61 @@ fn a_run_prints_one_json_line_and_draws_two_pictures() {
     }
 }
 
+/// Every set-up's flags at once, as far as they go together, and what they print.
+#[test]
+fn a_comparison_measures_two_mobiles_a_ping_and_the_start_apart() {
+    if skipped() {
+        return;
+    }
+    let command = ["lab", "compare", "--agents", "plain,snoop95", "--repeat", "1", "--burst"];
+    let flags = ["2/64Ki,4/64Ki", "--rate", "50mbit", "--wired-rate", "10mbit", "--wired-delay"];
+    let more = ["5ms", "--wired-queue", "65kB", "--seconds", "1", "--warmup", "400ms", "--ping"];
+    let output = airmend()
+        .args(command)
+        .args(flags)
+        .args(more)
+        .args(["--unmended-flows", "1", "--json"])
+        .output()
+        .expect("airmend runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.is_empty(), "{stderr}");
+    let lines = json_lines(&String::from_utf8_lossy(&output.stdout));
+    let (summaries, rows): (Vec<Value>, Vec<Value>) =
+        lines.into_iter().partition(|line| line["summary"] == true);
+    assert_eq!((rows.len(), summaries.len()), (4, 4));
+    let bursts: Vec<_> = summaries.iter().map(|line| line["burst"]["frames"].as_u64()).collect();
+    assert_eq!(bursts, [Some(2), Some(2), Some(4), Some(4)]);
+    for row in &rows {
+        assert_eq!((&row["wired_queue_frames"], &row["warmup_seconds"]), (&43.into(), &0.4.into()));
+        assert_eq!(row["flow_goodput_bps"].as_array().map(Vec::len), Some(2), "{row}");
+        assert!(row["ping"]["received"].as_u64() > Some(0), "{row}");
+        assert!(row["fairness"].as_f64() > Some(0.0), "{row}");
+        assert_eq!(row["bound_bps"], 9_653_333);
+    }
+    for line in &summaries {
+        let added = &line["ping"]["added_p50_ms"];
+        assert_eq!(added == 0, line["agent"] == "plain", "{line}");
+        assert!(line["unmended_goodput_median_bps"].as_u64() > Some(0), "{line}");
+    }
+}
+
+#[test]
+fn short_flows_have_completion_times() {
+    if skipped() {
+        return;
+    }
+    let command = ["lab", "compare", "--agents", "plain", "--repeat", "2", "--sequential", "4"];
+    let output = airmend()
+        .args(command)
+        .args(["--bytes", "10kB", "--wired-delay", "5ms"])
+        .output()
+        .expect("airmend runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(text.contains("10 kB down, 4 times in sequence"), "{text}");
+    assert!(text.contains("completion 50/90/99 % (ms)") && text.contains(" / "), "{text}");
+}
+
 #[test]
 fn a_run_in_words_says_how_to_replay_it() {
     if skipped() {
@@ -44,7 +99,9 @@ fn a_run_in_words_says_how_to_replay_it() {
         .expect("airmend runs");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
-    for words in ["goodput", "of the bound", "every byte checked", "0 timeouts", "lateness"] {
+    for words in
+        ["goodput", "of the bound", "every byte checked", "0 timeouts", "lateness", "undone"]
+    {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
     let replay = "airmend lab run --agent plain --bytes 100kB --seed 1";

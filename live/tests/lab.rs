@@ -8,6 +8,7 @@ use airmend_live::lab::config::{Amount, CongestionControl, Direction, Hop, LabCo
 use airmend_live::lab::outcome::{Outcome, TraceKind};
 use airmend_live::lab::{LabError, Probe, enter_user_namespace, probe, run};
 use airmend_proto::agents::plain::Plain;
+use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::link::ErrorModel;
 use airmend_proto::{Agent, Side};
 use libtest_mimic::{Arguments, Trial};
@@ -24,12 +25,18 @@ use std::time::Duration;
 
 type Test = fn() -> Result<(), Box<dyn Error>>;
 
-const TESTS: [(&str, Test); 18] = [
+const TESTS: [(&str, Test); 24] = [
     ("down", down),
     ("up", up),
     ("ipv6", ipv6),
     ("several_flows", several_flows),
     ("for_a_time", for_a_time),
+    ("after_a_warm_up", after_a_warm_up),
+    ("far_bottleneck", far_bottleneck),
+    ("unmended_flows", unmended_flows),
+    ("pinged", pinged),
+    ("one_after_another", one_after_another),
+    ("fading", fading),
     ("losses_both_ways", losses_both_ways),
     ("losses_without_sack", losses_without_sack),
     ("losses_up", losses_up),
@@ -91,15 +98,18 @@ fn complete(config: &LabConfig) -> Result<Outcome, LabError> {
     let outcome = run_plain(config)?;
     assert!(outcome.completed);
     assert_eq!(outcome.port_drops, 0);
-    assert_eq!(outcome.flow_goodput_bps.len(), config.flows as usize);
+    assert_eq!(outcome.flow_goodput_bps.len(), config.all_flows() as usize);
     if let Amount::Bytes(bytes) = config.amount {
-        assert_eq!(outcome.bytes_received, bytes * u64::from(config.flows));
+        let transfers = config.all_flows() * config.sequential;
+        assert_eq!(outcome.bytes_received, bytes * u64::from(transfers));
+        assert_eq!(outcome.completion_seconds.len(), transfers as usize);
     }
     // The first frames of a run cannot be faster than the link either.
-    assert!(outcome.goodput_bps > 0.0 && outcome.goodput_bps <= outcome.bound_bps);
+    assert!(outcome.goodput_bps > 0.0 && outcome.overall_goodput_bps <= outcome.bound_bps);
+    assert!(outcome.fairness > 0.0 && outcome.fairness < 1.000_001);
     assert!(outcome.wire_bytes_per_byte > 1.0, "{}", outcome.wire_bytes_per_byte);
     assert!(!outcome.samples.is_empty());
-    assert!(outcome.samples.iter().all(|sample| sample.flow < config.flows));
+    assert!(outcome.samples.iter().all(|sample| sample.flow < config.all_flows()));
     Ok(outcome)
 }
 
@@ -158,6 +168,105 @@ fn for_a_time() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+fn after_a_warm_up() -> Result<(), Box<dyn Error>> {
+    let (time, warmup) = (Duration::from_millis(900), Duration::from_millis(400));
+    let outcome = complete(&LabConfig { amount: Amount::Time(time), warmup, ..config() })?;
+    let counted = outcome.goodput_bps * (outcome.seconds - warmup.as_secs_f64()) / 8.0;
+    // What came before does not count; what is counted came after.
+    assert!(counted > 0.0 && counted < outcome.bytes_received as f64, "{outcome:?}");
+    let all = outcome.overall_goodput_bps * outcome.seconds / 8.0;
+    assert!((all - outcome.bytes_received as f64).abs() < 1.0, "{outcome:?}");
+    Ok(())
+}
+
+/// The queue that the data meets before the slower wired hop is the one that overflows.
+fn far_bottleneck() -> Result<(), Box<dyn Error>> {
+    let far = LabConfig {
+        air: Hop { rate_bps: 50_000_000, delay: Duration::from_millis(1) },
+        wired: Hop { rate_bps: 10_000_000, delay: Duration::from_millis(5) },
+        wired_queue_frames: 10,
+        ..config()
+    };
+    assert_eq!(far.bound_bps(), 10e6 * 1448.0 / 1500.0);
+    let outcome = complete(&far)?;
+    let dropped = |outcome: &Outcome, link| outcome.links.get(link).map(|link| link.dropped);
+    assert!(dropped(&outcome, "wired_down") > Some(0), "{:?}", outcome.links);
+    assert_eq!(dropped(&outcome, "air_down"), Some(0));
+    assert_eq!(outcome.agent_counters.get("egress_drops_air"), None);
+    let outcome = complete(&LabConfig { direction: Direction::Up, ..far })?;
+    assert!(outcome.agent_counters.get("egress_drops_wired") > Some(&0), "{outcome:?}");
+    Ok(())
+}
+
+/// The agent opens one flow and takes the other for something that it cannot read.
+fn unmended_flows() -> Result<(), Box<dyn Error>> {
+    for ipv6 in [false, true] {
+        let errors = ErrorModel::Loss(0.03);
+        let amount = Amount::Bytes(300_000);
+        let config = LabConfig { unmended_flows: 1, ipv6, errors, amount, ..config() };
+        let limits = Limits { egress: config.egress_limits(), ..Limits::default() };
+        let agent = AgentConfig::by_name("snoop95")?.build(limits, 1);
+        let outcome = run(&config, agent, &AtomicBool::new(false), &mut |_| ())?;
+        assert!(outcome.completed && outcome.flow_goodput_bps.len() == 2);
+        assert_eq!(outcome.bytes_received, 600_000);
+        let count = |name| outcome.agent_counters.get(name).copied().unwrap_or(0);
+        assert_eq!(count("flows_opened"), 1, "{:?}", outcome.agent_counters);
+        // Each segment of 300 kB and some of their ACKs.
+        assert!(count("bypassed_not_tcp") > 207, "{:?}", outcome.agent_counters);
+    }
+    Ok(())
+}
+
+fn pinged() -> Result<(), Box<dyn Error>> {
+    for ipv6 in [false, true] {
+        let outcome = complete(&LabConfig { ping: true, ipv6, ..config() })?;
+        let ping = outcome.ping.ok_or("no ping")?;
+        assert!(ping.sent > 0 && ping.received == ping.sent, "{ping:?}");
+        assert!(ping.round_trip.min > 2 * Duration::from_millis(7), "{ping:?}");
+    }
+    let (errors, amount) = (ErrorModel::Loss(0.2), Amount::Bytes(50_000));
+    let lossy = LabConfig { ping: true, errors, amount, ..config() };
+    let ping = complete(&lossy)?.ping.ok_or("no ping")?;
+    assert!(ping.received < ping.sent, "{ping:?}");
+    // The base station ends early: whoever pings must not wait for it.
+    let agent = Cheating::acknowledging(plain(&lossy));
+    let result = run(&lossy, Box::new(agent), &AtomicBool::new(false), &mut |_| ());
+    assert!(failure(result).to_string().contains("it sent ACK"));
+    Ok(())
+}
+
+fn one_after_another() -> Result<(), Box<dyn Error>> {
+    let amount = Amount::Bytes(20_000);
+    let config = LabConfig { sequential: 5, flows: 2, amount, ..config() };
+    let outcome = complete(&config)?;
+    // SYN, SYN-ACK and the first data each take a path's delay of 7 ms.
+    assert!(outcome.completion_seconds.iter().all(|seconds| *seconds > 0.021));
+    let sum = outcome.completion_seconds.iter().sum::<f64>();
+    assert!(outcome.seconds < sum && outcome.seconds > sum / 2.0);
+    // Only the first connection's sequence is drawn: SYN, data, FIN.
+    assert!(outcome.trace.iter().all(|point| point.offset <= 20_002));
+    // Stopped in the second one.
+    let stop = AtomicBool::new(false);
+    let mut progress = |progress: airmend_live::lab::Progress| {
+        stop.store(progress.bytes > 40_000, Ordering::Relaxed);
+    };
+    let outcome = run(&config, plain(&config), &stop, &mut progress)?;
+    assert!(!outcome.completed && outcome.completion_seconds.len() < 10);
+    Ok(())
+}
+
+/// What fades has a bound of its own in each run.
+fn fading() -> Result<(), Box<dyn Error>> {
+    let [good, bad] = [40, 5].map(Duration::from_millis);
+    let errors = ErrorModel::Fading { good, bad, bad_loss: 1.0, good_ber: 0.0 };
+    let outcome = complete(&LabConfig { errors, amount: Amount::Bytes(200_000), ..config() })?;
+    let realised = outcome.realised_bound_bps.ok_or("no bound")?;
+    assert!(outcome.goodput_bps < realised && realised < 20e6, "{realised}");
+    assert!(outcome.links.get("air_down").is_some_and(|link| link.lost > 0));
+    assert_eq!(complete(&config())?.realised_bound_bps, None);
+    Ok(())
+}
+
 fn losses_both_ways() -> Result<(), Box<dyn Error>> {
     let config = LabConfig { errors: ErrorModel::Loss(0.05), ..config() };
     let outcome = complete(&config)?;
@@ -175,7 +284,9 @@ fn losses_both_ways() -> Result<(), Box<dyn Error>> {
 
 fn losses_without_sack() -> Result<(), Box<dyn Error>> {
     let errors = ErrorModel::Loss(0.02);
-    let config = LabConfig { sack: false, timestamps: false, errors, ..config() };
+    let mut config = LabConfig { sack: false, timestamps: false, errors, ..config() };
+    config.window_segments = config.default_window_segments();
+    assert_eq!(config.window_segments, Some(config.queue_frames as u32));
     let outcome = complete(&config)?;
     assert!(outcome.sender.retransmits > 0);
     assert!(outcome.tcp_ext.keys().all(|name| !name.contains("Sack")), "{:?}", outcome.tcp_ext);
@@ -309,6 +420,7 @@ fn cheating_agents() -> Result<(), Box<dyn Error>> {
 }
 
 fn values_that_cannot_be_run() -> Result<(), Box<dyn Error>> {
+    let second = Duration::from_secs(1);
     let dead = Hop { rate_bps: 0, delay: Duration::ZERO };
     for config in [
         LabConfig { air: dead, ..config() },
@@ -316,6 +428,12 @@ fn values_that_cannot_be_run() -> Result<(), Box<dyn Error>> {
         LabConfig { flows: 0, ..config() },
         LabConfig { flows: 100_000, ..config() },
         LabConfig { queue_frames: 0, ..config() },
+        LabConfig { wired_queue_frames: 0, ..config() },
+        LabConfig { flows: 100, unmended_flows: 100, ..config() },
+        LabConfig { sequential: 0, ..config() },
+        LabConfig { sequential: 2, amount: Amount::Time(second), ..config() },
+        LabConfig { warmup: second, amount: Amount::Time(second), ..config() },
+        LabConfig { unmended_flows: 1, pcap: Some("/nowhere".into()), ..config() },
     ] {
         assert!(matches!(run_plain(&config), Err(LabError::Config(_))));
     }

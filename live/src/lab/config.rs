@@ -290,3 +290,65 @@ impl LabConfig {
         refuse(is_recorded, "a recording cannot tell which flows the agent did not see")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wired_queue_is_where_the_data_meets_it() {
+        let down = LabConfig { wired_queue_frames: 43, ..LabConfig::default() };
+        assert_eq!(down.egress_limits(), EgressLimits { air: 280, wired: HOST_QUEUE_FRAMES });
+        let up = LabConfig { direction: Direction::Up, ..down };
+        assert_eq!(up.egress_limits(), EgressLimits { air: 280, wired: 43 });
+    }
+
+    #[test]
+    fn only_a_sender_without_sack_has_a_window_of_its_own() {
+        let config = LabConfig::default();
+        assert_eq!((config.sack, config.window_segments), (true, None));
+        let old = LabConfig { sack: false, ..config };
+        assert_eq!(old.default_window_segments(), Some(280));
+        assert_eq!(LabConfig { flows: 4, ..old.clone() }.default_window_segments(), Some(70));
+        let both = LabConfig { flows: 2, unmended_flows: 2, ..old };
+        assert_eq!(both.default_window_segments(), Some(70));
+    }
+
+    #[test]
+    fn an_agents_cache_must_hold_the_queue_of_the_slower_hop() {
+        let near = LabConfig { wired_queue_frames: 43, ..LabConfig::default() };
+        assert_eq!(near.outstanding_segments(), 140 + 280);
+        let slow = Hop { rate_bps: 10_000_000, ..near.wired };
+        let far = LabConfig { wired: slow, ..near };
+        assert_eq!(far.outstanding_segments(), 70 + 280 + 43);
+    }
+
+    #[test]
+    fn the_realised_bound_is_the_formula_in_the_long_run_and_the_channel_at_any_time() {
+        let [good, bad] = [300, 30].map(Duration::from_millis);
+        let fading = |bad_loss| LabConfig {
+            errors: ErrorModel::Fading { good, bad, bad_loss, good_ber: 0.0 },
+            ..LabConfig::default()
+        };
+        let config = fading(0.5);
+        let seconds = |seconds| Instant::ZERO + Duration::from_secs_f64(seconds);
+        let bound = |config: &LabConfig, from, to| {
+            config.realised_bound_bps(seconds(from), seconds(to)).unwrap_or(0.0)
+        };
+        let long = bound(&config, 0.0, 2_000.0) / config.bound_bps();
+        assert!((long - 1.0).abs() < 0.005, "{long}");
+        // In a millisecond the channel is good or bad, and the formula's mean is neither.
+        let best = config.bound_at(0.0);
+        let moments = (0..2_000).map(|n| f64::from(n) * 0.01);
+        let seen: Vec<f64> = moments.map(|at| bound(&config, at, at + 0.000_1) / best).collect();
+        assert!(seen.iter().all(|share| *share == 1.0 || *share == 0.5));
+        assert!(seen.contains(&1.0) && seen.contains(&0.5));
+        // The same fades, whatever is lost in them.
+        let half = best - bound(&config, 3.0, 8.0);
+        let whole = best - bound(&fading(1.0), 3.0, 8.0);
+        assert!((whole - 2.0 * half).abs() < 1.0);
+        let burst = ErrorModel::Burst { frames: 2, every_bytes: 65_536 };
+        let bursts = LabConfig { errors: burst, ..config };
+        assert_eq!(bursts.realised_bound_bps(Instant::ZERO, seconds(1.0)), None);
+    }
+}
