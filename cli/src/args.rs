@@ -68,8 +68,8 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct RunArgs {
-    /// The agent at the base station: plain or snoop95.
-    #[arg(long, value_name = "NAME", default_value = "snoop95", value_parser = agent)]
+    /// The agent at the base station: plain, snoop95, snoop or snoop-nosuppress.
+    #[arg(long, value_name = "NAME", default_value = "snoop", value_parser = agent)]
     pub(crate) agent: AgentConfig,
     /// The sender's congestion control: cubic, reno or bbr.
     #[arg(long, value_name = "NAME", default_value = "cubic", value_parser = congestion_control)]
@@ -90,7 +90,7 @@ pub(crate) struct RunArgs {
 #[command(allow_negative_numbers = true)]
 pub(crate) struct CompareArgs {
     /// The agents to compare; ratios are to the first.
-    #[arg(long, value_name = "NAMES", default_value = "plain,snoop95")]
+    #[arg(long, value_name = "NAMES", default_value = "plain,snoop")]
     #[arg(value_delimiter = ',', value_parser = agent)]
     pub(crate) agents: Vec<AgentConfig>,
     /// The senders' congestion controls: any of cubic, reno, bbr.
