@@ -23,6 +23,15 @@ enum Verdict {
     Withhold,
 }
 
+/// What an ACK says beside its SACK blocks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Says {
+    /// It acknowledges more than the last one.
+    advances: bool,
+    /// Something arrived that the sender had sent again.
+    resent: bool,
+}
+
 impl Snoop {
     pub(super) fn handle_ack(
         &mut self,
@@ -62,7 +71,8 @@ impl Snoop {
             flow.take_duplicate(now);
         }
         self.repair_losses(now, reference);
-        self.pass_ack(now, reference, segment, advances, packet);
+        let says = Says { advances, resent: news.resent };
+        self.pass_ack(now, reference, segment, says, packet);
         if news.fin {
             // The mobile has the sender's FIN: no more data will need mending.
             self.end_flow(reference, FlowEnd::Closed);
@@ -77,14 +87,14 @@ impl Snoop {
         now: Instant,
         reference: FlowRef,
         segment: &Segment,
-        advances: bool,
+        says: Says,
         packet: Packet,
     ) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let id = flow.id;
         let budget = flow.hold_budget(&self.settings);
         let verdict = match self.settings.suppress {
-            true => flow.judge(now, budget, segment, advances),
+            true => flow.judge(now, budget, segment, says),
             false => Verdict::Pass,
         };
         let (passed, event) = match verdict {
@@ -119,7 +129,7 @@ impl Snoop {
         let Ok(segment) = Segment::parse(&packet) else { return };
         let id = flow.id;
         self.event(Event::Revealed(id, segment.ack));
-        self.pass_ack(now, reference, &segment, false, packet);
+        self.pass_ack(now, reference, &segment, Says::default(), packet);
     }
 }
 
@@ -135,13 +145,12 @@ impl Flow {
     }
 
     /// [C-7, C-8, C-9] What the sender should see.
-    fn judge(
-        &self,
-        now: Instant,
-        budget: Duration,
-        segment: &Segment,
-        advances: bool,
-    ) -> Verdict {
+    fn judge(&self, now: Instant, budget: Duration, segment: &Segment, says: Says) -> Verdict {
+        if says.resent {
+            // What the sender sent after the holes has arrived: it takes for lost whatever it does
+            // not know to have arrived, the hidden packets too.
+            return Verdict::Pass;
+        }
         let Some(limit) = self.lowest_covered(now, budget).map(|hole| hole.start) else {
             return Verdict::Pass;
         };
@@ -152,7 +161,7 @@ impl Flow {
             return Verdict::Pass;
         }
         let urgent = segment.flags.intersects(Flags::URG);
-        let says_nothing_else = !advances
+        let says_nothing_else = !says.advances
             && revealing == blocks.len()
             && segment.is_pure_ack()
             && !urgent

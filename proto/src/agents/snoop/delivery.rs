@@ -15,6 +15,8 @@ pub(super) struct News {
     pub(super) round_trip: Option<(Duration, Duration)>,
     /// The sender's FIN arrived.
     pub(super) fin: bool,
+    /// Something arrived that the sender had sent again.
+    pub(super) resent: bool,
     /// The mobile has discarded what it had acknowledged selectively.
     pub(super) reneged: bool,
 }
@@ -23,6 +25,7 @@ pub(super) struct News {
 #[derive(Debug, Default)]
 struct Arrivals {
     any: bool,
+    resent: bool,
     newest: Option<Delivered>,
     /// The newest of those whose round trip is beyond doubt.
     timed: Option<Delivered>,
@@ -55,6 +58,7 @@ impl Flow {
         self.acked = ack;
         self.sacked.remove_below(ack);
         self.take_blocks(now, segment, &mut arrivals);
+        news.resent = arrivals.resent;
         news.round_trip = self.conclude(now, &arrivals, lone);
         news
     }
@@ -87,6 +91,7 @@ impl Flow {
 
     fn arrived(&mut self, now: Instant, cached: &Cached, arrivals: &mut Arrivals) {
         arrivals.any = true;
+        arrivals.resent |= cached.resent;
         if !cached.was_sent() {
             return;
         }
