@@ -1,6 +1,7 @@
 //! The flags.
 
 use crate::BadUsage;
+use crate::link::{KeygenArgs, LinkArgs};
 use crate::replay::ReplayArgs;
 use crate::report::ReportArgs;
 use crate::sim::Sim;
@@ -40,6 +41,10 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Feed a capture to an agent and tell what it does, or would have done.
     Replay(ReplayArgs),
+    /// Join two machines by a virtual interface whose packets cross a lossy path mended.
+    Link(Box<LinkArgs>),
+    /// Make a key for a link.
+    Keygen(KeygenArgs),
     /// Say what this machine can do, and what each missing thing costs.
     Doctor(DoctorArgs),
 }

@@ -2,8 +2,10 @@
 
 mod args;
 mod doctor;
+mod keygen;
 mod lab_compare;
 mod lab_run;
+mod link;
 mod plot;
 mod progress;
 mod replay;
@@ -55,8 +57,10 @@ impl std::error::Error for BadUsage {}
 fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
     match &cli.command {
         Command::Doctor(args) => doctor::doctor(args),
+        Command::Keygen(args) => keygen::keygen(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Run(args)) => lab_run::run(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Compare(args)) => lab_compare::compare(args).map(|()| ExitCode::SUCCESS),
+        Command::Link(args) => link::link(args).map(|()| ExitCode::SUCCESS),
         Command::Report(args) => report::report(args).map(|()| ExitCode::SUCCESS),
         Command::Replay(args) => replay::run(args).map(|()| ExitCode::SUCCESS),
         Command::Sim(command) => sim::sim(command).map(|()| ExitCode::SUCCESS),

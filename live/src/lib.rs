@@ -8,3 +8,4 @@ pub mod pcap;
 pub mod port;
 #[allow(unsafe_code)]
 mod sys;
+pub mod tunnel;

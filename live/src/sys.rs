@@ -5,6 +5,7 @@
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -61,11 +62,108 @@ pub(crate) fn interface_index(interface: &str) -> io::Result<i32> {
 
 /// Makes an open `/dev/net/tun` the TUN device `interface` without packet information.
 pub(crate) fn attach_tun(device: BorrowedFd<'_>, interface: &str) -> io::Result<()> {
+    tun_set_interface(device, interface, libc::IFF_TUN | libc::IFF_NO_PI)
+}
+
+/// The same, with a `virtio_net_hdr` before each packet, TCP segmentation left to the reader.
+pub(crate) fn attach_offload_tun(device: BorrowedFd<'_>, interface: &str) -> io::Result<()> {
+    let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+    tun_set_interface(device, interface, flags)?;
+    let offloads = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
+    // SAFETY: TUNSETOFFLOAD takes the bits by value.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETOFFLOAD, offloads) })?;
+    Ok(())
+}
+
+fn tun_set_interface(device: BorrowedFd<'_>, interface: &str, flags: i32) -> io::Result<()> {
     let mut request = interface_request(interface);
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+    request.ifr_ifru.ifru_flags = flags as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes the `ifreq`, which outlives the call.
     check(unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
     Ok(())
+}
+
+/// The MTU of `interface`, in bytes.
+pub(crate) fn interface_mtu(interface: &str) -> io::Result<u32> {
+    let socket = datagram_socket()?;
+    let mut request = interface_request(interface);
+    // SAFETY: SIOCGIFMTU reads the NUL-terminated name and writes the MTU into the request.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) })?;
+    // SAFETY: the successful call above has set this member of the union.
+    Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
+}
+
+/// Sets the MTU of `interface`.
+pub(crate) fn set_interface_mtu(interface: &str, mtu: u32) -> io::Result<()> {
+    let socket = datagram_socket()?;
+    let mut request = interface_request(interface);
+    request.ifr_ifru.ifru_mtu = mtu as libc::c_int;
+    // SAFETY: SIOCSIFMTU reads the request, which outlives the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFMTU, &raw const request) })?;
+    Ok(())
+}
+
+/// Sets `interface` up.
+pub(crate) fn set_interface_up(interface: &str) -> io::Result<()> {
+    let socket = datagram_socket()?;
+    let mut request = interface_request(interface);
+    // SAFETY: SIOCGIFFLAGS reads the NUL-terminated name and writes the flags into the request.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) })?;
+    // SAFETY: the successful call above has set this member of the union.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    request.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
+    // SAFETY: SIOCSIFFLAGS reads the request, which outlives the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) })?;
+    Ok(())
+}
+
+/// Gives `interface` an address of a network with this prefix length.
+pub(crate) fn add_address(interface: &str, address: IpAddr, prefix: u8) -> io::Result<()> {
+    match address {
+        IpAddr::V4(address) => {
+            let socket = datagram_socket()?;
+            let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+            for (command, value) in
+                [(libc::SIOCSIFADDR, address.to_bits()), (libc::SIOCSIFNETMASK, mask)]
+            {
+                let mut request = interface_request(interface);
+                let value = libc::sockaddr_in {
+                    sin_family: libc::AF_INET as libc::sa_family_t,
+                    sin_port: 0,
+                    sin_addr: libc::in_addr { s_addr: value.to_be() },
+                    sin_zero: [0; 8],
+                };
+                // SAFETY: both are plain socket addresses of 16 bytes.
+                request.ifr_ifru.ifru_addr =
+                    unsafe { std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(value) };
+                // SAFETY: both commands read the request, which outlives the call.
+                check(unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw const request) })?;
+            }
+        }
+        IpAddr::V6(address) => {
+            let socket = open_socket(libc::AF_INET6)?;
+            let request = libc::in6_ifreq {
+                ifr6_addr: libc::in6_addr { s6_addr: address.octets() },
+                ifr6_prefixlen: u32::from(prefix),
+                ifr6_ifindex: interface_index(interface)?,
+            };
+            // SAFETY: for IPv6 sockets, SIOCSIFADDR reads an `in6_ifreq`, which outlives the call.
+            let result =
+                unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFADDR, &raw const request) };
+            check(result)?;
+        }
+    }
+    Ok(())
+}
+
+/// An integer option of a socket.
+pub(crate) fn option(socket: BorrowedFd<'_>, level: i32, name: i32) -> io::Result<i32> {
+    let mut value = 0i32;
+    let mut length = size_of::<i32>() as libc::socklen_t;
+    let address = (&raw mut value).cast();
+    // SAFETY: the kernel writes at most `length` bytes to the integer.
+    check(unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, address, &raw mut length) })?;
+    Ok(value)
 }
 
 /// What the kernel tells of a TCP socket; fields that it does not know are zero.
@@ -170,9 +268,9 @@ pub(crate) struct PacketSocket {
 unsafe impl Send for PacketSocket {}
 
 impl PacketSocket {
-    /// Opens the socket on `interface` of the calling thread's network namespace; it does not see
-    /// its own packets.
-    pub(crate) fn open(interface: &str) -> io::Result<Self> {
+    /// Opens the socket on `interface` of the calling thread's network namespace, for packets of
+    /// this EtherType (`ETH_P_ALL` for all); it does not see its own packets.
+    pub(crate) fn open(interface: &str, ethertype: u16) -> io::Result<Self> {
         let interface_index = interface_index(interface)?;
         let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: socket has no memory arguments. Protocol 0: nothing arrives before `bind`.
@@ -203,7 +301,7 @@ impl PacketSocket {
             .filter(|ring| ring.as_ptr().cast() != libc::MAP_FAILED)
             .ok_or_else(io::Error::last_os_error)?;
         let socket = Self { fd, ring, next_slot: 0, interface_index };
-        let address = socket.address(libc::ETH_P_ALL as u16, [0; 6]);
+        let address = socket.address(ethertype, [0; 6]);
         // SAFETY: the address is a whole `sockaddr_ll` that outlives the call.
         check(unsafe {
             libc::bind(
@@ -215,9 +313,10 @@ impl PacketSocket {
         Ok(socket)
     }
 
-    /// Hands the next packet that has arrived to `take`, as EtherType and bytes from the network
-    /// header on. False if there is none, or if the packet did not fit into a slot.
-    pub(crate) fn receive(&mut self, take: impl FnOnce(u16, &[u8])) -> bool {
+    /// Hands the next packet that has arrived to `take`: its EtherType, the sender's MAC address,
+    /// and the bytes from the network header on. False if there is none, or if the packet did not
+    /// fit into a slot.
+    pub(crate) fn receive(&mut self, take: impl FnOnce(u16, [u8; 6], &[u8])) -> bool {
         // SAFETY: `next_slot` is below SLOTS, so the slot lies inside the mapping, which lives as
         // long as `self`.
         let slot = unsafe { self.ring.as_ptr().add(self.next_slot * SLOT_BYTES) };
@@ -238,7 +337,8 @@ impl PacketSocket {
         if whole {
             // SAFETY: `begin + length` was just checked to lie inside the slot.
             let bytes = unsafe { std::slice::from_raw_parts(slot.add(begin), length) };
-            take(u16::from_be(address.sll_protocol), bytes);
+            let [a, b, c, d, e, f, ..] = address.sll_addr;
+            take(u16::from_be(address.sll_protocol), [a, b, c, d, e, f], bytes);
         }
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next_slot = (self.next_slot + 1) % SLOTS;
@@ -321,9 +421,12 @@ fn set_option_value<T>(socket: BorrowedFd<'_>, level: i32, name: i32, value: &T)
 }
 
 fn datagram_socket() -> io::Result<OwnedFd> {
+    open_socket(libc::AF_INET)
+}
+
+fn open_socket(family: i32) -> io::Result<OwnedFd> {
     // SAFETY: socket has no memory arguments.
-    let fd =
-        check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
+    let fd = check(unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
     // SAFETY: a new descriptor that nobody else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -20,7 +20,7 @@ mod topology;
 mod transfer;
 
 pub use error::LabError;
-pub use namespace::enter_user_namespace;
+pub use namespace::{Namespace, enter_user_namespace};
 pub use probe::{Delay, Probe, ProbeOutcome, probe};
 pub use run::run;
 pub use transfer::Progress;

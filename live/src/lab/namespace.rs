@@ -38,13 +38,13 @@ pub fn enter_user_namespace() -> Result<(), LabError> {
 
 /// A network namespace, held by an open file.
 #[derive(Debug)]
-pub(crate) struct Namespace {
+pub struct Namespace {
     file: File,
 }
 
 impl Namespace {
     /// A new, empty network namespace.
-    pub(crate) fn new() -> Result<Self, LabError> {
+    pub fn new() -> Result<Self, LabError> {
         let open = || -> io::Result<File> {
             unshare(CloneFlags::CLONE_NEWNET)?;
             File::open("/proc/thread-self/ns/net")
@@ -55,7 +55,7 @@ impl Namespace {
 
     /// Does `work` inside, in a thread of its own. Sockets opened there stay in the namespace,
     /// whichever thread uses them later.
-    pub(crate) fn run<T: Send>(
+    pub fn run<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, LabError> + Send,
     ) -> Result<T, LabError> {
@@ -68,7 +68,7 @@ impl Namespace {
     }
 
     /// Where other processes, such as `ip`, find it.
-    pub(crate) fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
     }
 }

@@ -1,7 +1,9 @@
 //! What joins a loop in user space to a host's network stack.
 
+mod offload;
 pub mod packet;
 pub mod tun;
+pub(crate) mod tun_offload;
 
 use airmend_proto::Packet;
 use std::io;

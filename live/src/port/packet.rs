@@ -24,13 +24,14 @@ impl PacketPort {
     /// Opens the port on `interface` of the calling thread's network namespace; packets are sent
     /// to `host_mac`, the address of the interface at the other end.
     pub fn open(interface: &str, host_mac: [u8; 6]) -> io::Result<Self> {
-        Ok(Self { socket: PacketSocket::open(interface)?, host_mac, drops: 0 })
+        let socket = PacketSocket::open(interface, libc::ETH_P_ALL as u16)?;
+        Ok(Self { socket, host_mac, drops: 0 })
     }
 }
 
 impl Port for PacketPort {
     fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<()> {
-        let mut take = |protocol: u16, bytes: &[u8]| {
+        let mut take = |protocol: u16, _from: [u8; 6], bytes: &[u8]| {
             if ethertype(bytes) == Some(protocol) {
                 batch.push(Packet::new(LinkType::Ip, Bytes::copy_from_slice(bytes)));
             }

@@ -1,0 +1,105 @@
+//! The flags of `airmend link` and `airmend keygen`.
+
+use airmend_live::tunnel::PublicKey;
+use clap::Args;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// `airmend link`.
+#[derive(Debug, Args)]
+pub(crate) struct LinkArgs {
+    /// What mends the path: plain is a tunnel that mends nothing.
+    #[arg(long, value_name = "NAME", default_value = "plain", value_parser = arq)]
+    pub(super) arq: Arq,
+    /// The name of the virtual interface.
+    #[arg(long, value_name = "NAME", default_value = "mend0")]
+    pub(super) dev: String,
+    /// An address of the virtual interface, such as 10.9.0.1/24; may be repeated.
+    #[arg(long, value_name = "ADDR/PREFIX", value_parser = address)]
+    pub(super) address: Vec<(IpAddr, u8)>,
+    /// The virtual interface's MTU; the path decides if this is not given.
+    #[arg(long, value_name = "BYTES", value_parser = mtu)]
+    pub(super) mtu: Option<u32>,
+    /// Wait here for the peer: [::]:4433 or, over Ethernet, any.
+    #[arg(long, value_name = "ADDR", required_unless_present = "peer")]
+    pub(super) listen: Option<String>,
+    /// Where the peer listens: 192.0.2.1:4433 or, over Ethernet, its MAC address.
+    #[arg(long, value_name = "ADDR", conflicts_with = "listen")]
+    pub(super) peer: Option<String>,
+    /// What carries the frames: udp or ethernet.
+    #[arg(long, value_name = "NAME", default_value = "udp", value_parser = over)]
+    pub(super) over: Over,
+    /// The interface for frames over Ethernet.
+    #[arg(long, value_name = "IF")]
+    pub(super) interface: Option<String>,
+    /// This end's private key, as airmend keygen writes it.
+    #[arg(long, value_name = "FILE")]
+    pub(super) key_file: Option<PathBuf>,
+    /// The peer's public key; without it, both ends have the same key file.
+    #[arg(long, value_name = "KEY", requires = "key_file")]
+    pub(super) peer_key: Option<PublicKey>,
+    /// Neither encrypt nor authenticate anything.
+    #[arg(long, conflicts_with = "key_file")]
+    pub(super) insecure: bool,
+    /// Print the figures as JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// `airmend keygen`.
+#[derive(Debug, Args)]
+pub(crate) struct KeygenArgs {
+    /// The new file for the private key.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Make no key, but print the public key of the one in the file.
+    #[arg(long)]
+    pub(crate) show: bool,
+}
+
+/// What mends the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arq {
+    Plain,
+}
+
+/// What carries the frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    Udp,
+    Ethernet,
+}
+
+fn arq(name: &str) -> Result<Arq, String> {
+    match name {
+        "plain" => Ok(Arq::Plain),
+        _ => Err(format!("{name:?} mends no link; write plain")),
+    }
+}
+
+fn over(name: &str) -> Result<Over, String> {
+    match name {
+        "udp" => Ok(Over::Udp),
+        "ethernet" => Ok(Over::Ethernet),
+        _ => Err(format!("{name:?} carries no frames; write udp or ethernet")),
+    }
+}
+
+fn address(text: &str) -> Result<(IpAddr, u8), String> {
+    let parsed = text.split_once('/').and_then(|(address, prefix)| {
+        let address: IpAddr = address.parse().ok()?;
+        let prefix: u8 = prefix.parse().ok()?;
+        let longest = if address.is_ipv4() { 32 } else { 128 };
+        (prefix <= longest).then_some((address, prefix))
+    });
+    parsed.ok_or_else(|| {
+        format!("{text:?} is no address with a prefix; write it like 10.9.0.1/24 or fd09::1/64")
+    })
+}
+
+fn mtu(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(mtu @ 68..=65_000) => Ok(mtu),
+        _ => Err(format!("{text:?} is no MTU; write a number of bytes from 68 to 65000")),
+    }
+}

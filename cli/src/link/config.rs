@@ -1,0 +1,121 @@
+//! From flags to the tunnel's configuration; every mistake is one sentence.
+
+use super::args::{LinkArgs, Over};
+use crate::BadUsage;
+use airmend_live::tunnel::{CarrierConfig, Keys, PrivateKey, Rekey, Security, TunnelConfig};
+use anyhow::Result;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+
+/// What the flags ask for.
+pub(super) fn config(args: &LinkArgs) -> Result<TunnelConfig> {
+    let carrier = match args.over {
+        Over::Udp => udp(args)?,
+        Over::Ethernet => ethernet(args)?,
+    };
+    Ok(TunnelConfig {
+        device: args.dev.clone(),
+        addresses: args.address.clone(),
+        mtu: args.mtu,
+        carrier,
+        security: security(args)?,
+    })
+}
+
+/// What the tunnel does, in words.
+pub(super) fn begins(config: &TunnelConfig, mtu: u32) -> String {
+    let how = match &config.security {
+        Security::Noise(keys, _) if keys.peer == keys.private.public() => "with a shared key",
+        Security::Noise(..) => "with the peer's key",
+        Security::Insecure => "WITHOUT ENCRYPTION",
+    };
+    let whereto = match &config.carrier {
+        CarrierConfig::Udp { peer: Some(peer), .. } => format!("the peer is {peer}"),
+        CarrierConfig::Udp { local, peer: None } => format!("listening on {local}"),
+        CarrierConfig::Ethernet { interface, .. } => format!("over Ethernet on {interface}"),
+    };
+    format!("{} is up, MTU {mtu}, {whereto}, {how}", config.device)
+}
+
+fn security(args: &LinkArgs) -> Result<Security> {
+    if args.insecure {
+        return Ok(Security::Insecure);
+    }
+    let Some(file) = &args.key_file else {
+        return Err(BadUsage(
+            "a link needs --key-file FILE: make a key with `airmend keygen FILE`, or say \
+             --insecure to encrypt nothing"
+                .into(),
+        )
+        .into());
+    };
+    let private = PrivateKey::read(file)?;
+    let peer = args.peer_key.unwrap_or_else(|| private.public());
+    Ok(Security::Noise(Keys { private, peer }, Rekey::default()))
+}
+
+fn udp(args: &LinkArgs) -> Result<CarrierConfig> {
+    if args.interface.is_some() {
+        let sentence = "--interface is for --over ethernet; routes choose the interface for UDP";
+        return Err(BadUsage(sentence.into()).into());
+    }
+    if let Some(peer) = &args.peer {
+        let peer = endpoint("--peer", peer)?;
+        let any = if peer.is_ipv4() {
+            SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))
+        } else {
+            SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
+        };
+        return Ok(CarrierConfig::Udp { local: any, peer: Some(peer) });
+    }
+    let local = endpoint("--listen", args.listen.as_deref().unwrap_or_default())?;
+    Ok(CarrierConfig::Udp { local, peer: None })
+}
+
+/// An address with a port, or a name that has one.
+fn endpoint(flag: &str, text: &str) -> Result<SocketAddr, BadUsage> {
+    let has_port = text.rsplit_once(':').is_some_and(|(_, port)| {
+        !port.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
+    });
+    if !has_port || text.parse::<Ipv6Addr>().is_ok() {
+        return Err(BadUsage(format!(
+            "{flag}: {text:?} lacks a port; write it like 192.0.2.1:4433 or [2001:db8::1]:4433"
+        )));
+    }
+    let found = text.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
+    found.ok_or_else(|| {
+        BadUsage(format!(
+            "{flag}: {text:?} is no address and no name that can be found; write it like \
+             192.0.2.1:4433 or [2001:db8::1]:4433"
+        ))
+    })
+}
+
+fn ethernet(args: &LinkArgs) -> Result<CarrierConfig> {
+    let Some(interface) = args.interface.clone() else {
+        let sentence = "--over ethernet needs --interface IF: `ip link` lists those there are";
+        return Err(BadUsage(sentence.into()).into());
+    };
+    let peer = match (&args.peer, &args.listen) {
+        (Some(peer), _) => Some(mac(peer)?),
+        (None, Some(listen)) if listen != "any" => {
+            let sentence = format!("--listen: over Ethernet write any, not {listen:?}");
+            return Err(BadUsage(sentence).into());
+        }
+        (None, _) => None,
+    };
+    Ok(CarrierConfig::Ethernet { interface, peer })
+}
+
+fn mac(text: &str) -> Result<[u8; 6], BadUsage> {
+    let bytes = text.split(':').map(|part| {
+        let is_pair = part.len() == 2 && part.chars().all(|c| c.is_ascii_hexdigit());
+        u8::from_str_radix(part, 16).ok().filter(|_| is_pair)
+    });
+    let bytes = bytes.collect::<Option<Vec<u8>>>().and_then(|bytes| bytes.try_into().ok());
+    bytes.ok_or_else(|| {
+        BadUsage(format!(
+            "--peer: {text:?} is no MAC address; write it like 02:00:00:00:00:01, or \
+             ff:ff:ff:ff:ff:ff for whoever answers"
+        ))
+    })
+}

@@ -1,0 +1,93 @@
+//! A super-packet becomes packets of wire size, each with its own checksum.
+
+use super::{
+    GSO_ECN, GSO_NONE, GSO_TCPV4, GSO_TCPV6, HEADER_LEN, Header, IPV6_HEADER, NEEDS_CHECKSUM,
+    TcpLayout, get_u16, get_u32, put_u16, tcp_checksum,
+};
+use airmend_proto::wire::checksum;
+use airmend_proto::{LinkType, Packet};
+use bytes::BytesMut;
+
+const FIN_AND_PSH: u8 = 0x09;
+const CWR: u8 = 0x80;
+/// Segments of one super-packet at most: 64 kB of the smallest segments that Linux makes.
+const MAX_SEGMENTS: usize = 1500;
+
+/// Splits what one `read` of the device gave and appends the packets to `batch`. False if it is
+/// nothing that this code understands.
+///
+/// All packets of a super-packet share one buffer.
+#[must_use]
+pub(in super::super) fn split(read: &[u8], batch: &mut Vec<Packet>) -> bool {
+    let Some((header, packet)) = read.split_first_chunk::<HEADER_LEN>() else { return false };
+    let header = Header::parse(*header);
+    let gso_type = header.gso_type & !GSO_ECN;
+    if gso_type == GSO_NONE {
+        let mut packet = BytesMut::from(packet);
+        if header.flags & NEEDS_CHECKSUM != 0 && !complete_checksum(&mut packet, header) {
+            return false;
+        }
+        batch.push(Packet::new(LinkType::Ip, packet.freeze()));
+        return true;
+    }
+    let Some(layout) = TcpLayout::parse(packet) else { return false };
+    if gso_type != (if layout.is_ipv4 { GSO_TCPV4 } else { GSO_TCPV6 }) {
+        return false;
+    }
+    segments(packet, layout, usize::from(header.segment_size), batch)
+}
+
+/// The field holds the sum of the pseudo-header; what follows the start is added to it.
+fn complete_checksum(packet: &mut [u8], header: Header) -> bool {
+    let start = usize::from(header.checksum_start);
+    let Some(range) = packet.get(start..) else { return false };
+    let value = match checksum::internet(range) {
+        // In UDP over IPv4 zero means that there is none (RFC 768).
+        0 => 0xffff,
+        value => value,
+    };
+    let at = start + usize::from(header.checksum_offset);
+    let is_inside = at + 2 <= packet.len();
+    put_u16(packet, at, value);
+    is_inside
+}
+
+fn segments(packet: &[u8], layout: TcpLayout, size: usize, batch: &mut Vec<Packet>) -> bool {
+    let (headers, payload) = packet.split_at(layout.payload);
+    let count = payload.len().div_ceil(size.max(1));
+    if size == 0 || count == 0 || count > MAX_SEGMENTS {
+        return false;
+    }
+    let mut buffer = BytesMut::with_capacity(count * headers.len() + payload.len());
+    let identification = get_u16(headers, 4);
+    let seq = get_u32(headers, layout.transport + 4);
+    for (number, chunk) in payload.chunks(size).enumerate() {
+        buffer.extend_from_slice(headers);
+        buffer.extend_from_slice(chunk);
+        let segment = &mut buffer[..];
+        let length = segment.len();
+        if layout.is_ipv4 {
+            put_u16(segment, 2, length as u16);
+            put_u16(segment, 4, identification.wrapping_add(number as u16));
+            put_u16(segment, 10, 0);
+            let sum = checksum::internet(&segment[..layout.transport]);
+            put_u16(segment, 10, sum);
+        } else {
+            put_u16(segment, 4, (length - IPV6_HEADER) as u16);
+        }
+        let transport = layout.transport;
+        let seq = seq.wrapping_add((number * size) as u32).to_be_bytes();
+        segment[transport + 4..transport + 8].copy_from_slice(&seq);
+        if number + 1 < count {
+            segment[transport + 13] &= !FIN_AND_PSH;
+        }
+        if number > 0 {
+            segment[transport + 13] &= !CWR;
+        }
+        put_u16(segment, transport + 16, 0);
+        let sum = tcp_checksum(layout.addresses(segment), &segment[transport..]);
+        put_u16(segment, transport + 16, sum);
+        batch.push(Packet::new(LinkType::Ip, buffer.split().freeze()));
+    }
+    true
+}

@@ -1,0 +1,90 @@
+//! A TUN device with segmentation offload: super-packets are split when they are read, and what
+//! belongs together is written as one.
+
+use super::offload::{Coalescer, HEADER_LEN, split};
+use super::{is_full, tun::DEVICE};
+use crate::sys;
+use airmend_proto::Packet;
+use nix::sys::uio::writev;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// Super-packets taken at most in one call of `receive`.
+const BATCH: usize = 4;
+
+/// The user-space end of a TUN device that leaves segmentation and checksums to us.
+#[derive(Debug)]
+pub(crate) struct OffloadTun {
+    device: File,
+    buffer: Vec<u8>,
+    joined: Coalescer,
+    drops: u64,
+}
+
+impl OffloadTun {
+    /// Opens the device node; `Err` where it is missing or not for this user.
+    pub(crate) fn open_device() -> io::Result<File> {
+        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE)
+    }
+
+    /// Creates the TUN device `interface` in the calling thread's network namespace. It vanishes
+    /// with this value.
+    pub(crate) fn create(device: File, interface: &str) -> io::Result<Self> {
+        sys::attach_offload_tun(device.as_fd(), interface)?;
+        let buffer = vec![0; HEADER_LEN + usize::from(u16::MAX)];
+        Ok(Self { device, buffer, joined: Coalescer::default(), drops: 0 })
+    }
+
+    /// Takes what the kernel has sent, at most one batch, without waiting; each packet of wire
+    /// size. True if there may be more.
+    pub(crate) fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<bool> {
+        for _ in 0..BATCH {
+            match self.device.read(&mut self.buffer) {
+                Ok(length) => {
+                    if !split(self.buffer.get(..length).unwrap_or(&[]), batch) {
+                        self.drops += 1;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Hands the kernel a packet, perhaps not before `flush`.
+    pub(crate) fn send(&mut self, packet: Packet) -> io::Result<()> {
+        if let Err(packet) = self.joined.push(packet) {
+            self.flush()?;
+            // An empty run takes any packet.
+            self.joined.push(packet).ok();
+        }
+        Ok(())
+    }
+
+    /// Hands the kernel what `send` has kept. A packet that it has no room for, or that it does
+    /// not take for one, is dropped and counted.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        let result = self.joined.flush(|slices| writev(&self.device, slices));
+        match result.map_or(Ok(0), |result| result.map_err(io::Error::from)) {
+            Ok(_) => Ok(()),
+            Err(error) if is_full(&error) || error.kind() == io::ErrorKind::InvalidInput => {
+                self.drops += 1;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Packets lost between the kernel and this port, in both directions.
+    pub(crate) fn drops(&self) -> u64 {
+        self.drops
+    }
+
+    /// Becomes readable when something has arrived.
+    pub(crate) fn readable(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}

@@ -1,0 +1,114 @@
+//! What carries datagrams between the two ends.
+
+mod ethernet;
+mod udp;
+
+pub(super) use ethernet::EthernetCarrier;
+pub(super) use udp::UdpCarrier;
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+
+/// Where an end of the tunnel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A UDP endpoint.
+    Udp(SocketAddr),
+    /// A station on the Ethernet.
+    Mac([u8; 6]),
+}
+
+impl Address {
+    /// Whether both belong to one host, as far as can be seen: ports change with each start.
+    pub(super) fn is_same_host(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Udp(a), Self::Udp(b)) => a.ip() == b.ip(),
+            _ => self == other,
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Udp(address) => write!(f, "{address}"),
+            Self::Mac([a, b, c, d, e, g]) => {
+                write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+            }
+        }
+    }
+}
+
+/// Datagrams of one size, one behind the other; only the last may be shorter.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pub(super) bytes: Vec<u8>,
+    pub(super) segment_size: usize,
+    pub(super) segments: usize,
+    is_closed: bool,
+}
+
+/// Segments of a batch at most: what Linux takes in one call (`UDP_MAX_SEGMENTS`).
+const MAX_SEGMENTS: usize = 64;
+/// Bytes of a batch at most: what an IP packet can hold, less its headers.
+const MAX_BYTES: usize = 65_000;
+
+impl Batch {
+    /// One datagram.
+    pub(super) fn single(bytes: Vec<u8>) -> Self {
+        let segment_size = bytes.len();
+        Self { bytes, segment_size, segments: 1, is_closed: true }
+    }
+
+    /// Whether a datagram of this length may join.
+    pub(super) fn takes(&self, length: usize) -> bool {
+        self.segments == 0
+            || (!self.is_closed
+                && length <= self.segment_size
+                && self.segments < MAX_SEGMENTS
+                && self.bytes.len() + length <= MAX_BYTES)
+    }
+
+    /// The datagram that was just appended to `bytes` joins.
+    pub(super) fn joined(&mut self, length: usize) {
+        if self.segments == 0 {
+            self.segment_size = length;
+        }
+        self.segments += 1;
+        self.is_closed = length < self.segment_size;
+    }
+
+    /// Forgets all datagrams.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.segments = 0;
+        self.is_closed = false;
+    }
+}
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// All of it left, but for so many datagrams that could not be sent.
+    Done(u64),
+    /// Nothing left: there is no room now.
+    Full,
+}
+
+/// Carries datagrams.
+pub(super) trait Carrier: Send {
+    /// Hands every datagram that has arrived, at most one batch, to `take`. True if there may be
+    /// more.
+    fn receive(&mut self, take: &mut dyn FnMut(Address, &[u8])) -> io::Result<bool>;
+
+    /// Sends a batch.
+    fn send(&mut self, to: Address, batch: &Batch) -> Sent;
+
+    /// The longest datagram that reaches this address whole, as far as is known.
+    fn max_datagram(&mut self, to: Address) -> Option<usize>;
+
+    /// Becomes readable when something has arrived, writable when there is room.
+    fn socket(&self) -> BorrowedFd<'_>;
+}

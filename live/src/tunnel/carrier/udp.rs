@@ -1,0 +1,158 @@
+//! Datagrams over UDP, with segmentation offload in both directions.
+//!
+//! Datagrams carry the don't-fragment flag as long as they fit the path, as the kernel knows it
+//! (`IP_PMTUDISC_WANT`, RFC 1191, RFC 8201). When the path has shrunk, those that were made before
+//! the tunnel's MTU follows are fragmented outside, rather than repeated without end.
+
+use super::{Address, Batch, Carrier, Sent};
+use crate::sys;
+use nix::sys::socket::{setsockopt, sockopt};
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Messages of one receive call; each may hold 64 kB of datagrams.
+const MESSAGES: usize = 8;
+const MESSAGE_BYTES: usize = 1 << 16;
+/// Both of the socket's buffers: what a gigabit link carries in 30 ms.
+const SOCKET_BUFFER: usize = 4 << 20;
+const UDP_HEADER: usize = 8;
+
+/// A UDP socket that is not connected: the peer may move.
+pub(in crate::tunnel) struct UdpCarrier {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    buffer: Vec<u8>,
+    /// Segmentation was refused since the path's MTU was last asked for.
+    is_refused: bool,
+}
+
+impl UdpCarrier {
+    /// Binds the socket.
+    pub(in crate::tunnel) fn bind(local: SocketAddr) -> io::Result<Self> {
+        let socket = UdpSocket::bind(local)?;
+        let state = set_up(&socket)?;
+        // Privileged users may exceed the system's limit; others get what it allows.
+        setsockopt(&socket, sockopt::RcvBufForce, &SOCKET_BUFFER)
+            .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &SOCKET_BUFFER))?;
+        setsockopt(&socket, sockopt::SndBufForce, &SOCKET_BUFFER)
+            .or_else(|_| setsockopt(&socket, sockopt::SndBuf, &SOCKET_BUFFER))?;
+        Ok(Self { socket, state, buffer: vec![0; MESSAGES * MESSAGE_BYTES], is_refused: false })
+    }
+
+    fn transmit(&mut self, to: SocketAddr, bytes: &[u8], size: Option<usize>) -> io::Result<()> {
+        let destination = self.reachable(to);
+        let transmit =
+            Transmit { destination, ecn: None, contents: bytes, segment_size: size, src_ip: None };
+        self.state.try_send((&self.socket).into(), &transmit)
+    }
+
+    /// The address as this socket's family writes it.
+    fn reachable(&self, to: SocketAddr) -> SocketAddr {
+        let is_ipv6 = self.socket.local_addr().is_ok_and(|local| local.is_ipv6());
+        match to.ip() {
+            IpAddr::V4(address) if is_ipv6 => (address.to_ipv6_mapped(), to.port()).into(),
+            _ => to,
+        }
+    }
+}
+
+impl Carrier for UdpCarrier {
+    fn receive(&mut self, take: &mut dyn FnMut(Address, &[u8])) -> io::Result<bool> {
+        let mut meta = [RecvMeta::default(); MESSAGES];
+        let mut slices: Vec<_> =
+            self.buffer.chunks_exact_mut(MESSAGE_BYTES).map(IoSliceMut::new).collect();
+        let count = match self.state.recv((&self.socket).into(), &mut slices, &mut meta) {
+            Ok(count) => count,
+            // The kernel tells of ICMP errors here; others are retried like nothing.
+            Err(error) if is_passing(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        drop(slices);
+        for (message, meta) in self.buffer.chunks_exact(MESSAGE_BYTES).zip(&meta).take(count) {
+            let from = SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port());
+            let bytes = message.get(..meta.len).unwrap_or(&[]);
+            for datagram in bytes.chunks(meta.stride.max(1)) {
+                take(Address::Udp(from), datagram);
+            }
+        }
+        Ok(count == MESSAGES)
+    }
+
+    fn send(&mut self, to: Address, batch: &Batch) -> Sent {
+        let Address::Udp(to) = to else { return Sent::Done(batch.segments as u64) };
+        if batch.segments <= self.state.max_gso_segments() {
+            let size = (batch.segments > 1).then_some(batch.segment_size);
+            match self.transmit(to, &batch.bytes, size) {
+                Ok(()) => return Sent::Done(0),
+                Err(error) if is_full(&error) => return Sent::Full,
+                Err(_) if batch.segments == 1 => return Sent::Done(1),
+                // The device cannot split it, or the path has become too narrow.
+                Err(_) => self.is_refused = true,
+            }
+        }
+        let mut errors = 0;
+        for datagram in batch.bytes.chunks(batch.segment_size.max(1)) {
+            // What a full buffer refuses here is lost, like on any link.
+            errors += u64::from(self.transmit(to, datagram, None).is_err());
+        }
+        Sent::Done(errors)
+    }
+
+    fn max_datagram(&mut self, to: Address) -> Option<usize> {
+        let Address::Udp(to) = to else { return None };
+        if std::mem::take(&mut self.is_refused) {
+            // It may have been the path: a new state tries segmentation offload once more.
+            self.state = set_up(&self.socket).ok()?;
+        }
+        path_mtu(to).ok()
+    }
+
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Offload both ways, and don't-fragment for what fits the path.
+fn set_up(socket: &UdpSocket) -> io::Result<UdpSocketState> {
+    let state = UdpSocketState::new(socket.into())?;
+    let fd = socket.as_fd();
+    if socket.local_addr()?.is_ipv6() {
+        sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, 0)?;
+        let want = libc::IPV6_PMTUDISC_WANT;
+        sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, want)?;
+    }
+    sys::set_option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_WANT)?;
+    Ok(state)
+}
+
+/// The longest UDP payload that the path to this address carries, as far as the kernel knows: only
+/// connected sockets can be asked.
+fn path_mtu(to: SocketAddr) -> io::Result<usize> {
+    let (any, level, name, header): (IpAddr, _, _, _) = match to {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), libc::IPPROTO_IP, libc::IP_MTU, 20),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), libc::IPPROTO_IPV6, libc::IPV6_MTU, 40),
+    };
+    let probe = UdpSocket::bind((any, 0))?;
+    probe.connect(to)?;
+    let mtu = usize::try_from(sys::option(probe.as_fd(), level, name)?).unwrap_or(0);
+    Ok(mtu.saturating_sub(header + UDP_HEADER))
+}
+
+fn is_full(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(
+        error.kind(),
+        Kind::WouldBlock
+            | Kind::Interrupted
+            | Kind::ConnectionRefused
+            | Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::NetworkDown
+    )
+}

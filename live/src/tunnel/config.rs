@@ -1,0 +1,121 @@
+//! What a tunnel is told, and what it opens.
+
+use super::carrier::{Address, Carrier, EthernetCarrier, UdpCarrier};
+use super::channel::{self, Channel, Security};
+use super::error::TunnelError;
+use crate::port::tun_offload::OffloadTun;
+use crate::sys;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+/// What a tunnel is told.
+#[derive(Clone, Debug)]
+pub struct TunnelConfig {
+    /// The name of the TUN device that it makes.
+    pub device: String,
+    /// Addresses that the device gets, each with the length of its prefix.
+    pub addresses: Vec<(IpAddr, u8)>,
+    /// The device's MTU; `None` to follow the path.
+    pub mtu: Option<u32>,
+    /// What carries the frames.
+    pub carrier: CarrierConfig,
+    /// How they are protected.
+    pub security: Security,
+}
+
+/// What carries the frames, and where the peer is; without a peer, the other end speaks first.
+#[derive(Clone, Debug)]
+pub enum CarrierConfig {
+    /// UDP over IPv4 or IPv6.
+    Udp {
+        /// This end; port 0 for any.
+        local: SocketAddr,
+        /// The other one.
+        peer: Option<SocketAddr>,
+    },
+    /// Raw Ethernet frames.
+    Ethernet {
+        /// The interface.
+        interface: String,
+        /// The other end's MAC address; the broadcast address until its first answer.
+        peer: Option<[u8; 6]>,
+    },
+}
+
+impl TunnelConfig {
+    pub(super) fn open_carrier(&self) -> Result<Box<dyn Carrier>, TunnelError> {
+        Ok(match &self.carrier {
+            CarrierConfig::Udp { local, .. } => {
+                Box::new(UdpCarrier::bind(*local).map_err(|error| listen(*local, error))?)
+            }
+            CarrierConfig::Ethernet { interface, .. } => {
+                let carrier = EthernetCarrier::open(interface);
+                Box::new(carrier.map_err(|error| ethernet(interface, error))?)
+            }
+        })
+    }
+
+    pub(super) fn open_channel(&self) -> Box<dyn Channel> {
+        let peer = match self.carrier {
+            CarrierConfig::Udp { peer, .. } => peer.map(Address::Udp),
+            CarrierConfig::Ethernet { peer, .. } => peer.map(Address::Mac),
+        };
+        channel::open(&self.security, peer)
+    }
+
+    pub(super) fn open_device(&self) -> Result<OffloadTun, TunnelError> {
+        let name = &self.device;
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || name.len() > 15 || !name.chars().all(is_allowed) {
+            return Err(TunnelError::DeviceName(name.clone()));
+        }
+        let device = OffloadTun::open_device().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => TunnelError::NoTunDevice,
+            // The node is there and its driver is not.
+            _ if error.raw_os_error() == Some(libc::ENODEV) => TunnelError::NoTunDevice,
+            _ if error.raw_os_error() == Some(libc::ENXIO) => TunnelError::NoTunDevice,
+            _ => TunnelError::Rights(error),
+        })?;
+        OffloadTun::create(device, name).map_err(|error| match error.kind() {
+            io::ErrorKind::ResourceBusy => TunnelError::DeviceBusy(name.clone()),
+            // It exists and is no TUN device.
+            io::ErrorKind::InvalidInput => TunnelError::DeviceBusy(name.clone()),
+            io::ErrorKind::PermissionDenied => TunnelError::Rights(error),
+            _ => self.device_failed()(error),
+        })
+    }
+
+    /// Sets the device up and gives it its addresses.
+    pub(super) fn set_up_device(&self) -> Result<(), TunnelError> {
+        sys::set_interface_up(&self.device).map_err(self.device_failed())?;
+        for &(address, prefix) in &self.addresses {
+            sys::add_address(&self.device, address, prefix).map_err(|source| {
+                let interface = self.device.clone();
+                TunnelError::DeviceAddress { interface, address, prefix, source }
+            })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn device_failed(&self) -> impl FnOnce(io::Error) -> TunnelError {
+        let interface = self.device.clone();
+        |source| TunnelError::Device { interface, source }
+    }
+}
+
+fn listen(local: SocketAddr, source: io::Error) -> TunnelError {
+    let address = local.to_string();
+    match source.kind() {
+        io::ErrorKind::AddrInUse => TunnelError::AddressInUse(address),
+        io::ErrorKind::AddrNotAvailable => TunnelError::AddressNotHere(address),
+        _ => TunnelError::Listen { address, source },
+    }
+}
+
+fn ethernet(interface: &str, source: io::Error) -> TunnelError {
+    let interface = interface.to_owned();
+    match source.raw_os_error() {
+        Some(libc::ENODEV) => TunnelError::NoInterface(interface),
+        _ => TunnelError::Ethernet { interface, source },
+    }
+}

@@ -1,0 +1,62 @@
+//! What a tunnel counts.
+
+/// What has happened since the tunnel began; names are stable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets read from the TUN device, of wire size.
+    pub packets_in: u64,
+    /// Their bytes.
+    pub bytes_in: u64,
+    /// Packets written to the TUN device.
+    pub packets_out: u64,
+    /// Their bytes.
+    pub bytes_out: u64,
+    /// Frames sent to the peer.
+    pub frames_sent: u64,
+    /// Frames received from the peer, authenticated where there is a key.
+    pub frames_received: u64,
+    /// Frames that could not be sent: no route, a full queue, or too long.
+    pub send_errors: u64,
+    /// Datagrams that were too short for their kind, or of no known kind.
+    pub truncated: u64,
+    /// Datagrams that failed authentication.
+    pub forged: u64,
+    /// Datagrams that had been received before.
+    pub replayed: u64,
+    /// Datagrams that came too late for the anti-replay window.
+    pub reordered_too_far: u64,
+    /// Datagrams under the key of a session that has ended.
+    pub unknown_session: u64,
+    /// Handshake messages beyond what this end answers in a second.
+    pub handshakes_refused: u64,
+    /// Sessions begun: the first one, new keys, restarts of the peer.
+    pub sessions: u64,
+    /// Times that the peer's address changed.
+    pub peer_moves: u64,
+    /// Packets lost between the kernel and the TUN device.
+    pub tun_drops: u64,
+}
+
+impl Counters {
+    /// Every counter with its name.
+    pub fn entries(&self) -> [(&'static str, u64); 16] {
+        [
+            ("packets_in", self.packets_in),
+            ("bytes_in", self.bytes_in),
+            ("packets_out", self.packets_out),
+            ("bytes_out", self.bytes_out),
+            ("frames_sent", self.frames_sent),
+            ("frames_received", self.frames_received),
+            ("send_errors", self.send_errors),
+            ("truncated", self.truncated),
+            ("forged", self.forged),
+            ("replayed", self.replayed),
+            ("reordered_too_far", self.reordered_too_far),
+            ("unknown_session", self.unknown_session),
+            ("handshakes_refused", self.handshakes_refused),
+            ("sessions", self.sessions),
+            ("peer_moves", self.peer_moves),
+            ("tun_drops", self.tun_drops),
+        ]
+    }
+}

@@ -1,0 +1,144 @@
+//! Why a tunnel cannot run: each error one sentence that says what would be right.
+
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// Why a tunnel cannot begin, or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum TunnelError {
+    /// There is no TUN driver.
+    #[error("/dev/net/tun is missing: load the driver with `modprobe tun`")]
+    NoTunDevice,
+    /// TUN is for others.
+    #[error(
+        "no right to open /dev/net/tun or to make an interface ({0}): run as root or with \
+         CAP_NET_ADMIN"
+    )]
+    Rights(#[source] io::Error),
+    /// The name of the TUN device.
+    #[error("{0:?} is no name of an interface: write 1 to 15 letters or digits, such as mend0")]
+    DeviceName(String),
+    /// The TUN device is somebody else's.
+    #[error("the interface {0} exists already: choose another name, or end what made it")]
+    DeviceBusy(String),
+    /// The TUN device cannot be set up.
+    #[error("cannot set up the interface {interface} ({source})")]
+    Device {
+        /// Its name.
+        interface: String,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+    /// An address for the TUN device.
+    #[error("cannot give {interface} the address {address}/{prefix} ({source})")]
+    DeviceAddress {
+        /// Its name.
+        interface: String,
+        /// The address.
+        address: IpAddr,
+        /// The length of its prefix.
+        prefix: u8,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+    /// Somebody else listens there.
+    #[error("{0} is in use: choose another port, or end the program that listens there")]
+    AddressInUse(String),
+    /// An address of another machine.
+    #[error("{0} is no address of this machine: `ip address` lists those that are")]
+    AddressNotHere(String),
+    /// The socket cannot be had.
+    #[error("cannot listen on {address} ({source})")]
+    Listen {
+        /// Where.
+        address: String,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+    /// The carrier's interface.
+    #[error("there is no interface {0}: `ip link` lists those there are")]
+    NoInterface(String),
+    /// The packet socket cannot be had.
+    #[error(
+        "cannot send Ethernet frames on {interface} ({source}): run as root, or with CAP_NET_RAW"
+    )]
+    Ethernet {
+        /// The interface.
+        interface: String,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+    /// A call failed that should not.
+    #[error("{what} failed ({source})")]
+    Io {
+        /// What was being done.
+        what: &'static str,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// What is wrong with a key.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The key file cannot be read.
+    #[error("cannot read the key file {path} ({source}): make one with `airmend keygen {path}`")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Others can read the key.
+    #[error(
+        "the key file {path} is open to others (mode {mode:04o}): run `chmod 600 {path}`, and make \
+         a new key if it was"
+    )]
+    Permissions {
+        /// The file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// The file holds something else.
+    #[error(
+        "{path} is no key file: it must hold 64 hexadecimal digits, as `airmend keygen` writes"
+    )]
+    File {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The new key would overwrite a file.
+    #[error("{path} exists already: name a new file, or remove this one first")]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The key file cannot be written.
+    #[error("cannot write the key file {path} ({source})")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A public key that is none.
+    #[error(
+        "{text:?} is no public key: write the 64 hexadecimal digits that `airmend keygen` printed"
+    )]
+    Public {
+        /// What was given.
+        text: String,
+    },
+    /// The system gives no random bytes.
+    #[error("the system gives no random numbers")]
+    NoRandom,
+}

@@ -1,0 +1,129 @@
+//! Keys and their files.
+
+use super::error::KeyError;
+use snow::params::DHChoice;
+use snow::resolvers::{CryptoResolver, DefaultResolver};
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::str::FromStr;
+
+const KEY_LEN: usize = 32;
+
+/// A Curve25519 private key. It never appears in messages.
+#[derive(Clone)]
+pub struct PrivateKey([u8; KEY_LEN]);
+
+/// A Curve25519 public key, as 64 hexadecimal digits in text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicKey([u8; KEY_LEN]);
+
+impl PrivateKey {
+    /// A new key from the system's random source.
+    pub fn generate() -> Result<Self, KeyError> {
+        let mut bytes = [0; KEY_LEN];
+        super::noise::random(&mut bytes).map_err(|()| KeyError::NoRandom)?;
+        Ok(Self(bytes))
+    }
+
+    /// Reads a key file, which nobody but its owner may be able to read.
+    pub fn read(path: &Path) -> Result<Self, KeyError> {
+        let failed = |source| KeyError::Read { path: path.into(), source };
+        let mode = fs::metadata(path).map_err(failed)?.mode() & 0o777;
+        if mode & 0o077 != 0 {
+            return Err(KeyError::Permissions { path: path.into(), mode });
+        }
+        let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => KeyError::File { path: path.into() },
+            _ => failed(error),
+        })?;
+        parse(text.trim()).map(Self).ok_or_else(|| KeyError::File { path: path.into() })
+    }
+
+    /// Writes the key to a new file that only its owner may read and write.
+    pub fn write(&self, path: &Path) -> Result<(), KeyError> {
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::AlreadyExists => KeyError::Exists { path: path.into() },
+            _ => KeyError::Write { path: path.into(), source },
+        };
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(path);
+        let file = file.as_mut().map_err(|error| failed(io::Error::from(error.kind())))?;
+        let text = self.0.map(|byte| format!("{byte:02x}")).concat();
+        file.write_all(format!("{text}\n").as_bytes()).map_err(failed)
+    }
+
+    /// The public key that belongs to it.
+    pub fn public(&self) -> PublicKey {
+        let mut bytes = [0; KEY_LEN];
+        if let Some(mut dh) = DefaultResolver.resolve_dh(&DHChoice::Curve25519) {
+            dh.set(&self.0);
+            bytes.copy_from_slice(dh.pubkey());
+        }
+        PublicKey(bytes)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Only the public half: a private key must not end in a log.
+impl fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PrivateKey(of {})", self.public())
+    }
+}
+
+impl PublicKey {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        parse(text).map(Self).ok_or_else(|| KeyError::Public { text: text.to_owned() })
+    }
+}
+
+fn parse(text: &str) -> Option<[u8; KEY_LEN]> {
+    let digits: Vec<u8> =
+        text.chars().map(|c| c.to_digit(16).map(|d| d as u8)).collect::<Option<_>>()?;
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let bytes: Vec<u8> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
+    if rest.is_empty() { bytes.try_into().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_public_key_is_that_of_x25519() {
+        // Computed with the formulas of RFC 7748 §5 in another language.
+        let private: [u8; 32] = std::array::from_fn(|i| i as u8 + 1);
+        let expected = "07a37cbc142093c8b755dc1b10e86cb426374ad16aa853ed0bdfc0b2b86d1c7c";
+        assert_eq!(PrivateKey(private).public().to_string(), expected);
+    }
+
+    #[test]
+    fn text_that_is_no_key_is_refused() {
+        let good = PrivateKey::generate().expect("random bytes").public();
+        assert_eq!(good.to_string().parse::<PublicKey>().expect("the same"), good);
+        for bad in ["", "12", &good.to_string()[1..], &format!("{good}00"), &"g".repeat(64)] {
+            let error = bad.parse::<PublicKey>().expect_err("no key").to_string();
+            assert!(error.contains("64 hexadecimal digits"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! A virtual interface between two machines: packets cross to the peer as frames of an agent, over
+//! UDP or raw Ethernet, encrypted with Noise.
+//!
+//! ```text
+//! kernel – TUN device – agent – channel (Noise) – carrier (UDP, Ethernet) – peer
+//! ```
+//!
+//! One thread, one loop. The agent sees packets of wire size on its wired side and frames on its
+//! air side; super-packets are split before it and joined behind it.
+
+mod carrier;
+mod channel;
+mod config;
+mod counters;
+mod datagram;
+mod error;
+mod key;
+mod noise;
+mod notice;
+mod outbound;
+mod plain;
+
+pub use carrier::Address;
+pub use channel::Security;
+pub use config::{CarrierConfig, TunnelConfig};
+pub use counters::Counters;
+pub use error::{KeyError, TunnelError};
+pub use key::{PrivateKey, PublicKey};
+pub use noise::{Keys, Rekey};
+pub use notice::Notice;
+
+use crate::clock::Clock;
+use crate::sys;
+use airmend_proto::{Agent, Instant, LinkType, Packet, Side, drain};
+use bytes::BytesMut;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use outbound::Outbound;
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::time::Duration;
+
+/// How often an idle loop looks around, so that its caller can.
+const IDLE: Duration = Duration::from_millis(50);
+/// How often the path's MTU is asked for.
+const MTU_INTERVAL: Duration = Duration::from_secs(1);
+/// The MTU of the path before there is a peer, less IPv6 and UDP header.
+const USUAL_DATAGRAM: usize = 1500 - 48;
+/// What IPv4 asks of every link (RFC 791 §3.2).
+const MIN_MTU: usize = 68;
+
+/// One end of a tunnel, running.
+pub struct Tunnel {
+    clock: Clock,
+    device: String,
+    agent: Box<dyn Agent + Send>,
+    outbound: Outbound,
+    packets: Vec<Packet>,
+    /// Bytes that the agent adds to each packet.
+    frame_overhead: usize,
+    fixed_mtu: Option<u32>,
+    mtu: u32,
+    next_mtu: Instant,
+    deadline: Option<Instant>,
+    notices: VecDeque<Notice>,
+    agent_counters: BTreeMap<&'static str, u64>,
+}
+
+/// What a tunnel has done so far, and how it stands.
+#[derive(Clone, Debug)]
+pub struct TunnelReport {
+    /// The TUN device.
+    pub device: String,
+    /// Its MTU.
+    pub mtu: u32,
+    /// The peer's address, once it is there.
+    pub peer: Option<Address>,
+    /// What the tunnel counts.
+    pub counters: Counters,
+    /// What the agent counts.
+    pub agent_counters: BTreeMap<&'static str, u64>,
+}
+
+impl Tunnel {
+    /// Makes the TUN device and opens the carrier, in the calling thread's network namespace.
+    ///
+    /// `agent` turns packets on its wired side into frames on its air side, and adds at most
+    /// `frame_overhead` bytes to them.
+    ///
+    /// # Errors
+    /// What the configuration asks for and this machine cannot give.
+    pub fn open(
+        config: &TunnelConfig,
+        agent: Box<dyn Agent + Send>,
+        frame_overhead: usize,
+    ) -> Result<Self, TunnelError> {
+        let (carrier, channel) = (config.open_carrier()?, config.open_channel());
+        let tun = config.open_device()?;
+        let mut tunnel = Self {
+            clock: Clock::start(),
+            device: config.device.clone(),
+            agent,
+            outbound: Outbound::new(tun, carrier, channel),
+            packets: Vec::new(),
+            frame_overhead,
+            fixed_mtu: config.mtu,
+            mtu: 0,
+            next_mtu: Instant::ZERO,
+            deadline: None,
+            notices: VecDeque::new(),
+            agent_counters: BTreeMap::new(),
+        };
+        let mtu = config.mtu.unwrap_or_else(|| tunnel.inner_mtu(USUAL_DATAGRAM));
+        tunnel.set_mtu(mtu).map_err(config.device_failed())?;
+        config.set_up_device()?;
+        // The kernel may otherwise delay a wake-up by 50 microseconds to save energy.
+        nix::sys::prctl::set_timerslack(1).ok();
+        Ok(tunnel)
+    }
+
+    /// The MTU of the TUN device.
+    pub fn mtu(&self) -> u32 {
+        self.mtu
+    }
+
+    /// What it has done so far.
+    pub fn report(&self) -> TunnelReport {
+        TunnelReport {
+            device: self.device.clone(),
+            mtu: self.mtu,
+            peer: self.outbound.channel.peer(),
+            counters: self.outbound.counters(),
+            agent_counters: self.agent_counters.clone(),
+        }
+    }
+
+    /// The next thing that an operator should know.
+    pub fn poll_notice(&mut self) -> Option<Notice> {
+        self.notices.pop_front().or_else(|| self.outbound.channel.poll_notice())
+    }
+
+    /// Waits for something to do, at most for a twentieth of a second, and does it.
+    ///
+    /// # Errors
+    /// The device or the socket is gone.
+    pub fn step(&mut self) -> Result<(), TunnelError> {
+        let now = self.clock.now();
+        let more_packets = self.take_from_device(now).map_err(failed("reading the TUN device"))?;
+        let more_frames = self.take_from_peer(now).map_err(failed("reading the socket"))?;
+        self.outbound.channel.handle_timeout(now);
+        self.outbound.now = now;
+        let counters = &mut self.agent_counters;
+        let mut on_event = |event: airmend_proto::Event| {
+            *counters.entry(event.counter()).or_insert(0) += 1;
+        };
+        let deadline = drain(&mut *self.agent, now, &mut self.outbound, &mut on_event);
+        self.deadline = deadline.map(|deadline| deadline.at);
+        self.outbound.flush().map_err(failed("writing the TUN device"))?;
+        if self.next_mtu <= now {
+            self.follow_path(now).map_err(failed("setting the MTU"))?;
+        }
+        let wait = if more_packets || more_frames { Duration::ZERO } else { self.wait() };
+        self.sleep(wait).map_err(failed("waiting for packets"))
+    }
+
+    /// Hands the agent what the kernel has sent. Packets wait in the device's own queue while
+    /// there is no room, or nobody to send them to: that is where TCP expects them.
+    fn take_from_device(&mut self, now: Instant) -> io::Result<bool> {
+        if !self.outbound.has_room() {
+            return Ok(false);
+        }
+        let more = self.outbound.tun.receive(&mut self.packets)?;
+        let counters = &mut self.outbound.own;
+        for packet in self.packets.drain(..) {
+            counters.packets_in += 1;
+            counters.bytes_in += u64::from(packet.wire_len());
+            self.agent.handle_packet(now, Side::Wired, packet);
+        }
+        Ok(more)
+    }
+
+    /// Hands the agent the frames of datagrams that have arrived and are authentic.
+    fn take_from_peer(&mut self, now: Instant) -> io::Result<bool> {
+        let Outbound { carrier, channel, .. } = &mut self.outbound;
+        let agent = &mut self.agent;
+        let mut buffer = BytesMut::new();
+        carrier.receive(&mut |from, datagram| {
+            if buffer.capacity() < datagram.len() {
+                // Frames of one batch share their buffers.
+                buffer = BytesMut::with_capacity(datagram.len().max(1 << 16));
+            }
+            if channel.receive(now, from, datagram, &mut buffer) {
+                let frame = Packet::new(LinkType::Tulip, buffer.split().freeze());
+                agent.handle_packet(now, Side::Air, frame);
+            }
+        })
+    }
+
+    /// Lets the device's MTU follow the path's.
+    fn follow_path(&mut self, now: Instant) -> io::Result<()> {
+        self.next_mtu = now + MTU_INTERVAL;
+        let Some(peer) = self.outbound.channel.peer() else { return Ok(()) };
+        let Some(datagram) = self.outbound.carrier.max_datagram(peer) else { return Ok(()) };
+        let mtu = self.fixed_mtu.unwrap_or_else(|| self.inner_mtu(datagram));
+        if mtu != self.mtu {
+            self.set_mtu(mtu)?;
+            self.notices.push_back(Notice::Mtu(mtu));
+        }
+        Ok(())
+    }
+
+    /// The MTU whose packets fit a datagram of this length.
+    fn inner_mtu(&self, datagram: usize) -> u32 {
+        let overhead = self.outbound.channel.overhead() + self.frame_overhead;
+        datagram.saturating_sub(overhead).max(MIN_MTU) as u32
+    }
+
+    fn set_mtu(&mut self, mtu: u32) -> io::Result<()> {
+        sys::set_interface_mtu(&self.device, mtu)?;
+        self.mtu = mtu;
+        Ok(())
+    }
+
+    fn wait(&self) -> Duration {
+        let channel = self.outbound.channel.poll_timeout();
+        // Without a peer the agent has nobody to send to, however long its frames wait.
+        let agent = self.deadline.filter(|_| self.outbound.channel.peer().is_some());
+        let next = channel.into_iter().chain(agent).min();
+        next.map_or(IDLE, |at| self.clock.until(at).min(IDLE))
+    }
+
+    fn sleep(&self, wait: Duration) -> io::Result<()> {
+        let socket = if self.outbound.is_full() {
+            PollFlags::POLLIN | PollFlags::POLLOUT
+        } else {
+            PollFlags::POLLIN
+        };
+        let device = if self.outbound.has_room() { PollFlags::POLLIN } else { PollFlags::empty() };
+        let mut ports = [
+            PollFd::new(self.outbound.carrier.socket(), socket),
+            PollFd::new(self.outbound.tun.readable(), device),
+        ];
+        match ppoll(&mut ports, Some(wait.into()), None) {
+            Ok(_) | Err(nix::Error::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn failed(what: &'static str) -> impl FnOnce(io::Error) -> TunnelError {
+    move |source| TunnelError::Io { what, source }
+}

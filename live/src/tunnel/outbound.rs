@@ -1,0 +1,142 @@
+//! The ports that the agent sends through: frames leave in batches, packets joined.
+
+use super::carrier::{Batch, Carrier, Sent};
+use super::channel::Channel;
+use super::counters::Counters;
+use crate::port::tun_offload::OffloadTun;
+use airmend_proto::{Instant, Packet, Ports, Side};
+use std::io;
+
+/// Everything that packets leave through.
+pub(super) struct Outbound {
+    pub(super) tun: OffloadTun,
+    pub(super) carrier: Box<dyn Carrier>,
+    pub(super) channel: Box<dyn Channel>,
+    /// What the tunnel itself counts.
+    pub(super) own: Counters,
+    pub(super) now: Instant,
+    batch: Batch,
+    /// A batch that the socket had no room for.
+    waiting: Option<Batch>,
+    tun_error: Option<io::Error>,
+}
+
+impl Outbound {
+    pub(super) fn new(
+        tun: OffloadTun,
+        carrier: Box<dyn Carrier>,
+        channel: Box<dyn Channel>,
+    ) -> Self {
+        Self {
+            tun,
+            carrier,
+            channel,
+            own: Counters::default(),
+            now: Instant::ZERO,
+            batch: Batch::default(),
+            waiting: None,
+            tun_error: None,
+        }
+    }
+
+    /// Whether frames can leave now.
+    pub(super) fn has_room(&self) -> bool {
+        !self.is_full() && self.channel.peer().is_some()
+    }
+
+    /// Whether the socket has refused what is to leave next.
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Sends what has been kept to be sent together, and what the channel itself has to say.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        if let Some(batch) = self.waiting.take() {
+            self.transmit(batch);
+        }
+        self.close_batch();
+        while let Some((to, message)) = self.channel.poll_transmit() {
+            self.carrier.send(to, &Batch::single(message));
+        }
+        self.tun.flush()?;
+        self.tun_error.take().map_or(Ok(()), Err)
+    }
+
+    /// What has been counted, here, in the channel and at the device.
+    pub(super) fn counters(&self) -> Counters {
+        let Counters {
+            packets_in, bytes_in, packets_out, bytes_out, frames_sent, send_errors, ..
+        } = self.own;
+        let tun_drops = self.tun.drops();
+        Counters {
+            packets_in,
+            bytes_in,
+            packets_out,
+            bytes_out,
+            frames_sent,
+            send_errors,
+            tun_drops,
+            ..*self.channel.counters()
+        }
+    }
+
+    fn send_frame(&mut self, frame: &[u8]) {
+        let length = frame.len() + self.channel.overhead();
+        if !self.batch.takes(length) {
+            self.close_batch();
+        }
+        let begin = self.batch.bytes.len();
+        self.channel.seal(self.now, frame, &mut self.batch.bytes);
+        if self.batch.bytes.len() == begin + length {
+            self.batch.joined(length);
+            self.own.frames_sent += 1;
+        } else {
+            self.batch.bytes.truncate(begin);
+            self.own.send_errors += 1;
+        }
+    }
+
+    /// Sends the batch; it waits if there is no room. No second batch waits behind it, since no
+    /// frame is taken then.
+    fn close_batch(&mut self) {
+        if self.batch.segments == 0 || self.is_full() {
+            return;
+        }
+        let batch = std::mem::take(&mut self.batch);
+        self.transmit(batch);
+    }
+
+    fn transmit(&mut self, mut batch: Batch) {
+        let Some(to) = self.channel.peer() else { return };
+        match self.carrier.send(to, &batch) {
+            Sent::Done(errors) => {
+                self.own.send_errors += errors;
+                if self.batch.segments == 0 {
+                    // Its memory serves the next one.
+                    batch.clear();
+                    self.batch = batch;
+                }
+            }
+            Sent::Full => self.waiting = Some(batch),
+        }
+    }
+}
+
+impl Ports for Outbound {
+    fn can_send(&self, _now: Instant, side: Side) -> bool {
+        side == Side::Wired || self.has_room()
+    }
+
+    fn send(&mut self, _now: Instant, side: Side, packet: Packet) {
+        match side {
+            Side::Air => self.send_frame(packet.bytes()),
+            Side::Wired => {
+                self.own.packets_out += 1;
+                self.own.bytes_out += u64::from(packet.wire_len());
+                if let Err(error) = self.tun.send(packet) {
+                    self.tun_error = Some(error);
+                }
+            }
+        }
+    }
+}
