@@ -5,11 +5,12 @@ use super::error::LabError;
 use super::outcome::{Ping, histogram};
 use super::probe::Delay;
 use super::session::{OnDrop, Roles, Session};
-use super::topology::MTU;
 use crate::clock::Clock;
 use crate::sys;
 use airmend_proto::Instant;
+use hdrhistogram::Histogram;
 use nix::poll::{PollFd, PollFlags, ppoll};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -25,10 +26,8 @@ const PAYLOAD: usize = 36;
 const STAMP: usize = size_of::<u64>();
 /// How often whoever answers looks whether it is needed any more.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long after the last packet an answer is waited for, beyond what path and queues may take.
-const GRACE: Duration = Duration::from_millis(300);
-/// Whatever the queues may hold, no longer than this.
-const MAX_WAIT: Duration = Duration::from_secs(5);
+/// What has not come back by then is lost.
+const LOST_AFTER: Duration = Duration::from_secs(5);
 
 /// Does `work`, and pings from the mended flows' sender to their receiver meanwhile if `config`
 /// asks for it.
@@ -53,12 +52,11 @@ pub(crate) fn with_ping<T>(
         .map_err(LabError::socket("setting the ping up"))?;
     let clock = session.clock;
     let counted_from = clock.now() + config.warmup;
-    let wait = longest_round_trip(config) + GRACE;
     let (is_done, is_answered) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
         let _answered = OnDrop(|| is_answered.store(true, Ordering::Relaxed));
         scope.spawn(|| answer(&answering, &is_answered));
-        let ping = scope.spawn(|| ask(&asking, clock, counted_from, wait, &is_done));
+        let ping = scope.spawn(|| ask(&asking, clock, counted_from, &is_done));
         let done = OnDrop(|| is_done.store(true, Ordering::Relaxed));
         let result = work();
         drop(done);
@@ -67,62 +65,81 @@ pub(crate) fn with_ping<T>(
     })
 }
 
-/// A round trip through full queues on both ways.
-fn longest_round_trip(config: &LabConfig) -> Duration {
-    let drain = |frames: usize, rate_bps: u64| {
-        let seconds = frames as f64 * f64::from(MTU) * 8.0 / rate_bps as f64;
-        Duration::from_secs_f64(seconds.min(MAX_WAIT.as_secs_f64()))
-    };
-    let air = drain(config.queue_frames, config.air.rate_bps);
-    let wired = drain(config.wired_queue_frames, config.wired.rate_bps);
-    (2 * (config.path_delay(MTU) + air + wired)).min(MAX_WAIT)
-}
-
-/// Sends on schedule and receives until all is back or `wait` has passed after the last one. Of
-/// what is sent before `counted_from` nothing is counted.
+/// Sends on schedule and receives until it is done. Of what is sent before `counted_from` nothing
+/// is counted.
 fn ask(
     socket: &UdpSocket,
     clock: Clock,
     counted_from: Instant,
-    wait: Duration,
     is_done: &AtomicBool,
 ) -> io::Result<Ping> {
     nix::sys::prctl::set_timerslack(1).ok();
     // The round trip over the links is measured, not how long this thread waits for a processor.
     sys::request_real_time().ok();
-    let mut round_trips = histogram();
+    let mut trips = Trips::default();
     let mut payload = [0; PAYLOAD];
-    let (mut sent, mut received) = (0, 0);
     let mut next = clock.now();
-    loop {
+    while !is_done.load(Ordering::Relaxed) {
         let now = clock.now();
-        let done = is_done.load(Ordering::Relaxed);
-        if done && (received == sent || now >= next + wait) {
-            let round_trip = Delay::of(&round_trips);
-            return Ok(Ping { sent, received, round_trip });
-        }
-        if !done && now >= next {
+        if now >= next {
             payload[..STAMP].copy_from_slice(&now.as_nanos().to_be_bytes());
             refused_is_lost(socket.send(&payload))?;
-            sent += u64::from(now >= counted_from);
+            if now >= counted_from {
+                trips.sent(now);
+            }
             next = (next + INTERVAL).max(now);
         }
-        let until = if done { LOOK } else { clock.until(next) };
         let mut readable = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
-        match ppoll(&mut readable, Some(until.into()), None) {
+        match ppoll(&mut readable, Some(clock.until(next).into()), None) {
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
         while refused_is_lost(socket.recv(&mut payload))? == PAYLOAD {
             let mut stamp = [0; STAMP];
             stamp.copy_from_slice(&payload[..STAMP]);
-            let sent_at = Instant::from_nanos(u64::from_be_bytes(stamp));
-            if sent_at >= counted_from {
-                let round_trip = clock.now().since(sent_at).as_nanos();
-                round_trips.saturating_record(u64::try_from(round_trip).unwrap_or(u64::MAX));
-                received += 1;
-            }
+            trips.returned(Instant::from_nanos(u64::from_be_bytes(stamp)), clock.now());
         }
+    }
+    Ok(trips.finish(clock.now()))
+}
+
+/// What is known of the packets that count.
+struct Trips {
+    /// When those were sent that are still under way, or lost.
+    under_way: BTreeSet<Instant>,
+    lost: u64,
+    round_trips: Histogram<u64>,
+}
+
+impl Default for Trips {
+    fn default() -> Self {
+        Self { under_way: BTreeSet::new(), lost: 0, round_trips: histogram() }
+    }
+}
+
+impl Trips {
+    fn sent(&mut self, now: Instant) {
+        self.under_way.insert(now);
+        while self.under_way.first().is_some_and(|sent| now.since(*sent) > LOST_AFTER) {
+            self.under_way.pop_first();
+            self.lost += 1;
+        }
+    }
+
+    fn returned(&mut self, sent: Instant, now: Instant) {
+        if self.under_way.remove(&sent) {
+            let nanos = u64::try_from(now.since(sent).as_nanos()).unwrap_or(u64::MAX);
+            self.round_trips.saturating_record(nanos);
+        }
+    }
+
+    /// What was sent too late to be back by now, by the longest round trip of all, does not count.
+    fn finish(self, now: Instant) -> Ping {
+        let longest = Duration::from_nanos(self.round_trips.max());
+        let overdue = self.under_way.iter().filter(|sent| now.since(**sent) > longest).count();
+        let received = self.round_trips.len();
+        let sent = received + self.lost + overdue as u64;
+        Ping { sent, received, round_trip: Delay::of(&self.round_trips) }
     }
 }
 
@@ -147,5 +164,30 @@ fn refused_is_lost(result: io::Result<usize>) -> io::Result<usize> {
             _ => Err(error),
         },
         result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_overdue_is_lost_and_what_is_under_way_is_not_counted() {
+        let at = Instant::from_millis;
+        let mut trips = Trips::default();
+        for millis in [0, 10, 20, 30, 6_000] {
+            trips.sent(at(millis));
+        }
+        // 0 to 30 ms are lost by 6 s; an answer after that changes nothing.
+        trips.returned(at(30), at(6_001));
+        trips.returned(at(6_000), at(6_090));
+        // One that is overdue at the end, and one that is not.
+        trips.sent(at(6_100));
+        trips.sent(at(6_200));
+        let ping = trips.finish(at(6_260));
+        assert_eq!((ping.sent, ping.received), (6, 1));
+        let millis = ping.round_trip.p50.as_secs_f64() * 1e3;
+        assert!((millis - 90.0).abs() < 0.1, "{millis}");
+        assert_eq!(Trips::default().finish(at(1)).sent, 0);
     }
 }
