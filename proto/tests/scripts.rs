@@ -55,6 +55,8 @@ fn a_wrong_line_is_named() -> Result<(), Failed> {
         ("+0 air < udp", "`udp`"),
         ("+soon silence", "`soon`"),
         ("+0 quiet", "`quiet`"),
+        ("+.1~+.2 silence", "that leaves only"),
+        ("+0 air < edits 1:1(0) ack 1", "`e`"),
         ("set persist_timeout 1s", "after the first timed line"),
     ];
     for (line, quoted) in wrong {

@@ -225,6 +225,8 @@ fn as_written(packet: &Packet) -> Tcp {
         flags: Flags(segment.flags.0 & !Flags::ACK.0),
         window: segment.window,
         options: options.to_vec(),
+        ecn: 0,
+        segment_size: packet.segment_size(),
     }
 }
 

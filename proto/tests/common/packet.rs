@@ -5,11 +5,15 @@
 use airmend_proto::wire::tcp::Flags;
 use airmend_proto::{LinkType, Packet, Side};
 use etherparse::{
-    IpNumber, IpPayloadSlice, IpSlice, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader, TcpSlice,
+    IpEcn, IpNumber, IpPayloadSlice, IpSlice, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader,
+    TcpSlice,
 };
+use std::num::NonZeroU16;
 
 const FIXED_PORT: u16 = 80;
 const FIRST_MOBILE_PORT: u16 = 10_000;
+/// The low bit of the header's thirteenth byte is AE (RFC 9768), the next one holds the others.
+const ALL_FLAGS: u16 = 0x1ff;
 
 /// A TCP packet between the fixed host and the mobile host of flow `flow`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +36,16 @@ pub(crate) struct Tcp {
     pub(crate) window: u16,
     /// Options, padded to a multiple of four bytes.
     pub(crate) options: Vec<u8>,
+    /// The ECN codepoint of the IP header.
+    pub(crate) ecn: u8,
+    /// Payload bytes per segment of a super-packet.
+    pub(crate) segment_size: Option<NonZeroU16>,
 }
+
+/// The codepoints "congestion experienced", and "ECN-capable transport" 0 and 1 (RFC 3168 §5).
+pub(crate) const CE: u8 = 0b11;
+pub(crate) const ECT0: u8 = 0b10;
+pub(crate) const ECT1: u8 = 0b01;
 
 impl Tcp {
     /// A data segment or pure ACK without options.
@@ -47,6 +60,8 @@ impl Tcp {
             flags: Flags::default(),
             window: 500,
             options: Vec::new(),
+            ecn: 0,
+            segment_size: None,
         }
     }
 
@@ -68,8 +83,10 @@ impl Tcp {
             Side::Wired => (fixed, mobile),
             Side::Air => (mobile, fixed),
         };
+        let ecn = IpEcn::try_new(self.ecn).expect("two bits");
         let mut bytes = if self.ipv6 {
             let ip = Ipv6Header {
+                traffic_class: ecn.value(),
                 flow_label: Ipv6FlowLabel::try_new(u32::from(id)).unwrap(),
                 payload_length: tcp_len,
                 next_header: IpNumber::TCP,
@@ -83,13 +100,22 @@ impl Tcp {
         } else {
             let mut ip = Ipv4Header::new(tcp_len, 64, IpNumber::TCP, source, destination).unwrap();
             ip.identification = id;
+            ip.ecn = ecn;
             ip.header_checksum = ip.calc_header_checksum();
             header.checksum = header.calc_checksum_ipv4(&ip, &payload).unwrap();
             ip.to_bytes().to_vec()
         };
         bytes.extend_from_slice(&header.to_bytes());
         bytes.extend_from_slice(&payload);
-        Packet::new(LinkType::Ip, bytes.into())
+        Packet::new(LinkType::Ip, bytes.into()).with_segment_size(self.segment_size)
+    }
+
+    /// Whether `packet` is, byte for byte, what its own fields make: every checksum and length
+    /// right, and the payload that belongs at its place.
+    pub(crate) fn is_intact(packet: &Packet) -> bool {
+        let Some(tcp) = Self::read(packet) else { return false };
+        let id = if tcp.ipv6 { &packet.bytes()[2..4] } else { &packet.bytes()[4..6] };
+        tcp.packet(u16::from_be_bytes([id[0], id[1]])) == *packet
     }
 
     /// Reads a packet that [`Tcp::packet`] made; none if it is anything else.
@@ -105,7 +131,11 @@ impl Tcp {
             FIXED_PORT => (Side::Wired, tcp.destination_port()),
             port => (Side::Air, port),
         };
-        let flags = tcp.slice()[13];
+        let ecn = match &ip {
+            IpSlice::Ipv4(ip) => ip.header().ecn().value(),
+            IpSlice::Ipv6(ip) => ip.header().to_header().traffic_class & CE,
+        };
+        let flags = u16::from_be_bytes([tcp.slice()[12], tcp.slice()[13]]) & ALL_FLAGS;
         Some(Self {
             flow: mobile_port.checked_sub(FIRST_MOBILE_PORT)?,
             ipv6: matches!(ip, IpSlice::Ipv6(_)),
@@ -113,9 +143,11 @@ impl Tcp {
             seq: tcp.sequence_number(),
             len: u16::try_from(tcp.payload().len()).ok()?,
             ack: tcp.ack().then(|| tcp.acknowledgment_number()),
-            flags: Flags(u16::from(flags) & !Flags::ACK.0),
+            flags: Flags(flags & !Flags::ACK.0),
             window: tcp.window_size(),
             options: tcp.options().to_vec(),
+            ecn,
+            segment_size: packet.segment_size(),
         })
     }
 
@@ -146,6 +178,7 @@ impl Tcp {
         header.urg = self.flags.intersects(Flags::URG);
         header.ece = self.flags.intersects(Flags::ECE);
         header.cwr = self.flags.intersects(Flags::CWR);
+        header.ns = self.flags.intersects(Flags::AE);
         header.set_options_raw(&self.options).expect("at most 40 bytes of options");
         header
     }

@@ -9,6 +9,9 @@
 //! +0     air   > . 1:1461(1460) ack 1             // leaves towards the air side, at this time
 //! +0.005 air   < flow 1 . 1:1(0) ack 1461 <nop,nop,TS val 5 ecr 6>
 //! +0     wired < udp (100)                        // also: fragment, malformed, not-ip
+//! +0     wired < gso 1000 . 1:3001(3000) ack 1    // a super-packet; ECN: ect0, ect1, ce
+//! +0     air   > edited . 1:1001(1000) ack 1 <nops 12>  // differs from all that came in
+//! +.02~+.05 air > . 1:1461(1460) ack 1            // leaves between 20 and 50 ms from now
 //! +0.2   silence                                  // nothing has left until now
 //! +0     block air                                // the air takes no packet until `unblock air`
 //! +0     event local_retransmits 1                // so often has this been counted
@@ -22,7 +25,9 @@
 //! written may be anything.
 //!
 //! Scripts are strict: every packet that leaves must be expected, each side in its own order, at
-//! its time. And it must be a copy, byte for byte, of one that came in from the other side.
+//! its time. And it must be a copy, byte for byte, of one that came in from the other side; or, if
+//! it is marked `edited`, none such, but with right checksums, lengths and payload, and with just
+//! the options that are written.
 
 pub(crate) mod notation;
 pub(crate) mod parse;
@@ -58,6 +63,8 @@ pub(crate) struct Line {
     pub(crate) text: String,
     /// Time since the line before.
     pub(crate) after: Duration,
+    /// How much later it may be; what comes next counts from when it was.
+    pub(crate) within: Duration,
     /// What happens then.
     pub(crate) action: Action,
 }

@@ -1,11 +1,12 @@
 //! tcpdump-style segments: text to fields and back.
 
-use crate::common::packet::Tcp;
+use crate::common::packet::{CE, ECT0, ECT1, Tcp};
 use airmend_proto::Side;
 use airmend_proto::wire::tcp::Flags;
 use std::fmt::Write;
+use std::num::NonZeroU16;
 
-const LETTERS: [(char, Flags); 7] = [
+const LETTERS: [(char, Flags); 8] = [
     ('S', Flags::SYN),
     ('F', Flags::FIN),
     ('R', Flags::RST),
@@ -13,7 +14,10 @@ const LETTERS: [(char, Flags); 7] = [
     ('U', Flags::URG),
     ('E', Flags::ECE),
     ('W', Flags::CWR),
+    ('A', Flags::AE),
 ];
+
+const CODEPOINTS: [(&str, u8); 3] = [("ect0", ECT0), ("ect1", ECT1), ("ce", CE)];
 
 /// What relative sequence numbers count from.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,6 +46,8 @@ pub(crate) struct Pattern {
     pub(crate) window_written: bool,
     /// Whether options were written.
     pub(crate) options_written: bool,
+    /// Whether it is to differ from what came in: then it has the options that are written.
+    pub(crate) edited: bool,
 }
 
 impl Pattern {
@@ -51,13 +57,13 @@ impl Pattern {
         if !self.window_written {
             wanted.window = actual.window;
         }
-        if !self.options_written {
+        if !self.options_written && !self.edited {
             wanted.options.clone_from(&actual.options);
         }
         wanted == *actual
     }
 
-    /// Reads `[flow N] flags first:end(length) [ack N] [win N] [<options>]`.
+    /// Reads `[edited] [ce] [gso N] [flow N] flags first:end(length) [ack N] [win N] [<options>]`.
     pub(crate) fn parse(
         text: &str,
         sender: Side,
@@ -73,14 +79,20 @@ impl Pattern {
         };
         let mut words = head.split_whitespace();
         let mut next = |what: &str| words.next().ok_or(format!("{what} is missing"));
-        let mut flags = next("flags")?;
-        let mut flow = 0;
-        if flags == "flow" {
-            flow = number(next("the flow's number")?)? as u16;
-            flags = next("flags")?;
-        }
+        let mut tcp = Tcp { ipv6, ..Tcp::new(0, sender, 0, 0, 0) };
+        let mut edited = false;
+        let flags = loop {
+            match next("flags")? {
+                "edited" => edited = true,
+                "gso" => tcp.segment_size = NonZeroU16::new(number(next("a size")?)? as u16),
+                "flow" => tcp.flow = number(next("the flow's number")?)? as u16,
+                word => match CODEPOINTS.iter().find(|(name, _)| *name == word) {
+                    Some((_, codepoint)) => tcp.ecn = *codepoint,
+                    None => break word,
+                },
+            }
+        };
         let range = next("first:end(length)")?;
-        let mut tcp = Tcp { ipv6, ..Tcp::new(flow, sender, 0, 0, 0) };
         (tcp.seq, tcp.len) = parse_range(range)?;
         tcp.seq = tcp.seq.wrapping_add(bases.of(sender));
         let has_ack = flags.contains('.');
@@ -106,13 +118,19 @@ impl Pattern {
         if let Some(options) = options {
             tcp.options = parse_options(options, bases.of(sender.opposite()))?;
         }
-        Ok(Self { tcp, window_written, options_written: options.is_some() })
+        Ok(Self { tcp, window_written, options_written: options.is_some(), edited })
     }
 }
 
 /// Writes a segment as the scripts do, with window and options.
 pub(crate) fn write(tcp: &Tcp, bases: Bases) -> String {
     let mut text = String::new();
+    if let Some((name, _)) = CODEPOINTS.iter().find(|(_, codepoint)| *codepoint == tcp.ecn) {
+        let _ = write!(text, "{name} ");
+    }
+    if let Some(size) = tcp.segment_size {
+        let _ = write!(text, "gso {size} ");
+    }
     if tcp.flow != 0 {
         let _ = write!(text, "flow {} ", tcp.flow);
     }
@@ -145,7 +163,7 @@ pub(crate) fn number(text: &str) -> Result<u32, String> {
 fn parse_flags(text: &str) -> Result<Flags, String> {
     text.chars().filter(|c| *c != '.').try_fold(Flags::default(), |flags, letter| {
         let known = LETTERS.iter().find(|(l, _)| *l == letter);
-        let (_, flag) = known.ok_or(format!("`{letter}` is not a flag: S F R P U E W or `.`"))?;
+        let (_, flag) = known.ok_or(format!("`{letter}` is not a flag: S F R P U E W A or `.`"))?;
         Ok(flags.union(*flag))
     })
 }
@@ -169,6 +187,7 @@ fn parse_options(text: &str, peer: u32) -> Result<Vec<u8>, String> {
         let words: Vec<&str> = option.split_whitespace().collect();
         match words[..] {
             ["nop"] => bytes.push(1),
+            ["nops", count] => bytes.resize(bytes.len() + number(count)?.min(40) as usize, 1),
             ["eol"] => bytes.push(0),
             ["mss", value] => {
                 bytes.extend([2, 4]);
@@ -210,7 +229,16 @@ fn write_options(mut bytes: &[u8], peer: u32) -> String {
         let value = if kind < 2 { rest } else { &bytes[2..len] };
         texts.push(match kind {
             0 => break,
-            1 => "nop".into(),
+            1 => {
+                let more = rest.iter().take_while(|&&kind| kind == 1).count();
+                bytes = &rest[more..];
+                texts.push(if more < 2 {
+                    vec!["nop"; more + 1].join(",")
+                } else {
+                    format!("nops {}", more + 1)
+                });
+                continue;
+            }
             2 => format!("mss {}", u16::from_be_bytes([value[0], value[1]])),
             3 => format!("wscale {}", value[0]),
             4 => "sackOK".into(),

@@ -24,9 +24,15 @@ impl Script {
     fn parse_line(&mut self, line_number: usize, line: &str) -> Result<(), String> {
         if let Some(timed) = line.strip_prefix('+') {
             let (time, rest) = timed.split_once(' ').ok_or("a time without an action")?;
-            let after = seconds(time)?;
+            let (from, to) = time.split_once("~+").unwrap_or((time, time));
+            let (after, latest) = (seconds(from)?, seconds(to)?);
+            let within = latest.saturating_sub(after);
             let action = self.parse_action(rest.trim())?;
-            self.lines.push(Line { number: line_number, text: line.into(), after, action });
+            if !within.is_zero() && !matches!(action, Action::Leave(..)) {
+                return Err(format!("`+{time}` is for a packet that leaves only"));
+            }
+            let text = line.into();
+            self.lines.push(Line { number: line_number, text, after, within, action });
             return Ok(());
         }
         let words: Vec<&str> = line.split_whitespace().collect();
