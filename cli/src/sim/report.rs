@@ -132,7 +132,15 @@ fn run(
     sender
         .set("retransmits", counters.retransmits)
         .set("timeouts", counters.timeouts)
-        .set("cwnd_reductions", counters.fast_retransmits + counters.timeouts)
+        .set("cwnd_reductions", counters.recoveries + counters.timeouts)
+        .set("recoveries", counters.recoveries)
+        .set("undone_recoveries", counters.undone_recoveries)
+        .set("undone_timeouts", counters.undone_timeouts)
+        .set("spurious_timeouts", counters.spurious_timeouts)
+        .set("loss_probes", counters.loss_probes)
+        .set("loss_probe_recoveries", counters.loss_probe_recoveries)
+        .set("reorderings", counters.reorderings)
+        .set("dsacks", counters.dsacks)
         .set("segments", counters.segments);
     line.set("sender", sender);
     let mut agent = Line::default();

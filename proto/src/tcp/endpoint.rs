@@ -2,107 +2,18 @@
 
 use super::profile::Profile;
 use super::receiver::Receiver;
-use super::recovery::Ack;
-use super::sender::Sender;
-use super::stream::Stream;
+use super::sender::{Ack, Sender};
+use super::state::{Deadline, State, Timer};
+use super::stats::Stats;
+use super::stream::{Stream, timestamp};
 use crate::packet::{LinkType, Packet};
 use crate::ranges::Span;
 use crate::time::Instant;
 use crate::wire::build::SegmentBuilder;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Endpoint as Address, Flags, Options, Segment, Timestamps};
-use core::fmt;
+use alloc::vec::Vec;
 use core::time::Duration;
-
-/// What a timer of an endpoint is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timer {
-    /// Retransmission, the end of RACK's wait for reordering, or the probe of a closed window.
-    Retransmit,
-    /// A delayed ACK.
-    DelayedAck,
-    /// The end of TIME-WAIT.
-    TimeWait,
-}
-
-impl fmt::Display for Timer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Retransmit => "tcp-rto",
-            Self::DelayedAck => "tcp-delayed-ack",
-            Self::TimeWait => "tcp-time-wait",
-        })
-    }
-}
-
-/// When an endpoint wants to be woken, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deadline {
-    /// Not before this instant.
-    pub at: Instant,
-    /// What will then be done.
-    pub why: Timer,
-}
-
-/// The states of RFC 9293 §3.3.2, under its names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It waits for a SYN.
-    Listen,
-    /// Its SYN left.
-    SynSent,
-    /// The peer's SYN arrived, its own is not acknowledged.
-    SynReceived,
-    /// Both SYNs are acknowledged.
-    Established,
-    /// Its FIN left.
-    FinWait1,
-    /// Its FIN is acknowledged.
-    FinWait2,
-    /// The peer's FIN arrived, its own did not leave yet.
-    CloseWait,
-    /// Its FIN left before the peer's arrived, and is not acknowledged.
-    Closing,
-    /// Its FIN left after the peer's arrived, and is not acknowledged.
-    LastAck,
-    /// Both FINs are acknowledged; the peer may not know yet.
-    TimeWait,
-    /// It is over. A FIN that comes again is still acknowledged, unless there was a reset.
-    Closed,
-}
-
-/// What an endpoint has done and where it stands. Windows and counts of bytes are payload bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stats {
-    /// Congestion window, in bytes; in Reno's fast recovery inflated.
-    pub cwnd: u64,
-    /// Slow start threshold, in bytes; the largest number before the first loss.
-    pub ssthresh: u64,
-    /// Bytes in flight as the sender counts them: FlightSize, or RFC 6675's pipe.
-    pub in_flight: u64,
-    /// Smoothed round trip, once there was a sample.
-    pub srtt: Option<Duration>,
-    /// Retransmission timeout, back-off applied.
-    pub rto: Duration,
-    /// Segments sent with payload, SYN or FIN, retransmissions among them.
-    pub segments: u64,
-    /// Segments sent again.
-    pub retransmits: u64,
-    /// Payload bytes sent again.
-    pub retransmitted_bytes: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Losses noticed by duplicate ACKs or SACK; each began a fast recovery, or Tahoe's slow start.
-    pub fast_retransmits: u64,
-    /// Duplicate ACKs that arrived; with SACK, ACKs that reported more.
-    pub dup_acks: u64,
-    /// Bytes that the application wrote.
-    pub written: u64,
-    /// Bytes that the peer acknowledged.
-    pub acked: u64,
-    /// Bytes that arrived in order.
-    pub delivered: u64,
-}
 
 /// One end of a connection: its sender and its receiver.
 ///
@@ -165,16 +76,16 @@ impl Endpoint {
 
     /// The application writes `bytes`; says how many the send buffer took. None after `close`.
     pub fn write(&mut self, bytes: u64) -> u64 {
-        let buffered = self.sender.written() - self.sender.acked_bytes();
+        let buffered = self.sender.out.written() - self.sender.out.acked_bytes();
         let room = self.profile.send_buffer.saturating_sub(buffered);
-        let accepted = if self.sender.is_closed() { 0 } else { bytes.min(room) };
-        self.sender.write(accepted);
+        let accepted = if self.sender.out.is_closed() { 0 } else { bytes.min(room) };
+        self.sender.out.write(accepted);
         accepted
     }
 
     /// The application writes no more: a FIN follows what it wrote.
     pub fn close(&mut self) {
-        self.sender.close();
+        self.sender.out.close();
     }
 
     /// The application is slow: from now on the receive buffer has room for `bytes` more. What
@@ -206,7 +117,7 @@ impl Endpoint {
 
     /// Bytes that the peer acknowledged.
     pub fn acked(&self) -> u64 {
-        self.sender.acked_bytes()
+        self.sender.out.acked_bytes()
     }
 
     /// Whether everything that the peer will ever send arrived, its FIN included.
@@ -223,10 +134,10 @@ impl Endpoint {
         if self.incoming.is_none() {
             return if self.remote.is_some() { State::SynSent } else { State::Listen };
         }
-        if sender.una == 0 {
+        if sender.out.una == 0 {
             return State::SynReceived;
         }
-        match (sender.fin_sent(), sender.fin_acked(), self.receiver.is_finished()) {
+        match (sender.out.fin_sent(), sender.out.fin_acked(), self.receiver.is_finished()) {
             (false, _, false) => State::Established,
             (false, _, true) => State::CloseWait,
             (true, false, false) => State::FinWait1,
@@ -240,23 +151,7 @@ impl Endpoint {
 
     /// What was done so far.
     pub fn stats(&self) -> Stats {
-        let (sender, counters) = (&self.sender, &self.sender.counters);
-        Stats {
-            cwnd: sender.congestion.cwnd(),
-            ssthresh: sender.congestion.ssthresh(),
-            in_flight: sender.in_flight(),
-            srtt: sender.rto.srtt(),
-            rto: sender.rto.current(),
-            segments: counters.segments,
-            retransmits: counters.retransmits,
-            retransmitted_bytes: counters.retransmitted_bytes,
-            timeouts: counters.timeouts,
-            fast_retransmits: counters.fast_retransmits,
-            dup_acks: counters.dup_acks,
-            written: sender.written(),
-            acked: sender.acked_bytes(),
-            delivered: self.receiver.delivered(),
-        }
+        Stats::of(&self.sender, self.receiver.delivered())
     }
 
     /// Takes a packet; what is no segment of this connection is ignored.
@@ -285,15 +180,21 @@ impl Endpoint {
         if !segment.flags.intersects(Flags::ACK) {
             return;
         }
+        let fin = segment.flags.intersects(Flags::FIN);
         if let Some(Timestamps { value, .. }) = segment.options.timestamps {
+            let carries = segment.payload_len > 0 || fin;
+            if self.timestamps && carries && self.receiver.is_stale(value) {
+                let end = start + u64::from(segment.payload_len) + u64::from(fin);
+                self.receiver.refuse(Span { start, end });
+                return;
+            }
             self.receiver.stamp(start, value);
         }
         self.handle_ack(now, segment);
-        let fin = segment.flags.intersects(Flags::FIN);
         if segment.payload_len > 0 || fin {
             let start = start + u64::from(segment.flags.intersects(Flags::SYN));
             let payload = Span { start, end: start + u64::from(segment.payload_len) };
-            self.receiver.receive(now, payload, fin);
+            self.receiver.receive(now, payload, fin, self.sender.out.rto.srtt());
             self.enter_time_wait(now);
         }
     }
@@ -301,7 +202,7 @@ impl Endpoint {
     /// Acts on every timer that is due; spurious calls are no-ops.
     pub fn handle_timeout(&mut self, now: Instant) {
         let is_due = |timer: Option<Instant>| timer.is_some_and(|at| at <= now);
-        if is_due(self.sender.deadline()) {
+        if is_due(self.sender.out.timer) {
             self.sender.timeout(now);
         }
         if is_due(self.receiver.timer) {
@@ -320,7 +221,7 @@ impl Endpoint {
         }
         let deadline = |at: Option<Instant>, why| at.map(|at| Deadline { at, why });
         let timers = [
-            deadline(self.sender.deadline(), Timer::Retransmit),
+            self.sender.deadline(),
             deadline(self.receiver.timer, Timer::DelayedAck),
             deadline(self.time_wait, Timer::TimeWait),
         ];
@@ -334,10 +235,10 @@ impl Endpoint {
         if let Some(segment) = self.sender.poll(now) {
             let packet = self.data_packet(now, remote, segment);
             self.receiver.piggybacked();
-            self.closed_first |= self.sender.fin_sent() && !self.receiver.is_finished();
+            self.closed_first |= self.sender.out.fin_sent() && !self.receiver.is_finished();
             return Some(packet);
         }
-        if self.sender.una == 0 || !self.receiver.ack_is_due() {
+        if self.sender.out.una == 0 || !self.receiver.ack_is_due() {
             return None;
         }
         let packet = self.ack_packet(now, remote);
@@ -349,7 +250,7 @@ impl Endpoint {
     fn handle_syn(&mut self, segment: &Segment) -> bool {
         if self.incoming.is_some() {
             // It arrived again: what answered it was lost.
-            if self.sender.una == 0 {
+            if self.sender.out.una == 0 {
                 self.sender.resend_syn();
             } else {
                 self.receiver.repeat_ack();
@@ -373,13 +274,16 @@ impl Endpoint {
             self.peer_shift = shift;
             self.shift = self.window_shift();
         }
-        self.receiver.synchronised(options.timestamps.map(|timestamps| timestamps.value));
+        let timestamp = options.timestamps.map(|timestamps| timestamps.value);
+        self.receiver.synchronised(timestamp, self.sack);
         true
     }
 
     fn handle_ack(&mut self, now: Instant, segment: &Segment) {
-        let is_handshake = self.sender.una == 0;
-        let Some(position) = self.outgoing.position(segment.ack, self.sender.una) else { return };
+        let is_handshake = self.sender.out.una == 0;
+        let Some(position) = self.outgoing.position(segment.ack, self.sender.out.una) else {
+            return;
+        };
         let is_syn = segment.flags.intersects(Flags::SYN);
         let shift = if is_syn { 0 } else { self.peer_shift };
         let echo = segment.options.timestamps.filter(|stamps| self.timestamps && stamps.echo != 0);
@@ -387,17 +291,18 @@ impl Endpoint {
             position,
             edge: position + (u64::from(segment.window) << shift),
             is_bare: segment.is_pure_ack(),
+            echo: echo.map(|stamps| stamps.echo),
             round_trip: echo.map(|Timestamps { echo, .. }| {
                 Duration::from_millis(u64::from(timestamp(now).wrapping_sub(echo)))
             }),
         };
-        let (outgoing, near) = (self.outgoing, self.sender.una);
+        let (outgoing, near) = (self.outgoing, self.sender.out.una);
         let blocks = segment.options.sack.as_slice().iter().filter_map(|(left, right)| {
             let start = outgoing.position(*left, near)?;
             Some(Span { start, end: outgoing.position(*right, near)? })
         });
-        self.sender.acknowledged(now, &ack, blocks);
-        if is_handshake && self.sender.una > 0 {
+        self.sender.acknowledged(now, &ack, &blocks.collect::<Vec<_>>());
+        if is_handshake && self.sender.out.una > 0 {
             self.sender.established(self.full_segment(), self.sack);
         }
         self.enter_time_wait(now);
@@ -410,7 +315,7 @@ impl Endpoint {
     }
 
     fn enter_time_wait(&mut self, now: Instant) {
-        let over = self.sender.fin_acked() && self.receiver.is_finished();
+        let over = self.sender.out.fin_acked() && self.receiver.is_finished();
         if over && self.closed_first {
             self.time_wait = Some(now + self.profile.time_wait);
         }
@@ -418,7 +323,7 @@ impl Endpoint {
 
     /// A segment with SYN, payload or FIN.
     fn data_packet(&self, now: Instant, remote: Address, segment: Span) -> Packet {
-        let payload = self.sender.payload(segment);
+        let payload = self.sender.out.payload(segment);
         let mut flags = Flags::default();
         let mut options = Options::default();
         if segment.start == 0 {
@@ -426,7 +331,7 @@ impl Endpoint {
             options = self.syn_options();
         } else if segment.end > payload.end {
             flags = flags.union(Flags::FIN);
-        } else if payload.end == 1 + self.sender.written() {
+        } else if payload.end == 1 + self.sender.out.written() {
             flags = flags.union(Flags::PSH);
         }
         if self.timestamps || options.timestamps.is_some() {
@@ -462,7 +367,7 @@ impl Endpoint {
             let edges = |span: Span| (incoming.seq(span.start), incoming.seq(span.end));
             options.sack = self.receiver.sack_blocks().map(edges).collect();
         }
-        self.segment(remote, self.sender.nxt).options(options).build(LinkType::Ip)
+        self.segment(remote, self.sender.out.nxt).options(options).build(LinkType::Ip)
     }
 
     /// What every segment has.
@@ -487,9 +392,4 @@ impl Endpoint {
         let bits = u32::BITS - self.profile.receive_window.leading_zeros();
         bits.saturating_sub(u16::BITS).min(14) as u8
     }
-}
-
-/// The timestamp clock: milliseconds, from 1 on so that no stamp looks like none.
-fn timestamp(now: Instant) -> u32 {
-    (now.as_nanos() / 1_000_000 + 1) as u32
 }

@@ -4,7 +4,7 @@
 //! decides when a segment leaves is all here: window, congestion control, loss recovery, timers and
 //! acknowledgments, each as a [`Profile`] says.
 //!
-//! Left out, because no experiment asks for it: PAWS, urgent data, simultaneous open, resets sent,
+//! Left out, because no experiment asks for it: urgent data, simultaneous open, resets sent,
 //! ECN, keep-alive, and giving up after too many timeouts.
 //!
 //! ```
@@ -28,20 +28,24 @@
 //! assert_eq!(b.delivered(), 10_000);
 //! ```
 
+mod classic;
 mod congestion;
 mod endpoint;
+mod linux;
+mod outgoing;
 mod profile;
-mod rack;
 mod receiver;
-mod recovery;
 mod rto;
-mod scoreboard;
 mod sender;
 mod settings;
+mod state;
+mod stats;
 mod stream;
 
-pub use endpoint::{Deadline, Endpoint, State, Stats, Timer};
+pub use endpoint::Endpoint;
 pub use profile::{
     Acknowledging, BackoffReset, CongestionControl, Estimator, Growth, Profile, Recovery,
     Retransmission,
 };
+pub use state::{Deadline, State, Timer};
+pub use stats::Stats;

@@ -29,9 +29,15 @@ pub struct Profile {
     /// Whether only the first partial ACK of NewReno's recovery restarts the retransmission timer
     /// (RFC 6582 §4, "Impatient"). In Linux each does.
     pub impatient: bool,
-    /// Whether losses are also told by time where both ends agreed on SACK (RACK, RFC 8985, but
-    /// for its tail loss probe).
+    /// Whether losses are told by time and mended as Linux does where both ends agreed on SACK:
+    /// RACK (RFC 8985), proportional rate reduction (RFC 6937), and undo by timestamps (RFC 3522)
+    /// and by duplicate SACKs (RFC 3708).
     pub rack: bool,
+    /// With `rack`, whether the tail of a flight is probed (TLP, RFC 8985 §7).
+    pub tlp: bool,
+    /// With `rack`, whether a timeout that was spurious is recognised by what was sent only once
+    /// (F-RTO, RFC 5682 §3.1).
+    pub frto: bool,
     /// How the window grows and shrinks.
     pub congestion: CongestionControl,
     /// What an ACK adds to the window in slow start and, of Reno, in congestion avoidance.
@@ -73,7 +79,7 @@ pub enum Recovery {
 pub enum CongestionControl {
     /// One segment per round trip; half (RFC 5681).
     Reno,
-    /// RFC 9438, with fast convergence and the Reno-friendly region.
+    /// RFC 9438 as in Linux, with fast convergence and the Reno-friendly region.
     Cubic {
         /// Whether slow start ends when ACK trains or round trips grow long, as in Linux.
         hystart: bool,
@@ -113,7 +119,8 @@ pub struct Retransmission {
 pub enum Estimator {
     /// RFC 6298 2.2 and 2.3, the least timeout applied to the sum; G is the tick.
     Rfc6298,
-    /// The same, the least timeout applied to the deviation term: SRTT + max(min, 4 RTTVAR).
+    /// The least timeout applied to the deviation term, which is the largest of a round trip and
+    /// shrinks slowly: SRTT + max(min, 4 RTTVAR) where round trips are even.
     Linux,
     /// Integer arithmetic in whole ticks [4.4BSD `tcp_xmit_timer`]. A timer of n ticks fires at the
     /// n-th tick of the free-running clock, so up to a tick early.
@@ -141,8 +148,12 @@ pub struct Acknowledging {
     pub delay: Duration,
     /// Whether `delay` is a free-running clock (BSD: 200 ms), so that the wait is up to one delay.
     pub free_running: bool,
-    /// Segments at start of the connection that are acknowledged at once (Linux: 16).
+    /// ACKs at start of the connection, and after a segment that came twice, that are sent at once
+    /// (Linux: 16).
     pub quick: u32,
+    /// With SACK, how many duplicate ACKs may be merged into one after the first three of a gap
+    /// (Linux `tcp_comp_sack_nr`: 44), which then waits for 1 ms or a twentieth of the round trip.
+    pub compress: u32,
 }
 
 impl Profile {
@@ -161,6 +172,8 @@ impl Profile {
             recovery: Recovery::Reno,
             impatient: true,
             rack: false,
+            tlp: false,
+            frto: false,
             congestion: CongestionControl::Reno,
             growth: Growth::PerAck,
             dupack_threshold: 3,
@@ -181,6 +194,7 @@ impl Profile {
                 delay: Duration::from_millis(200),
                 free_running: true,
                 quick: 0,
+                compress: 0,
             },
             time_wait: Duration::from_secs(60),
         }
@@ -208,14 +222,14 @@ impl Profile {
                 delay: Duration::from_millis(200),
                 free_running: false,
                 quick: 0,
+                compress: 0,
             },
             ..Self::bsd95()
         }
     }
 
-    /// Linux of today with its default settings, but for tail loss probes, F-RTO and pacing. The
-    /// send buffer is `tcp_wmem`'s, the receive window `tcp_rmem`'s maximum less a half of
-    /// overhead.
+    /// Linux of today with its default settings, without `fq`, which would pace. The send buffer is
+    /// `tcp_wmem`'s, the receive window `tcp_rmem`'s maximum less a half of overhead.
     pub const fn linux() -> Self {
         Self {
             mss: 1460,
@@ -229,6 +243,8 @@ impl Profile {
             recovery: Recovery::NewReno,
             impatient: false,
             rack: true,
+            tlp: true,
+            frto: true,
             congestion: CongestionControl::Cubic { hystart: true },
             growth: Growth::PerByte,
             dupack_threshold: 3,
@@ -249,6 +265,7 @@ impl Profile {
                 delay: Duration::from_millis(40),
                 free_running: false,
                 quick: 16,
+                compress: 44,
             },
             time_wait: Duration::from_secs(60),
         }

@@ -5,6 +5,13 @@ use crate::ranges::{Ranges, Span};
 use crate::time::Instant;
 use core::time::Duration;
 
+/// Duplicate ACKs for a gap that are never merged.
+const PROMPT_DUPLICATES: u32 = 3;
+/// With more SACK blocks than this, duplicate ACKs do not wait for each other.
+const EXPECTED_BLOCKS: usize = 2;
+/// How long merged duplicate ACKs wait at most (Linux `tcp_comp_sack_delay_ns`).
+const MERGE_LIMIT: Duration = Duration::from_millis(1);
+
 /// Positions of the peer's stream (see [`super::stream`]).
 #[derive(Clone, Debug)]
 pub(super) struct Receiver {
@@ -25,7 +32,12 @@ pub(super) struct Receiver {
     /// Segments in order since the last ACK.
     unacked: u32,
     quick: u32,
-    /// When a delayed ACK leaves.
+    /// Whether both ends agreed on SACK, so that duplicate ACKs may be merged.
+    sack: bool,
+    /// Duplicate ACKs sent at once for a gap at this position, and those merged since.
+    gap: (u64, u32),
+    merged: u32,
+    /// When a delayed or merged ACK leaves.
     pub(super) timer: Option<Instant>,
     /// `next` in the last ACK sent (RFC 7323 §4.3, Last.ACK.sent).
     last_ack: u64,
@@ -48,6 +60,9 @@ impl Receiver {
             acks_due: 0,
             unacked: 0,
             quick: profile.ack.quick,
+            sack: false,
+            gap: (0, 0),
+            merged: 0,
             timer: None,
             last_ack: 0,
             ts_recent: 0,
@@ -55,7 +70,8 @@ impl Receiver {
     }
 
     /// The peer's SYN arrived.
-    pub(super) fn synchronised(&mut self, timestamp: Option<u32>) {
+    pub(super) fn synchronised(&mut self, timestamp: Option<u32>, sack: bool) {
+        self.sack = sack;
         self.next = 1;
         self.last_ack = 1;
         self.acks_due = 1;
@@ -91,8 +107,30 @@ impl Receiver {
         }
     }
 
-    /// Takes a segment with payload, FIN or both.
-    pub(super) fn receive(&mut self, now: Instant, payload: Span, fin: bool) {
+    /// Whether a segment with this timestamp is older than what arrived in order (PAWS, RFC 7323
+    /// §5.3); Linux forgives one tick of the clock.
+    pub(super) fn is_stale(&self, timestamp: u32) -> bool {
+        self.ts_recent.wrapping_sub(timestamp) as i32 > 1
+    }
+
+    /// A segment is refused (RFC 7323 §5.3 R1): says again what is expected, and what came twice.
+    pub(super) fn refuse(&mut self, segment: Span) {
+        if segment.start < self.next {
+            let twice = Span { end: segment.end.min(self.next), ..segment };
+            self.duplicate = Some(twice).filter(|_| self.dsack);
+            self.quick = self.settings.quick;
+        }
+        self.acks_due += 1;
+    }
+
+    /// Takes a segment with payload, FIN or both; `round_trip` is what is known of the path.
+    pub(super) fn receive(
+        &mut self,
+        now: Instant,
+        payload: Span,
+        fin: bool,
+        round_trip: Option<Duration>,
+    ) {
         let limit = self.next + self.window;
         let mut segment = Span { end: payload.end.min(limit), ..payload };
         if fin && payload.end <= limit {
@@ -103,15 +141,16 @@ impl Receiver {
             // An old segment, or one beyond the window: say again what is expected (RFC 9293
             // §3.10.7.4).
             self.duplicate = Some(segment).filter(|_| self.dsack && segment.start < segment.end);
+            self.quick = self.settings.quick;
             self.acks_due += 1;
             return;
         }
         if segment.start > self.next {
-            self.acks_due += 1;
             if !self.beyond.insert(segment) && self.dsack {
                 self.duplicate = Some(segment);
             }
             self.touch(segment.start);
+            self.out_of_order(now, round_trip);
             return;
         }
         if self.dsack && segment.start < self.next {
@@ -181,7 +220,10 @@ impl Receiver {
 
     fn acked(&mut self) {
         self.unacked = 0;
+        self.merged = 0;
         self.timer = None;
+        // Those of the handshake do not count.
+        self.quick -= u32::from(self.quick > 0 && self.next > 1);
         self.last_ack = self.next;
     }
 
@@ -189,10 +231,34 @@ impl Receiver {
     fn delay_ack(&mut self, now: Instant) {
         self.unacked += 1;
         if self.quick > 0 || self.unacked >= self.settings.every {
-            self.quick = self.quick.saturating_sub(1);
             self.acks_due = 1;
         } else if self.timer.is_none() {
             self.timer = Some(self.ack_deadline(now));
+        }
+    }
+
+    /// A segment beyond a gap arrived: at once said (RFC 5681 §4.2), or merged with the next ones
+    /// (Linux `__tcp_ack_snd_check`).
+    fn out_of_order(&mut self, now: Instant, round_trip: Option<Duration>) {
+        if self.gap.0 != self.next {
+            self.gap = (self.next, 0);
+        }
+        let may_merge = self.sack && self.quick == 0 && self.merged < self.settings.compress;
+        if !may_merge || self.gap.1 < PROMPT_DUPLICATES {
+            self.gap.1 += u32::from(may_merge);
+            self.acks_due += 1;
+            return;
+        }
+        // Linux tells of a third block before it forgets one.
+        if self.merged > 0 && self.sack_blocks().count() > EXPECTED_BLOCKS {
+            self.acks_due += 1;
+            self.merged = 0;
+            return;
+        }
+        self.merged += 1;
+        if self.merged == 1 {
+            let wait = round_trip.map_or(MERGE_LIMIT, |time| MERGE_LIMIT.min(time / 20));
+            self.timer = Some(self.timer.map_or(now + wait, |timer| timer.min(now + wait)));
         }
     }
 

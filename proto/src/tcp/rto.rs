@@ -15,24 +15,42 @@ pub(super) struct Rto {
     tick: u64,
     min: u64,
     max: u64,
-    /// Smoothed round trip and deviation; of [`Estimator::Bsd`] in eighths and fourths of a tick.
+    /// Smoothed round trip and deviation; of [`Estimator::Bsd`] in eighths and fourths of a tick,
+    /// of [`Estimator::Linux`] the second is four deviations.
     estimate: Option<(u64, u64)>,
+    round: Round,
     /// The timeout before back-off.
     base: u64,
     /// Timeouts in a row: each doubles.
     backoff: u32,
 }
 
+/// What Linux adds to the smoothed round trip: the largest deviation of a round trip's samples.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    /// The round ends when this position is acknowledged.
+    end: u64,
+    /// Four deviations at their largest in this round, and what they add to the timeout.
+    largest: u64,
+    margin: u64,
+}
+
 impl Rto {
     /// RFC 6298 2.1: before the first sample.
     pub(super) fn new(settings: Retransmission) -> Self {
         let [tick, min, max] = [settings.tick, settings.min, settings.max].map(nanos);
-        Self { tick, min, max, estimate: None, base: nanos(settings.initial), backoff: 0, settings }
+        let (estimate, round, base) = (None, Round::default(), nanos(settings.initial));
+        Self { tick, min, max, estimate, round, base, backoff: 0, settings }
     }
 
     /// The timeout as it stands, back-off and limits applied.
     pub(super) fn current(&self) -> Duration {
         Duration::from_nanos(self.current_nanos())
+    }
+
+    /// The least timeout.
+    pub(super) fn least(&self) -> Duration {
+        self.settings.min
     }
 
     /// The smoothed round trip, once there was a sample.
@@ -55,23 +73,25 @@ impl Rto {
         })
     }
 
-    /// A segment sent at `sent` and never again was acknowledged now.
-    pub(super) fn sample(&mut self, sent: Instant, now: Instant) {
+    /// A segment sent at `sent` and never again was acknowledged now; `una` and `nxt` as for
+    /// [`Rto::measured`].
+    pub(super) fn sample(&mut self, sent: Instant, now: Instant, una: u64, nxt: u64) {
         match self.tick {
-            0 => self.measured(now.since(sent)),
+            0 => self.measured(now.since(sent), una, nxt),
             tick => {
                 let ticks = now.as_nanos() / tick - sent.as_nanos().min(now.as_nanos()) / tick;
-                self.measured(Duration::from_nanos(ticks * tick));
+                self.measured(Duration::from_nanos(ticks * tick), una, nxt);
             }
         }
     }
 
-    /// Takes a round trip; with it the back-off ends (RFC 6298 2.2, 2.3, §5).
-    pub(super) fn measured(&mut self, round_trip: Duration) {
+    /// Takes a round trip that an ACK of all before `una` showed, while all before `nxt` was sent;
+    /// with it the back-off ends (RFC 6298 2.2, 2.3, §5).
+    pub(super) fn measured(&mut self, round_trip: Duration, una: u64, nxt: u64) {
         let sample = nanos(round_trip);
         match self.settings.estimator {
             Estimator::Bsd => self.measured_in_ticks(sample.checked_div(self.tick).unwrap_or(0)),
-            Estimator::Rfc6298 | Estimator::Linux => {
+            Estimator::Rfc6298 => {
                 let (srtt, rttvar) = match self.estimate {
                     None => (sample, sample / 2),
                     Some((srtt, rttvar)) => {
@@ -79,11 +99,9 @@ impl Rto {
                     }
                 };
                 self.estimate = Some((srtt, rttvar));
-                self.base = match self.settings.estimator {
-                    Estimator::Linux => srtt + (4 * rttvar).max(self.min),
-                    _ => (srtt + (4 * rttvar).max(self.tick)).max(self.min),
-                };
+                self.base = (srtt + (4 * rttvar).max(self.tick)).max(self.min);
             }
+            Estimator::Linux => self.measured_in_rounds(sample, una, nxt),
         }
         if self.settings.backoff_reset != BackoffReset::Never {
             self.backoff = 0;
@@ -113,6 +131,37 @@ impl Rto {
 
     fn current_nanos(&self) -> u64 {
         self.base.saturating_mul(1 << self.backoff).max(self.min).min(self.max)
+    }
+
+    /// Linux `tcp_rtt_estimator`: deviations count an eighth when the round trip shrinks by more
+    /// than they are, and what they add to the timeout shrinks by a quarter in each round at most.
+    fn measured_in_rounds(&mut self, sample: u64, una: u64, nxt: u64) {
+        let Some((srtt, deviation)) = self.estimate else {
+            let margin = (2 * sample).max(self.min);
+            self.estimate = Some((sample, 2 * sample));
+            self.round = Round { end: nxt, largest: margin, margin };
+            self.base = sample + margin;
+            return;
+        };
+        let error = srtt.abs_diff(sample);
+        let rises = sample >= srtt;
+        let srtt = if rises { srtt + error / 8 } else { srtt - error / 8 };
+        let change = error.abs_diff(deviation / 4);
+        let deviation = if error < deviation / 4 {
+            deviation - change
+        } else {
+            deviation + if rises { change } else { change / 8 }
+        };
+        let round = &mut self.round;
+        round.largest = round.largest.max(deviation);
+        round.margin = round.margin.max(round.largest);
+        if una > round.end {
+            round.margin -= (round.margin - round.largest) / 4;
+            round.end = nxt;
+            round.largest = self.min;
+        }
+        self.estimate = Some((srtt, deviation));
+        self.base = srtt + round.margin;
     }
 
     /// 4.4BSD `tcp_xmit_timer`: its `rtt` is one more than the ticks that passed.

@@ -11,7 +11,7 @@ impl Profile {
     pub const PROFILES: [&str; 3] = ["bsd95", "opnet02", "linux"];
 
     /// The names that [`Profile::set`] knows.
-    pub const NAMES: [&str; 29] = [
+    pub const NAMES: [&str; 32] = [
         "mss",
         "initial_window",
         "receive_window",
@@ -23,6 +23,8 @@ impl Profile {
         "recovery",
         "impatient",
         "rack",
+        "tlp",
+        "frto",
         "congestion",
         "growth",
         "dupack_threshold",
@@ -40,6 +42,7 @@ impl Profile {
         "ack_delay",
         "ack_free_running",
         "quick_acks",
+        "compressed_acks",
         "time_wait",
     ];
 
@@ -71,6 +74,8 @@ impl Profile {
             "recovery" => self.recovery = knob.one_of(&RECOVERIES)?,
             "impatient" => self.impatient = knob.switch()?,
             "rack" => self.rack = knob.switch()?,
+            "tlp" => self.tlp = knob.switch()?,
+            "frto" => self.frto = knob.switch()?,
             "congestion" => self.congestion = knob.one_of(&CONGESTION_CONTROLS)?,
             "growth" => self.growth = knob.one_of(&GROWTHS)?,
             "dupack_threshold" => self.dupack_threshold = knob.count(1, 1_000)?,
@@ -88,6 +93,7 @@ impl Profile {
             "ack_delay" => self.ack.delay = knob.duration()?,
             "ack_free_running" => self.ack.free_running = knob.switch()?,
             "quick_acks" => self.ack.quick = knob.count(0, 1_000_000)?,
+            "compressed_acks" => self.ack.compress = knob.count(0, 1_000_000)?,
             "time_wait" => self.time_wait = knob.duration()?,
             _ => {
                 let known = Self::NAMES.join(", ");
@@ -168,9 +174,10 @@ mod tests {
     use super::*;
 
     /// A value of each knob that no named profile has.
-    const ODD: [&str; 29] = [
-        "999", "7", "12345", "", "54321", "", "", "", "tahoe", "", "", "cubic", "", "9", "", "",
-        "", "", "77ms", "78ms", "79s", "80ms", "rfc6298", "never", "5", "81ms", "", "6", "82s",
+    const ODD: [&str; 32] = [
+        "999", "7", "12345", "", "54321", "", "", "", "tahoe", "", "", "", "", "cubic", "", "9",
+        "", "", "", "", "77ms", "78ms", "79s", "80ms", "rfc6298", "never", "5", "81ms", "", "6",
+        "7", "82s",
     ];
 
     #[test]

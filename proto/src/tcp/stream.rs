@@ -1,5 +1,7 @@
-//! Positions in one direction of a connection, as 64-bit numbers that never wrap.
+//! Positions in one direction of a connection, as 64-bit numbers that never wrap, and
+//! its timestamps.
 
+use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 
 /// One direction: position 0 is the SYN, data begin at 1, the FIN follows the last byte.
@@ -21,6 +23,11 @@ impl Stream {
     pub(super) fn position(self, seq: SeqNumber, near: u64) -> Option<u64> {
         near.checked_add_signed(i64::from(seq.offset_from(self.seq(near))))
     }
+}
+
+/// The timestamp clock: milliseconds, from 1 on so that no stamp looks like none.
+pub(super) fn timestamp(now: Instant) -> u32 {
+    (now.as_nanos() / 1_000_000 + 1) as u32
 }
 
 #[cfg(test)]

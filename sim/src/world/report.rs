@@ -46,7 +46,14 @@ impl World<'_> {
             sum.segments += stats.segments;
             sum.retransmits += stats.retransmits;
             sum.timeouts += stats.timeouts;
-            sum.fast_retransmits += stats.fast_retransmits;
+            sum.recoveries += stats.recoveries;
+            sum.undone_recoveries += stats.undone_recoveries;
+            sum.undone_timeouts += stats.undone_timeouts;
+            sum.spurious_timeouts += stats.spurious_timeouts;
+            sum.loss_probes += stats.loss_probes;
+            sum.loss_probe_recoveries += stats.loss_probe_recoveries;
+            sum.reorderings += stats.reorderings;
+            sum.dsacks += stats.dsacks;
         }
         sum
     }

@@ -8,6 +8,8 @@ use core::time::Duration;
 const LOW_WINDOW: u64 = 16;
 /// ACKs closer together than this are one train.
 const ACK_SPACING: Duration = Duration::from_millis(2);
+/// What bursts of a host may add to a train (Linux `hystart_ack_delay`, at its limit).
+const ACK_DELAY: Duration = Duration::from_millis(1);
 /// Round trips that are looked at in each round.
 const SAMPLES: u32 = 8;
 /// Limits of the growth of a round trip that counts: an eighth of the least, within these.
@@ -58,14 +60,17 @@ impl HyStart {
         }
         if now.since(self.train_end) <= ACK_SPACING {
             self.train_end = now;
-            if now.since(self.round_start) > self.least / 2 {
+            if now.since(self.round_start) > (self.least + ACK_DELAY) / 2 {
                 return true;
             }
         }
         self.round_trip = self.round_trip.min(round_trip);
-        self.samples = self.samples.saturating_add(1);
+        if self.samples < SAMPLES {
+            self.samples += 1;
+            return false;
+        }
         let growth = (self.least / 8).clamp(LEAST_GROWTH, LARGEST_GROWTH);
-        self.samples >= SAMPLES && self.round_trip > self.least + growth
+        self.round_trip > self.least + growth
     }
 }
 
@@ -84,13 +89,8 @@ mod tests {
             for _ in 0..segments {
                 una += 1;
                 now += spacing;
-                let acked = Acked {
-                    bytes: 1,
-                    una,
-                    nxt,
-                    round_trip: Some(Duration::from_millis(round_trip)),
-                    srtt: Duration::ZERO,
-                };
+                let round_trip = Some(Duration::from_millis(round_trip));
+                let acked = Acked { una, nxt, round_trip };
                 if hystart.ends_slow_start(now, &acked, segments) {
                     return Some(round);
                 }

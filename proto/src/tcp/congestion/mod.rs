@@ -22,19 +22,15 @@ pub(super) struct Congestion {
     hystart: Option<HyStart>,
 }
 
-/// What an ACK of new data tells the window.
+/// What an ACK of new data tells of the path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acked {
-    /// New bytes acknowledged.
-    pub(super) bytes: u64,
     /// The position up to which all is acknowledged.
     pub(super) una: u64,
     /// The position behind the last byte sent.
     pub(super) nxt: u64,
     /// The round trip that this ACK showed.
     pub(super) round_trip: Option<Duration>,
-    /// The smoothed round trip.
-    pub(super) srtt: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -82,15 +78,30 @@ impl Congestion {
         self.cwnd = cwnd.max(self.mss);
     }
 
-    /// An ACK of new data arrived outside fast recovery, and the window was in use.
-    pub(super) fn acknowledged(&mut self, now: Instant, acked: &Acked) {
-        let mut bytes = acked.bytes;
+    /// Sets window and slow start threshold: what they were before a loss that was none.
+    pub(super) fn restore(&mut self, cwnd: u64, ssthresh: u64) {
+        self.set_cwnd(self.cwnd.max(cwnd));
+        self.ssthresh = self.ssthresh.max(ssthresh);
+    }
+
+    /// An ACK showed a round trip: slow start may be over (HyStart).
+    pub(super) fn measured(&mut self, now: Instant, acked: &Acked) {
+        let Some(round_trip) = acked.round_trip else { return };
+        let counts = match &mut self.avoidance {
+            Avoidance::Reno(_) => false,
+            Avoidance::Cubic(cubic) => cubic.measured(now, round_trip),
+        };
+        if let (true, Some(hystart)) = (counts && self.cwnd < self.ssthresh, &mut self.hystart)
+            && hystart.ends_slow_start(now, acked, self.cwnd / self.mss)
+        {
+            self.ssthresh = self.cwnd;
+        }
+    }
+
+    /// An ACK of `bytes` that are new arrived outside fast recovery, and the window was in use.
+    pub(super) fn acknowledged(&mut self, now: Instant, bytes: u64) {
+        let mut bytes = bytes;
         if self.cwnd < self.ssthresh {
-            if let Some(hystart) = &mut self.hystart
-                && hystart.ends_slow_start(now, acked, self.cwnd / self.mss)
-            {
-                self.ssthresh = self.cwnd;
-            }
             // RFC 5681 eq. 2, or RFC 3465 §2.2 without its limit.
             let growth = match self.growth {
                 Growth::PerAck => bytes.min(self.mss),
@@ -105,18 +116,21 @@ impl Congestion {
         if bytes > 0 && self.cwnd >= self.ssthresh {
             self.cwnd += match &mut self.avoidance {
                 Avoidance::Reno(reno) => reno.increase(self.growth, bytes, self.cwnd, self.mss),
-                Avoidance::Cubic(cubic) => {
-                    cubic.increase(now, bytes, self.cwnd, self.mss, acked.srtt)
-                }
+                Avoidance::Cubic(cubic) => cubic.increase(now, bytes, self.cwnd, self.mss),
             };
         }
     }
 
-    /// A loss: sets the threshold by what was in flight (RFC 5681 eq. 4, RFC 9438 §4.6).
+    /// A loss: sets the threshold by what was in flight (RFC 5681 eq. 4, RFC 9438 §4.6), in Linux
+    /// to whole segments.
     pub(super) fn reduce(&mut self, in_flight: u64) {
         let share = match &mut self.avoidance {
             Avoidance::Reno(_) => in_flight / 2,
-            Avoidance::Cubic(cubic) => cubic.reduce(in_flight, self.cwnd as f64 / self.mss as f64),
+            Avoidance::Cubic(cubic) => cubic.reduce(in_flight, self.cwnd / self.mss),
+        };
+        let share = match self.growth {
+            Growth::PerAck => share,
+            Growth::PerByte => share / self.mss * self.mss,
         };
         self.ssthresh = share.max(2 * self.mss);
     }

@@ -20,7 +20,9 @@ fn rfc6298() -> Retransmission {
 }
 
 fn measured(rto: &mut Rto, samples: &[u64]) -> (Duration, Duration) {
-    samples.iter().for_each(|sample| rto.measured(Duration::from_millis(*sample)));
+    for (position, sample) in (1..).zip(samples) {
+        rto.measured(Duration::from_millis(*sample), position, position);
+    }
     (rto.srtt().unwrap(), rto.current())
 }
 
@@ -99,12 +101,12 @@ fn linux_applies_the_minimum_to_the_deviation() {
 fn a_coarse_clock_measures_ticks_and_fires_on_them() {
     // G of 2.2 is the tick: RTO = max(0 + G, min).
     let mut rto = Rto::new(Profile::opnet02().rto);
-    rto.sample(millis(600), millis(999));
+    rto.sample(millis(600), millis(999), 1, 1);
     assert_eq!((rto.srtt(), rto.current()), (Some(Duration::ZERO), Duration::from_millis(500)));
     // Never early: 0.6 + 0.5 is at tick 1.5.
     assert_eq!(rto.deadline(millis(600)), millis(1500));
     assert_eq!(rto.deadline(millis(1000)), millis(1500));
-    rto.sample(millis(999), millis(1001));
+    rto.sample(millis(999), millis(1001), 1, 1);
     assert_eq!(rto.srtt(), Some(Duration::from_millis(500) / 8));
 }
 
@@ -116,11 +118,11 @@ fn bsd_counts_in_whole_ticks() {
     assert_eq!(rto.deadline(millis(499)), millis(3000));
     assert_eq!(rto.deadline(millis(500)), millis(3500));
     // Within a tick the clock shows 1: srtt 8/8, rttvar 2, so three ticks.
-    rto.sample(millis(0), millis(20));
+    rto.sample(millis(0), millis(20), 1, 1);
     assert_eq!(rto.current(), Duration::from_millis(1500));
     // It stays there, whatever the true round trip of a local network: T0 = 1.5 s.
     for at in 1..100 {
-        rto.sample(millis(at * 500), millis(at * 500 + 20));
+        rto.sample(millis(at * 500), millis(at * 500 + 20), 1, 1);
         assert_eq!(rto.current(), Duration::from_millis(1500));
     }
     for expected in [3, 6, 12, 24, 48, 64, 64] {
@@ -133,9 +135,9 @@ fn bsd_counts_in_whole_ticks() {
 fn bsd_smooths_in_eighths_and_fourths_of_a_tick() {
     let mut rto = Rto::new(Profile::bsd95().rto);
     // Four ticks: srtt 5 · 8, rttvar 5 · 2, timeout 5 + 10.
-    rto.sample(millis(0), millis(2000));
+    rto.sample(millis(0), millis(2000), 1, 1);
     assert_eq!(rto.current(), Duration::from_millis(15 * 500));
     // Eight: srtt 40 + 8 − 5 = 43, rttvar 10 + 3 − 2 = 11, timeout 5 + 11.
-    rto.sample(millis(0), millis(4000));
+    rto.sample(millis(0), millis(4000), 1, 1);
     assert_eq!(rto.current(), Duration::from_millis(16 * 500));
 }
