@@ -1,7 +1,7 @@
 //! ACKs from the mobile host: what they say of the air hop, and what of it the sender should see.
 
 use super::Snoop;
-use super::flow::{Flow, Told};
+use super::flow::{Flow, Told, Withheld};
 use crate::agent::Side;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Event, FlowEnd};
@@ -19,8 +19,8 @@ enum Verdict {
     Pass,
     /// It passes without the SACK blocks that begin here or above.
     Strip(u64),
-    /// It says nothing but what is being mended.
-    Withhold,
+    /// It says nothing but what is being mended, the lowest hole of which begins here.
+    Withhold(u64),
 }
 
 /// What an ACK says beside its SACK blocks.
@@ -99,8 +99,8 @@ impl Snoop {
         };
         let (passed, event) = match verdict {
             Verdict::Pass => (packet, None),
-            Verdict::Withhold => {
-                flow.withheld = Some(packet);
+            Verdict::Withhold(hole) => {
+                flow.withheld = Some(Withheld { packet, hole });
                 self.event(Event::DupAckSuppressed(id, segment.ack));
                 return;
             }
@@ -125,9 +125,15 @@ impl Snoop {
     /// the next hole that is still covered.
     pub(super) fn reveal(&mut self, now: Instant, reference: FlowRef) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        let Some(packet) = flow.withheld.take() else { return };
+        let Some(Withheld { packet, .. }) = flow.withheld.take() else { return };
         let Ok(segment) = Segment::parse(&packet) else { return };
         let id = flow.id;
+        let budget = flow.hold_budget(&self.settings);
+        if let Verdict::Withhold(hole) = flow.judge(now, budget, &segment, Says::default()) {
+            // It tells only of what lies above a hole that is still covered.
+            flow.withheld = Some(Withheld { packet, hole });
+            return;
+        }
         self.event(Event::Revealed(id, segment.ack));
         self.pass_ack(now, reference, &segment, Says::default(), packet);
     }
@@ -167,7 +173,7 @@ impl Flow {
             && !urgent
             && self.told.is_some_and(|told| told == Told::of(segment));
         if says_nothing_else {
-            return Verdict::Withhold;
+            return Verdict::Withhold(limit);
         }
         // [C-16] What is signed may be dropped or passed, never edited.
         if revealing == 0 || segment.options.signed {

@@ -39,7 +39,7 @@ pub(super) struct Flow {
     /// What the sender last saw of the mobile's ACKs.
     pub(super) told: Option<Told>,
     /// The last ACK that was kept from the sender, in case its hole cannot be mended in time.
-    pub(super) withheld: Option<Packet>,
+    pub(super) withheld: Option<Withheld>,
     /// Since when nothing was sent on the air and nothing new arrived.
     pub(super) quiet_since: Instant,
     /// Probes and timeouts since something new arrived.
@@ -57,6 +57,14 @@ pub(super) struct Flow {
 pub(super) struct Delivered {
     pub(super) sent: Sent,
     pub(super) round_trip: Duration,
+}
+
+/// An ACK that was kept from the sender.
+#[derive(Clone, Debug)]
+pub(super) struct Withheld {
+    pub(super) packet: Packet,
+    /// Where the lowest hole begins that it would have revealed.
+    pub(super) hole: u64,
 }
 
 /// What an ACK says beside its numbers: if any of it changes, the sender must see it [C-8].
@@ -174,9 +182,10 @@ impl Flow {
 
     /// When the withheld ACK must go on to the sender.
     pub(super) fn reveal_due(&self, now: Instant, settings: &Settings) -> Option<Instant> {
-        self.withheld.as_ref()?;
+        let withheld = self.withheld.as_ref()?;
         let budget = self.hold_budget(settings);
-        let hole = self.lowest_covered(now, budget);
+        // A hole further up does not prolong what is over for the one that was hidden.
+        let hole = self.lowest_covered(now, budget).filter(|hole| hole.start <= withheld.hole);
         Some(hole.map_or(now, |hole| hole.missing_since.unwrap_or(now) + budget))
     }
 }
