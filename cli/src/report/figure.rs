@@ -68,7 +68,8 @@ enum Quantity<'a> {
 
 impl<'a> Quantity<'a> {
     fn new(section: &Section, known: &'a Known) -> Self {
-        match &known.draws {
+        match known.draws.as_deref() {
+            Some("goodput") => Self::Goodput,
             Some(name) if section.points.iter().any(|point| point.measures.contains_key(name)) => {
                 Self::Measure(name)
             }

@@ -13,7 +13,8 @@ pub(super) struct Known {
     pub(super) title: String,
     /// What to look for.
     pub(super) shows: String,
-    /// The measure that the figure draws; goodput if it names none.
+    /// The measure that the figure draws, or `goodput`. Without one it is the delay if all results
+    /// have delays, and goodput otherwise.
     pub(super) draws: Option<String>,
     /// Whether the figure leaves the bound out, which would flatten all that lies far below it.
     #[serde(default)]

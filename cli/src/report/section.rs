@@ -40,7 +40,7 @@ pub(super) struct Point {
     pub(super) completed: usize,
     /// Bits per second.
     pub(super) goodput: Measure,
-    /// Milliseconds; none of bulk transfers.
+    /// Milliseconds, with the deviation within a run; none of bulk transfers.
     pub(super) delay: Option<Measure>,
     pub(super) bound_bps: Option<f64>,
     pub(super) timeouts: Option<f64>,
@@ -201,7 +201,7 @@ impl Group<'_> {
             goodput: self
                 .measure(&["goodput_bps"], "goodput_mean_bps", "goodput_sd_bps")
                 .unwrap_or(Measure { mean: 0.0, sd: None }),
-            delay: self.measure(&["delay_ms", "mean"], "delay_mean_ms", "delay_sd_ms"),
+            delay: self.delay(),
             bound_bps: stats::mean(&self.each(&["bound_bps"])).or_else(|| self.told("bound_bps")),
             timeouts: stats::mean(&self.each(&["sender", "timeouts"]))
                 .or_else(|| self.told("timeouts_mean")),
@@ -229,6 +229,15 @@ impl Group<'_> {
             Some(mean) => Some(Measure { mean, sd: stats::standard_deviation(&values) }),
             None => Some(Measure { mean: self.told(mean)?, sd: self.told(sd) }),
         }
+    }
+
+    /// Mean delay, and the deviation of the delays of a run in the mean of the runs.
+    fn delay(&self) -> Option<Measure> {
+        let told = |field: &str, summary: &str| {
+            stats::mean(&self.each(&["delay_ms", field])).or_else(|| self.told(summary))
+        };
+        let mean = told("mean", "delay_mean_ms")?;
+        Some(Measure { mean, sd: told("sd", "delay_sd_ms") })
     }
 
     /// What the scenario asked for, with the deviation where the runs tell the same mean.
