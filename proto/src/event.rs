@@ -1,6 +1,7 @@
 //! Everything worth counting or tracing, typed.
 
 use crate::agent::Side;
+use crate::agents::tulip::LinkEvent;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Bypass;
@@ -59,7 +60,7 @@ pub enum FlowEnd {
 }
 
 /// One thing that an agent did or noticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
     /// A packet passed untouched because it is nothing that the agent could mend.
@@ -116,6 +117,8 @@ pub enum Event {
         /// The smoothed value after it.
         srtt: Duration,
     },
+    /// An end of a TULIP link did or noticed something.
+    Link(LinkEvent),
     /// The agent panicked and was replaced by passthrough.
     AgentReplaced(Instant),
 }
@@ -148,6 +151,7 @@ impl Event {
             Self::TimestampRenewed(..) => "renewed_timestamps",
             Self::CongestionMarked => "congestion_marks",
             Self::AirRtt { .. } => "air_rtt_samples",
+            Self::Link(event) => event.counter(),
             Self::AgentReplaced(_) => "agent_panics",
         }
     }
@@ -206,6 +210,7 @@ impl fmt::Display for Event {
                 sample.as_secs_f64() * 1e3,
                 srtt.as_secs_f64() * 1e3
             ),
+            Self::Link(event) => event.fmt(f),
             Self::AgentReplaced(at) => write!(f, "agent panicked at {at}, replaced by passthrough"),
         }
     }

@@ -26,6 +26,7 @@ impl fmt::Display for RecordedAgent {
             AgentConfig::Plain => Ok(()),
             AgentConfig::Snoop95(settings) => write!(f, " {settings}"),
             AgentConfig::Snoop(settings) => write!(f, " {settings}"),
+            AgentConfig::Tulip(settings) => write!(f, " {settings}"),
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod flow_table;
 pub mod plain;
 pub mod snoop;
 pub mod snoop95;
+pub mod tulip;
 
 use crate::agent::Agent;
 use alloc::boxed::Box;
@@ -17,6 +18,9 @@ use egress::EgressLimits;
 
 /// The agents that can be chosen by name.
 pub const NAMES: [&str; 4] = ["plain", "snoop95", "snoop", "snoop-nosuppress"];
+
+/// The agents of which the air hop needs one at each end: neither alone forwards anything.
+pub const LINK_NAMES: [&str; 2] = ["tulip", "tulip99"];
 
 /// What an agent may take at most. Hitting a limit degrades to passthrough, counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +65,8 @@ pub enum AgentConfig {
     Snoop95(snoop95::Settings),
     /// The modern Snoop agent, with or without suppression.
     Snoop(snoop::Settings),
+    /// One end of a TULIP link.
+    Tulip(tulip::Settings),
 }
 
 impl AgentConfig {
@@ -73,7 +79,12 @@ impl AgentConfig {
             "snoop-nosuppress" => {
                 Ok(Self::Snoop(snoop::Settings { suppress: false, ..Default::default() }))
             }
-            _ => Err(format!("unknown agent {name:?}; known agents are {}", NAMES.join(", "))),
+            "tulip" => Ok(Self::Tulip(tulip::Settings::default())),
+            "tulip99" => Ok(Self::Tulip(tulip::Settings::tulip99())),
+            _ => {
+                let known = [&NAMES[..], &LINK_NAMES].concat().join(", ");
+                Err(format!("unknown agent {name:?}; known agents are {known}"))
+            }
         }
     }
 
@@ -84,14 +95,21 @@ impl AgentConfig {
             Self::Snoop95(_) => "snoop95",
             Self::Snoop(settings) if settings.suppress => "snoop",
             Self::Snoop(_) => "snoop-nosuppress",
+            Self::Tulip(settings) if settings.adaptive => "tulip",
+            Self::Tulip(_) => "tulip99",
         }
+    }
+
+    /// Whether the air hop needs one at each end ([`LINK_NAMES`]).
+    pub fn is_link(&self) -> bool {
+        matches!(self, Self::Tulip(_))
     }
 
     /// Makes the cache hold a window of this many packets, and not less than by default: a cache
     /// must hold the maximum transmission window [snoop95 §4].
     pub fn hold_window(&mut self, packets: usize) {
         match self {
-            Self::Plain | Self::Snoop(_) => {}
+            Self::Plain | Self::Snoop(_) | Self::Tulip(_) => {}
             Self::Snoop95(settings) => settings.hold_window(packets),
         }
     }
@@ -102,10 +120,12 @@ impl AgentConfig {
             Self::Plain => Err(format!("plain has no settings, so {name:?} cannot be set")),
             Self::Snoop95(settings) => settings.set(name, value),
             Self::Snoop(settings) => settings.set(name, value),
+            Self::Tulip(settings) => settings.set(name, value),
         }
     }
 
-    /// Builds the agent; `hash_seed` should be secret where hosts are not trusted.
+    /// Builds the agent; `hash_seed` should be secret where hosts are not trusted. A link takes its
+    /// epoch from it, so that it should also be another one in every run.
     pub fn build(&self, limits: Limits, hash_seed: u64) -> Box<dyn Agent + Send> {
         match self {
             Self::Plain => Box::new(plain::Plain::new(limits.egress)),
@@ -114,6 +134,10 @@ impl AgentConfig {
             }
             Self::Snoop(settings) => {
                 Box::new(snoop::Snoop::new(settings.clone(), limits, hash_seed))
+            }
+            Self::Tulip(settings) => {
+                let epoch = hash_seed as u32 ^ (hash_seed >> 32) as u32;
+                Box::new(tulip::Tulip::new(limits, settings.clone(), epoch))
             }
         }
     }

@@ -100,6 +100,8 @@ pub enum Malformed {
     Kind,
     /// It is shorter than its header says, or not captured up to the packet.
     Truncated,
+    /// The epoch of its sender is 0.
+    Epoch,
     /// Its bit vector is longer than the widest window.
     Vector,
 }
@@ -110,6 +112,7 @@ impl fmt::Display for Malformed {
             Self::Version => "a version other than 1",
             Self::Kind => "a kind other than 0 to 3",
             Self::Truncated => "shorter than its header says",
+            Self::Epoch => "a sender's epoch of 0",
             Self::Vector => "a bit vector of more than 512 bytes",
         })
     }
@@ -149,11 +152,15 @@ impl Frame {
             let captured = packet.shared_bytes().slice(at..end);
             Packet::truncated(link_type, captured, payload_len as u32)
         });
+        let from = word(numbers, 0);
+        if from == 0 {
+            return Err(Malformed::Epoch);
+        }
         Ok(Self {
             kind,
             poll: flags & POLL != 0,
             more: flags & MORE != 0,
-            from: word(numbers, 0),
+            from,
             to: word(numbers, 4),
             serial: SeqNumber(word(numbers, 8)),
             seq: SeqNumber(word(numbers, 12)),
@@ -276,7 +283,7 @@ mod tests {
                     kind,
                     poll,
                     more,
-                    from,
+                    from: from.max(1),
                     to,
                     serial: SeqNumber(serial),
                     seq: SeqNumber(seq),
@@ -350,6 +357,7 @@ mod tests {
             let mut bytes = [0u8; HEADER_LEN + ACK_LEN];
             bytes[0] = 0x10;
             bytes[1] = ACK;
+            bytes[7] = 1;
             bytes[at] = byte;
             let bytes = Bytes::copy_from_slice(&bytes[..len]);
             Frame::parse(&Packet::new(LinkType::Tulip, bytes)).err()
@@ -358,6 +366,7 @@ mod tests {
         assert_eq!(refused(1, ACK, whole), None);
         assert_eq!(refused(0, 0x20, whole), Some(Malformed::Version));
         assert_eq!(refused(0, 0x14, whole), Some(Malformed::Kind));
+        assert_eq!(refused(7, 0, whole), Some(Malformed::Epoch));
         assert_eq!(refused(3, 1, whole), Some(Malformed::Truncated), "payload");
         assert_eq!(refused(HEADER_LEN + 11, 1, whole), Some(Malformed::Truncated), "vector");
         assert_eq!(refused(HEADER_LEN + 10, 3, whole), Some(Malformed::Vector));

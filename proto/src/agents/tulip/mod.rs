@@ -1,0 +1,465 @@
+//! TULIP: the link repairs its own losses, below IP and without any knowledge of TCP
+//! [tulip99 §III].
+//!
+//! One [`Tulip`] is one *end* of a link, with the state for one destination (S2-01): its wired side
+//! is the network layer of this end and carries IP packets, its air side is the link and carries
+//! TULIP frames, whose format is in `docs/wire-tulip.md`. The two ends of a link are two agents.
+//! A station with several neighbours has one for each; which neighbour a frame is from or for is
+//! said by what carries it: a radio's address, an Ethernet header, a UDP socket.
+
+mod classes;
+mod due;
+mod event;
+mod pace;
+mod queue;
+mod receiver;
+mod sender;
+mod settings;
+mod turn;
+
+pub use classes::{Class, Rules};
+pub use event::LinkEvent;
+pub use settings::{Order, Settings};
+
+use super::Limits;
+use crate::agent::{Agent, Deadline, LinkSignal, Side, Timer};
+use crate::event::Event;
+use crate::packet::{LinkType, Packet};
+use crate::time::Instant;
+use crate::wire::seq::SeqNumber;
+use crate::wire::tulip::{ACK_LEN, Frame, Kind, Malformed};
+use alloc::collections::VecDeque;
+use classes::View;
+use core::time::Duration;
+use due::Due;
+use pace::Pace;
+use queue::{Queue, Queued};
+use receiver::Receiver;
+use sender::{Numbered, Sender};
+use turn::Turn;
+
+/// While the other end is unknown and packets wait, it is called this often.
+const HELLO_INTERVAL: Duration = Duration::from_millis(50);
+/// A longer bit vector travels alone: it would make a packet's frame too long.
+const MAX_TRAVELLING_VECTOR: usize = 16;
+
+/// One end of a TULIP link.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tulip {
+    settings: Settings,
+    /// This run of this end, and the run of the other end that is known.
+    epoch: u32,
+    peer: Option<u32>,
+    hello: Due,
+    hello_left: Option<Instant>,
+    queue: Queue,
+    sender: Sender,
+    receiver: Receiver,
+    pace: Pace,
+    turn: Turn,
+    /// Full duplex: when the answer to what was sent is overdue, and how many times in a row.
+    reply_due: Due,
+    unanswered: u32,
+    /// A link ACK was due and too long to travel with the last frame.
+    ack_alone: bool,
+    events: VecDeque<Event>,
+}
+
+impl Tulip {
+    /// One end of a link. `epoch` is any number but 0 that no recent run of this end has used: the
+    /// other end tells by it that this one has started anew. A random number will do.
+    pub fn new(limits: Limits, settings: Settings, epoch: u32) -> Self {
+        Self {
+            epoch: epoch.max(1),
+            peer: None,
+            hello: Due::Now,
+            hello_left: None,
+            queue: Queue::new(limits.egress.air),
+            sender: Sender::new(),
+            receiver: Receiver::new(limits.cache_bytes, limits.egress.wired),
+            pace: Pace::new(&settings),
+            turn: if settings.half_duplex { Turn::Free } else { Turn::Always },
+            reply_due: Due::Never,
+            unanswered: 0,
+            ack_alone: false,
+            events: VecDeque::new(),
+            settings,
+        }
+    }
+
+    /// The epoch of this run.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// The epoch of the other end, if it has been heard of.
+    pub fn peer_epoch(&self) -> Option<u32> {
+        self.peer
+    }
+
+    /// Packets that wait for the link, and packets that were sent and may have to be sent again.
+    pub fn backlog(&self) -> (usize, u32) {
+        (self.queue.len(), self.sender.span())
+    }
+
+    /// Bytes of packets that arrived and wait for those before them, or for the network layer.
+    pub fn held_bytes(&self) -> usize {
+        self.receiver.bytes()
+    }
+
+    fn tell(&mut self, event: LinkEvent) {
+        self.events.push_back(Event::Link(event));
+    }
+
+    /// Takes a packet of the network layer.
+    fn enqueue(&mut self, packet: Packet) {
+        if packet.link_type() == LinkType::Tulip || packet.wire_len() > u32::from(u16::MAX) {
+            return self.tell(LinkEvent::TooLong(packet.wire_len()));
+        }
+        let view = View::of(&packet);
+        let class = self.settings.classes.class(&view);
+        if !self.queue.push(Queued::new(packet, class, view.flow)) {
+            self.events.push_back(Event::EgressDropped(Side::Air));
+        }
+        if self.peer.is_none() && self.hello == Due::Never {
+            self.hello = Due::Now;
+        }
+    }
+
+    /// Takes a frame of the link.
+    fn handle_frame(&mut self, now: Instant, packet: &Packet) {
+        if packet.link_type() != LinkType::Tulip {
+            return self.tell(LinkEvent::Malformed(Malformed::Version));
+        }
+        let frame = match Frame::parse(packet) {
+            Ok(frame) => frame,
+            Err(why) => return self.tell(LinkEvent::Malformed(why)),
+        };
+        if self.is_of_this_run(now, &frame) {
+            self.handle_control(now, &frame);
+            self.handle_payload(now, frame);
+        }
+    }
+
+    /// Whether the frame is from the other end's present run to ours. Learns of new runs: an epoch
+    /// is later than another if it is ahead of it by less than half of all numbers.
+    fn is_of_this_run(&mut self, now: Instant, frame: &Frame) -> bool {
+        let (from, to) = (SeqNumber(frame.from), SeqNumber(frame.to));
+        match self.peer.map(SeqNumber) {
+            None => {
+                self.peer = Some(frame.from);
+                self.tell(LinkEvent::PeerFound(frame.from));
+                if let (Some(left), true) = (self.hello_left, frame.to == self.epoch) {
+                    self.pace.round_trip(now, now - left);
+                }
+            }
+            Some(peer) if peer == from => {}
+            Some(peer) if peer < from => {
+                self.peer = Some(frame.from);
+                self.tell(LinkEvent::PeerRestarted(frame.from));
+                self.receiver.restart();
+                self.resend_all();
+            }
+            Some(_) => {
+                // Of a former run, or of one that does not know how late it is: our answer tells.
+                self.tell(LinkEvent::Stale);
+                self.receiver.want_ack();
+                self.take_turn(now, frame.more, true);
+                return false;
+            }
+        }
+        if frame.to == self.epoch {
+            return true;
+        }
+        if frame.to != 0 {
+            self.tell(LinkEvent::Stale);
+        }
+        if frame.to != 0 && to > SeqNumber(self.epoch) {
+            // A former run of this end had a later epoch: go beyond it.
+            self.epoch = frame.to.wrapping_add(1).max(1);
+            self.tell(LinkEvent::EpochRaised(self.epoch));
+            self.receiver.restart();
+            self.resend_all();
+        }
+        self.receiver.want_ack();
+        self.take_turn(now, frame.more, true);
+        false
+    }
+
+    /// Half duplex: the other end has spoken; whether more follows, and whether it wants an answer.
+    fn take_turn(&mut self, now: Instant, more: bool, poll: bool) {
+        if self.turn.received(now, (more, poll), self.wait(), self.settings.ack_delay) {
+            // It spoke after our turn had ended: what it lacks is lost, also the last frame.
+            self.sender.lose_outstanding();
+        }
+    }
+
+    /// Begins a new stream with what the other end has not acknowledged.
+    fn resend_all(&mut self) {
+        self.queue.put_back(self.sender.restart());
+        self.pace.restart();
+        self.reply_due = Due::Never;
+        self.unanswered = 0;
+    }
+
+    /// Serial number, link ACK, poll and turn.
+    fn handle_control(&mut self, now: Instant, frame: &Frame) {
+        self.receiver.hear(now, frame.serial, frame.kind == Kind::Control);
+        if let Some(ack) = &frame.ack {
+            match self.sender.acknowledge(now, ack) {
+                Err(event) => self.tell(event),
+                Ok(news) => {
+                    if let Some(sample) = news.round_trip {
+                        self.pace.round_trip(now, sample);
+                        self.tell(LinkEvent::RoundTrip(sample));
+                    }
+                    if news.is_fresh {
+                        self.unanswered = 0;
+                        self.expect_reply(now);
+                    }
+                    let (heard, sent) = (self.sender.heard(), self.sender.serial());
+                    self.pace.acknowledged(now, self.sender.arrived(), heard, sent);
+                }
+            }
+        }
+        if frame.poll {
+            self.receiver.want_ack();
+        }
+        self.take_turn(now, frame.more, frame.poll);
+    }
+
+    fn handle_payload(&mut self, now: Instant, frame: Frame) {
+        let Frame { kind, seq, after, payload, .. } = frame;
+        let receiver = &mut self.receiver;
+        let result = match (kind, payload) {
+            (Kind::Reliable | Kind::Skip, packet) => {
+                receiver.reliable(now, seq, after, packet, &self.settings)
+            }
+            (Kind::Unreliable, Some(packet)) => receiver.unreliable(seq, after, packet),
+            (Kind::Unreliable | Kind::Control, _) => Ok(()),
+        };
+        if let Err(event) = result {
+            self.tell(event);
+        }
+    }
+
+    fn wait(&self) -> Duration {
+        self.pace.wait(self.unanswered)
+    }
+
+    /// Full duplex: waits for an answer from now on, if one is to come.
+    fn expect_reply(&mut self, now: Instant) {
+        let is_open = self.turn == Turn::Always && self.sender.outstanding() > 0;
+        self.reply_due = if is_open { Due::At(now + self.wait()) } else { Due::Never };
+    }
+
+    /// Whether the window, and what may be under way, leave room for another reliable packet.
+    fn has_room(&self) -> bool {
+        self.sender.span() < self.settings.window && self.is_below_limit()
+    }
+
+    fn is_below_limit(&self) -> bool {
+        self.sender.outstanding() < self.pace.limit()
+    }
+
+    /// The next frame for the link.
+    fn next_frame(&mut self, now: Instant) -> Option<Frame> {
+        if !self.turn.may_send() {
+            return None;
+        }
+        let Some(peer) = self.peer else { return self.hello_frame(now) };
+        let mut frame = self.next_payload(now)?;
+        frame.to = peer;
+        frame.more = self.turn.has_more(self.settings.strobe) && self.has_next();
+        let is_full = frame.kind == Kind::Reliable && !self.has_room();
+        frame.poll |= match self.turn {
+            Turn::Always => is_full,
+            _ => !frame.more && self.sender.outstanding() > 0,
+        };
+        self.add_ack(now, &mut frame);
+        if matches!(frame.kind, Kind::Reliable | Kind::Skip) {
+            self.expect_reply(now);
+        }
+        self.turn.sent(now, self.settings.strobe, frame.more, frame.poll);
+        Some(frame)
+    }
+
+    /// What goes next: a link ACK that could not travel, what is missing, what is new, or a link
+    /// ACK alone.
+    fn next_payload(&mut self, now: Instant) -> Option<Frame> {
+        if core::mem::take(&mut self.ack_alone) {
+            return Some(self.control_frame());
+        }
+        if self.reply_due == Due::Now {
+            self.reply_due = Due::Never;
+            let resent = self.sender.resend_lost(now);
+            let resent = resent.or_else(|| self.sender.resend_oldest(now));
+            if let Some((numbered, event)) = resent {
+                let frame = self.numbered_frame(numbered, event, true);
+                return Some(Frame { poll: true, ..frame });
+            }
+        }
+        if self.is_below_limit()
+            && let Some((numbered, event)) = self.sender.resend_lost(now)
+        {
+            return Some(self.numbered_frame(numbered, event, false));
+        }
+        if let Some(queued) = self.queue.pop(self.has_room()) {
+            return Some(self.new_frame(now, queued));
+        }
+        let acks = self.receiver.ack_due() == Due::Now && self.turn.may_ack();
+        (acks || self.turn.must_send()).then(|| self.control_frame())
+    }
+
+    /// Whether a packet could leave right now.
+    fn has_next(&mut self) -> bool {
+        self.sender.has_lost() || self.queue.has_next(self.has_room())
+    }
+
+    fn new_frame(&mut self, now: Instant, queued: Queued) -> Frame {
+        let order = self.settings.order;
+        if queued.class != Class::Unreliable {
+            let numbered = self.sender.send(now, queued, order);
+            return self.numbered_frame(numbered, None, false);
+        }
+        let (serial, seq, after) = self.sender.send_unreliable(queued.flow, order);
+        let kind = Kind::Unreliable;
+        Frame { kind, serial, seq, after, payload: Some(queued.packet), ..self.control_frame() }
+    }
+
+    fn numbered_frame(
+        &mut self,
+        numbered: Numbered,
+        event: Option<LinkEvent>,
+        overdue: bool,
+    ) -> Frame {
+        let Numbered { serial, seq, after, packet, transmissions } = numbered;
+        if let Some(event) = event {
+            self.tell(event);
+        } else if transmissions > 1 {
+            self.tell(LinkEvent::Retransmitted { seq, attempt: transmissions - 1, overdue });
+        }
+        let kind = if packet.is_some() { Kind::Reliable } else { Kind::Skip };
+        Frame { kind, serial, seq, after, payload: packet, ..self.control_frame() }
+    }
+
+    /// Calls the other end, whose run is unknown.
+    fn hello_frame(&mut self, now: Instant) -> Option<Frame> {
+        if self.hello != Due::Now {
+            return None;
+        }
+        let again = Due::At(now + HELLO_INTERVAL);
+        self.hello = if self.queue.is_empty() { Due::Never } else { again };
+        self.hello_left = Some(now);
+        self.turn.sent(now, self.settings.strobe, false, true);
+        Some(Frame { poll: true, ..self.control_frame() })
+    }
+
+    fn control_frame(&self) -> Frame {
+        Frame {
+            kind: Kind::Control,
+            poll: false,
+            more: false,
+            from: self.epoch,
+            to: self.peer.unwrap_or(0),
+            serial: self.sender.serial(),
+            seq: SeqNumber(0),
+            after: 0,
+            ack: None,
+            payload: None,
+        }
+    }
+
+    /// Adds the receiver's state if there is news of it and room for it.
+    fn add_ack(&mut self, now: Instant, frame: &mut Frame) {
+        let due = self.receiver.ack_due();
+        let is_control = frame.kind == Kind::Control;
+        if due == Due::Never && !is_control {
+            return;
+        }
+        let vector_len = self.receiver.vector_len();
+        let len = frame.wire_len() as usize + ACK_LEN + vector_len;
+        let is_short = vector_len <= MAX_TRAVELLING_VECTOR;
+        if is_control || (is_short && len <= self.settings.max_frame as usize) {
+            frame.ack = Some(self.receiver.ack(now));
+        } else {
+            self.ack_alone = due == Due::Now;
+        }
+        if is_control {
+            self.tell(LinkEvent::BareAck(frame.ack.as_ref().map_or(frame.seq, |ack| ack.next)));
+        }
+    }
+}
+
+impl Agent for Tulip {
+    fn handle_packet(&mut self, now: Instant, from: Side, packet: Packet) {
+        match from {
+            Side::Wired => self.enqueue(packet),
+            Side::Air => self.handle_frame(now, &packet),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.hello.ripen(now);
+        self.receiver.ripen(now);
+        if self.reply_due.ripen(now) {
+            self.unanswered += 1;
+        }
+        if self.turn.ripen(now) {
+            self.unanswered += 1;
+            self.no_answer();
+        }
+    }
+
+    fn handle_link(&mut self, now: Instant, signal: LinkSignal) {
+        match signal {
+            LinkSignal::Sent => self.turn.left(now, self.wait()),
+            LinkSignal::Damaged => {
+                self.tell(LinkEvent::Damaged);
+                // It can only have been the answer.
+                if matches!(self.turn, Turn::Theirs(_)) && self.turn.give_up() {
+                    self.no_answer();
+                }
+            }
+            LinkSignal::Idle => {
+                if self.turn.give_up() {
+                    self.no_answer();
+                }
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {
+        match to {
+            Side::Wired => self.receiver.pop(),
+            Side::Air => self.next_frame(now).map(|frame| frame.emit()),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        let ack = self.receiver.ack_due().timer().filter(|_| self.turn.may_ack());
+        let timers = [
+            (ack, Timer::TulipAck),
+            (self.turn.ack_timer(), Timer::TulipAck),
+            (self.reply_due.timer(), Timer::TulipReply),
+            (self.turn.reply_timer(), Timer::TulipReply),
+            (self.hello.timer().filter(|_| self.peer.is_none()), Timer::TulipHello),
+        ];
+        let timers = timers.into_iter().filter_map(|(at, why)| Some(Deadline { at: at?, why }));
+        timers.min_by_key(|deadline| deadline.at)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+}
+
+impl Tulip {
+    /// Half duplex: a turn has ended without an answer.
+    fn no_answer(&mut self) {
+        self.sender.lose_outstanding();
+        if self.peer.is_none() && !self.queue.is_empty() {
+            self.hello = Due::Now;
+        }
+    }
+}

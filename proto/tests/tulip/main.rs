@@ -1,0 +1,4 @@
+//! TULIP: two ends and a channel in virtual time.
+
+mod bulk;
+mod pair;
