@@ -47,8 +47,22 @@ pub struct SenderCounters {
     pub retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Fast recoveries.
-    pub fast_retransmits: u64,
+    /// Entries into recovery.
+    pub recoveries: u64,
+    /// Of these, undone: the sender learnt that nothing had been lost, and took its window back.
+    pub undone_recoveries: u64,
+    /// Recoveries from a timeout that were undone.
+    pub undone_timeouts: u64,
+    /// Timeouts found spurious by F-RTO.
+    pub spurious_timeouts: u64,
+    /// Tail loss probes sent.
+    pub loss_probes: u64,
+    /// Losses that a probe repaired: the window is cut for each.
+    pub loss_probe_recoveries: u64,
+    /// Times that a segment was found out of order.
+    pub reorderings: u64,
+    /// Duplicate SACKs received.
+    pub dsacks: u64,
 }
 
 /// Sums over all links and both directions.
@@ -101,10 +115,15 @@ pub struct TracePoint {
 
 impl Outcome {
     /// What [`Outcome::measure`] knows.
-    pub const MEASURES: [&str; 13] = [
+    pub const MEASURES: [&str; 18] = [
         "acked_undelivered",
         "retransmits",
         "fast_retransmits",
+        "timeouts",
+        "undone_recoveries",
+        "loss_probes",
+        "loss_probe_recoveries",
+        "reorderings",
         "frames_lost",
         "wire_bytes_per_byte",
         "delay_sd_ms",
@@ -122,7 +141,12 @@ impl Outcome {
         match name {
             "acked_undelivered" => self.acked_undelivered as f64,
             "retransmits" => self.sender.retransmits as f64,
-            "fast_retransmits" => self.sender.fast_retransmits as f64,
+            "fast_retransmits" => self.sender.recoveries as f64,
+            "timeouts" => self.sender.timeouts as f64,
+            "undone_recoveries" => self.sender.undone_recoveries as f64,
+            "loss_probes" => self.sender.loss_probes as f64,
+            "loss_probe_recoveries" => self.sender.loss_probe_recoveries as f64,
+            "reorderings" => self.sender.reorderings as f64,
             "frames_lost" => self.links.lost as f64,
             "wire_bytes_per_byte" => self.wire_bytes_per_byte.unwrap_or(0.0),
             "delay_sd_ms" => self.delay.map_or(0.0, |delay| delay.sd_ms),
