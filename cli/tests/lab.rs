@@ -67,6 +67,7 @@ fn a_comparison_measures_two_mobiles_a_ping_and_the_start_apart() {
     for line in &summaries {
         let added = &line["ping"]["added_p50_ms"];
         assert_eq!(added == 0, line["agent"] == "plain", "{line}");
+        assert!(line["mended_goodput_median_bps"].as_u64() > Some(0), "{line}");
         assert!(line["unmended_goodput_median_bps"].as_u64() > Some(0), "{line}");
     }
 }

@@ -48,7 +48,8 @@ pub(crate) struct Measured {
     pub(crate) timeouts: u64,
     pub(crate) standing_recoveries: u64,
     pub(crate) wire_bytes_per_byte: f64,
-    /// Of the flows that the agent did not see, together.
+    /// Of the flows that the agent mends, together, and of those that it did not see.
+    pub(crate) mended_bps: f64,
     pub(crate) unmended_bps: f64,
     pub(crate) fairness: f64,
     pub(crate) completion_seconds: Vec<f64>,
@@ -66,6 +67,7 @@ impl Measured {
             timeouts: outcome.sender.timeouts,
             standing_recoveries: outcome.sender.standing_recoveries(),
             wire_bytes_per_byte: outcome.wire_bytes_per_byte,
+            mended_bps: outcome.flow_goodput_bps.iter().take(config.flows as usize).sum(),
             unmended_bps: outcome.flow_goodput_bps.iter().skip(config.flows as usize).sum(),
             fairness: outcome.fairness,
             completion_seconds: outcome.completion_seconds.clone(),

@@ -69,6 +69,9 @@ fn columns<'a>(comparison: &'a Comparison<'_>) -> Vec<Column<'a>> {
         cell(combination.mean(|run| run.wire_bytes_per_byte), |mean| format!("{mean:.3}"))
     }));
     if config.unmended_flows > 0 {
+        columns.push(column("mended", |combination| {
+            cell(combination.median(|run| run.mended_bps / 1e6), text::significant)
+        }));
         columns.push(column("unmended", |combination| {
             cell(combination.median(|run| run.unmended_bps / 1e6), text::significant)
         }));

@@ -65,6 +65,9 @@ pub(super) fn summary(comparison: &Comparison<'_>, combination: &Combination) ->
         timeouts_mean: short(combination.mean(|run| run.timeouts as f64)),
         standing_recoveries_mean: short(combination.mean(|run| run.standing_recoveries as f64)),
         wire_bytes_per_byte_mean: short(combination.mean(|run| run.wire_bytes_per_byte)),
+        mended_goodput_median_bps: (config.unmended_flows > 0)
+            .then(|| combination.median(|run| run.mended_bps))
+            .flatten(),
         unmended_goodput_median_bps: (config.unmended_flows > 0)
             .then(|| combination.median(|run| run.unmended_bps))
             .flatten(),

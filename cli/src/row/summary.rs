@@ -37,7 +37,10 @@ pub(crate) struct Summary {
     pub(crate) standing_recoveries_mean: Option<f64>,
     #[serde(serialize_with = "compact_option")]
     pub(crate) wire_bytes_per_byte_mean: Option<f64>,
-    /// Of the flows that the agent did not see, together.
+    /// Of the flows that the agent mends, together, and of those that it did not see; null where
+    /// there are none of the latter.
+    #[serde(serialize_with = "whole_option")]
+    pub(crate) mended_goodput_median_bps: Option<f64>,
     #[serde(serialize_with = "whole_option")]
     pub(crate) unmended_goodput_median_bps: Option<f64>,
     #[serde(serialize_with = "compact_option")]
