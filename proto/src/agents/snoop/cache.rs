@@ -23,6 +23,8 @@ pub(super) struct Cached {
     pub(super) start: u64,
     /// The position behind its last one.
     pub(super) end: u64,
+    /// The position of its packet's first byte.
+    pub(super) origin: u64,
     /// The very bytes that the sender sent: a reference, not a copy. A super-packet holds more than
     /// this range once the range was split.
     pub(super) packet: Packet,
@@ -44,6 +46,12 @@ impl Cached {
     /// Whether its acknowledgment leaves open which transmission arrived.
     pub(super) fn is_ambiguous(&self) -> bool {
         self.attempts > 0 || self.resent
+    }
+
+    /// How many of its flow's transmissions it takes: a super-packet's segments leave one by one.
+    pub(super) fn segments(&self) -> u64 {
+        let size = self.packet.segment_size().map_or(u64::MAX, |size| u64::from(size.get()));
+        (self.end - self.start).div_ceil(size)
     }
 
     /// Whether it has been on the air.
@@ -125,25 +133,39 @@ impl Cache {
     /// Takes out the first range if it lies wholly below `ack`.
     pub(super) fn pop_acknowledged(&mut self, ack: u64) -> Option<Cached> {
         let freed = self.ranges.pop_front_if(|cached| cached.end <= ack)?;
-        self.captured_bytes -= freed.packet.bytes().len();
+        // The ranges of one super-packet lie side by side, and share its bytes.
+        let shares = |next: &Cached| {
+            freed.packet.segment_size().is_some()
+                && next.packet.bytes().as_ptr() == freed.packet.bytes().as_ptr()
+        };
+        if !self.ranges.front().is_some_and(shares) {
+            self.captured_bytes -= freed.packet.bytes().len();
+        }
         if self.ranges.is_empty() && self.ranges.capacity() > IDLE_CAPACITY {
             self.ranges.shrink_to(IDLE_CAPACITY);
         }
         Some(freed)
     }
 
-    /// Cuts the range around `position` in two, if one is there. Only super-packets are cut: a
-    /// packet of one segment is sent again as it was.
+    /// Cuts the range around `position` in two, if one is there. Super-packets only are cut, and
+    /// between segments only: more than a segment's part the mobile cannot miss, and a hostile one
+    /// cannot make crumbs of the cache.
     pub(super) fn split(&mut self, position: u64) {
         let index = self.first_beyond(position);
         let Some(cached) = self.ranges.get_mut(index) else { return };
-        if cached.start >= position || cached.packet.segment_size().is_none() {
+        let Some(size) = cached.packet.segment_size().map(|size| u64::from(size.get())) else {
+            return;
+        };
+        if position <= cached.start || !(position - cached.origin).is_multiple_of(size) {
             return;
         }
         let mut tail = cached.clone();
+        let segments_before = (position - cached.start).div_ceil(size);
         cached.end = position;
         tail.start = position;
-        self.captured_bytes += tail.packet.bytes().len();
+        if tail.was_sent() {
+            tail.sent.order += segments_before;
+        }
         self.ranges.insert(index + 1, tail);
     }
 }
@@ -159,6 +181,7 @@ mod tests {
         Cached {
             start,
             end,
+            origin: start,
             packet: Packet::new(LinkType::Ip, Bytes::from_static(b"packet")),
             sent: Sent::default(),
             first_sent: Instant::ZERO,
@@ -173,7 +196,7 @@ mod tests {
         cache.ranges.iter().map(|cached| (cached.start, cached.end)).collect()
     }
 
-    use alloc::vec::Vec;
+    use alloc::{vec, vec::Vec};
 
     #[test]
     fn late_ranges_find_their_place_and_the_acknowledged_are_freed() {
@@ -198,10 +221,29 @@ mod tests {
         let large = cached(100, 500);
         let packet = large.packet.clone().with_segment_size(NonZeroU16::new(100));
         cache.insert(Cached { packet, ..large });
-        for position in [50, 200, 200, 400, 500, 700] {
+        for position in [50, 200, 200, 250, 400, 500, 700] {
             cache.split(position);
         }
         assert_eq!(bounds(&cache), [(0, 100), (100, 200), (200, 400), (400, 500)]);
+    }
+
+    #[test]
+    fn the_parts_of_a_super_packet_share_its_bytes_and_leave_one_by_one() {
+        let mut cache = Cache::default();
+        let large = cached(0, 350);
+        let packet = Packet::new(LinkType::Ip, Bytes::from(vec![0; 390]));
+        let packet = packet.with_segment_size(NonZeroU16::new(100));
+        let sent = Sent { order: 7, ..Sent::default() };
+        cache.insert(Cached { packet, sent, ..large });
+        cache.split(200);
+        cache.split(300);
+        let orders: Vec<_> = cache.ranges.iter().map(|c| (c.sent.order, c.segments())).collect();
+        assert_eq!(orders, [(7, 2), (9, 1), (10, 1)]);
+        assert_eq!(cache.captured_bytes, 390);
+        assert!(cache.pop_acknowledged(300).is_some() && cache.pop_acknowledged(300).is_some());
+        assert_eq!(cache.captured_bytes, 390, "a part holds the whole");
+        assert!(cache.pop_acknowledged(350).is_some());
+        assert_eq!(cache.captured_bytes, 0);
     }
 
     #[test]

@@ -86,6 +86,7 @@ impl Snoop {
         flow.cache.insert(Cached {
             start: span.start.max(flow.acked),
             end: span.end,
+            origin: span.start,
             packet,
             sent: Sent::default(),
             first_sent: now,

@@ -151,15 +151,14 @@ impl Snoop {
             }
             return false;
         }
-        flow.transmissions += 1;
         flow.quiet_since = now;
-        let sent = Sent { at: now, order: flow.transmissions };
         let mut attempt = 0;
         for cached in flow.cache.overlapping(start, end) {
             if !cached.was_sent() {
                 cached.first_sent = now;
             }
-            cached.sent = sent;
+            cached.sent = Sent { at: now, order: flow.transmissions + 1 };
+            flow.transmissions += cached.segments();
             cached.queued = false;
             attempt = cached.attempts;
         }

@@ -63,7 +63,8 @@ impl Flow {
             return lost;
         }
         if !self.uses_sack {
-            // A cumulative ACK tells of the first range only.
+            // A cumulative ACK tells of the first segment only.
+            self.cut_to_segments(Span { start: self.acked, end: self.acked + 1 });
             let is_first = self.cache.get(0).is_some_and(|first| first.start <= self.acked);
             return if is_first && self.judge_range(now, 0) { vec![self.acked] } else { lost };
         }
@@ -79,6 +80,9 @@ impl Flow {
                     return lost;
                 }
                 let start = cached.start;
+                if !is_last && let Some(cached) = self.cache.get_mut(index) {
+                    cached.missing_since.get_or_insert(now);
+                }
                 if self.judge_range(now, index) {
                     lost.push(start);
                 }
@@ -111,7 +115,8 @@ impl Flow {
         let mut index = self.cache.first_beyond(hole.start);
         while let Some(cached) = self.cache.get(index).filter(|c| c.start < hole.end) {
             if let Some(size) = cached.packet.segment_size() {
-                let next = cached.start + u64::from(size.get());
+                let size = u64::from(size.get());
+                let next = cached.start + size - (cached.start - cached.origin) % size;
                 if next < cached.end && cached.sent.order < self.delivered.sent.order {
                     self.cache.split(next);
                 }
@@ -122,28 +127,33 @@ impl Flow {
 
     /// What to send when nothing arrives [C-5]: first the last range, whose SACK reveals all
     /// others that are missing, then the first one.
-    pub(super) fn probe(&self) -> Option<u64> {
+    pub(super) fn probe(&mut self) -> Option<u64> {
         let is_candidate = |cached: &&Cached| {
             !cached.queued && cached.was_sent() && self.sacked.span_at(cached.start).is_none()
         };
         let mut ranges = (0..self.cache.len()).filter_map(|index| self.cache.get(index));
-        let probe = match self.timeouts {
-            0 => ranges.rfind(is_candidate),
-            _ => ranges.find(is_candidate),
-        };
-        probe.map(|cached| cached.start)
+        let is_first = self.timeouts == 0;
+        let probe = if is_first { ranges.rfind(is_candidate) } else { ranges.find(is_candidate) };
+        let Cached { start, end, origin, ref packet, .. } = *probe?;
+        // Of a super-packet one segment.
+        let size = packet.segment_size().map_or(end - origin, |size| size.get().into());
+        let last = (end - 1 - (end - 1 - origin) % size).max(start);
+        let (start, end) =
+            if is_first { (last, end) } else { (start, start + size - (start - origin) % size) };
+        self.cache.split(start);
+        self.cache.split(end);
+        Some(start)
     }
 }
 
 /// The packet to send again, and whether its timestamp had to be renewed.
 fn copy_of(cached: &Cached, ts_recent: Option<u32>) -> Option<(Packet, bool)> {
     let segment = Segment::parse(&cached.packet).ok()?;
-    let first = segment.seq.offset_from(seq(cached.start));
-    let whole = first == 0 && u64::from(segment.seq_len()) == cached.end - cached.start;
+    let from = u32::try_from(cached.start - cached.origin).ok()?;
+    let whole = from == 0 && u64::from(segment.seq_len()) == cached.end - cached.start;
     let packet = if whole || cached.packet.segment_size().is_none() {
         cached.packet.clone()
     } else {
-        let from = u32::try_from(-i64::from(first)).ok()?;
         let len = u32::try_from(cached.end - cached.start).ok()?;
         cut(&cached.packet, &segment, from, len)?
     };

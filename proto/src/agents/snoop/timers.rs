@@ -55,7 +55,9 @@ impl Snoop {
         let Some(flow) = self.flows.get_mut(reference) else { return };
         if flow.probe_due().is_some_and(|at| at <= now) {
             let cause = if flow.timeouts == 0 { Cause::TailProbe } else { Cause::LocalTimeout };
+            let before = flow.cache.memory();
             let probe = flow.probe();
+            self.cache_bytes = self.cache_bytes - before + flow.cache.memory();
             flow.quiet_since = now;
             if let Some(start) = probe {
                 flow.timeouts += 1;
