@@ -6,13 +6,15 @@ mod common;
 
 use airmend_proto::agents::Limits;
 use airmend_proto::agents::plain::Plain;
+use airmend_proto::agents::snoop::{self, Snoop};
 use airmend_proto::agents::snoop95::{Settings, Snoop95};
 use airmend_proto::wire::tcp::Flags;
 use airmend_proto::{LinkType, Side};
-use common::hostile::{ISN, Step, TINY, hasty, play};
+use common::hostile::{ISN, Step, TINY, hasty, play, quick};
 use common::packet::{Foreign, Tcp};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 /// More flows than the table of [`TINY`] holds.
@@ -46,6 +48,28 @@ proptest! {
         let agent = Snoop95::new(settings, Limits::default(), 1);
         play(agent, Limits::default(), &steps).map_err(TestCaseError::fail)?;
     }
+
+    // [C-11] No ACK above what the mobile sent, none merged, split or made up; [C-8] nothing
+    // withheld that says more than a duplicate ACK.
+    #[test]
+    fn snoop_keeps_its_promises(steps in steps(), settings in snoop_settings(), tiny: bool) {
+        let limits = if tiny { TINY } else { Limits::default() };
+        let agent = Snoop::new(settings, limits, 1);
+        play(agent, limits, &steps).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn snoop_keeps_its_promises_within_one_window(
+        steps in prop::collection::vec(prop_oneof![4 => tcp(near(), 1), 1 => wait()], 1..200),
+        settings in snoop_settings(),
+    ) {
+        let agent = Snoop::new(settings, Limits::default(), 1);
+        play(agent, Limits::default(), &steps).map_err(TestCaseError::fail)?;
+    }
+}
+
+fn snoop_settings() -> impl Strategy<Value = snoop::Settings> {
+    any::<bool>().prop_map(|suppress| snoop::Settings { suppress, ..quick() })
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
@@ -88,10 +112,15 @@ fn anywhere() -> impl Strategy<Value = u32> + Clone {
 
 fn tcp(number: impl Strategy<Value = u32> + Clone, flows: u16) -> impl Strategy<Value = Step> {
     let len = prop_oneof![3 => Just(100u16), 1 => Just(200u16), 1 => 0u16..300];
-    let data = (0..flows, number.clone(), len, control()).prop_map(|(flow, seq, len, flags)| Tcp {
-        flags,
-        ..Tcp::new(flow, Side::Wired, seq, len, ISN)
-    });
+    let size = prop_oneof![4 => Just(None), 1 => Just(NonZeroU16::new(100))];
+    let data = (0..flows, number.clone(), len, control(), 0u8..4, size).prop_map(
+        |(flow, seq, len, flags, ecn, segment_size)| Tcp {
+            flags,
+            ecn,
+            segment_size: segment_size.filter(|size| size.get() < len),
+            ..Tcp::new(flow, Side::Wired, seq, len, ISN)
+        },
+    );
     let mobile_len = prop_oneof![9 => Just(0u16), 1 => Just(50u16)];
     let window = prop_oneof![5 => Just(500u16), 1 => any::<u16>()];
     let ack = (0..flows, number, mobile_len, window, control()).prop_map(
@@ -101,15 +130,27 @@ fn tcp(number: impl Strategy<Value = u32> + Clone, flows: u16) -> impl Strategy<
             ..Tcp::new(flow, Side::Air, ISN, len, ack)
         },
     );
+    let sack = prop::collection::vec((near(), 0u32..300), 1..4).prop_map(sack);
     let options = prop_oneof![
         4 => Just(Vec::new()),
-        1 => Just(vec![1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2]),
+        4 => sack,
+        1 => (0u8..3, 0u8..3).prop_map(|(a, b)| vec![1, 1, 8, 10, 0, 0, 0, a, 0, 0, 0, b]),
         1 => prop::collection::vec(any::<u8>(), 4).prop_map(Vec::from),
     ];
     (prop_oneof![data, ack], any::<bool>(), options).prop_map(|(tcp, ipv6, options)| {
         // One address family per flow would hide that both share the table.
         Step::Tcp(Tcp { ipv6: ipv6 && tcp.flow % 2 == 1, options, ..tcp })
     })
+}
+
+/// A SACK option of blocks with these left edges and lengths.
+fn sack(blocks: Vec<(u32, u32)>) -> Vec<u8> {
+    let mut option = vec![1, 1, 5, 2 + 8 * blocks.len() as u8];
+    for (left, len) in blocks {
+        option.extend(left.to_be_bytes());
+        option.extend(left.wrapping_add(len).to_be_bytes());
+    }
+    option
 }
 
 fn control() -> impl Strategy<Value = Flags> + Clone {

@@ -1,9 +1,11 @@
 //! Arbitrary packets and times for an agent, and what must hold whatever they are.
 
+use super::edits::{is_marked, is_part, is_stripped};
 use super::observed::Observed;
 use super::packet::{Foreign, Tcp};
 use airmend_proto::agents::Limits;
 use airmend_proto::agents::egress::EgressLimits;
+use airmend_proto::agents::snoop;
 use airmend_proto::agents::snoop95::Settings;
 use airmend_proto::wire::tcp::Flags;
 use airmend_proto::{Event, Instant, LinkType, Packet, Side};
@@ -35,6 +37,11 @@ pub(crate) fn hasty() -> Settings {
     Settings { cache_packets: 6, high_water: 0.5, idle_timeout, ..Settings::default() }
 }
 
+/// The same for the modern agent.
+pub(crate) fn quick() -> snoop::Settings {
+    snoop::Settings { idle_timeout: Duration::from_secs(2), ..snoop::Settings::default() }
+}
+
 /// Where the sequence numbers of every flow and host begin: just before they wrap.
 pub(crate) const ISN: u32 = u32::MAX - 999;
 
@@ -60,6 +67,9 @@ struct World<A> {
     /// Flow and number of each ACK that the mobile sent.
     acks: HashSet<(u16, u32)>,
     repeated_acks: u32,
+    /// ACKs that were kept from the sender, until they are revealed; and how many were.
+    withheld: Vec<Packet>,
+    reveals: u32,
     story: Vec<String>,
 }
 
@@ -75,6 +85,8 @@ impl<A: Observed> World<A> {
             seen: Vec::new(),
             acks: HashSet::new(),
             repeated_acks: 0,
+            withheld: Vec::new(),
+            reveals: 0,
             story: Vec::new(),
         }
     }
@@ -117,23 +129,30 @@ impl<A: Observed> World<A> {
 
     fn arrive(&mut self, from: Side, packet: Packet) -> Result<(), String> {
         self.tell(&format!("{from:?} < {}", show(&packet)));
-        if let (Side::Air, Some(tcp)) = (from, Tcp::read(&packet)) {
-            self.acks.extend(tcp.ack.map(|ack| (tcp.flow, ack)));
-        }
+        let tcp = Tcp::read(&packet);
+        let is_new_ack = match &tcp {
+            Some(tcp) if from == Side::Air => {
+                tcp.ack.is_some_and(|ack| self.acks.insert((tcp.flow, ack)))
+            }
+            _ => false,
+        };
         let to = from.opposite();
         self.seen.push((to, packet.clone()));
         self.agent.handle_packet(self.now, from, packet.clone());
         let events = self.events();
-        let kept = events.iter().any(|event| {
-            matches!(
-                event,
-                Event::DupAckSuppressed(..)
-                    | Event::SpuriousAckDropped(..)
-                    | Event::AckRepeated(..)
-                    | Event::EgressDropped(_)
-            )
-        });
-        if !kept {
+        if events.iter().any(|event| matches!(event, Event::DupAckSuppressed(..))) {
+            let news = Flags::SYN.union(Flags::FIN).union(Flags::RST).union(Flags::URG);
+            let says_more = |tcp: Tcp| tcp.len > 0 || tcp.flags.intersects(news);
+            if is_new_ack || tcp.is_none_or(says_more) {
+                return Err(format!("withheld, but it says something: {}", show(&packet)));
+            }
+            self.withheld.push(packet);
+        } else if !events.iter().any(|event| match event {
+            Event::SpuriousAckDropped(..) | Event::AckRepeated(..) => true,
+            // Itself, or the ACK repeated in its place; not a retransmission that an ACK caused.
+            Event::EgressDropped(side) => *side == to || from == Side::Wired,
+            _ => false,
+        }) {
             self.owed.push((to, packet));
         }
         let repeated = |event: &&Event| matches!(event, Event::AckRepeated(..));
@@ -190,11 +209,27 @@ impl<A: Observed> World<A> {
             return Err(format!("the mobile never sent ACK {ack} of flow {flow}"));
         }
         if events.iter().any(|event| matches!(event, Event::LocalRetransmit { .. })) {
-            let known = to == Side::Air && self.seen.contains(&key);
-            return if known { Ok(()) } else { Err("retransmits what never came in".into()) };
+            let known = |(to, seen): &(Side, Packet)| *to == Side::Air && is_part(&key.1, seen);
+            let known = self.seen.contains(&key) || self.seen.iter().any(known);
+            let right = known && to == Side::Air;
+            return if right { Ok(()) } else { Err("retransmits what never came in".into()) };
         }
-        if let Some(index) = self.owed.iter().position(|owed| *owed == key) {
+        let edited = |(side, owed): &(Side, Packet)| match side {
+            Side::Wired => is_stripped(&key.1, owed),
+            Side::Air => is_marked(&key.1, owed),
+        };
+        let owed = self
+            .owed
+            .iter()
+            .position(|owed| *owed == key)
+            .or_else(|| self.owed.iter().position(|owed| owed.0 == to && edited(owed)));
+        if let Some(index) = owed {
             self.owed.swap_remove(index);
+            return Ok(());
+        }
+        let revealed = |packet: &Packet| *packet == key.1 || is_stripped(&key.1, packet);
+        if self.reveals > 0 && self.withheld.iter().any(revealed) {
+            self.reveals -= 1;
             return Ok(());
         }
         let control = Flags::SYN.union(Flags::FIN).union(Flags::RST);
@@ -210,6 +245,7 @@ impl<A: Observed> World<A> {
         let mut events = Vec::new();
         while let Some(event) = self.agent.poll_event() {
             self.tell(&event.to_string());
+            self.reveals += u32::from(matches!(event, Event::Revealed(..)));
             events.push(event);
         }
         events

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 pub(crate) mod agents;
+pub(crate) mod edits;
 pub(crate) mod hostile;
 pub(crate) mod observed;
 pub(crate) mod packet;

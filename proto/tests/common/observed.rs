@@ -2,6 +2,7 @@
 
 use airmend_proto::Agent;
 use airmend_proto::agents::plain::Plain;
+use airmend_proto::agents::snoop::Snoop;
 use airmend_proto::agents::snoop95::Snoop95;
 
 /// An agent whose state can be looked at.
@@ -22,6 +23,15 @@ impl Observed for Plain {
 }
 
 impl Observed for Snoop95 {
+    fn cached_bytes(&self) -> usize {
+        self.cache_bytes()
+    }
+    fn flow_count(&self) -> usize {
+        self.flows()
+    }
+}
+
+impl Observed for Snoop {
     fn cached_bytes(&self) -> usize {
         self.cache_bytes()
     }

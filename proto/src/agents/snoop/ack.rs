@@ -26,7 +26,7 @@ enum Verdict {
 /// What an ACK says beside its SACK blocks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Says {
-    /// It acknowledges more than the last one.
+    /// It is not the last one again.
     advances: bool,
     /// Something arrived that the sender had sent again.
     resent: bool,
@@ -54,7 +54,9 @@ impl Snoop {
             self.forward(Side::Wired, packet, None);
             return;
         };
-        let advances = ack > flow.acked;
+        // An older one, overtaken or from before the flow was picked up, may tell the sender more
+        // than it knows, too.
+        let advances = ack != flow.acked || !flow.answered;
         let before = flow.cache.memory();
         let news = flow.take_ack(now, ack, segment);
         self.cache_bytes = self.cache_bytes - before + flow.cache.memory();
@@ -144,7 +146,6 @@ impl Flow {
     fn is_duplicate(&self, segment: &Segment, ack: u64, advances: bool) -> bool {
         !self.uses_sack
             && !advances
-            && ack == self.acked
             && ack < self.highest
             && segment.is_pure_ack()
             && self.told.is_none_or(|told| told == Told::of(segment))

@@ -56,6 +56,7 @@ impl Flow {
             }
         }
         self.acked = ack;
+        self.answered = true;
         self.sacked.remove_below(ack);
         self.take_blocks(now, segment, &mut arrivals);
         news.resent = arrivals.resent;

@@ -22,6 +22,8 @@ pub(super) struct Flow {
     pub(super) cache: Cache,
     /// The mobile's highest ACK; before the first one, where the flow was picked up.
     pub(super) acked: u64,
+    /// Whether the mobile has sent that ACK.
+    pub(super) answered: bool,
     /// Beyond the highest byte seen from the sender.
     pub(super) highest: u64,
     /// [C-1] What the mobile has acknowledged selectively.
@@ -89,6 +91,7 @@ impl Flow {
             id,
             cache: Cache::default(),
             acked: first,
+            answered: false,
             highest: first,
             sacked: Ranges::default(),
             uses_sack: false,
