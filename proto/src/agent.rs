@@ -40,6 +40,8 @@ pub enum Timer {
     SnoopReordering(FlowId),
     /// The time ends for which a hole is kept from the sender.
     SnoopHold(FlowId),
+    /// A SYN or SYN-ACK is repeated.
+    SnoopHandshake,
     /// The next look for flows that have been idle too long.
     FlowIdle,
     /// A link ACK that has waited long enough for a packet to travel with [tulip99 §III].
@@ -58,6 +60,7 @@ impl fmt::Display for Timer {
             Self::SnoopProbe(flow) => write!(f, "snoop-probe {flow}"),
             Self::SnoopReordering(flow) => write!(f, "snoop-reordering {flow}"),
             Self::SnoopHold(flow) => write!(f, "snoop-hold {flow}"),
+            Self::SnoopHandshake => f.write_str("snoop-handshake"),
             Self::FlowIdle => f.write_str("flow-idle"),
             Self::TulipAck => f.write_str("tulip-ack"),
             Self::TulipReply => f.write_str("tulip-reply"),

@@ -65,6 +65,7 @@ impl Snoop {
             self.event(Event::Reneged(id, segment.ack));
         }
         if let Some((sample, srtt)) = news.round_trip {
+            self.air_round_trip = Some(srtt);
             self.event(Event::AirRtt { flow: id, sample, srtt });
         }
         if let Some(flow) = self.flows.get_mut(reference)

@@ -50,8 +50,8 @@ impl Cached {
 
     /// How many of its flow's transmissions it takes: a super-packet's segments leave one by one.
     pub(super) fn segments(&self) -> u64 {
-        let size = self.packet.segment_size().map_or(u64::MAX, |size| u64::from(size.get()));
-        (self.end - self.start).div_ceil(size)
+        let size = segment_size(&self.packet);
+        (self.end - self.origin).div_ceil(size) - (self.start - self.origin) / size
     }
 
     /// Whether it has been on the air.
@@ -64,6 +64,8 @@ impl Cached {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
     ranges: VecDeque<Cached>,
+    /// Into how many ranges they may yet be split: the buffer has room for all of them.
+    segments: usize,
     captured_bytes: usize,
 }
 
@@ -81,15 +83,18 @@ impl Cache {
     }
 
     /// What [`Cache::memory`] grows by at most with this packet: the buffer may have to double.
-    pub(super) fn growth(&self, packet: &Packet) -> usize {
-        let full = self.ranges.len() == self.ranges.capacity();
-        let places = if full { self.ranges.capacity().max(IDLE_CAPACITY) } else { 0 };
-        packet.bytes().len() + places * size_of::<Cached>()
+    pub(super) fn growth(&self, cached: &Cached) -> usize {
+        let capacity = self.ranges.capacity();
+        let missing = (self.segments + cached.segments() as usize).saturating_sub(capacity);
+        let places = if missing == 0 { 0 } else { missing.max(capacity).max(IDLE_CAPACITY) };
+        cached.packet.bytes().len() + places * size_of::<Cached>()
     }
 
     /// Adds a range in its place. It must not overlap with another.
     pub(super) fn insert(&mut self, cached: Cached) {
         self.captured_bytes += cached.packet.bytes().len();
+        self.segments += cached.segments() as usize;
+        self.ranges.reserve(self.segments - self.ranges.len());
         match self.ranges.back() {
             Some(last) if last.end > cached.start => {
                 self.ranges.insert(self.first_beyond(cached.start), cached);
@@ -133,6 +138,7 @@ impl Cache {
     /// Takes out the first range if it lies wholly below `ack`.
     pub(super) fn pop_acknowledged(&mut self, ack: u64) -> Option<Cached> {
         let freed = self.ranges.pop_front_if(|cached| cached.end <= ack)?;
+        self.segments -= freed.segments() as usize;
         // The ranges of one super-packet lie side by side, and share its bytes.
         let shares = |next: &Cached| {
             freed.packet.segment_size().is_some()
@@ -153,14 +159,13 @@ impl Cache {
     pub(super) fn split(&mut self, position: u64) {
         let index = self.first_beyond(position);
         let Some(cached) = self.ranges.get_mut(index) else { return };
-        let Some(size) = cached.packet.segment_size().map(|size| u64::from(size.get())) else {
-            return;
-        };
+        let size = segment_size(&cached.packet);
         if position <= cached.start || !(position - cached.origin).is_multiple_of(size) {
             return;
         }
         let mut tail = cached.clone();
-        let segments_before = (position - cached.start).div_ceil(size);
+        let segments_before =
+            (position - cached.origin) / size - (cached.start - cached.origin) / size;
         cached.end = position;
         tail.start = position;
         if tail.was_sent() {
@@ -168,6 +173,11 @@ impl Cache {
         }
         self.ranges.insert(index + 1, tail);
     }
+}
+
+/// Bytes of each of its segments; without end for a packet that is one.
+fn segment_size(packet: &Packet) -> u64 {
+    packet.segment_size().map_or(u64::MAX, |size| size.get().into())
 }
 
 #[cfg(test)]
@@ -252,12 +262,21 @@ mod tests {
         assert_eq!(cache.memory(), 0);
         for start in 0..100 {
             let range = cached(start * 10, start * 10 + 10);
-            let allowed = cache.memory() + cache.growth(&range.packet);
+            let allowed = cache.memory() + cache.growth(&range);
             cache.insert(range);
             assert!(cache.memory() <= allowed);
         }
         assert!(cache.memory() >= 100 * (size_of::<Cached>() + 6));
         while cache.pop_acknowledged(1_000).is_some() {}
+        let large = cached(1_000, 9_000);
+        let packet = large.packet.clone().with_segment_size(NonZeroU16::new(100));
+        let large = Cached { packet, ..large };
+        let allowed = cache.memory() + cache.growth(&large);
+        cache.insert(large);
+        (1_000..9_000).for_each(|position| cache.split(position));
+        assert_eq!(cache.len(), 80);
+        assert!(cache.memory() <= allowed, "the parts have their places from the beginning");
+        while cache.pop_acknowledged(9_000).is_some() {}
         assert!(cache.memory() <= IDLE_CAPACITY * size_of::<Cached>());
     }
 }

@@ -49,7 +49,7 @@ impl Snoop {
     }
 
     fn forward_and_cache(&mut self, now: Instant, reference: FlowRef, span: Span, packet: Packet) {
-        let departure = Departure { flow: reference, span, repair: None };
+        let departure = Departure::Range { flow: reference, span, repair: None };
         // [C-14] The cache keeps the codepoint that came.
         let crowded = self.egress.len(Side::Air) >= self.limits.egress.air.div_ceil(2);
         let marked = if crowded { mark_congestion(&packet) } else { None };
@@ -70,20 +70,7 @@ impl Snoop {
         }
         let room = self.limits.cache_bytes.saturating_sub(self.cache_bytes);
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        let refusal = match accepted {
-            false => Some(Uncached::Congestion),
-            // What overlaps with cached ranges is there already, however it was cut this time.
-            true if known => return self.schedule(now, reference),
-            // [C-2] What is newest is refused first: the oldest is what the mobile waits for.
-            true if flow.cache.growth(&packet) > room => Some(Uncached::MemoryLimit),
-            true => None,
-        };
-        if let Some(reason) = refusal {
-            self.event(Event::Uncached(id, seq, reason));
-            return;
-        }
-        let before = flow.cache.memory();
-        flow.cache.insert(Cached {
+        let cached = Cached {
             start: span.start.max(flow.acked),
             end: span.end,
             origin: span.start,
@@ -94,7 +81,21 @@ impl Snoop {
             attempts: 0,
             resent: again,
             missing_since: None,
-        });
+        };
+        let refusal = match accepted {
+            false => Some(Uncached::Congestion),
+            // What overlaps with cached ranges is there already, however it was cut this time.
+            true if known => return self.schedule(now, reference),
+            // [C-2] What is newest is refused first: the oldest is what the mobile waits for.
+            true if flow.cache.growth(&cached) > room => Some(Uncached::MemoryLimit),
+            true => None,
+        };
+        if let Some(reason) = refusal {
+            self.event(Event::Uncached(id, seq, reason));
+            return;
+        }
+        let before = flow.cache.memory();
+        flow.cache.insert(cached);
         self.cache_bytes += flow.cache.memory() - before;
         self.schedule(now, reference);
     }

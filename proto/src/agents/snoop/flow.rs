@@ -171,7 +171,8 @@ impl Flow {
 
     /// Whether exactly one cached range is on its way: its ACK may be delayed.
     pub(super) fn has_lone_segment(&self) -> bool {
-        self.cache.len() == 1
+        // Others may wait in the queue behind it, between packets of other flows.
+        !self.cache.is_empty() && self.cache.get(1).is_none_or(|second| !second.was_sent())
     }
 
     /// When the flow's tail is to be probed [C-5].

@@ -12,6 +12,7 @@ mod cache;
 mod data;
 mod delivery;
 mod flow;
+mod handshake;
 mod repair;
 mod rtt;
 mod settings;
@@ -23,7 +24,7 @@ use super::Limits;
 use super::deadlines::Deadlines;
 use super::egress::{Class, Egress};
 use super::flow_table::{FlowRef, FlowTable};
-use crate::agent::{Agent, Deadline, Side};
+use crate::agent::{Agent, Deadline, Side, Timer};
 use crate::event::{Cause, Event, FlowEnd, FlowId};
 use crate::packet::Packet;
 use crate::ranges::Span;
@@ -33,7 +34,9 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use alloc::collections::VecDeque;
 use cache::Sent;
+use core::time::Duration;
 use flow::Flow;
+use handshake::Handshakes;
 
 /// The agent. Data from the wired side is cached and mended; data from the air side passes.
 #[derive(Debug)]
@@ -41,6 +44,9 @@ pub struct Snoop {
     settings: Settings,
     limits: Limits,
     flows: FlowTable<Flow>,
+    handshakes: Handshakes,
+    /// The air's round trip as some flow last measured it.
+    air_round_trip: Option<Duration>,
     deadlines: Deadlines,
     egress: Egress<Option<Departure>>,
     events: VecDeque<Event>,
@@ -51,11 +57,11 @@ pub struct Snoop {
 
 /// What the agent wants to know of a packet when it goes on the air.
 #[derive(Clone, Copy, Debug)]
-struct Departure {
-    flow: FlowRef,
-    span: Span,
-    /// Set for a local retransmission.
-    repair: Option<Cause>,
+enum Departure {
+    /// It carries a part of a flow; `repair` is set for a local retransmission.
+    Range { flow: FlowRef, span: Span, repair: Option<Cause> },
+    /// It is a SYN or SYN-ACK, perhaps repeated by the agent.
+    Handshake { id: u64, repeated: bool },
 }
 
 /// The sequence number of a position.
@@ -68,6 +74,8 @@ impl Snoop {
     pub fn new(settings: Settings, limits: Limits, hash_seed: u64) -> Self {
         Self {
             flows: FlowTable::new(limits.flows, hash_seed),
+            handshakes: Handshakes::default(),
+            air_round_trip: None,
             deadlines: Deadlines::new(settings.idle_timeout),
             egress: Egress::new(limits.egress),
             events: VecDeque::new(),
@@ -102,10 +110,28 @@ impl Snoop {
     }
 
     /// A SYN or RST ends whatever the state was about.
-    fn handle_connection_change(&mut self, key: &FlowKey, flags: Flags) {
+    fn handle_connection_change(
+        &mut self,
+        from: Side,
+        key: &FlowKey,
+        flags: Flags,
+        packet: Packet,
+    ) {
+        self.event(Event::ConnectionChange(from));
+        let rst = flags.intersects(Flags::RST);
         if let Some(flow) = self.flows.find(key) {
-            let rst = flags.intersects(Flags::RST);
             self.end_flow(flow, if rst { FlowEnd::Closed } else { FlowEnd::Reopened });
+        }
+        let id = match from {
+            Side::Wired if !rst => self.begin_handshake(*key, &packet),
+            _ => {
+                self.handshakes.end(key);
+                None
+            }
+        };
+        let departure = id.map(|id| Departure::Handshake { id, repeated: false });
+        if !self.forward(from.opposite(), packet, departure) {
+            self.handshakes.end(key);
         }
     }
 
@@ -137,12 +163,18 @@ impl Snoop {
         Some(flow)
     }
 
-    /// A packet goes on the air: stamps what depends on when it really went. False for a repair
-    /// that is needed no more.
-    fn depart(&mut self, now: Instant, departure: Departure) -> bool {
-        let is_first = departure.repair.is_none();
-        let Some(flow) = self.flows.get_mut(departure.flow) else { return is_first };
-        let Span { start, end } = departure.span;
+    /// A part of a flow goes on the air: stamps what depends on when it really went. False for a
+    /// repair that is needed no more.
+    fn depart(
+        &mut self,
+        now: Instant,
+        reference: FlowRef,
+        span: Span,
+        repair: Option<Cause>,
+    ) -> bool {
+        let is_first = repair.is_none();
+        let Some(flow) = self.flows.get_mut(reference) else { return is_first };
+        let Span { start, end } = span;
         // What arrived meanwhile, by a late original or the sender's own copy, is not sent again.
         let arrived = end <= flow.acked || flow.sacked.span_at(start.max(flow.acked)).is_some();
         if !is_first && arrived {
@@ -163,10 +195,10 @@ impl Snoop {
             attempt = cached.attempts;
         }
         let id = flow.id;
-        if let Some(cause) = departure.repair {
+        if let Some(cause) = repair {
             self.event(Event::LocalRetransmit { flow: id, seq: seq(start), cause, attempt });
         }
-        self.schedule(now, departure.flow);
+        self.schedule(now, reference);
         true
     }
 }
@@ -183,10 +215,11 @@ impl Agent for Snoop {
         };
         let key = FlowKey::of(&segment, from);
         if segment.flags.intersects(Flags::SYN.union(Flags::RST)) {
-            self.event(Event::ConnectionChange(from));
-            self.handle_connection_change(&key, segment.flags);
-            self.forward(from.opposite(), packet, None);
+            self.handle_connection_change(from, &key, segment.flags, packet);
             return;
+        }
+        if from == Side::Air && !self.handshakes.is_empty() {
+            self.handshakes.end(&key);
         }
         match from {
             Side::Wired if segment.seq_len() > 0 => self.handle_data(now, key, &segment, packet),
@@ -206,14 +239,25 @@ impl Agent for Snoop {
     fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {
         loop {
             let (packet, departure) = self.egress.pop(to)?;
-            if departure.is_none_or(|departure| self.depart(now, departure)) {
+            let leaves = match departure {
+                None => true,
+                Some(Departure::Range { flow, span, repair }) => {
+                    self.depart(now, flow, span, repair)
+                }
+                Some(Departure::Handshake { id, repeated }) => {
+                    self.depart_handshake(now, id, repeated)
+                }
+            };
+            if leaves {
                 return Some(packet);
             }
         }
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        self.deadlines.next()
+        let handshake = self.handshakes.next_due();
+        let handshake = handshake.map(|at| Deadline { at, why: Timer::SnoopHandshake });
+        [self.deadlines.next(), handshake].into_iter().flatten().min_by_key(|next| next.at)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

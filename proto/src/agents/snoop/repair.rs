@@ -40,7 +40,7 @@ impl Snoop {
         }
         let Some((packet, rewritten)) = copy_of(cached, ts_recent) else { return };
         let span = Span { start: cached.start, end: cached.end };
-        let departure = Departure { flow: reference, span, repair: Some(cause) };
+        let departure = Departure::Range { flow: reference, span, repair: Some(cause) };
         if !self.egress.push(Side::Air, Class::Urgent, packet, Some(departure)) {
             self.event(Event::EgressDropped(Side::Air));
             return;

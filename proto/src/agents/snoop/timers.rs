@@ -31,6 +31,7 @@ impl Snoop {
     }
 
     pub(super) fn run_timers(&mut self, now: Instant) {
+        self.repeat_handshakes(now);
         while let Some(slot) = self.deadlines.pop_due(now) {
             if let Some(flow) = self.flows.reference(slot) {
                 self.run_flow_timers(now, flow);
