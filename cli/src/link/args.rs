@@ -1,6 +1,8 @@
 //! The flags of `airmend link` and `airmend keygen`.
 
+use crate::values::setting;
 use airmend_live::tunnel::PublicKey;
+use airmend_proto::agents::tulip::Rules;
 use clap::Args;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -8,8 +10,8 @@ use std::path::PathBuf;
 /// `airmend link`.
 #[derive(Debug, Args)]
 pub(crate) struct LinkArgs {
-    /// What mends the path: plain is a tunnel that mends nothing.
-    #[arg(long, value_name = "NAME", default_value = "plain", value_parser = arq)]
+    /// What mends the path: tulip, or plain for a tunnel that mends nothing.
+    #[arg(long, value_name = "NAME", default_value = "tulip", value_parser = arq)]
     pub(super) arq: Arq,
     /// The name of the virtual interface.
     #[arg(long, value_name = "NAME", default_value = "mend0")]
@@ -38,6 +40,13 @@ pub(crate) struct LinkArgs {
     /// The peer's public key; without it, both ends have the same key file.
     #[arg(long, value_name = "KEY", requires = "key_file")]
     pub(super) peer_key: Option<PublicKey>,
+    /// Which packets are sent again until they have arrived, or for how long; docs/link.md has the
+    /// rules, and by default they are tcp>0=reliable,udp:443=100ms.
+    #[arg(long, value_name = "RULES")]
+    pub(super) class: Option<Rules>,
+    /// Another constant of tulip, as KEY=VALUE; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub(super) set: Vec<(String, String)>,
     /// Neither encrypt nor authenticate anything.
     #[arg(long, conflicts_with = "key_file")]
     pub(super) insecure: bool,
@@ -60,6 +69,7 @@ pub(crate) struct KeygenArgs {
 /// What mends the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arq {
+    Tulip,
     Plain,
 }
 
@@ -72,8 +82,9 @@ pub(super) enum Over {
 
 fn arq(name: &str) -> Result<Arq, String> {
     match name {
+        "tulip" => Ok(Arq::Tulip),
         "plain" => Ok(Arq::Plain),
-        _ => Err(format!("{name:?} mends no link; write plain")),
+        _ => Err(format!("{name:?} mends no link; write tulip or plain")),
     }
 }
 

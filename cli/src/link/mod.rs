@@ -7,16 +7,24 @@ mod report;
 
 pub(crate) use args::{KeygenArgs, LinkArgs};
 
+use crate::BadUsage;
 use airmend_live::tunnel::Tunnel;
 use airmend_proto::Agent;
 use airmend_proto::agents::Limits;
 use airmend_proto::agents::plain::Plain;
+use airmend_proto::agents::tulip::{Settings, Tulip};
+use airmend_proto::wire::tulip;
 use anyhow::Result;
 use args::Arq;
 use signal_hook::consts::SIGUSR1;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+/// Longer frames carry no link ACK: so long a frame fits the narrowest path of IPv6 also with one
+/// and encrypted.
+const SHORT_FRAME: u32 = 1_200;
 
 /// Runs until SIGINT or SIGTERM; SIGUSR1 prints the figures so far.
 pub(crate) fn link(args: &LinkArgs) -> Result<()> {
@@ -24,7 +32,7 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     let stop = crate::stop_flag()?;
     let wants_report = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&wants_report))?;
-    let (agent, overhead) = agent(args);
+    let (agent, overhead) = agent(args)?;
     let mut tunnel = Tunnel::open(&config, agent, overhead)?;
     say(&config::begins(&config, tunnel.mtu()));
     while !stop.load(Ordering::Relaxed) {
@@ -41,10 +49,42 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
 }
 
 /// What mends the path, and how many bytes it adds to a packet.
-fn agent(args: &LinkArgs) -> (Box<dyn Agent + Send>, usize) {
-    match args.arq {
-        Arq::Plain => (Box::new(Plain::new(Limits::default().egress)), 0),
+fn agent(args: &LinkArgs) -> Result<(Box<dyn Agent + Send>, usize)> {
+    let limits = Limits::default();
+    if args.arq == Arq::Plain {
+        if args.class.is_some() || !args.set.is_empty() {
+            let sentence = "--arq plain mends nothing: --class and --set are for --arq tulip";
+            return Err(BadUsage(sentence.into()).into());
+        }
+        return Ok((Box::new(Plain::new(limits.egress)), 0));
     }
+    let settings = settings(args)?;
+    Ok((Box::new(Tulip::new(limits, settings, epoch())), tulip::HEADER_LEN))
+}
+
+fn settings(args: &LinkArgs) -> Result<Settings> {
+    let mut settings = Settings { max_frame: SHORT_FRAME, ..Settings::default() };
+    for (name, value) in &args.set {
+        if name == "half_duplex" {
+            let sentence = "--set half_duplex: UDP and Ethernet are full duplex here";
+            return Err(BadUsage(sentence.into()).into());
+        }
+        let refused = |sentence| BadUsage(format!("--set {name}={value}: {sentence}"));
+        settings.set(name, value).map_err(refused)?;
+    }
+    if let Some(rules) = &args.class {
+        settings.classes = rules.clone();
+    }
+    // Also in the paper's profile.
+    settings.half_duplex = false;
+    Ok(settings)
+}
+
+/// A number that no recent run of this end has used, and a later one than theirs: milliseconds
+/// since 1970, which come around in 49 days.
+fn epoch() -> u32 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    since.as_millis() as u32
 }
 
 fn say(sentence: &str) {

@@ -67,6 +67,11 @@ impl Namespace {
         thread::scope(|scope| join(scope.spawn(inside)))
     }
 
+    /// Runs `ip -batch` with these commands inside.
+    pub fn ip(&self, commands: &str) -> Result<(), LabError> {
+        self.run(|| super::topology::ip(commands))
+    }
+
     /// Where other processes, such as `ip`, find it.
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()

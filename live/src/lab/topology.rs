@@ -207,7 +207,7 @@ fn set(name: &str, value: &str) -> io::Result<()> {
 }
 
 /// Runs iproute2 with these commands in the calling thread's network namespace.
-fn ip(commands: &str) -> Result<(), LabError> {
+pub(super) fn ip(commands: &str) -> Result<(), LabError> {
     // Ordinary users often lack the sbin directories in their PATH.
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     let child = Command::new("/usr/bin/env")

@@ -155,7 +155,7 @@ impl Tunnel {
         let deadline = drain(&mut *self.agent, now, &mut self.outbound, &mut on_event);
         self.deadline = deadline.map(|deadline| deadline.at);
         self.outbound.flush().map_err(failed("writing the TUN device"))?;
-        if self.next_mtu <= now {
+        if self.next_mtu <= now || self.outbound.carrier.is_path_new() {
             self.follow_path(now).map_err(failed("setting the MTU"))?;
         }
         let wait = if more_packets || more_frames { Duration::ZERO } else { self.wait() };
@@ -197,8 +197,8 @@ impl Tunnel {
 
     /// Lets the device's MTU follow the path's.
     fn follow_path(&mut self, now: Instant) -> io::Result<()> {
-        self.next_mtu = now + MTU_INTERVAL;
         let Some(peer) = self.outbound.channel.peer() else { return Ok(()) };
+        self.next_mtu = now + MTU_INTERVAL;
         let Some(datagram) = self.outbound.carrier.max_datagram(peer) else { return Ok(()) };
         let mtu = self.fixed_mtu.unwrap_or_else(|| self.inner_mtu(datagram));
         if mtu != self.mtu {

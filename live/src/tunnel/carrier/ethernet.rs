@@ -56,6 +56,10 @@ impl Carrier for EthernetCarrier {
         Sent::Done(errors)
     }
 
+    fn is_path_new(&self) -> bool {
+        false
+    }
+
     fn max_datagram(&mut self, _to: Address) -> Option<usize> {
         let mtu = sys::interface_mtu(&self.interface).ok()? as usize;
         Some(mtu.min(MAX_MTU).saturating_sub(LENGTH_FIELD))

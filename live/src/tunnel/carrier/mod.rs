@@ -106,6 +106,9 @@ pub(super) trait Carrier: Send {
     /// Sends a batch.
     fn send(&mut self, to: Address, batch: &Batch) -> Sent;
 
+    /// Whether something has hinted that the path's MTU has changed since it was last asked for.
+    fn is_path_new(&self) -> bool;
+
     /// The longest datagram that reaches this address whole, as far as is known.
     fn max_datagram(&mut self, to: Address) -> Option<usize>;
 

@@ -100,6 +100,10 @@ impl Carrier for UdpCarrier {
         Sent::Done(errors)
     }
 
+    fn is_path_new(&self) -> bool {
+        self.is_refused
+    }
+
     fn max_datagram(&mut self, to: Address) -> Option<usize> {
         let Address::Udp(to) = to else { return None };
         if std::mem::take(&mut self.is_refused) {

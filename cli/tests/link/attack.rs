@@ -1,0 +1,92 @@
+//! Somebody on the path who repeats, forges and cuts what passes.
+
+use crate::stream::transfer;
+use crate::world::{RIGHT, Result, World};
+use crate::{BYTES, count, ended};
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How many datagrams the attacker has sent of each kind.
+#[derive(Default)]
+struct Sent {
+    replayed: AtomicU64,
+    forged: AtomicU64,
+    cut: AtomicU64,
+}
+
+/// The dialer's peer is a relay that passes everything on and adds its own.
+pub(crate) fn attacked() -> Result {
+    let world = World::new()?;
+    let listener = world.listen(&format!("{RIGHT}:4433"))?;
+    let inside = |address: &'static str| world.left.run(|| Ok(UdpSocket::bind(address)));
+    let (near, far) = (inside("127.0.0.1:4433")??, inside("0.0.0.0:0")??);
+    world.left.run(|| Ok(far.connect((RIGHT, 4433))))??;
+    for socket in [&near, &far] {
+        socket.set_read_timeout(Some(Duration::from_millis(20)))?;
+    }
+    let (sent, stop) = (Sent::default(), AtomicBool::new(false));
+    let figures = thread::scope(|scope| -> Result<_> {
+        scope.spawn(|| relay(&near, &far, &sent, &stop));
+        let work = || {
+            let dialer = world.dial("127.0.0.1:4433")?;
+            transfer(&world, BYTES, |_| Ok(()))?;
+            ended(dialer)
+        };
+        let result = work();
+        stop.store(true, Ordering::Relaxed);
+        result?;
+        ended(listener)
+    })?;
+    let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    assert!(of(&sent.replayed) > 100 && of(&sent.forged) > 100 && of(&sent.cut) > 100);
+    // The relay's datagrams may be lost on the way; none of them may pass.
+    for (name, at_most) in
+        [("replayed", &sent.replayed), ("forged", &sent.forged), ("truncated", &sent.cut)]
+    {
+        let counted = count(&figures, name);
+        assert!(counted > 0 && counted <= of(at_most), "{name}: {counted} of {}", of(at_most));
+    }
+    Ok(())
+}
+
+/// Passes datagrams on in both directions, and to the listener some that nobody sent.
+fn relay(near: &UdpSocket, far: &UdpSocket, sent: &Sent, stop: &AtomicBool) {
+    let mut dialer = None;
+    let (mut buffer, mut back) = ([0; 65_536], [0; 65_536]);
+    near.set_nonblocking(true).expect("a socket");
+    far.set_nonblocking(true).expect("a socket");
+    let mut number = 0u64;
+    while !stop.load(Ordering::Relaxed) {
+        let mut is_idle = true;
+        if let Ok((length, from)) = near.recv_from(&mut buffer) {
+            (dialer, is_idle) = (Some(from), false);
+            let datagram = &mut buffer[..length];
+            far.send(datagram).ok();
+            number += 1;
+            // Handshakes may be answered again, which is counted elsewhere.
+            if number.is_multiple_of(10) && datagram[0] == 3 {
+                attack(far, datagram, sent);
+            }
+        }
+        if let (Ok(length), Some(dialer)) = (far.recv(&mut back), dialer) {
+            is_idle = false;
+            near.send_to(&back[..length], dialer).ok();
+        }
+        if is_idle {
+            thread::sleep(Duration::from_micros(50));
+        }
+    }
+}
+
+fn attack(far: &UdpSocket, datagram: &mut [u8], sent: &Sent) {
+    sent.replayed.fetch_add(1, Ordering::Relaxed);
+    far.send(datagram).ok();
+    sent.cut.fetch_add(1, Ordering::Relaxed);
+    far.send(&datagram[..20]).ok();
+    sent.forged.fetch_add(1, Ordering::Relaxed);
+    // A counter that has not been used yet, so that the replay window does not see it first.
+    datagram[4] ^= 0x01;
+    far.send(datagram).ok();
+}

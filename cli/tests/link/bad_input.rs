@@ -1,0 +1,121 @@
+//! Whatever is wrong ends in one sentence that says what would be right.
+
+use crate::world::{Link, Result, TempFile, World, airmend};
+use airmend_live::lab::Namespace;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+/// What this command line ends with: the exit status, and the sentence.
+fn ends(namespace: &Namespace, args: &[&str]) -> Result<(Option<i32>, String)> {
+    let output = namespace.run(|| Ok(airmend().args(args).output()))??;
+    let sentence = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(sentence.lines().count(), 1, "{args:?}: {sentence}");
+    assert!(sentence.starts_with("airmend: ") && output.stdout.is_empty(), "{sentence}");
+    Ok((output.status.code(), sentence))
+}
+
+/// A command line, what its sentence must hold, and the exit status.
+type Case<'a> = (Vec<&'a str>, &'a str, i32);
+
+fn check(world: &World, cases: &[Case<'_>]) -> Result {
+    for (args, right, status) in cases {
+        let (code, sentence) = ends(&world.left, args)?;
+        assert!(sentence.contains(right), "{args:?}: no {right:?} in {sentence}");
+        assert_eq!(code, Some(*status), "{args:?}: {sentence}");
+    }
+    Ok(())
+}
+
+const LISTEN: [&str; 3] = ["link", "--listen", "0.0.0.0:4433"];
+
+pub(crate) fn bad_input() -> Result {
+    let world = World::new()?;
+    keys(&world)?;
+    flags(&world)?;
+    addresses(&world)?;
+    busy(&world)
+}
+
+fn keys(world: &World) -> Result {
+    let (good, open, broken) = (&world.key.0, TempFile::new("open"), TempFile::new("broken"));
+    fs::copy(good, &open.0)?;
+    fs::set_permissions(&open.0, fs::Permissions::from_mode(0o644))?;
+    fs::write(&broken.0, "no key\n")?;
+    fs::set_permissions(&broken.0, fs::Permissions::from_mode(0o600))?;
+    let [good, open, broken] =
+        [good, &open.0, &broken.0].map(|path| path.to_string_lossy().into_owned());
+    let key = |file, more: &[&'static str]| [&LISTEN[..], &["--key-file", file], more].concat();
+    check(
+        world,
+        &[
+            (LISTEN.to_vec(), "airmend keygen", 2),
+            (key(&open, &[]), "chmod 600", 1),
+            (key(&broken, &[]), "64 hexadecimal digits", 1),
+            (key("/nowhere/key", &[]), "airmend keygen /nowhere/key", 1),
+            (key(&good, &["--insecure"]), "exclude each other", 2),
+            (key(&good, &["--peer-key", "12"]), "64 hexadecimal digits", 2),
+            (vec!["keygen", &good], "exists already", 1),
+            (vec!["keygen", "/nowhere/key"], "cannot write", 1),
+        ],
+    )?;
+    assert_eq!(fs::metadata(&good)?.permissions().mode() & 0o777, 0o600);
+    Ok(())
+}
+
+fn flags(world: &World) -> Result {
+    let with = |flags: &[&'static str]| [&LISTEN[..], &["--insecure"], flags].concat();
+    check(
+        world,
+        &[
+            (with(&["--peer", "192.0.2.2:1"]), "exclude each other", 2),
+            (with(&["--dev", "a/b"]), "1 to 15 letters", 1),
+            (with(&["--dev", "sixteen-letters-x"]), "1 to 15 letters", 1),
+            (with(&["--dev", "eth0"]), "exists already", 1),
+            (with(&["--address", "10.9.0.1"]), "10.9.0.1/24", 2),
+            (with(&["--mtu", "9"]), "from 68 to 65000", 2),
+            (with(&["--interface", "eth0"]), "--over ethernet", 2),
+            (with(&["--over", "wifi"]), "udp or ethernet", 2),
+            (with(&["--arq", "magic"]), "mends no link", 2),
+            (with(&["--arq", "plain", "--class", "udp=reliable"]), "--arq tulip", 2),
+            (with(&["--class", "quic=reliable"]), "udp:443>0=100ms", 2),
+            (with(&["--set", "windw=9"]), "it has profile, adaptive, window", 2),
+            (with(&["--set", "half_duplex=true"]), "full duplex", 2),
+        ],
+    )
+}
+
+fn addresses(world: &World) -> Result {
+    let peer = |peer| vec!["link", "--insecure", "--peer", peer];
+    let ethernet =
+        |flags: &[&'static str]| [&["link", "--insecure", "--over", "ethernet"], flags].concat();
+    check(
+        world,
+        &[
+            (vec!["link", "--insecure", "--listen", "198.51.100.1:1"], "no address of this", 1),
+            (peer("192.0.2.2"), "192.0.2.1:4433", 2),
+            (peer("2001:db8::1"), "[2001:db8::1]:4433", 2),
+            (peer("no.such.host.invalid:4433"), "no name that can be found", 2),
+            (ethernet(&["--listen", "any"]), "--interface IF", 2),
+            (ethernet(&["--interface", "eth7", "--listen", "any"]), "no interface eth7", 1),
+            (ethernet(&["--interface", "eth0", "--peer", "192.0.2.2"]), "02:00:00:00:00:01", 2),
+            (ethernet(&["--interface", "eth0", "--listen", "eth0"]), "write any", 2),
+        ],
+    )
+}
+
+/// A second link on the same port, and one on the same interface.
+fn busy(world: &World) -> Result {
+    let start = |args: &[&str]| {
+        let mut command = airmend();
+        command.args(["link", "--insecure"]).args(args);
+        Link::start(&world.left, command)
+    };
+    let first = start(&["--listen", "0.0.0.0:4433"])?;
+    let port = ["link", "--insecure", "--dev", "mend1", "--listen", "0.0.0.0:4433"];
+    let (code, sentence) = ends(&world.left, &port)?;
+    assert!(code == Some(1) && sentence.contains("0.0.0.0:4433 is in use"), "{sentence}");
+    let device = ["link", "--insecure", "--listen", "0.0.0.0:4434"];
+    let (code, sentence) = ends(&world.left, &device)?;
+    assert!(code == Some(1) && sentence.contains("mend0 exists already"), "{sentence}");
+    first.kill()
+}

@@ -1,0 +1,296 @@
+//! Two `airmend link` processes in namespaces of their own. Where the kernel gives this user no
+//! network namespaces or no TUN device, each test says that it is skipped, and why.
+
+mod attack;
+mod bad_input;
+mod stream;
+mod world;
+
+use airmend_live::lab::{Namespace, enter_user_namespace};
+use libtest_mimic::{Arguments, Trial};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use std::fs::OpenOptions;
+use std::process::ExitCode;
+use stream::transfer;
+use world::{INNER, LEFT, Link, RIGHT, Result, World, airmend, until};
+
+type Test = fn() -> Result;
+
+const TESTS: [(&str, Test); 13] = [
+    ("over_ipv4", over_ipv4),
+    ("over_ipv6", over_ipv6),
+    ("over_ethernet", over_ethernet),
+    ("two_keys", two_keys),
+    ("insecure", insecure),
+    ("listener_killed_and_restarted", listener_killed_and_restarted),
+    ("dialer_killed_and_restarted", dialer_killed_and_restarted),
+    ("address_change", address_change),
+    ("narrow_path", narrow_path),
+    ("attacked", attack::attacked),
+    ("wrong_key", wrong_key),
+    ("figures_and_end", figures_and_end),
+    ("bad_input", bad_input::bad_input),
+];
+
+/// A harness of its own, since a user namespace can only be entered before there are threads.
+fn main() -> ExitCode {
+    let entered = enter_user_namespace();
+    let mut arguments = Arguments::from_args();
+    // Each runs several processes already.
+    arguments.test_threads = Some(1);
+    let device = OpenOptions::new().read(true).write(true).open("/dev/net/tun");
+    let skipped = match (entered, device) {
+        (Err(reason), _) => Some(reason.to_string()),
+        (_, Err(error)) => Some(format!("/dev/net/tun: {error}")),
+        _ => None,
+    };
+    let trials = TESTS.map(|(name, test)| {
+        let skipped = skipped.clone();
+        Trial::test(name, move || match skipped {
+            Some(reason) => {
+                println!("skipped: {reason}");
+                Ok(())
+            }
+            None => test().map_err(|error| error.to_string().into()),
+        })
+    });
+    libtest_mimic::run(&arguments, trials.into()).exit_code()
+}
+
+const BYTES: u64 = 20_000_000;
+
+fn nothing(_: &dyn Fn() -> u64) -> Result {
+    Ok(())
+}
+
+/// What an end counted under this name.
+fn count(figures: &Value, name: &str) -> u64 {
+    figures["counters"][name].as_u64().unwrap_or_else(|| panic!("no {name} in {figures}"))
+}
+
+/// The end's figures, after it has ended well.
+fn ended(link: Link) -> Result<Value> {
+    let (status, figures) = link.end()?;
+    assert!(status.success(), "{status}");
+    Ok(figures)
+}
+
+fn over_ipv4() -> Result {
+    let world = World::new()?;
+    let (listener, dialer) = (world.listen("0.0.0.0:4433")?, world.dial(&format!("{RIGHT}:4433"))?);
+    transfer(&world, BYTES, nothing)?;
+    let (sent, received) = (ended(dialer)?, ended(listener)?);
+    assert!(count(&sent, "bytes_in") > BYTES && count(&received, "bytes_out") > BYTES);
+    for name in ["forged", "replayed", "truncated", "send_errors"] {
+        assert_eq!(count(&received, name), 0, "{name}: {received}");
+    }
+    assert_eq!(received["peer"].as_str().and_then(|peer| peer.split(':').next()), Some(LEFT));
+    Ok(())
+}
+
+fn over_ipv6() -> Result {
+    let world = World::new()?;
+    // One socket for both families.
+    let (listener, dialer) = (world.listen("[::]:4433")?, world.dial("[2001:db8::2]:4433")?);
+    transfer(&world, BYTES, nothing)?;
+    ended(dialer)?;
+    let dialer = world.dial(&format!("{RIGHT}:4433"))?;
+    transfer(&world, BYTES, nothing)?;
+    ended(dialer)?;
+    let received = ended(listener)?;
+    assert_eq!(count(&received, "sessions"), 2);
+    Ok(())
+}
+
+fn over_ethernet() -> Result {
+    let world = World::new()?;
+    let end = |namespace: &Namespace, inner: &str, flags: [&str; 2]| {
+        let mut command = airmend();
+        command.args(["link", "--json", "--over", "ethernet", "--interface", "eth0"]);
+        command.args(["--address", &format!("{inner}/24")]).args(flags);
+        command.arg("--key-file").arg(&world.key.0);
+        Link::start(namespace, command)
+    };
+    let listener = end(&world.right, INNER[1], ["--listen", "any"])?;
+    let dialer = end(&world.left, INNER[0], ["--peer", "ff:ff:ff:ff:ff:ff"])?;
+    transfer(&world, BYTES, nothing)?;
+    let (sent, received) = (ended(dialer)?, ended(listener)?);
+    assert_eq!(count(&received, "forged"), 0);
+    let peer = sent["peer"].as_str().ok_or("no peer")?;
+    assert!(peer != "ff:ff:ff:ff:ff:ff", "the peer's own address is learnt: {peer}");
+    Ok(())
+}
+
+fn two_keys() -> Result {
+    let world = World::new()?;
+    let other = world::TempFile::new("other-key");
+    let made = airmend().arg("keygen").arg(&other.0).output()?;
+    let shown = airmend().arg("keygen").arg("--show").arg(&world.key.0).output()?;
+    let [other_public, own_public] =
+        [made, shown].map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let end = |namespace: &Namespace, flags: [&str; 2], inner: &str, file, peer: &str| {
+        let mut command = airmend();
+        command.args(["link", "--json"]).args(flags).args(["--address", &format!("{inner}/24")]);
+        command.arg("--key-file").arg(file).args(["--peer-key", peer]);
+        Link::start(namespace, command)
+    };
+    let at = format!("{RIGHT}:4433");
+    let listener = end(&world.right, ["--listen", &at], INNER[1], &other.0, &own_public)?;
+    let dialer = end(&world.left, ["--peer", &at], INNER[0], &world.key.0, &other_public)?;
+    transfer(&world, 1_000_000, nothing)?;
+    ended(dialer)?;
+    ended(listener)?;
+    Ok(())
+}
+
+fn insecure() -> Result {
+    let world = World::new()?;
+    let end = |namespace: &Namespace, flags: [&str; 2], inner: &str| {
+        let mut command = airmend();
+        command.args(["link", "--json", "--insecure"]).args(flags);
+        command.args(["--address", &format!("{inner}/24")]);
+        Link::start(namespace, command)
+    };
+    let listener = end(&world.right, ["--listen", "0.0.0.0:4433"], INNER[1])?;
+    let dialer = end(&world.left, ["--peer", &format!("{RIGHT}:4433")], INNER[0])?;
+    transfer(&world, BYTES, nothing)?;
+    ended(dialer)?;
+    ended(listener)?;
+    Ok(())
+}
+
+fn listener_killed_and_restarted() -> Result {
+    let world = World::new()?;
+    let dial = format!("{RIGHT}:4433");
+    let (listener, dialer) = (world.listen("0.0.0.0:4433")?, world.dial(&dial)?);
+    let mut again = None;
+    transfer(&world, 3 * BYTES, |received| {
+        until("the first third", || (received() > BYTES).then_some(()))?;
+        listener.kill()?;
+        assert!(received() < 3 * BYTES, "killed in the middle");
+        again = Some(world.listen("0.0.0.0:4433")?);
+        Ok(())
+    })?;
+    ended(again.ok_or("no restart")?)?;
+    assert_eq!(count(&ended(dialer)?, "sessions"), 2);
+    Ok(())
+}
+
+fn dialer_killed_and_restarted() -> Result {
+    let world = World::new()?;
+    let dial = format!("{RIGHT}:4433");
+    let (listener, dialer) = (world.listen("0.0.0.0:4433")?, world.dial(&dial)?);
+    let mut again = None;
+    transfer(&world, 3 * BYTES, |received| {
+        until("the first third", || (received() > BYTES).then_some(()))?;
+        dialer.kill()?;
+        assert!(received() < 3 * BYTES, "killed in the middle");
+        again = Some(world.dial(&dial)?);
+        Ok(())
+    })?;
+    ended(again.ok_or("no restart")?)?;
+    let figures = ended(listener)?;
+    assert_eq!((count(&figures, "sessions"), count(&figures, "peer_moves")), (2, 1));
+    Ok(())
+}
+
+fn address_change() -> Result {
+    let world = World::new()?;
+    let dial = format!("{RIGHT}:4433");
+    let (listener, dialer) = (world.listen("0.0.0.0:4433")?, world.dial(&dial)?);
+    transfer(&world, 3 * BYTES, |received| {
+        until("the first third", || (received() > BYTES).then_some(()))?;
+        world
+            .left
+            .ip(&format!("address del {LEFT}/24 dev eth0\naddress add 192.0.2.77/24 dev eth0\n"))?;
+        assert!(received() < 3 * BYTES, "moved in the middle");
+        Ok(())
+    })?;
+    ended(dialer)?;
+    let figures = ended(listener)?;
+    assert!(figures["peer"].as_str().is_some_and(|peer| peer.starts_with("192.0.2.77:")));
+    assert_eq!((count(&figures, "sessions"), count(&figures, "peer_moves")), (1, 1));
+    Ok(())
+}
+
+/// Two routers with a narrow cable between them: they say so, and the MTU of the end that sends
+/// long packets follows.
+fn narrow_path() -> Result {
+    let world = World::new()?;
+    let (near, far) = (Namespace::new()?, Namespace::new()?);
+    let set_up = |router: &Namespace, host: &Namespace, number: u8, other: u8| -> Result {
+        router.ip(&format!(
+            "link add host type veth peer name wide netns {}\n\
+             link set host up\naddress add 198.51.{number}.1/24 dev host\n",
+            host.path().display()
+        ))?;
+        host.ip(&format!(
+            "link set wide up\naddress add 198.51.{number}.2/24 dev wide\n\
+             route add 198.51.0.0/16 via 198.51.{number}.1\n"
+        ))?;
+        router.ip(&format!(
+            "link set narrow mtu 1300 up\naddress add 203.0.113.{number}/24 dev narrow\n\
+             route add 198.51.{other}.0/24 via 203.0.113.{other}\n"
+        ))?;
+        Ok(router.run(|| Ok(std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")))??)
+    };
+    near.ip(&format!(
+        "link add narrow type veth peer name narrow netns {}\n",
+        far.path().display()
+    ))?;
+    set_up(&far, &world.right, 2, 1)
+        .and_then(|()| set_up(&near, &world.left, 1, 2))
+        .map_err(|error| format!("the routers: {error}"))?;
+    let (listener, dialer) = (world.listen("0.0.0.0:4433")?, world.dial("198.51.2.2:4433")?);
+    transfer(&world, BYTES, nothing)?;
+    let (sent, received) = (ended(dialer)?, ended(listener)?);
+    let [left_mtu, right_mtu] = [&sent, &received].map(|figures| figures["mtu"].as_u64());
+    assert!(left_mtu > Some(1200) && left_mtu < Some(1300), "{left_mtu:?}");
+    // It sent nothing that was too long.
+    assert!(right_mtu > Some(1400), "{right_mtu:?}");
+    Ok(())
+}
+
+fn wrong_key() -> Result {
+    let world = World::new()?;
+    let other = World::new()?;
+    let listener = world.listen("0.0.0.0:4433")?;
+    let mut command = airmend();
+    command.args(["link", "--json", "--peer", &format!("{RIGHT}:4433")]);
+    command.arg("--key-file").arg(&other.key.0);
+    let mut dialer = Link::start(&world.left, command)?;
+    let line = dialer.line()?;
+    assert!(line.contains("no answer from") && line.contains("the key"), "{line}");
+    assert_eq!(ended(dialer)?["peer"], Value::Null);
+    let figures = ended(listener)?;
+    assert!(count(&figures, "forged") > 0 && count(&figures, "sessions") == 0, "{figures}");
+    Ok(())
+}
+
+fn figures_and_end() -> Result {
+    let world = World::new()?;
+    let interfaces = || -> Result<String> {
+        let list = || Ok(airmend_link_names());
+        Ok(world.left.run(list)??)
+    };
+    let mut command = airmend();
+    command.args(["link", "--peer", &format!("{RIGHT}:4433"), "--insecure", "--json"]);
+    let link = Link::start(&world.left, command)?;
+    assert!(interfaces()?.contains("mend0"));
+    link.signal(Signal::SIGUSR1)?;
+    let (status, figures) = link.end()?;
+    assert!(status.success());
+    assert_eq!(figures["interface"], "mend0");
+    assert!(!interfaces()?.contains("mend0"), "the interface goes with the process");
+    let mut command = airmend();
+    command.args(["link", "--peer", &format!("{RIGHT}:4433"), "--insecure"]);
+    Link::start(&world.left, command)?.kill()?;
+    assert!(!interfaces()?.contains("mend0"), "the interface goes with the process");
+    Ok(())
+}
+
+/// The interfaces of the calling thread's namespace.
+fn airmend_link_names() -> std::io::Result<String> {
+    std::fs::read_to_string("/proc/thread-self/net/dev")
+}
