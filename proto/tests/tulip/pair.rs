@@ -66,6 +66,11 @@ impl Pair {
         self.ends[end].agent.handle_packet(self.now, Side::Wired, packet);
     }
 
+    /// An end fails and comes back as another run; what was on its way to it still arrives.
+    pub(crate) fn restart(&mut self, end: usize, settings: &Settings, epoch: u32) {
+        self.ends[end].agent = Tulip::new(Limits::default(), settings.clone(), epoch);
+    }
+
     /// Goes on until `end`, or until nothing is left to happen; `fate` decides about each frame.
     pub(crate) fn run(&mut self, end: Instant, fate: &mut dyn FnMut(usize, &Frame) -> Fate) {
         self.transmit(fate);

@@ -85,7 +85,10 @@ impl Turn {
         }
         *self = match (more, poll) {
             (true, _) => Self::Theirs(Due::At(now + wait)),
-            (false, true) => Self::Answer(Due::At(now + ack_delay)),
+            (false, true) => match *self {
+                Self::Answer(due) => Self::Answer(due),
+                _ => Self::Answer(Due::At(now + ack_delay)),
+            },
             (false, false) => Self::Free,
         };
         listened && !more

@@ -1,0 +1,353 @@
+//! Model checking: everything that two ends and a channel that loses, reorders and duplicates
+//! frames can do, and runs that end and begin anew, within small budgets.
+//!
+//! In every state that can be reached: what was delivered of a flow is the beginning of what was
+//! sent, in order and each packet once. And from every such state, once the channel behaves, all
+//! arrives and both ends come to rest: there is no deadlock.
+//!
+//! All times are zero, so that any timer may run out at any moment.
+
+use airmend_proto::agents::Limits;
+use airmend_proto::agents::tulip::{Order, Settings, Tulip};
+use airmend_proto::wire::build::SegmentBuilder;
+use airmend_proto::wire::seq::SeqNumber;
+use airmend_proto::wire::tcp::Segment;
+use airmend_proto::{Agent, Instant, LinkSignal, LinkType, Packet, Side};
+use std::collections::HashSet;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::time::Duration;
+
+/// Flows in each direction; packets of a transfer take turns.
+const FLOWS: u16 = 2;
+
+/// What may go wrong in one run, how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Budget {
+    losses: u8,
+    duplicates: u8,
+    overtakings: u8,
+    timeouts: u8,
+    restarts: [u8; 2],
+}
+
+/// One thing that may happen next.
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    Deliver(usize),
+    Duplicate(usize),
+    Lose(usize),
+    TimeOut(usize),
+    Restart(usize),
+    Send(usize),
+}
+
+#[derive(Clone, Hash)]
+struct World {
+    ends: [Tulip; 2],
+    epochs: [u32; 2],
+    /// Frames on their way, by the end to which they go, in the order in which they were sent.
+    channel: Vec<(usize, Packet)>,
+    /// Packets handed to each end, and packets that it shall get.
+    sent: [u32; 2],
+    to_send: [u32; 2],
+    /// For each end, and each flow towards it, what it was given, by number.
+    delivered: [[Vec<u32>; FLOWS as usize]; 2],
+    budget: Budget,
+    /// How often each end has begun anew.
+    restarts: [u8; 2],
+}
+
+struct Search {
+    settings: Settings,
+    seen: HashSet<u64>,
+    states: usize,
+}
+
+fn settings(window: u32, order: Order, half_duplex: bool) -> Settings {
+    Settings {
+        adaptive: false,
+        window,
+        half_duplex,
+        order,
+        max_propagation_delay: Duration::ZERO,
+        turnaround: Duration::ZERO,
+        rate_bps: u64::MAX,
+        ack_every: 1,
+        ack_delay: Duration::ZERO,
+        ..Settings::default()
+    }
+}
+
+fn packet(from: usize, number: u32) -> Packet {
+    let flow = (number % u32::from(FLOWS)) as u16;
+    let ends = [([10, 0, 0, 1], 80), ([10, 9, 0, 1], 5000 + flow)];
+    let segment = SegmentBuilder::new(ends[from], ends[1 - from]);
+    segment.seq(SeqNumber(number)).ack(SeqNumber(0)).payload_len(1).build(LinkType::Ip)
+}
+
+impl World {
+    fn new(settings: &Settings, to_send: [u32; 2], budget: Budget) -> Self {
+        let end = |epoch| Tulip::new(Limits::default(), settings.clone(), epoch);
+        Self {
+            ends: [end(10), end(20)],
+            epochs: [10, 20],
+            channel: Vec::new(),
+            sent: [0; 2],
+            to_send,
+            delivered: Default::default(),
+            budget,
+            restarts: [0; 2],
+        }
+    }
+
+    fn actions(&self) -> Vec<Action> {
+        let Budget { losses, duplicates, overtakings, timeouts, restarts } = self.budget;
+        let mut actions = Vec::new();
+        for index in 0..self.channel.len() {
+            let (to, _) = self.channel[index];
+            let overtakes = self.channel[..index].iter().any(|(other, _)| *other == to);
+            // Frames of one direction keep their order, unless the budget says otherwise.
+            if overtakes && overtakings == 0 {
+                continue;
+            }
+            actions.push(Action::Deliver(index));
+            if duplicates > 0 {
+                actions.push(Action::Duplicate(index));
+            }
+            if losses > 0 && !overtakes {
+                actions.push(Action::Lose(index));
+            }
+        }
+        for (end, restarts) in restarts.into_iter().enumerate() {
+            if self.sent[end] < self.to_send[end] {
+                actions.push(Action::Send(end));
+            }
+            if timeouts > 0 && self.is_armed(end) {
+                actions.push(Action::TimeOut(end));
+            }
+            if restarts > 0 {
+                actions.push(Action::Restart(end));
+            }
+        }
+        actions
+    }
+
+    fn act(&mut self, action: Action, settings: &Settings) {
+        match action {
+            Action::Deliver(index) => {
+                let overtakes =
+                    self.channel[..index].iter().any(|(to, _)| *to == self.channel[index].0);
+                self.budget.overtakings -= u8::from(overtakes);
+                let (to, frame) = self.channel.remove(index);
+                self.ends[to].handle_packet(Instant::ZERO, Side::Air, frame);
+            }
+            Action::Duplicate(index) => {
+                self.budget.duplicates -= 1;
+                let (to, frame) = self.channel[index].clone();
+                self.ends[to].handle_packet(Instant::ZERO, Side::Air, frame);
+            }
+            Action::Lose(index) => {
+                self.budget.losses -= 1;
+                self.channel.remove(index);
+            }
+            Action::TimeOut(end) => {
+                self.budget.timeouts -= 1;
+                self.time_out(end);
+            }
+            Action::Restart(end) => {
+                self.budget.restarts[end] -= 1;
+                self.restarts[end] += 1;
+                // Later or earlier than the one before it, by turns.
+                self.epochs[end] = if self.budget.restarts[end].is_multiple_of(2) {
+                    self.epochs[end] + 3
+                } else {
+                    5
+                };
+                self.ends[end] = Tulip::new(Limits::default(), settings.clone(), self.epochs[end]);
+            }
+            Action::Send(end) => {
+                let packet = packet(end, self.sent[end]);
+                self.sent[end] += 1;
+                self.ends[end].handle_packet(Instant::ZERO, Side::Wired, packet);
+            }
+        }
+        self.drain();
+    }
+
+    fn is_armed(&self, end: usize) -> bool {
+        self.ends[end].poll_timeout().is_some()
+    }
+
+    fn time_out(&mut self, end: usize) {
+        let agent = &mut self.ends[end];
+        if let Some(deadline) = agent.poll_timeout() {
+            agent.handle_timeout(deadline.at);
+        }
+    }
+
+    fn drain(&mut self) {
+        for end in 0..2 {
+            while let Some(packet) = self.ends[end].poll_transmit(Instant::ZERO, Side::Wired) {
+                let segment = Segment::parse(&packet).expect("what was sent is TCP");
+                let number = segment.seq.0;
+                self.delivered[end][(number % u32::from(FLOWS)) as usize].push(number);
+            }
+            while let Some(frame) = self.ends[end].poll_transmit(Instant::ZERO, Side::Air) {
+                self.channel.push((1 - end, frame));
+                self.ends[end].handle_link(Instant::ZERO, LinkSignal::Sent);
+            }
+            while self.ends[end].poll_event().is_some() {}
+        }
+    }
+
+    /// Each flow is delivered from its beginning, in order and each packet once. A new run of the
+    /// receiver may begin with packets that the former one had; what a former run of the sender
+    /// had may be missing.
+    fn check_order(&self) -> Result<(), String> {
+        for (end, flows) in self.delivered.iter().enumerate() {
+            for (flow, numbers) in flows.iter().enumerate() {
+                let step = u32::from(FLOWS);
+                let mut expected = flow as u32;
+                let mut repetitions = 0;
+                for &number in numbers {
+                    repetitions += u8::from(number < expected);
+                    if number > expected && self.restarts[1 - end] == 0 {
+                        return Err(format!("end {end} was given {numbers:?} of flow {flow}"));
+                    }
+                    expected = number + step;
+                }
+                if repetitions > self.restarts[0] + self.restarts[1] {
+                    return Err(format!("end {end} was given {numbers:?} of flow {flow}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The channel behaves from now on, and the ends' timers run out by turns: all must arrive, and
+    /// both ends come to rest.
+    fn check_completion(&self, settings: &Settings) -> Result<(), String> {
+        let mut world = self.clone();
+        for end in 0..2 {
+            while world.sent[end] < world.to_send[end] {
+                world.act(Action::Send(end), settings);
+            }
+        }
+        let mut turn = 0;
+        for _ in 0..1_000 {
+            world.drain();
+            if !world.channel.is_empty() {
+                world.act(Action::Deliver(0), settings);
+            } else if let Some(end) = [turn, 1 - turn].into_iter().find(|end| world.is_armed(*end))
+            {
+                world.time_out(end);
+                turn = 1 - end;
+            } else {
+                return world.check_rest();
+            }
+            world.check_order()?;
+        }
+        Err(format!("no rest after 1000 steps: {:?}", world.ends.map(|end| end.poll_timeout())))
+    }
+
+    fn check_rest(&self) -> Result<(), String> {
+        for end in 0..2 {
+            let (queued, unacknowledged) = self.ends[end].backlog();
+            if queued > 0 || unacknowledged > 0 {
+                return Err(format!("end {end} rests with {queued} and {unacknowledged} packets"));
+            }
+            let from = 1 - end;
+            for number in 0..self.sent[from] {
+                let flow = (number % u32::from(FLOWS)) as usize;
+                let arrived = self.delivered[end][flow].contains(&number);
+                if !arrived && self.restarts[from] == 0 {
+                    return Err(format!("packet {number} never came to end {end}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+impl Search {
+    fn new(settings: Settings) -> Self {
+        Self { settings, seen: HashSet::new(), states: 0 }
+    }
+
+    /// Visits all states from this one on, and fails with the way to the first wrong one.
+    fn explore(&mut self, start: World) {
+        let mut open = vec![(start, Vec::new())];
+        while let Some((world, path)) = open.pop() {
+            if !self.seen.insert(world.fingerprint()) {
+                continue;
+            }
+            self.states += 1;
+            let result = world.check_order().and_then(|()| world.check_completion(&self.settings));
+            if let Err(error) = result {
+                panic!("{error}\nafter {path:?}\n{:#?}", world.ends);
+            }
+            for action in world.actions() {
+                let mut next = world.clone();
+                next.act(action, &self.settings);
+                let mut path: Vec<Action> = path.clone();
+                path.push(action);
+                open.push((next, path));
+            }
+        }
+    }
+}
+
+const CALM: Budget =
+    Budget { losses: 0, duplicates: 0, overtakings: 0, timeouts: 0, restarts: [0; 2] };
+
+fn check(settings: Settings, to_send: [u32; 2], budget: Budget, least_states: usize) {
+    let start = World::new(&settings, to_send, budget);
+    let mut search = Search::new(settings);
+    search.explore(start);
+    println!("{} states, {to_send:?} packets, {budget:?}", search.states);
+    assert!(search.states >= least_states, "only {} states were reached", search.states);
+}
+
+#[test]
+fn losses_and_timeouts() {
+    for order in [Order::Destination, Order::Flow] {
+        let budget = Budget { losses: 2, timeouts: 1, ..CALM };
+        check(settings(2, order, false), [3, 0], budget, 100);
+        check(settings(2, order, false), [1, 1], budget, 100);
+    }
+}
+
+#[test]
+fn reordering_and_duplicates() {
+    for order in [Order::Destination, Order::Flow] {
+        let budget = Budget { overtakings: 1, duplicates: 1, losses: 1, ..CALM };
+        check(settings(3, order, false), [3, 0], budget, 100);
+    }
+}
+
+#[test]
+fn restarts() {
+    for restarts in [[1, 0], [0, 1], [0, 2], [1, 1]] {
+        let budget = Budget { losses: 1, restarts, ..CALM };
+        check(settings(2, Order::Destination, false), [2, 0], budget, 100);
+    }
+    // What former runs had sent comes late, or twice.
+    for restarts in [[1, 0], [0, 1]] {
+        let budget = Budget { overtakings: 1, duplicates: 1, restarts, ..CALM };
+        check(settings(2, Order::Flow, false), [1, 0], budget, 100);
+    }
+}
+
+#[test]
+fn turns() {
+    // [tulip99 §III S2-05]
+    let budget = Budget { losses: 1, timeouts: 1, ..CALM };
+    check(settings(2, Order::Destination, true), [2, 1], budget, 100);
+}

@@ -1,0 +1,343 @@
+//! Runs `tulip_scripts/<behaviour>.script`: what arrives at one end of a link, and what must leave.
+//!
+//! ```text
+//! set profile tulip99                 // a setting of the agent, by its name
+//! +0    air > control #0 poll to 0    // a frame leaves: kind, number, #serial, then what it has
+//! +.004 air < control ack 0 heard 0   // a frame arrives; the other end's epoch is 2, ours is 1
+//! +0    wired < . 1:1001(1000) ack 1  // a packet of the network layer; also: udp (100)
+//! +0    air > reliable 0 #1 | . 1:1001(1000) ack 1
+//! +0    air < unreliable 5 #1 after 2 poll more from 3 to 7 ack 0 +2 +3 heard 4 | udp (10)
+//! +0    link sent                     // also: damaged, idle
+//! +0    block                         // the link takes no frame until `unblock`
+//! +0    silence                       // nothing has left until now
+//! +0    event link_retransmits 1      // so often has this been counted
+//! +0    timer tulip-reply +.002       // the next deadline; or `timer none`
+//! ```
+//!
+//! Times are seconds since the line before, segments read as in the agents' scripts: see
+//! `script/mod.rs`. Whatever leaves must be expected, in order and at its time; a number, serial
+//! number, epoch or ACK that is not written is 0, 1 and 2, or not there.
+
+use crate::common::packet::{Foreign, Tcp};
+use crate::notation::{self, Bases, Pattern, number};
+use airmend_proto::agents::Limits;
+use airmend_proto::agents::tulip::{Settings, Tulip};
+use airmend_proto::wire::seq::SeqNumber;
+use airmend_proto::wire::tulip::{Ack, Frame, Kind};
+use airmend_proto::{Agent, Instant, LinkSignal, Packet, Side};
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+const KINDS: [(&str, Kind); 4] = [
+    ("control", Kind::Control),
+    ("reliable", Kind::Reliable),
+    ("unreliable", Kind::Unreliable),
+    ("skip", Kind::Skip),
+];
+
+#[test]
+fn scripts() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tulip_scripts");
+    let files = fs::read_dir(folder).expect("the folder of the scripts");
+    let mut paths: Vec<_> = files.map(|file| file.expect("a readable folder").path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "no scripts");
+    let failed: Vec<String> = paths
+        .iter()
+        .filter_map(|path| {
+            let text = fs::read_to_string(path).expect("a readable script");
+            play(&text).err().map(|error| format!("{}:{error}", path.display()))
+        })
+        .collect();
+    assert!(failed.is_empty(), "{} of {}:\n{}", failed.len(), paths.len(), failed.join("\n"));
+}
+
+#[derive(Default)]
+struct Stage {
+    settings: Settings,
+    agent: Option<Tulip>,
+    now: Instant,
+    is_blocked: bool,
+    left: VecDeque<(Side, Packet)>,
+    counters: BTreeMap<&'static str, u64>,
+    packets: u16,
+}
+
+fn play(text: &str) -> Result<(), String> {
+    let mut stage = Stage::default();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.split("//").next().unwrap_or_default().trim();
+        let outcome = match line.strip_prefix('+').and_then(|timed| timed.split_once(' ')) {
+            Some((time, action)) => seconds(time).and_then(|time| stage.act(time, action.trim())),
+            None => stage.setting(line),
+        };
+        outcome.map_err(|error| format!("{}: {line}: {error}", index + 1))?;
+    }
+    stage.silence().map_err(|error| format!("at the end: {error}"))
+}
+
+impl Stage {
+    fn setting(&mut self, line: &str) -> Result<(), String> {
+        match line.split_whitespace().collect::<Vec<_>>()[..] {
+            [] => Ok(()),
+            ["set", name, value] => self.settings.set(name, value),
+            _ => Err("neither `set NAME VALUE` nor `+TIME ACTION`".into()),
+        }
+    }
+
+    fn agent(&mut self) -> &mut Tulip {
+        let settings = &self.settings;
+        self.agent.get_or_insert_with(|| Tulip::new(Limits::default(), settings.clone(), 1))
+    }
+
+    fn act(&mut self, after: Duration, action: &str) -> Result<(), String> {
+        self.agent();
+        self.advance(after)?;
+        let (first, rest) = action.split_once(' ').unwrap_or((action, ""));
+        let now = self.now;
+        match (first, rest.trim()) {
+            ("silence", "") => return self.silence(),
+            ("block", "") => self.is_blocked = true,
+            ("unblock", "") => self.is_blocked = false,
+            ("link", "sent") => self.agent().handle_link(now, LinkSignal::Sent),
+            ("link", "damaged") => self.agent().handle_link(now, LinkSignal::Damaged),
+            ("link", "idle") => self.agent().handle_link(now, LinkSignal::Idle),
+            ("event", rest) => return self.compare_event(rest),
+            ("timer", rest) => return self.compare_timer(rest),
+            ("wired" | "air", rest) => {
+                let side = if first == "air" { Side::Air } else { Side::Wired };
+                let (direction, what) = rest.split_once(' ').ok_or("`<` or `>` is missing")?;
+                if direction == ">" {
+                    return self.expect(side, what.trim());
+                }
+                let packet = match side {
+                    Side::Wired => self.packet(what, Side::Wired)?,
+                    Side::Air => self.frame(what)?.emit(),
+                };
+                self.agent().handle_packet(now, side, packet);
+            }
+            _ => return Err("wired, air, link, block, unblock, silence, event or timer".into()),
+        }
+        self.drain();
+        Ok(())
+    }
+
+    fn advance(&mut self, after: Duration) -> Result<(), String> {
+        let end = self.now + after;
+        if !after.is_zero() {
+            self.silence()?;
+        }
+        while let Some(deadline) = self.agent().poll_timeout().filter(|due| due.at <= end) {
+            self.now = self.now.max(deadline.at);
+            let now = self.now;
+            self.agent().handle_timeout(now);
+            self.drain();
+            if self.now < end {
+                self.silence()?;
+            }
+        }
+        self.now = end;
+        self.drain();
+        Ok(())
+    }
+
+    fn drain(&mut self) {
+        let now = self.now;
+        for side in [Side::Air, Side::Wired] {
+            while side == Side::Wired || !self.is_blocked {
+                let Some(packet) = self.agent().poll_transmit(now, side) else { break };
+                self.left.push_back((side, packet));
+            }
+        }
+        while let Some(event) = self.agent().poll_event() {
+            *self.counters.entry(event.counter()).or_default() += 1;
+        }
+    }
+
+    fn expect(&mut self, side: Side, wanted: &str) -> Result<(), String> {
+        let place = self.left.iter().position(|(to, _)| *to == side);
+        let Some((_, packet)) = place.and_then(|place| self.left.remove(place)) else {
+            return Err("nothing left".into());
+        };
+        let (head, payload) = match side {
+            Side::Wired => (String::new(), Some(packet)),
+            Side::Air => {
+                let frame = Frame::parse(&packet).map_err(|why| why.to_string())?;
+                (show(&frame), frame.payload)
+            }
+        };
+        let (wanted_head, wanted_payload) = match side {
+            Side::Wired => ("", Some(wanted)),
+            Side::Air => match wanted.split_once('|') {
+                Some((head, payload)) => (head, Some(payload)),
+                None => (wanted, None),
+            },
+        };
+        if wanted_head.split_whitespace().collect::<Vec<_>>().join(" ") != head {
+            return Err(format!("actual {head}"));
+        }
+        self.compare_packet(wanted_payload, payload.as_ref())
+    }
+
+    fn compare_packet(&self, wanted: Option<&str>, actual: Option<&Packet>) -> Result<(), String> {
+        let (wanted, actual) = match (wanted.map(str::trim), actual) {
+            (None, None) => return Ok(()),
+            (Some(wanted), Some(actual)) => (wanted, actual),
+            _ => return Err("only one of them has a packet".into()),
+        };
+        let Some(tcp) = Tcp::read(actual) else {
+            let len = actual.bytes().len() - 20;
+            let is_right = wanted == format!("udp ({len})");
+            return if is_right { Ok(()) } else { Err(format!("actual udp ({len})")) };
+        };
+        let pattern = Pattern::parse(wanted, tcp.sender, false, Bases::default())?;
+        if pattern.matches(&tcp) {
+            Ok(())
+        } else {
+            Err(format!("actual | {}", notation::write(&tcp, Bases::default())))
+        }
+    }
+
+    fn silence(&self) -> Result<(), String> {
+        match self.left.front() {
+            None => Ok(()),
+            Some((Side::Air, packet)) => {
+                let frame = Frame::parse(packet).map_err(|why| why.to_string())?;
+                Err(format!("unexpected air > {}", show(&frame)))
+            }
+            Some((Side::Wired, packet)) => {
+                let tcp = Tcp::read(packet);
+                let text = tcp.map_or("udp".into(), |tcp| notation::write(&tcp, Bases::default()));
+                Err(format!("unexpected wired > {text}"))
+            }
+        }
+    }
+
+    fn compare_event(&self, text: &str) -> Result<(), String> {
+        let (name, count) = text.split_once(' ').ok_or("event NAME COUNT")?;
+        let actual = self.counters.get(name).copied().unwrap_or(0);
+        let is_right = actual == u64::from(number(count.trim())?);
+        if is_right { Ok(()) } else { Err(format!("actual {actual}")) }
+    }
+
+    fn compare_timer(&mut self, text: &str) -> Result<(), String> {
+        let now = self.now;
+        let actual = self.agent().poll_timeout();
+        let is_right = match text.split_once(" +") {
+            None if text == "none" => actual.is_none(),
+            None => return Err("timer NAME +SECONDS".into()),
+            Some((name, time)) => {
+                let at = now + seconds(time)?;
+                actual.is_some_and(|timer| timer.at == at && timer.why.to_string() == name)
+            }
+        };
+        if is_right { Ok(()) } else { Err(format!("actual {actual:?}")) }
+    }
+
+    /// A packet between network layers; one that arrives on the air is from the air's host.
+    fn packet(&mut self, text: &str, sender: Side) -> Result<Packet, String> {
+        self.packets += 1;
+        let text = text.trim();
+        if let Some(len) = text.strip_prefix("udp (").and_then(|rest| rest.strip_suffix(')')) {
+            return Ok(Foreign::Udp.packet(self.packets, number(len)? as u16));
+        }
+        let pattern = Pattern::parse(text, sender, false, Bases::default())?;
+        Ok(pattern.tcp.packet(self.packets))
+    }
+
+    fn frame(&mut self, text: &str) -> Result<Frame, String> {
+        let (head, payload) = match text.split_once('|') {
+            Some((head, payload)) => (head, Some(self.packet(payload, Side::Air)?)),
+            None => (text, None),
+        };
+        let mut words = head.split_whitespace().peekable();
+        let kind = words.next().unwrap_or_default();
+        let known = KINDS.iter().find(|(name, _)| *name == kind);
+        let kind = known.ok_or(format!("`{kind}` is no kind of frame"))?.1;
+        let mut frame = Frame {
+            kind,
+            poll: false,
+            more: false,
+            from: 2,
+            to: 1,
+            serial: SeqNumber(0),
+            seq: SeqNumber(0),
+            after: 0,
+            ack: None,
+            payload,
+        };
+        while let Some(word) = words.next() {
+            let mut value = || number(words.next().ok_or(format!("`{word}` needs a number"))?);
+            match word {
+                "poll" => frame.poll = true,
+                "more" => frame.more = true,
+                "after" => frame.after = value()? as u16,
+                "from" => frame.from = value()?,
+                "to" => frame.to = value()?,
+                "ack" => frame.ack = Some(ack(value()?)),
+                "heard" => ack_of(&mut frame)?.heard = SeqNumber(value()?),
+                _ => match (word.strip_prefix('#'), word.strip_prefix('+')) {
+                    (Some(serial), _) => frame.serial = SeqNumber(number(serial)?),
+                    (_, Some(seq)) => set_bit(ack_of(&mut frame)?, number(seq)?)?,
+                    _ => frame.seq = SeqNumber(number(word)?),
+                },
+            }
+        }
+        Ok(frame)
+    }
+}
+
+fn ack(next: u32) -> Ack {
+    let (next, heard) = (SeqNumber(next), SeqNumber(0));
+    Ack { next, heard, delay: Duration::ZERO, vector: Vec::new().into() }
+}
+
+fn ack_of(frame: &mut Frame) -> Result<&mut Ack, String> {
+    frame.ack.as_mut().ok_or("`+N` and `heard` come after `ack N`".into())
+}
+
+fn set_bit(ack: &mut Ack, seq: u32) -> Result<(), String> {
+    let bit = SeqNumber(seq).offset_from(ack.next) - 1;
+    let bit = usize::try_from(bit).map_err(|_| "`+N` is above `ack`")?;
+    let mut vector = ack.vector.to_vec();
+    vector.resize(vector.len().max(bit / 8 + 1), 0);
+    vector[bit / 8] |= 1 << (bit % 8);
+    ack.vector = vector.into();
+    Ok(())
+}
+
+/// A frame without its packet, as the scripts write it.
+fn show(frame: &Frame) -> String {
+    let kind = KINDS.iter().find(|(_, kind)| *kind == frame.kind).map_or("", |(name, _)| name);
+    let mut words = vec![kind.to_string()];
+    if frame.kind != Kind::Control {
+        words.push(frame.seq.to_string());
+    }
+    words.push(format!("#{}", frame.serial));
+    if frame.after != 0 {
+        words.push(format!("after {}", frame.after));
+    }
+    let flags = [(frame.poll, "poll"), (frame.more, "more")];
+    words.extend(flags.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name.to_string()));
+    if frame.from != 1 {
+        words.push(format!("from {}", frame.from));
+    }
+    if frame.to != 2 {
+        words.push(format!("to {}", frame.to));
+    }
+    if let Some(ack) = &frame.ack {
+        words.push(format!("ack {}", ack.next));
+        words.extend(ack.arrived().map(|seq| format!("+{seq}")));
+        words.push(format!("heard {}", ack.heard));
+    }
+    words.join(" ")
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(seconds) if (0.0..1e6).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err(format!("`{text}` is not a time in seconds")),
+    }
+}
