@@ -35,6 +35,10 @@ impl Linux {
         out.counters.dup_acks += u64::from(news.sacked);
         self.turn = Turn::NewOnly;
         if prior_out == 0 {
+            if news.duplicate {
+                self.alert(now, out, ack, &mut news);
+            }
+            self.take_probe_ack(out, ack, news);
             return;
         }
         self.rack.adapt(delivered, self.delivered);

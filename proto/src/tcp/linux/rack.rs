@@ -166,3 +166,98 @@ pub(super) struct Detected {
     /// Until the last of those that are late is lost; zero if none is late.
     pub(super) wait: Duration,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ranges::Span;
+
+    const ROUND_TRIP: Duration = Duration::from_millis(100);
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
+    /// Five segments of 1000 bytes, a millisecond apart, on a path of 100 ms.
+    fn five() -> (Rack, Queue) {
+        let (mut rack, mut queue) = (Rack::new(), Queue::default());
+        rack.measured(ROUND_TRIP);
+        for index in 0..5 {
+            queue.push(at(index), Span { start: 1 + 1000 * index, end: 1001 + 1000 * index });
+        }
+        (rack, queue)
+    }
+
+    fn sack(rack: &mut Rack, queue: &mut Queue, now: Instant, start: u64, end: u64) {
+        queue.sack(Span { start, end }, |segment| rack.arrived(now, segment));
+    }
+
+    #[test]
+    fn what_was_sent_before_an_arrival_is_lost_when_its_time_is_over() {
+        let (mut rack, mut queue) = five();
+        sack(&mut rack, &mut queue, at(103), 3001, 4001);
+        // §6.2 step 5: 1 and 1001 left 3 and 2 ms before, and are waited for a quarter more.
+        let detected = rack.detect(at(103), &mut queue, ROUND_TRIP / 4);
+        assert_eq!((detected.lost, detected.wait), (0, Duration::from_millis(24)));
+        assert_eq!(rack.detect(at(125), &mut queue, ROUND_TRIP / 4).lost, 1);
+        assert_eq!(rack.detect(at(127), &mut queue, ROUND_TRIP / 4).lost, 2);
+        assert_eq!((queue.lost_out, queue.in_flight()), (3, 1));
+    }
+
+    #[test]
+    fn a_retransmission_is_lost_when_something_later_arrives() {
+        let (mut rack, mut queue) = five();
+        sack(&mut rack, &mut queue, at(104), 1001, 5001);
+        assert_eq!(rack.detect(at(104), &mut queue, Duration::ZERO).lost, 1);
+        queue.resend(at(104), 1, false);
+        queue.push(at(104), Span { start: 5001, end: 6001 });
+        assert_eq!(queue.in_flight(), 2);
+        sack(&mut rack, &mut queue, at(204), 5001, 6001);
+        let detected = rack.detect(at(204), &mut queue, Duration::ZERO);
+        assert!(detected.again);
+        assert_eq!(queue.first_to_resend().map(|segment| segment.span.start), Some(1));
+    }
+
+    #[test]
+    fn a_retransmission_that_arrives_too_soon_was_the_original() {
+        let (mut rack, mut queue) = five();
+        queue.lose(1);
+        queue.resend(at(110), 1, false);
+        sack(&mut rack, &mut queue, at(150), 1, 1001);
+        assert!(!rack.advanced);
+    }
+
+    #[test]
+    fn the_window_for_reordering_is_zero_until_there_is_some() {
+        let (mut rack, _) = five();
+        let srtt = 2 * ROUND_TRIP;
+        assert_eq!(rack.window(true, srtt), Duration::ZERO);
+        assert_eq!(rack.window(false, srtt), ROUND_TRIP / 4);
+        rack.reordered(7);
+        assert_eq!(rack.window(true, srtt), ROUND_TRIP / 4);
+        assert!(!rack.is_enough(6) && rack.is_enough(7));
+    }
+
+    #[test]
+    fn each_round_trip_with_a_needless_retransmission_adds_a_quarter() {
+        let (mut rack, _) = five();
+        let srtt = Duration::from_secs(1);
+        // Where nothing is ever reordered, duplicates say nothing of reordering.
+        rack.duplicate();
+        rack.adapt(1, 2);
+        rack.reordered(3);
+        assert_eq!(rack.window(true, srtt), ROUND_TRIP / 4);
+        rack.duplicate();
+        rack.adapt(10, 20);
+        assert_eq!(rack.window(true, srtt), ROUND_TRIP / 2);
+        // Before what was then sent arrives, a second one adds nothing.
+        rack.duplicate();
+        rack.adapt(19, 25);
+        assert_eq!(rack.window(true, srtt), ROUND_TRIP / 2);
+        // Sixteen recoveries later it is one quarter again, and never more than a round trip.
+        (0..16).for_each(|_| rack.recovered(false));
+        rack.adapt(30, 31);
+        assert_eq!(rack.window(true, srtt), ROUND_TRIP / 4);
+        assert_eq!(rack.window(true, ROUND_TRIP / 10), ROUND_TRIP / 10);
+    }
+}

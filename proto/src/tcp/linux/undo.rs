@@ -64,3 +64,44 @@ impl Undo {
 pub(super) fn is_before(stamp: u32, other: u32) -> bool {
     (stamp.wrapping_sub(other) as i32) < 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_echo_from_before_the_first_retransmission_undoes() {
+        let mut undo = Undo::default();
+        undo.begin(1, 0);
+        undo.resent(100);
+        undo.resent(150);
+        assert!(!undo.is_due(Some(100)) && !undo.is_due(None));
+        assert!(undo.is_due(Some(99)));
+        // Timestamps wrap.
+        undo.forget_stamp();
+        undo.resent(5);
+        assert!(undo.is_due(Some(u32::MAX)));
+    }
+
+    #[test]
+    fn a_duplicate_of_every_retransmission_undoes() {
+        let mut undo = Undo::default();
+        undo.begin(1001, 1);
+        undo.resent(100);
+        undo.duplicate(2001, 1);
+        assert!(!undo.all_were_needless());
+        // One from before the recovery is not of it.
+        undo.duplicate(1001, 1);
+        assert!(!undo.all_were_needless());
+        undo.duplicate(3001, 1);
+        assert!(undo.all_were_needless());
+    }
+
+    #[test]
+    fn without_a_retransmission_there_is_nothing_needless() {
+        let mut undo = Undo::default();
+        undo.begin(1, 0);
+        undo.duplicate(1001, 1);
+        assert!(!undo.all_were_needless());
+    }
+}
