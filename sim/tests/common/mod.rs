@@ -1,0 +1,30 @@
+//! Experiments of the tree, run with fewer repetitions than their files ask for.
+
+use airmend_sim::{Experiment, Outcome};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// Where experiments are.
+pub(crate) fn experiments() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments")
+}
+
+/// An experiment such as `snoop95/fig4` with keys set to other values.
+pub(crate) fn load(name: &str, settings: &[(&str, &str)]) -> Experiment {
+    let settings: Vec<_> =
+        settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let path = experiments().join(name).with_extension("toml");
+    Experiment::load(&path, &settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The runs of each point, with the point's values.
+pub(crate) fn measure(experiment: &Experiment) -> Vec<(Vec<String>, Vec<Outcome>)> {
+    let outcomes = experiment.run_all(2, &AtomicBool::new(false), || ()).unwrap();
+    let runs = outcomes.chunks(experiment.runs as usize).map(<[Outcome]>::to_vec);
+    experiment.points.iter().map(|point| point.values.clone()).zip(runs).collect()
+}
+
+/// Mean goodput.
+pub(crate) fn mean_mbps(runs: &[Outcome]) -> f64 {
+    runs.iter().map(|run| run.goodput_bps).sum::<f64>() / runs.len() as f64 / 1e6
+}
