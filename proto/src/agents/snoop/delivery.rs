@@ -48,12 +48,18 @@ impl Flow {
         let lone = self.has_lone_segment();
         let mut arrivals = Arrivals::default();
         self.cache.split(ack);
+        let mut waited = false;
         while let Some(cached) = self.cache.pop_acknowledged(ack) {
+            waited |= cached.is_ambiguous();
             news.fin |= self.carries_fin(&cached);
             let was_sacked = self.sacked.span_at(cached.start).is_some();
             if !was_sacked {
                 self.arrived(now, &cached, &mut arrivals);
             }
+        }
+        if waited {
+            // What lay above a hole, and was not SACKed, waited at the mobile for its repair.
+            arrivals.timed = None;
         }
         self.acked = ack;
         self.answered = true;
