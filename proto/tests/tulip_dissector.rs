@@ -1,0 +1,138 @@
+//! Wireshark shows what is in a frame: `docs/wireshark/tulip.lua` in tshark, if that is installed.
+
+use airmend_proto::wire::build::SegmentBuilder;
+use airmend_proto::wire::seq::SeqNumber;
+use airmend_proto::wire::tulip::{Ack, Frame, Kind};
+use airmend_proto::{LinkType, Packet};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/wireshark/tulip.lua");
+/// DLT_USER0: whoever writes the file says what it means.
+const USER0: u32 = 147;
+const ETHERNET: u32 = 1;
+
+const FIELDS: [&str; 15] = [
+    "tulip.kind",
+    "tulip.flags.poll",
+    "tulip.flags.more",
+    "tulip.length",
+    "tulip.from",
+    "tulip.to",
+    "tulip.serial",
+    "tulip.seq",
+    "tulip.after",
+    "tulip.ack.next",
+    "tulip.ack.heard",
+    "tulip.ack.delay",
+    "tulip.ack.arrived",
+    "tcp.dstport",
+    "tulip.bad_version",
+];
+
+fn frame(kind: Kind, ack: Option<Ack>) -> Frame {
+    let segment = SegmentBuilder::new(([10, 0, 0, 1], 80), ([10, 9, 0, 1], 5000));
+    let has_payload = matches!(kind, Kind::Reliable | Kind::Unreliable);
+    Frame {
+        kind,
+        poll: kind == Kind::Reliable,
+        more: kind == Kind::Skip,
+        from: 0x1234_5678,
+        to: 0x9abc_def0,
+        serial: SeqNumber(77),
+        seq: SeqNumber(5),
+        after: 2,
+        ack,
+        payload: has_payload.then(|| segment.payload(b"airmend").build(LinkType::Ip)),
+    }
+}
+
+fn ack() -> Ack {
+    let vector = vec![0b0000_0011, 0b1000_0000].into();
+    let (next, heard) = (SeqNumber(u32::MAX), SeqNumber(9));
+    Ack { next, heard, delay: Duration::from_micros(1_600), vector }
+}
+
+/// A pcap file of these packets (draft-ietf-opsawg-pcap).
+fn pcap(link_type: u32, packets: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4, 0x0002_0004, 0, 0, 65_535, link_type] {
+        file.extend(u32::to_be_bytes(word));
+    }
+    for packet in packets {
+        let len = packet.len() as u32;
+        for word in [0, 0, len, len] {
+            file.extend(u32::to_be_bytes(word));
+        }
+        file.extend(packet);
+    }
+    file
+}
+
+/// What tshark shows of each packet, fields separated by `|`.
+fn tshark(name: &str, link_type: u32, packets: &[Vec<u8>]) -> Vec<String> {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, pcap(link_type, packets)).expect("a writable folder for test files");
+    let mut command = Command::new("tshark");
+    command.args(["-X", &format!("lua_script:{SCRIPT}"), "-r"]).arg(&path);
+    command.args(["-T", "fields", "-E", "separator=|", "-E", "aggregator=,"]);
+    FIELDS.iter().for_each(|field| {
+        command.args(["-e", field]);
+    });
+    let output = command.output().expect("tshark starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !errors.contains("Lua"), "{errors}");
+    String::from_utf8_lossy(&output.stdout).lines().map(String::from).collect()
+}
+
+fn is_installed() -> bool {
+    let is_there = Command::new("tshark").arg("--version").output().is_ok();
+    if !is_there {
+        println!("skipped: tshark is not installed (Debian: apt-get install tshark)");
+    }
+    is_there
+}
+
+#[test]
+fn tshark_shows_every_field() {
+    if !is_installed() {
+        return;
+    }
+    let mut broken = frame(Kind::Control, None).emit().bytes().to_vec();
+    broken[0] = 0x70;
+    let emit = |kind, ack| frame(kind, ack).emit().bytes().to_vec();
+    let packets = [
+        emit(Kind::Reliable, Some(ack())),
+        emit(Kind::Unreliable, None),
+        emit(Kind::Skip, None),
+        emit(Kind::Control, Some(ack())),
+        broken,
+    ];
+    let epochs = "0x12345678|0x9abcdef0";
+    let expected = [
+        format!("1|1|0|47|{epochs}|77|5|2|4294967295|9|1.6|0,1,15|5000|"),
+        format!("2|0|0|47|{epochs}|77|5|2|||||5000|"),
+        format!("3|0|1|0|{epochs}|77|5|2||||||"),
+        format!("0|0|0|0|{epochs}|77|5|2|4294967295|9|1.6|0,1,15||"),
+        format!("0|0|0|0|{epochs}|77|5|2||||||1"),
+    ];
+    let shown = tshark("tulip-frames.pcap", USER0, &packets);
+    assert_eq!(shown.len(), expected.len());
+    for (shown, expected) in shown.iter().zip(&expected) {
+        assert_eq!(shown.replace("True", "1").replace("False", "0"), *expected);
+    }
+}
+
+#[test]
+fn tshark_finds_frames_behind_their_ethertype() {
+    if !is_installed() {
+        return;
+    }
+    let packet: Packet = frame(Kind::Reliable, None).emit();
+    let mut bytes = vec![2; 12];
+    bytes.extend([0x88, 0xb5, 5, 0, 0, 0]);
+    bytes.extend(packet.bytes());
+    let shown = tshark("tulip-ethernet.pcap", ETHERNET, &[bytes]);
+    assert!(shown[0].starts_with("1|") && shown[0].contains("|77|5|2|"), "{}", shown[0]);
+}
