@@ -1,4 +1,5 @@
-//! What must be seen in the experiments of the TULIP paper, on the set-up of S2-20, S2-21 and S2-22.
+//! What must be seen in the experiments of the TULIP paper, on the set-up of S2-20, S2-21 and
+//! S2-22.
 
 mod common;
 

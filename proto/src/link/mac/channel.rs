@@ -1,10 +1,11 @@
 //! The shared channel as a state machine: contend, shake hands, send, perhaps answer, release.
 //!
 //! An end whose packet waited while the floor was taken backs off, sends an RTS if no carrier was
-//! heard meanwhile, and the packet when the CTS came. One that gets a packet while the floor is free
-//! sends its RTS at once [FAMA-NCS: states BACKOFF and PASSIVE]. Everything that both ends draw is drawn at the RTS, so
-//! the whole exchange is known then. An end is asked for its next packet when the floor is free, or
-//! when it may answer: what is most urgent is chosen at the last moment.
+//! heard meanwhile, and the packet when the CTS came. One that gets a packet while the floor is
+//! free sends its RTS at once [FAMA-NCS: states BACKOFF and PASSIVE]. Everything that both ends
+//! draw is drawn at the RTS, so the whole exchange is known then. An end is asked for its next
+//! packet when the floor is free, or when it may answer: what is most urgent is chosen at the last
+//! moment.
 
 use super::MacParams;
 use crate::link::{ErrorModel, ErrorProcess, Fate, LinkCounters};

@@ -144,6 +144,7 @@ fn two_busy_ends_share_the_channel_evenly() {
     assert!(failed > 0 && failed * 50 < handshakes, "{failed} of {handshakes}");
 }
 
+/// S2-06.
 #[test]
 fn an_accelerated_answer_needs_no_handshake() {
     let mut channel = channel(ACCELERATED, ErrorModel::None, 4);
