@@ -177,7 +177,10 @@ impl Flow {
 
     /// When the flow's tail is to be probed [C-5].
     pub(super) fn probe_due(&self) -> Option<Instant> {
-        if self.cache.is_empty() || self.timeouts >= MAX_TIMEOUTS {
+        // What still waits in the queue will be answered when it has left: probing earlier would
+        // only repeat what arrived and whose ACK was lost.
+        let newest = self.cache.len().checked_sub(1).and_then(|index| self.cache.get(index))?;
+        if !newest.was_sent() || self.timeouts >= MAX_TIMEOUTS {
             return None;
         }
         let timeout = self.air.probe_timeout(self.has_lone_segment());
@@ -238,10 +241,12 @@ mod tests {
         let mut flow = flow(0);
         let settings = Settings::default();
         assert_eq!(flow.hold_budget(&settings), settings.hold_unknown);
+        let mut value = 7;
         let mut take = |millis| {
             for _ in 0..8 {
-                flow.wired.ack_left(Instant::ZERO, 7);
-                flow.wired.data_came(Instant::from_millis(millis), 7);
+                value += 1;
+                flow.wired.ack_left(Instant::ZERO, value);
+                flow.wired.data_came(Instant::from_millis(millis), value);
             }
             flow.hold_budget(&settings).as_micros()
         };
