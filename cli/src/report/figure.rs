@@ -31,7 +31,9 @@ pub(super) fn svg(section: &Section, known: &Known) -> Result<String> {
         _ => values.iter().position(|known| known == value).unwrap_or(0) as f64,
     };
     let quantity = Quantity::new(section, known);
-    let series = (0..).zip(&section.series).map(|(index, label)| {
+    let is_shown = |label: &str| !known.leaves_out.iter().any(|words| label.contains(words));
+    let shown = (0..).zip(&section.series).filter(|(_, label)| is_shown(label));
+    let series = shown.map(|(index, label)| {
         let of_series = section.points.iter().filter(|point| point.series == index);
         let points = of_series.filter_map(|point| {
             let (Measure { mean, sd }, factor) = quantity.of(point)?;

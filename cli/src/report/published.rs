@@ -19,6 +19,9 @@ pub(super) struct Known {
     /// Whether the figure leaves the bound out, which would flatten all that lies far below it.
     #[serde(default)]
     pub(super) without_bound: bool,
+    /// Series whose labels hold one of these words are in the table, but not in the figure.
+    #[serde(default)]
+    pub(super) leaves_out: Vec<String>,
     /// What others have found.
     #[serde(default, rename = "result")]
     pub(super) results: Vec<Published>,
