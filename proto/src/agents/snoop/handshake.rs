@@ -14,12 +14,14 @@ use core::time::Duration;
 /// So many are remembered at once. A flood of SYNs fills the places and changes nothing else: what
 /// finds none passes, and is not repeated.
 const PLACES: usize = 64;
-/// How often a SYN is repeated at most, at intervals that double.
-const ATTEMPTS: u32 = 3;
-/// The first interval: twice the air's round trip, and so short that all attempts are over before
+/// How often a SYN is repeated at most, at intervals that double. If it was the SYN-ACK that was
+/// lost, twice, Linux answers no further copy for 500 ms (`tcp_invalid_ratelimit`); the fourth
+/// comes later than that.
+const ATTEMPTS: u32 = 4;
+/// The first interval: twice the air's round trip, and so short that three attempts are over before
 /// the second is after which the host repeats it itself.
 const LEAST_INTERVAL: Duration = Duration::from_millis(40);
-const LONGEST_INTERVAL: Duration = Duration::from_millis(140);
+const LONGEST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// SYNs and SYN-ACKs towards the mobile that it has not answered.
 #[derive(Debug, Default)]
