@@ -214,6 +214,10 @@ impl<A: Observed> World<A> {
             let right = known && to == Side::Air;
             return if right { Ok(()) } else { Err("retransmits what never came in".into()) };
         }
+        if events.iter().any(|event| matches!(event, Event::HandshakeRepeated)) {
+            let known = self.seen.contains(&key);
+            return if known { Ok(()) } else { Err("repeats a SYN that never came in".into()) };
+        }
         let edited = |(side, owed): &(Side, Packet)| match side {
             Side::Wired => is_stripped(&key.1, owed),
             Side::Air => is_marked(&key.1, owed),

@@ -111,6 +111,8 @@ impl AirPath {
 pub(super) struct WiredPath {
     /// The TSval that is being timed, and when it left.
     pending: Option<(u32, Instant)>,
+    /// The newest TSval that left.
+    newest: Option<u32>,
     /// The last samples. A sender that waited for its application makes them too long, never too
     /// short, so the least is taken.
     samples: [Option<Duration>; 8],
@@ -120,7 +122,11 @@ pub(super) struct WiredPath {
 impl WiredPath {
     /// An ACK with this TSval goes to the sender.
     pub(super) fn ack_left(&mut self, now: Instant, value: u32) {
-        self.pending.get_or_insert((value, now));
+        // Data may be on its way already that echoes a TSval which is not new.
+        if self.newest.is_none_or(|newest| is_before(newest, value)) {
+            self.newest = Some(value);
+            self.pending.get_or_insert((value, now));
+        }
     }
 
     /// Data with this TSecr came from the sender.
@@ -205,13 +211,16 @@ mod tests {
         let mut path = WiredPath::default();
         let mut now = Instant::ZERO;
         assert_eq!(path.round_trip(), None);
-        for (value, taken) in (u32::MAX - 3..=u32::MAX).chain(0..20).zip((1..=24).map(ms)) {
+        let values = (0..24).map(|turn| (u32::MAX - 7).wrapping_add(2 * turn));
+        for (value, taken) in values.zip((1..=24).map(ms)) {
             path.ack_left(now, value);
             path.ack_left(now + ms(1), value.wrapping_add(1));
             path.data_came(now + taken / 2, value.wrapping_sub(1));
             now += taken;
             path.data_came(now, value.wrapping_add(1));
+            path.ack_left(now, value.wrapping_add(1));
+            path.data_came(now, value.wrapping_add(1));
         }
-        assert_eq!(path.round_trip(), Some(ms(17)));
+        assert_eq!(path.round_trip(), Some(ms(17)), "an old TSval is not timed");
     }
 }

@@ -5,15 +5,21 @@
 //! is lost, the stream arrives intact and complete, no ACK reaches the sender above the highest
 //! that the mobile sent, frames and state stay bounded, and an idle agent arms no timer.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod hosts;
 
 use airmend_proto::agents::Limits;
 use airmend_proto::agents::plain::Plain;
+use airmend_proto::agents::snoop::{self, Snoop};
 use airmend_proto::agents::snoop95::{Settings, Snoop95};
+use airmend_proto::wire::seq::SeqNumber;
+use airmend_proto::wire::tcp::{Segment, Timestamps};
 use airmend_proto::{Instant, Packet, Ports, Side, Timer, drain};
 use common::observed::Observed;
 use common::packet::Tcp;
-use std::collections::BTreeSet;
+use hosts::{Receiver, Sender};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 const LOSSY_FRAMES: u32 = 12;
@@ -25,7 +31,8 @@ const STREAM: u32 = SEGMENTS * SEGMENT;
 const AIR_DELAY: Duration = Duration::from_millis(5);
 const WIRED_DELAY: Duration = Duration::from_millis(20);
 const RETRANSMISSION_TIMEOUT: Duration = Duration::from_secs(1);
-/// Within this time every timer but that of the idle flows has found nothing to do.
+/// Within this time every timer but that of the idle flows has found nothing to do, unless it had
+/// backed off.
 const REST: Duration = Duration::from_secs(1);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -36,56 +43,77 @@ struct Bounds {
     frames: u32,
     /// Until the sender knows that all arrived.
     time: Duration,
+    /// Whether the sender sees no sign of a loss before the hold budget is spent.
+    hides_loss: bool,
 }
 
 /// Twelve losses cost the sender five timeouts at worst.
-const PLAIN: Bounds = Bounds { frames: 48, time: Duration::from_secs(6) };
+const PLAIN: Bounds = Bounds { frames: 48, time: Duration::from_secs(6), hides_loss: false };
 /// And one at worst where they are mended locally.
-const SNOOP95: Bounds = Bounds { frames: 48, time: Duration::from_secs(3) };
+const SNOOP95: Bounds = Bounds { time: Duration::from_secs(3), ..PLAIN };
+const SNOOP: Bounds = Bounds { hides_loss: true, ..SNOOP95 };
+const SNOOP_NOSUPPRESS: Bounds = SNOOP95;
+
+/// The shortest time for which snoop hides a hole here: 0.8 of the sender's round trip.
+const HOLD_BUDGET: Duration = Duration::from_millis(40);
 
 #[test]
 fn every_loss_pattern_through_snoop95() {
     for dupack_threshold in [1, 3] {
         let settings =
             Settings { dupack_threshold, idle_timeout: IDLE_TIMEOUT, ..Settings::default() };
-        enumerate(SNOOP95, || Snoop95::new(settings.clone(), Limits::default(), 1));
+        enumerate(SNOOP95, &[false], || Snoop95::new(settings.clone(), Limits::default(), 1));
     }
 }
 
 #[test]
-fn every_loss_pattern_through_plain() {
-    enumerate(PLAIN, || Plain::new(Limits::default().egress));
+fn every_loss_pattern_through_snoop() {
+    enumerate(SNOOP, &[false, true], || snoop(true));
+    enumerate(SNOOP_NOSUPPRESS, &[false, true], || snoop(false));
+}
+
+fn snoop(suppress: bool) -> Snoop {
+    let settings = snoop::Settings { suppress, idle_timeout: IDLE_TIMEOUT, ..Default::default() };
+    Snoop::new(settings, Limits::default(), 1)
 }
 
 #[test]
-fn snoop95_spares_the_sender_most_timeouts() {
-    let timeouts = |run: &dyn Fn(u32) -> Outcome| -> u32 {
-        (0..1 << LOSSY_FRAMES).map(|pattern| run(pattern).timeouts).sum()
-    };
-    let plain = timeouts(&|pattern| {
-        let plain = Plain::new(Limits::default().egress);
-        World::new(plain, Losses { pattern, of: Lossy::Both }, 4).run(PLAIN).unwrap()
-    });
+fn every_loss_pattern_through_plain() {
+    enumerate(PLAIN, &[false], || Plain::new(Limits::default().egress));
+}
+
+#[test]
+fn the_snoops_spare_the_sender_most_timeouts() {
     let settings = Settings { idle_timeout: IDLE_TIMEOUT, ..Settings::default() };
-    let snoop95 = timeouts(&|pattern| {
-        let snoop95 = Snoop95::new(settings.clone(), Limits::default(), 1);
-        World::new(snoop95, Losses { pattern, of: Lossy::Both }, 4).run(SNOOP95).unwrap()
-    });
+    let plain = timeouts(PLAIN, || Plain::new(Limits::default().egress));
+    let snoop95 = timeouts(SNOOP95, || Snoop95::new(settings.clone(), Limits::default(), 1));
+    let snoop = timeouts(SNOOP, || snoop(true));
     assert!(snoop95 * 4 < plain, "{snoop95} timeouts with snoop95, {plain} without");
+    assert!(snoop * 4 < plain, "{snoop} timeouts with snoop, {plain} without");
+}
+
+fn timeouts<A: Observed>(bounds: Bounds, make: impl Fn() -> A) -> u32 {
+    let run = |pattern| {
+        let losses = Losses { pattern, of: Lossy::Both };
+        World::new(make(), losses, Hosts::OLD).run(bounds).unwrap().timeouts
+    };
+    (0..1 << LOSSY_FRAMES).map(run).sum()
 }
 
 /// Runs every pattern of every kind; a failing run is told step by step.
-fn enumerate<A: Observed>(bounds: Bounds, make: impl Fn() -> A) {
-    for of in [Lossy::Both, Lossy::Data, Lossy::Acks] {
-        for window in [4, 8] {
+fn enumerate<A: Observed>(bounds: Bounds, modern: &[bool], make: impl Fn() -> A) {
+    let kinds = modern.iter().flat_map(|modern| [4, 8].map(|window| (window, *modern)));
+    for (window, modern) in kinds {
+        let hosts = Hosts { window, modern };
+        for of in [Lossy::Both, Lossy::Data, Lossy::Acks] {
             for pattern in 0..1 << LOSSY_FRAMES {
                 let losses = Losses { pattern, of };
-                if let Err(error) = World::new(make(), losses, window).run(bounds) {
-                    let mut again = World::new(make(), losses, window);
+                if let Err(error) = World::new(make(), losses, hosts).run(bounds) {
+                    let mut again = World::new(make(), losses, hosts);
                     again.story = Some(String::new());
                     let _ = again.run(bounds);
                     let story = again.story.unwrap_or_default();
-                    panic!("pattern {pattern:#014b} of {of:?}, window {window}: {error}\n{story}");
+                    panic!("pattern {pattern:#014b} of {of:?}, {hosts:?}: {error}\n{story}");
                 }
             }
         }
@@ -124,6 +152,21 @@ struct Flights {
     packets: Vec<(Instant, Place, Packet)>,
     hit: u32,
     frames: u32,
+    /// When each segment, by its sequence number, first crossed the air.
+    crossed: BTreeMap<u32, Instant>,
+}
+
+/// What the two hosts are like.
+#[derive(Clone, Copy, Debug)]
+struct Hosts {
+    /// Segments in flight.
+    window: u32,
+    /// Whether they use SACK and timestamps.
+    modern: bool,
+}
+
+impl Hosts {
+    const OLD: Self = Self { window: 4, modern: false };
 }
 
 struct World<A> {
@@ -133,24 +176,10 @@ struct World<A> {
     losses: Losses,
     sender: Sender,
     receiver: Receiver,
+    hides_loss: bool,
+    /// ACKs in a row that told the sender nothing new.
+    duplicates: u32,
     story: Option<String>,
-}
-
-/// Go-back-N with a fixed window and timeout.
-struct Sender {
-    window: u32,
-    acknowledged: u32,
-    next: u32,
-    due: Option<Instant>,
-    timeouts: u32,
-}
-
-/// Acknowledges every segment, and keeps what arrives out of order.
-#[derive(Default)]
-struct Receiver {
-    segments: BTreeSet<u32>,
-    contiguous: u32,
-    highest_ack: u32,
 }
 
 /// The agent's view of both links; the air loses what the pattern says.
@@ -185,6 +214,9 @@ impl Flights {
         story: &mut Option<String>,
     ) {
         self.frames += 1;
+        if let Some(data) = Tcp::read(&packet).filter(|tcp| tcp.sender == Side::Wired) {
+            self.crossed.entry(data.seq.wrapping_sub(ISN)).or_insert(now);
+        }
         let counted = match losses.of {
             Lossy::Both => true,
             Lossy::Data => to == Place::MobileHost,
@@ -207,19 +239,23 @@ impl Flights {
 }
 
 impl<A: Observed> World<A> {
-    fn new(agent: A, losses: Losses, window: u32) -> Self {
+    fn new(agent: A, losses: Losses, hosts: Hosts) -> Self {
+        let Hosts { window, modern } = hosts;
         Self {
             agent,
             now: Instant::ZERO,
             flights: Flights::default(),
             losses,
-            sender: Sender { window, acknowledged: 0, next: 0, due: None, timeouts: 0 },
-            receiver: Receiver::default(),
+            sender: Sender { window, echo: modern.then_some(0), ..Sender::default() },
+            receiver: Receiver { modern, ..Receiver::default() },
+            hides_loss: false,
+            duplicates: 0,
             story: None,
         }
     }
 
     fn run(&mut self, bounds: Bounds) -> Result<Outcome, String> {
+        self.hides_loss = bounds.hides_loss;
         self.sender.fill_window(self.now, &mut self.flights);
         while self.sender.acknowledged < STREAM {
             self.step()?;
@@ -244,8 +280,10 @@ impl<A: Observed> World<A> {
         }
         // An empty cache has nothing to retransmit, whatever timer still turns out to be early.
         let (rest, frames) = (self.now + REST, self.flights.frames);
+        let mut late = 0;
         while let Some(deadline) = self.agent.poll_timeout() {
-            if self.now >= rest && deadline.why != Timer::FlowIdle {
+            late += u32::from(self.now >= rest && deadline.why != Timer::FlowIdle);
+            if late > 1 {
                 return Err(format!("idle, but `{}` is armed", deadline.why));
             }
             if self.now >= rest + 2 * IDLE_TIMEOUT {
@@ -293,6 +331,21 @@ impl<A: Observed> World<A> {
         }
     }
 
+    /// [C-13] Until it has resent something itself the sender sees no sign of loss, neither a block
+    /// above the ACK nor a third duplicate, for a hole that is younger than the hold budget.
+    fn check_hidden(&mut self, ack: u32, blocks: &[(SeqNumber, SeqNumber)]) -> Result<(), String> {
+        self.duplicates = if ack == self.sender.acknowledged { self.duplicates + 1 } else { 0 };
+        let left_at = self.now.since(Instant::ZERO).saturating_sub(WIRED_DELAY);
+        let sent_at = self.flights.crossed.get(&ack).map(|at| at.since(Instant::ZERO));
+        let is_young = sent_at.is_some_and(|sent_at| left_at < sent_at + HOLD_BUDGET);
+        let above = |left: SeqNumber| (ack + 1..STREAM).contains(&left.0.wrapping_sub(ISN));
+        let shows_loss = self.duplicates >= 3 || blocks.iter().any(|(left, _)| above(*left));
+        if self.hides_loss && self.sender.timeouts == 0 && is_young && shows_loss {
+            return Err(format!("the sender sees the hole at {ack} already"));
+        }
+        Ok(())
+    }
+
     fn arrive(&mut self, place: Place, packet: Packet) -> Result<(), String> {
         tell(&mut self.story, self.now, &format!("at {place:?}"), &packet);
         let tcp = Tcp::read(&packet).ok_or("a broken packet left the agent")?;
@@ -303,59 +356,23 @@ impl<A: Observed> World<A> {
                 if ack > self.receiver.highest_ack {
                     return Err(format!("ACK {ack}; highest {}", self.receiver.highest_ack));
                 }
+                let options = Segment::parse(&packet).map_err(|reason| reason.to_string())?.options;
+                self.check_hidden(ack, options.sack.as_slice())?;
+                if let Some(Timestamps { value, .. }) = options.timestamps {
+                    self.sender.echo = Some(value);
+                }
                 self.sender.acknowledge(self.now, ack, &mut self.flights);
             }
             Place::MobileHost => {
                 if !packet.bytes().ends_with(&tcp.payload()) {
                     return Err("the payload was changed".into());
                 }
-                let ack = self.receiver.receive(tcp.seq.wrapping_sub(ISN));
-                let ack = Tcp::new(0, Side::Air, 1, 0, ISN.wrapping_add(ack)).packet(0);
+                let ack = self.receiver.receive(self.now, &tcp).packet(0);
                 let to = Place::BaseStation(Side::Air);
                 self.flights.cross_air(self.now, to, ack, self.losses, &mut self.story);
             }
         }
         Ok(())
-    }
-}
-
-impl Sender {
-    fn fill_window(&mut self, now: Instant, flights: &mut Flights) {
-        while self.next < STREAM.min(self.acknowledged + self.window * SEGMENT) {
-            let seq = ISN.wrapping_add(self.next);
-            let packet = Tcp::new(0, Side::Wired, seq, SEGMENT as u16, 1).packet(self.next as u16);
-            flights.packets.push((now + WIRED_DELAY, Place::BaseStation(Side::Wired), packet));
-            self.next += SEGMENT;
-        }
-        self.due.get_or_insert(now + RETRANSMISSION_TIMEOUT);
-    }
-
-    fn acknowledge(&mut self, now: Instant, ack: u32, flights: &mut Flights) {
-        if ack > self.acknowledged {
-            self.acknowledged = ack;
-            self.next = self.next.max(ack);
-            self.due = None;
-            self.fill_window(now, flights);
-        }
-    }
-
-    fn time_out(&mut self, now: Instant, flights: &mut Flights) {
-        self.timeouts += 1;
-        self.next = self.acknowledged;
-        self.due = None;
-        self.fill_window(now, flights);
-    }
-}
-
-impl Receiver {
-    /// Takes a segment and returns the ACK for it.
-    fn receive(&mut self, seq: u32) -> u32 {
-        self.segments.insert(seq);
-        while self.segments.contains(&self.contiguous) {
-            self.contiguous += SEGMENT;
-        }
-        self.highest_ack = self.contiguous;
-        self.contiguous
     }
 }
 
