@@ -283,13 +283,16 @@ fn ledger_rows(ledger: &str) -> Vec<Row> {
         .collect()
 }
 
-/// Requirement ids such as S0-12 in a text, in order.
+/// Requirement ids such as S0-12 of the papers, or C-7 of today's TCP, in a text, in order.
 fn paper_ids(text: &str) -> Vec<&str> {
     let in_id = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     text.split(|c| !in_id(c))
         .filter(|word| match word.as_bytes() {
             [b'S', b'0'..=b'3', b'-', rest @ ..] => {
                 (2..=3).contains(&rest.len()) && rest.last().is_some_and(u8::is_ascii_digit)
+            }
+            [b'C', b'-', rest @ ..] => {
+                (1..=2).contains(&rest.len()) && rest.iter().all(u8::is_ascii_digit)
             }
             _ => false,
         })
@@ -424,6 +427,8 @@ mod checkers {
             problems
         };
         assert_eq!(problems("// S0-01 [snoop95 §3.1] RFC 6675 §2, [see RFC 1 §2]"), [""; 0]);
+        assert_eq!(problems("// [C-7]"), ["a.rs:1: C-7 has no row in docs/conformance.md"]);
+        assert_eq!(problems("// C-x, AC-7, C-123 and C-"), [""; 0]);
         assert_eq!(problems("\n// S0-02"), ["a.rs:2: S0-02 has no row in docs/conformance.md"]);
         assert_eq!(problems("// [snop95 §3]"), ["a.rs:1: [snop95] is not a key of docs/papers.md"]);
     }

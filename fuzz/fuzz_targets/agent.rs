@@ -1,15 +1,18 @@
-//! Bytes as a sequence of times and packets, nearly right ones and raw ones, for snoop95 with
-//! limits so small that each is hit: it keeps what the property tests say that an agent promises.
+//! Bytes as a sequence of times and packets, nearly right ones and raw ones, for snoop95 or snoop
+//! with limits so small that each is hit: they keep what the property tests say that an agent
+//! promises.
 #![no_main]
 
 #[path = "../../proto/tests/common/mod.rs"]
 mod common;
 
+use airmend_proto::agents::snoop::{self, Snoop};
 use airmend_proto::agents::snoop95::{Settings, Snoop95};
 use airmend_proto::wire::tcp::Flags;
 use airmend_proto::{LinkType, Side};
-use common::hostile::{ISN, Step, TINY, hasty, play};
+use common::hostile::{ISN, Step, TINY, hasty, play, quick};
 use common::packet::{Foreign, Tcp};
+use core::num::NonZeroU16;
 use core::time::Duration;
 use libfuzzer_sys::fuzz_target;
 
@@ -19,17 +22,23 @@ const MAX_STEPS: usize = 150;
 fuzz_target!(|data: &[u8]| {
     let mut input = Input(data);
     let switches = input.byte();
-    let settings = Settings {
-        dupack_threshold: u32::from(switches & 3).max(1),
-        fast_queue: switches & 4 != 0,
-        repeat_ack: switches & 8 != 0,
-        ..hasty()
-    };
     let mut steps = Vec::new();
     while !input.0.is_empty() && steps.len() < MAX_STEPS {
         steps.push(input.step());
     }
-    if let Err(error) = play(Snoop95::new(settings, TINY, 1), TINY, &steps) {
+    let kept = if switches & 16 == 0 {
+        let settings = Settings {
+            dupack_threshold: u32::from(switches & 3).max(1),
+            fast_queue: switches & 4 != 0,
+            repeat_ack: switches & 8 != 0,
+            ..hasty()
+        };
+        play(Snoop95::new(settings, TINY, 1), TINY, &steps)
+    } else {
+        let settings = snoop::Settings { suppress: switches & 1 != 0, ..quick() };
+        play(Snoop::new(settings, TINY, 1), TINY, &steps)
+    };
+    if let Err(error) = kept {
         panic!("{error}");
     }
 });
@@ -85,10 +94,27 @@ impl Input<'_> {
         if kind & 0x70 == 0x70 {
             tcp.flags = Flags(u16::from(self.byte()) & !Flags::ACK.0);
         }
-        if kind & 0x70 == 0x60 {
-            tcp.options = (0..8).map(|_| self.byte()).collect();
+        match kind & 0x70 {
+            0x60 => tcp.options = (0..8).map(|_| self.byte()).collect(),
+            0x50 => tcp.options = vec![1, 1, 8, 10, 0, 0, 0, self.byte(), 0, 0, 0, self.byte()],
+            0x40 if sender == Side::Air => tcp.options = self.sack(),
+            0x40 => tcp.segment_size = NonZeroU16::new(100).filter(|size| size.get() < tcp.len),
+            0x30 => tcp.ecn = self.byte() & 3,
+            _ => {}
         }
         tcp
+    }
+
+    /// Up to four blocks on the grid.
+    fn sack(&mut self) -> Vec<u8> {
+        let count = self.byte() & 3;
+        let mut option = vec![1, 1, 5, 10 + 8 * count];
+        for _ in 0..=count {
+            let left = ISN.wrapping_add(u32::from(self.byte() % 40) * 100);
+            option.extend(left.to_be_bytes());
+            option.extend(left.wrapping_add(u32::from(self.byte() & 3) * 100).to_be_bytes());
+        }
+        option
     }
 
     fn bytes(&mut self, side: Side, kind: u8) -> Step {

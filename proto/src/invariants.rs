@@ -2,7 +2,8 @@
 //!
 //! Never acknowledge what the receiver has not acknowledged; never change, or invent, a byte of
 //! payload. The checker sees each packet as it enters and as it leaves the agent and keeps a
-//! bounded memory of both; what it has forgotten it cannot accuse.
+//! bounded memory of both; what it has forgotten it cannot accuse. A segment may be cut out of a
+//! super-packet.
 
 use crate::agent::Side;
 use crate::packet::Packet;
@@ -16,6 +17,8 @@ use hashbrown::HashMap;
 
 /// Payloads remembered: several times what an agent's cache and queues hold of one flow.
 const PAYLOADS: usize = 1 << 16;
+/// Super-packets remembered, with their bytes: an agent cuts what is missing out of them.
+const SUPER_PACKETS: usize = 1 << 9;
 /// Directed flows whose highest ACK is remembered.
 const FLOWS: usize = 1 << 12;
 
@@ -78,11 +81,29 @@ impl core::error::Error for Violation {}
 type Flow = (Endpoint, Endpoint);
 type PayloadKey = (Flow, SeqNumber, u32);
 
+/// The highest ACK of a directed flow.
+#[derive(Clone, Copy, Debug)]
+enum Highest {
+    /// None has entered since the connection began.
+    None,
+    Known(SeqNumber),
+    /// ACKs have entered that no window could hold together: only a hostile host sends them.
+    Unordered,
+}
+
+/// Whether both can belong to one connection at a time (RFC 7323 §2.2: a window of 2^30).
+fn is_near(a: SeqNumber, b: SeqNumber) -> bool {
+    a.offset_from(b).unsigned_abs() <= 1 << 30
+}
+
 /// Checks the invariants of one agent.
 #[derive(Debug)]
 pub struct Invariants {
-    highest_ack: Bounded<Flow, Option<SeqNumber>>,
+    highest_ack: Bounded<Flow, Highest>,
     payload_hash: Bounded<PayloadKey, u64>,
+    /// Super-packets by flow, latest last.
+    super_packets: VecDeque<(Flow, Segment, Packet)>,
+    has_forgotten_super_packets: bool,
     hasher: FixedState,
 }
 
@@ -91,6 +112,8 @@ impl Default for Invariants {
         Self {
             highest_ack: Bounded::new(FLOWS),
             payload_hash: Bounded::new(PAYLOADS),
+            super_packets: VecDeque::new(),
+            has_forgotten_super_packets: false,
             hasher: FixedState::default(),
         }
     }
@@ -103,17 +126,32 @@ impl Invariants {
         let flow = (segment.source, segment.destination);
         if segment.flags.intersects(Flags::SYN) {
             // A new connection: numbers of an old one with the same ports mean nothing any more.
-            self.highest_ack.insert(flow, None);
-            self.highest_ack.insert((segment.destination, segment.source), None);
+            self.highest_ack.insert(flow, Highest::None);
+            self.highest_ack.insert((segment.destination, segment.source), Highest::None);
         }
         if segment.flags.intersects(Flags::ACK) {
-            let known = self.highest_ack.get(&flow).copied().flatten();
-            let highest = known.map_or(segment.ack, |highest| highest.max(segment.ack));
-            self.highest_ack.insert(flow, Some(highest));
+            let known = self.highest_ack.get(&flow).copied();
+            // Numbers so far apart are of no one window, and have no order: nothing can be said of
+            // this connection any more.
+            let highest = match known {
+                Some(Highest::Known(known)) if is_near(known, segment.ack) => {
+                    Highest::Known(known.max(segment.ack))
+                }
+                Some(Highest::Known(_) | Highest::Unordered) => Highest::Unordered,
+                Some(Highest::None) | None => Highest::Known(segment.ack),
+            };
+            self.highest_ack.insert(flow, highest);
         }
         if segment.payload_len > 0 {
             let hash = self.hash(packet, &segment);
             self.payload_hash.insert((flow, segment.seq, segment.payload_len), hash);
+        }
+        if packet.segment_size().is_some() {
+            self.super_packets.push_back((flow, segment, packet.clone()));
+            if self.super_packets.len() > SUPER_PACKETS {
+                self.super_packets.pop_front();
+                self.has_forgotten_super_packets = true;
+            }
         }
     }
 
@@ -122,7 +160,7 @@ impl Invariants {
         let Ok(segment) = Segment::parse(packet) else { return Ok(()) };
         let flow = (segment.source, segment.destination);
         if segment.flags.intersects(Flags::ACK)
-            && let Some(&Some(highest)) = self.highest_ack.get(&flow)
+            && let Some(&Highest::Known(highest)) = self.highest_ack.get(&flow)
             && segment.ack > highest
         {
             return Err(Violation::AckInvented { to, sent: segment.ack, highest });
@@ -134,17 +172,52 @@ impl Invariants {
         match self.payload_hash.get(&(flow, seq, payload_len)) {
             Some(&hash) if hash == self.hash(packet, &segment) => Ok(()),
             Some(_) => Err(Violation::PayloadChanged { to, seq }),
-            None if self.payload_hash.has_forgotten => Ok(()),
-            None => Err(Violation::PayloadInvented { to, seq, payload_len }),
+            None => self.check_part(to, flow, packet, &segment),
         }
     }
 
-    /// Hashes the payload without what may pad the frame behind it.
-    fn hash(&self, packet: &Packet, segment: &Segment) -> u64 {
-        let captured = packet.bytes().get(usize::from(segment.payload_offset)..).unwrap_or(&[]);
-        let payload = captured.get(..segment.payload_len as usize).unwrap_or(captured);
-        self.hasher.hash_one(payload)
+    /// Checks payload that came in under no such number and length: it may be a part of a
+    /// super-packet.
+    fn check_part(
+        &self,
+        to: Side,
+        flow: Flow,
+        packet: &Packet,
+        segment: &Segment,
+    ) -> Result<(), Violation> {
+        let (seq, payload_len) = (segment.seq, segment.payload_len);
+        let mut within = false;
+        for (whole_flow, whole, whole_packet) in self.super_packets.iter().rev() {
+            let from = seq.0.wrapping_sub(whole.seq.0);
+            let fits = u64::from(from) + u64::from(payload_len) <= u64::from(whole.payload_len);
+            if *whole_flow != flow || !fits {
+                continue;
+            }
+            within = true;
+            let expected = payload(whole_packet, whole).get(from as usize..).unwrap_or(&[]);
+            let len = expected.len().min(payload_len as usize);
+            if payload(packet, segment).get(..len) == expected.get(..len) {
+                return Ok(());
+            }
+        }
+        if self.payload_hash.has_forgotten || self.has_forgotten_super_packets {
+            return Ok(());
+        }
+        Err(match within {
+            true => Violation::PayloadChanged { to, seq },
+            false => Violation::PayloadInvented { to, seq, payload_len },
+        })
     }
+
+    fn hash(&self, packet: &Packet, segment: &Segment) -> u64 {
+        self.hasher.hash_one(payload(packet, segment))
+    }
+}
+
+/// What was captured of the payload, without what may pad the frame behind it.
+fn payload<'a>(packet: &'a Packet, segment: &Segment) -> &'a [u8] {
+    let captured = packet.bytes().get(usize::from(segment.payload_offset)..).unwrap_or(&[]);
+    captured.get(..segment.payload_len as usize).unwrap_or(captured)
 }
 
 /// A map that forgets its oldest keys.
@@ -185,6 +258,7 @@ mod tests {
     use super::*;
     use crate::packet::LinkType;
     use crate::wire::build::SegmentBuilder;
+    use core::num::NonZeroU16;
 
     const FIXED: ([u8; 4], u16) = ([10, 0, 0, 1], 80);
     const MOBILE: ([u8; 4], u16) = ([10, 0, 0, 2], 5001);
@@ -215,6 +289,17 @@ mod tests {
     }
 
     #[test]
+    fn acks_without_an_order_accuse_nobody() {
+        let mut invariants = Invariants::default();
+        for number in [0, 1 << 31, 5] {
+            invariants.enters(&ack(number));
+        }
+        for number in [0, 1 << 31, 5] {
+            assert_eq!(invariants.leaves(Side::Wired, &ack(number)), Ok(()));
+        }
+    }
+
+    #[test]
     fn a_new_connection_on_the_same_ports_starts_anew() {
         let mut invariants = Invariants::default();
         invariants.enters(&ack(1_000_000));
@@ -238,6 +323,27 @@ mod tests {
             invariants.leaves(Side::Air, &data(2, b"noop")),
             Err(Violation::PayloadInvented { to: Side::Air, seq: SeqNumber(2), payload_len: 4 })
         );
+    }
+
+    #[test]
+    fn a_segment_may_be_cut_out_of_a_super_packet() {
+        let mut invariants = Invariants::default();
+        let whole = data(u32::MAX - 2, b"snoop's cache").with_segment_size(NonZeroU16::new(4));
+        invariants.enters(&whole);
+        assert_eq!(invariants.leaves(Side::Air, &data(1, b"p's ")), Ok(()));
+        let seq = SeqNumber(1);
+        let changed = Err(Violation::PayloadChanged { to: Side::Air, seq });
+        assert_eq!(invariants.leaves(Side::Air, &data(1, b"p's!")), changed);
+        let seq = SeqNumber(9);
+        let beyond = Err(Violation::PayloadInvented { to: Side::Air, seq, payload_len: 4 });
+        assert_eq!(invariants.leaves(Side::Air, &data(9, b"e..!")), beyond);
+        // Of many super-packets the first is forgotten, and what it held is not accused.
+        for part in 1..=SUPER_PACKETS as u32 {
+            let packet = data(part * 100, b"another one").with_segment_size(NonZeroU16::new(4));
+            invariants.enters(&packet);
+        }
+        assert_eq!(invariants.super_packets.len(), SUPER_PACKETS);
+        assert_eq!(invariants.leaves(Side::Air, &data(1, b"p's ")), Ok(()));
     }
 
     #[test]
