@@ -10,5 +10,6 @@ mod model;
 #[path = "../script/notation.rs"]
 mod notation;
 mod pair;
+mod properties;
 mod script;
 mod service;

@@ -274,3 +274,6 @@ fn ethernet_payload(bytes: &[u8]) -> Option<usize> {
     let at = (0..2).fold(12, |at, _| if tagged(at) { at + 4 } else { at });
     matches!(bytes.get(at..at + 2)?, [0x08, 0] | [0x86, 0xdd]).then_some(at + 2)
 }
+
+#[cfg(test)]
+mod tests;
