@@ -339,7 +339,7 @@ fn traces(
 }
 
 /// Fields that no one sets.
-const MEASURED: [&str; 22] = [
+const MEASURED: [&str; 28] = [
     "summary",
     "experiment",
     "seed",
@@ -347,6 +347,12 @@ const MEASURED: [&str; 22] = [
     "completed",
     "seconds",
     "goodput_bps",
+    "overall_goodput_bps",
+    "realised_bound_bps",
+    "of_realised_bound",
+    "fairness",
+    "completion_ms",
+    "ping",
     "goodput_sd_bps",
     "bound_bps",
     "of_bound",
@@ -365,7 +371,7 @@ const MEASURED: [&str; 22] = [
 ];
 
 /// Settings that every line tells, whether they are swept or not.
-const STANDARD: [&str; 18] = [
+const STANDARD: [&str; 22] = [
     "world",
     "cc",
     "direction",
@@ -384,4 +390,8 @@ const STANDARD: [&str; 18] = [
     "port",
     "burst",
     "fading",
+    "unmended_flows",
+    "sequential",
+    "warmup_seconds",
+    "wired_queue_frames",
 ];

@@ -1,4 +1,4 @@
-//! [C-16] Connections that are being opened: a SYN or SYN-ACK lost on the air would cost its sender a
+//! [C-16] Connections that are being opened: a SYN or SYN-ACK lost on the air costs its sender a
 //! second or more (RFC 6298 §2: no round trip is known yet), whatever the loss rate.
 
 use super::{Departure, Snoop};
