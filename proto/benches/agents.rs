@@ -21,9 +21,9 @@ const DATA_PER_ROUND: usize = 8_192;
 const PAYLOAD_LEN: u32 = 1_460;
 /// Packets that are in flight after each ACK.
 const IN_FLIGHT: u32 = 4;
-/// Virtual time from one data packet to the next: 100,000 flows then take turns in 100 ms, and
+/// Virtual time from one data packet to the next: 100,000 flows then take turns in 10 ms, and
 /// none is silent for so long that a timer fires.
-const STEP: Duration = Duration::from_micros(1);
+const STEP: Duration = Duration::from_nanos(100);
 
 fn main() {
     let mut cases = cases();
@@ -36,7 +36,7 @@ fn main() {
         "\nCost of a packet (header-only unless full): medians of {ROUNDS} interleaved rounds"
     );
     println!(
-        "{:<10}{:<10}{:>9}{:>11}{:>12}{:>11}{:>15}",
+        "{:<18}{:<10}{:>9}{:>11}{:>12}{:>11}{:>15}",
         "agent", "captured", "flows", "ns/packet", "to 1 flow", "to plain", "allocs/packet"
     );
     for case in &cases {
@@ -46,7 +46,7 @@ fn main() {
         };
         let ratio = |ratio: Option<f64>| ratio.map_or("-".into(), |ratio| format!("{ratio:.2}x"));
         println!(
-            "{:<10}{:<10}{:>9}{:>11.1}{:>12}{:>11}{:>15.3}",
+            "{:<18}{:<10}{:>9}{:>11.1}{:>12}{:>11}{:>15.3}",
             case.name,
             case.capture.name(),
             case.flows,
