@@ -56,11 +56,14 @@ impl TunnelConfig {
     }
 
     pub(super) fn open_channel(&self) -> Box<dyn Channel> {
-        let peer = match self.carrier {
+        channel::open(&self.security, self.peer())
+    }
+
+    pub(super) fn peer(&self) -> Option<Address> {
+        match self.carrier {
             CarrierConfig::Udp { peer, .. } => peer.map(Address::Udp),
             CarrierConfig::Ethernet { peer, .. } => peer.map(Address::Mac),
-        };
-        channel::open(&self.security, peer)
+        }
     }
 
     pub(super) fn open_device(&self) -> Result<OffloadTun, TunnelError> {

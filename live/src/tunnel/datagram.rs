@@ -1,7 +1,7 @@
 //! What crosses between the two ends of a tunnel, before and after encryption.
 //!
 //! ```text
-//! initiation   1 | Noise message (48)          payload: version, session of the initiator
+//! initiation   1 | Noise message (52)          payload: version, session of the initiator
 //! response     2 | session (3) | Noise message payload: version, session of the responder
 //! sealed       3 | session (3) | counter (8) | ciphertext | tag (16)
 //! unknown      4 | session (3)                 the session that the sender does not know

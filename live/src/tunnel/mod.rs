@@ -43,8 +43,6 @@ use std::time::Duration;
 const IDLE: Duration = Duration::from_millis(50);
 /// How often the path's MTU is asked for.
 const MTU_INTERVAL: Duration = Duration::from_secs(1);
-/// The MTU of the path before there is a peer, less IPv6 and UDP header.
-const USUAL_DATAGRAM: usize = 1500 - 48;
 /// What IPv4 asks of every link (RFC 791 §3.2).
 const MIN_MTU: usize = 68;
 
@@ -109,7 +107,11 @@ impl Tunnel {
             notices: VecDeque::new(),
             agent_counters: BTreeMap::new(),
         };
-        let mtu = config.mtu.unwrap_or_else(|| tunnel.inner_mtu(USUAL_DATAGRAM));
+        // What is right from the beginning need not be changed when the peer is there.
+        let carrier = &mut tunnel.outbound.carrier;
+        let datagram = config.peer().and_then(|peer| carrier.max_datagram(peer));
+        let datagram = datagram.unwrap_or_else(|| carrier.usual_datagram());
+        let mtu = config.mtu.unwrap_or_else(|| tunnel.inner_mtu(datagram));
         tunnel.set_mtu(mtu).map_err(config.device_failed())?;
         config.set_up_device()?;
         // The kernel may otherwise delay a wake-up by 50 microseconds to save energy.

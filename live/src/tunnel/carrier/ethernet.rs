@@ -65,6 +65,10 @@ impl Carrier for EthernetCarrier {
         Some(mtu.min(MAX_MTU).saturating_sub(LENGTH_FIELD))
     }
 
+    fn usual_datagram(&self) -> usize {
+        1500 - LENGTH_FIELD
+    }
+
     fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -112,6 +112,9 @@ pub(super) trait Carrier: Send {
     /// The longest datagram that reaches this address whole, as far as is known.
     fn max_datagram(&mut self, to: Address) -> Option<usize>;
 
+    /// The same while nobody knows where the peer is.
+    fn usual_datagram(&self) -> usize;
+
     /// Becomes readable when something has arrived, writable when there is room.
     fn socket(&self) -> BorrowedFd<'_>;
 }

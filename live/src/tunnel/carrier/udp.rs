@@ -18,6 +18,8 @@ const MESSAGE_BYTES: usize = 1 << 16;
 /// Both of the socket's buffers: what a gigabit link carries in 30 ms.
 const SOCKET_BUFFER: usize = 4 << 20;
 const UDP_HEADER: usize = 8;
+const IPV4_HEADER: usize = 20;
+const IPV6_HEADER: usize = 40;
 
 /// A UDP socket that is not connected: the peer may move.
 pub(in crate::tunnel) struct UdpCarrier {
@@ -111,6 +113,11 @@ impl Carrier for UdpCarrier {
             self.state = set_up(&self.socket).ok()?;
         }
         path_mtu(to).ok()
+    }
+
+    fn usual_datagram(&self) -> usize {
+        let is_ipv4 = self.socket.local_addr().is_ok_and(|local| local.is_ipv4());
+        1500 - UDP_HEADER - if is_ipv4 { IPV4_HEADER } else { IPV6_HEADER }
     }
 
     fn socket(&self) -> BorrowedFd<'_> {
