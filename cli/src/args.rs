@@ -73,7 +73,8 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct RunArgs {
-    /// The agent at the base station: plain, snoop95, snoop or snoop-nosuppress.
+    /// The agent at the base station: plain, snoop95, snoop or snoop-nosuppress; or at both ends of
+    /// the air: tulip or tulip99.
     #[arg(long, value_name = "NAME", default_value = "snoop", value_parser = agent)]
     pub(crate) agent: AgentConfig,
     /// The sender's congestion control: cubic, reno or bbr.
@@ -313,6 +314,11 @@ impl Setup {
             agent.hold_window(config.outstanding_segments());
         }
         for (key, value) in &self.settings {
+            if key == "half_duplex" {
+                let why = "--set: the emulated air is full duplex, and a link must know: leave \
+                           half_duplex out";
+                return Err(BadUsage(why.to_owned()));
+            }
             let mut refused = Ok(());
             let mut taken = false;
             for agent in agents.iter_mut() {
@@ -323,6 +329,11 @@ impl Setup {
             }
             if !taken {
                 refused?;
+            }
+        }
+        for agent in agents {
+            if let AgentConfig::Tulip(settings) = agent {
+                settings.half_duplex = false;
             }
         }
         Ok(())
@@ -342,6 +353,20 @@ pub(crate) struct Output {
     /// Write SVG pictures into this directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,
+}
+
+impl Output {
+    /// Refuses to record what has no one agent.
+    pub(crate) fn check(&self, agents: &[AgentConfig]) -> Result<(), BadUsage> {
+        match agents.iter().find(|agent| agent.is_link() && self.pcap.is_some()) {
+            None => Ok(()),
+            Some(link) => Err(BadUsage(format!(
+                "--pcap records the two sides of one agent, and {} is one at each end of the air: \
+                 leave one of them out",
+                link.name()
+            ))),
+        }
+    }
 }
 
 /// Long enough for plain TCP to carry 10 MB across a hop that loses every tenth frame.

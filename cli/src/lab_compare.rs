@@ -22,6 +22,7 @@ pub(crate) use combination::{Case, Combination, Measured};
 pub(crate) fn compare(args: &CompareArgs) -> Result<()> {
     let mut agents = args.agents.clone();
     args.setup.set(&mut agents)?;
+    args.output.check(&agents)?;
     if let Some(directory) = &args.output.plot {
         create(directory)?;
     }

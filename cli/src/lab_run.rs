@@ -19,6 +19,7 @@ mod describe;
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mut agents = [args.agent.clone()];
     args.setup.set(&mut agents)?;
+    args.output.check(&agents)?;
     let [agent] = agents;
     let mut config = args.setup.config(args.cc, args.errors.model());
     config.pcap = args.output.pcap.clone();
@@ -52,7 +53,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     }
 }
 
-/// One transfer through a new agent.
+/// One transfer through a new agent, or two where the air needs one at each end.
 pub(crate) fn transfer(
     config: &LabConfig,
     agent: &AgentConfig,
@@ -63,7 +64,11 @@ pub(crate) fn transfer(
     let recorded_agent = Some(RecordedAgent { config: agent.clone(), limits });
     let config = &LabConfig { recorded_agent, ..config.clone() };
     // The laboratory's hosts are no attackers: the hash seed need not be secret.
-    lab::run(config, agent.build(limits, config.seed), stop, progress)
+    let build = |number| agent.build(limits, config.seed.wrapping_add(number));
+    match agent.is_link() {
+        true => lab::run_link(config, [build(0), build(1)], stop, progress),
+        false => lab::run(config, build(0), stop, progress),
+    }
 }
 
 /// What the agent of a run may take at most.

@@ -50,6 +50,9 @@ pub(crate) struct Row<'a> {
     port_drops: u64,
     lateness_us: Lateness,
     tcp_ext: &'a BTreeMap<String, u64>,
+    /// Only where the air needs an agent at each end: `agent_counters` is the base station's.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    mobile_counters: &'a BTreeMap<&'static str, u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -190,6 +193,7 @@ impl<'a> Row<'a> {
             links: outcome.links.iter().map(|(name, report)| (*name, link(report))).collect(),
             port_drops: outcome.port_drops,
             tcp_ext: &outcome.tcp_ext,
+            mobile_counters: &outcome.mobile_counters,
             lateness_us: Lateness {
                 p50: outcome.lateness_us.p50,
                 p99: outcome.lateness_us.p99,

@@ -2,6 +2,7 @@
 //! says that it is skipped, and why.
 
 mod agents;
+mod lab_link;
 
 use agents::{Cheating, Panicking};
 use airmend_live::lab::config::{Amount, CongestionControl, Direction, Hop, LabConfig, PortKind};
@@ -25,7 +26,7 @@ use std::time::Duration;
 
 type Test = fn() -> Result<(), Box<dyn Error>>;
 
-const TESTS: [(&str, Test); 24] = [
+const TESTS: [(&str, Test); 25] = [
     ("down", down),
     ("up", up),
     ("ipv6", ipv6),
@@ -34,6 +35,7 @@ const TESTS: [(&str, Test); 24] = [
     ("after_a_warm_up", after_a_warm_up),
     ("far_bottleneck", far_bottleneck),
     ("unmended_flows", unmended_flows),
+    ("both_ends_of_the_air", lab_link::both_ends_of_the_air),
     ("pinged", pinged),
     ("one_after_another", one_after_another),
     ("fading", fading),

@@ -6,6 +6,7 @@ use crate::text;
 use airmend_live::lab::config::LabConfig;
 use airmend_live::lab::outcome::{LinkReport, Outcome, Ping};
 use airmend_proto::agents::AgentConfig;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -58,7 +59,10 @@ pub(super) fn describe(
         ),
     )?;
     line("", recovery(outcome))?;
-    line("agent", counters(outcome))?;
+    line("agent", counters(&outcome.agent_counters))?;
+    if agent.is_link() {
+        line("at mobile", counters(&outcome.mobile_counters))?;
+    }
     line("limits", limits(config).to_string())?;
     for (name, report) in &outcome.links {
         line(&name.replace('_', " "), link(report))?;
@@ -174,13 +178,13 @@ fn recovery(outcome: &Outcome) -> String {
     words.join("; ")
 }
 
-fn counters(outcome: &Outcome) -> String {
-    if outcome.agent_counters.is_empty() {
+fn counters(counters: &BTreeMap<&'static str, u64>) -> String {
+    if counters.is_empty() {
         return "passed every packet untouched".to_owned();
     }
-    let words = outcome.agent_counters.iter();
-    let words =
-        words.map(|(name, value)| format!("{} {}", text::count(*value), name.replace('_', " ")));
+    let words = counters
+        .iter()
+        .map(|(name, value)| format!("{} {}", text::count(*value), name.replace('_', " ")));
     wrapped(words, 76, "\n             ")
 }
 

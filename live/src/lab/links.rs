@@ -19,7 +19,7 @@ const LOOKAHEAD: Duration = Duration::from_millis(1);
 pub(crate) struct HopLinks {
     /// Towards the host: fed by the agent, which has the queue.
     pub(crate) outbound: Link,
-    /// From the host: fed by its kernel.
+    /// From the host: fed by its kernel, or by the mobile's end of a link, which has a queue too.
     pub(crate) inbound: Link,
 }
 
@@ -27,19 +27,24 @@ pub(crate) struct HopLinks {
 pub(crate) struct Links {
     pub(crate) wired: HopLinks,
     pub(crate) air: HopLinks,
+    /// An agent at each end of the air mends it: what they hand on towards the wire is the network
+    /// layer's, which has a queue of its own.
+    pub(crate) is_two_ended: bool,
 }
 
 impl Links {
-    pub(crate) fn new(config: &LabConfig) -> Self {
+    pub(crate) fn new(config: &LabConfig, is_two_ended: bool) -> Self {
         let wired_errors = |direction| ErrorModel::None.process(config.seed, WIRED, direction);
         let air_errors = |direction| config.errors.process(config.seed, AIR, direction);
         let wired_queue = match config.direction {
             Direction::Down => config.wired_queue_frames,
             Direction::Up => HOST_QUEUE_FRAMES,
         };
+        let to_wire = if is_two_ended { config.egress_limits().wired } else { FRAME_LIMIT };
         Self {
+            is_two_ended,
             wired: HopLinks {
-                outbound: Link::new(params(config.wired, FRAME_LIMIT), wired_errors(0)),
+                outbound: Link::new(params(config.wired, to_wire), wired_errors(0)),
                 inbound: Link::new(params(config.wired, wired_queue), wired_errors(1)),
             },
             air: HopLinks {
@@ -68,7 +73,7 @@ impl Links {
         self.hop(side).inbound.poll_delivery(now).map(|delivery| (side, delivery))
     }
 
-    /// When a frame next comes out of a link, or a link towards a host can take one again that
+    /// When a frame next comes out of a link, or a link that an agent feeds can take one again that
     /// cannot now.
     pub(crate) fn next_deadline(&self, now: Instant) -> Option<Instant> {
         let hops = [&self.wired, &self.air];
@@ -76,8 +81,9 @@ impl Links {
             .iter()
             .flat_map(|hop| [hop.outbound.next_delivery(), hop.inbound.next_delivery()])
             .flatten();
-        let room =
-            hops.iter().filter(|hop| !hop.outbound.can_send(now)).map(|hop| hop.outbound.free_at());
+        let fed = hops.iter().map(|hop| &hop.outbound);
+        let fed = fed.chain(self.is_two_ended.then_some(&self.air.inbound));
+        let room = fed.filter(|link| !link.can_send(now)).map(Link::free_at);
         deliveries.chain(room).min()
     }
 

@@ -39,8 +39,10 @@ pub struct Outcome {
     /// The degree of reordering that the senders' TCPs assumed at the end (`tcpi_reordering`), the
     /// largest of all flows; it begins at 3.
     pub reordering: u32,
-    /// What the agent did, by event counter.
+    /// What the agent at the base station did, by event counter.
     pub agent_counters: BTreeMap<&'static str, u64>,
+    /// What the one at the mobile did, where the air needs an agent at each end.
+    pub mobile_counters: BTreeMap<&'static str, u64>,
     /// What the links did, by name (`air_down`, …).
     pub links: BTreeMap<&'static str, LinkReport>,
     /// All nonzero `TcpExt` counters of the sending host.

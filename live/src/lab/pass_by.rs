@@ -7,6 +7,7 @@
 //! the order of arrival, in the same class and under the same limit as the packets that it mends.
 
 use super::topology::pair_of;
+use airmend_proto::agent::LinkSignal;
 use airmend_proto::{Agent, Deadline, Event, Instant, LinkType, Packet, Side};
 
 /// Protocol numbers in an IP header.
@@ -33,6 +34,10 @@ impl Agent for PassBy {
         self.agent.handle_timeout(now);
     }
 
+    fn handle_link(&mut self, now: Instant, signal: LinkSignal) {
+        self.agent.handle_link(now, signal);
+    }
+
     fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {
         Some(exchanged(self.agent.poll_transmit(now, to)?, ESP, TCP))
     }
@@ -46,11 +51,15 @@ impl Agent for PassBy {
     }
 }
 
-/// A packet of another pair than the first with its protocol number `old` made `new`.
+/// A packet of another pair than the first with its protocol number `old` made `new`; not the
+/// frame of a link, in which such a packet travels in disguise.
 ///
 /// The header checksum stays that of the true header: only the agent sees the other one, and no
 /// agent reads it.
 fn exchanged(packet: Packet, old: u8, new: u8) -> Packet {
+    if packet.link_type() != LinkType::Ip {
+        return packet;
+    }
     let bytes = packet.bytes();
     let at = if bytes.first().is_some_and(|byte| byte >> 4 == 4) { 9 } else { 6 };
     if pair_of(bytes) == 0 || bytes.get(at) != Some(&old) {

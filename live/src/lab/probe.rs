@@ -4,7 +4,7 @@
 use super::config::LabConfig;
 use super::error::LabError;
 use super::outcome::{Lateness, LinkReport, histogram};
-use super::session::{Roles, Session, with_station};
+use super::session::{Agents, Roles, Session, with_station};
 use super::topology::MTU;
 use crate::clock::Clock;
 use crate::sys;
@@ -89,9 +89,10 @@ pub fn probe(
     if !(60..=MTU).contains(&probe.packet_bytes) || probe.rate_bps == 0 {
         return Err(LabError::Config("a probe has 60 to 1500 bytes and a rate above 0"));
     }
-    let agent = Box::new(Plain::new(config.egress_limits()));
+    let station = Box::new(Plain::new(config.egress_limits()));
+    let agents = Agents { station, mobile: None };
     let ((sent, arrivals), station) =
-        with_station(config, agent, |session| exchange(config, probe, session, stop))?;
+        with_station(config, agents, |session| exchange(config, probe, session, stop))?;
     let seconds = arrivals.last.since(arrivals.first).as_secs_f64();
     let later = arrivals.count.saturating_sub(1) as f64;
     Ok(ProbeOutcome {

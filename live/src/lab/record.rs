@@ -6,10 +6,12 @@ use super::error::LabError;
 use super::outcome::{TraceKind, TracePoint};
 use super::transfer::FIRST_PORT;
 use crate::pcap::{Crossing, Recording};
+use airmend_proto::agents::tulip::LinkEvent;
 use airmend_proto::invariants::{Invariants, Violation};
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
-use airmend_proto::{Event, Instant, Packet, Side};
+use airmend_proto::wire::tulip::Frame;
+use airmend_proto::{Event, Instant, LinkType, Packet, Side};
 use std::collections::BTreeMap;
 
 /// Points kept for the sequence-time plot.
@@ -53,6 +55,17 @@ impl Recorder {
         self.entered = Some((side, packet.clone()));
     }
 
+    /// A packet of the mobile's kernel is about to enter the link's end there. To the invariants
+    /// both ends are one agent: the frames between them are none of theirs.
+    pub(crate) fn enters_mobile(&mut self, packet: &Packet) {
+        self.invariants.enters(packet);
+    }
+
+    /// A packet leaves the link's end at the mobile, for the mobile's kernel.
+    pub(crate) fn leaves_mobile(&mut self, packet: &Packet) {
+        self.check(Side::Air, packet);
+    }
+
     /// The agent reported something.
     pub(crate) fn event(&mut self, event: Event) {
         *self.counters.entry(event.counter()).or_default() += 1;
@@ -77,9 +90,7 @@ impl Recorder {
 
     /// A packet leaves the agent.
     pub(crate) fn leaves(&mut self, now: Instant, side: Side, packet: &Packet) {
-        if let Err(violation) = self.invariants.leaves(side, packet) {
-            self.violation.get_or_insert(violation);
-        }
+        self.check(side, packet);
         self.trace.leaves(now, side, packet, &self.events);
         self.record(now, side, Crossing::Outbound, packet);
         self.events.clear();
@@ -88,6 +99,12 @@ impl Recorder {
     /// Writes the recording's rest.
     pub(crate) fn finish(&mut self) -> std::io::Result<()> {
         self.recording.take().map_or(Ok(()), Recording::finish)
+    }
+
+    fn check(&mut self, side: Side, packet: &Packet) {
+        if let Err(violation) = self.invariants.leaves(side, packet) {
+            self.violation.get_or_insert(violation);
+        }
     }
 
     fn record(&mut self, now: Instant, side: Side, crossing: Crossing, packet: &Packet) {
@@ -121,7 +138,7 @@ impl Trace {
         if self.flow.is_some() {
             return;
         }
-        if let Ok(segment) = Segment::parse(packet)
+        if let Some(segment) = segment(packet)
             && segment.destination.port == FIRST_PORT
             && segment.flags.intersects(Flags::SYN)
         {
@@ -131,16 +148,12 @@ impl Trace {
     }
 
     fn leaves(&mut self, now: Instant, side: Side, packet: &Packet, events: &[Event]) {
-        let (Some((port, initial)), Ok(segment)) = (self.flow, Segment::parse(packet)) else {
-            return;
-        };
+        let (Some((port, initial)), Some(segment)) = (self.flow, segment(packet)) else { return };
         let ports = [segment.source.port, segment.destination.port];
         let is_data = ports == [port, FIRST_PORT] && segment.payload_len > 0;
         let is_ack = ports == [FIRST_PORT, port] && segment.flags.intersects(Flags::ACK);
         let (number, kind) = if side == self.data_side && is_data {
-            let is_local =
-                events.iter().any(|event| matches!(event, Event::LocalRetransmit { .. }));
-            let kind = if is_local {
+            let kind = if events.iter().any(is_local_retransmit) {
                 TraceKind::LocalRetransmit
             } else if segment.seq < self.highest {
                 TraceKind::SenderRetransmit
@@ -160,4 +173,16 @@ impl Trace {
             self.points.push(TracePoint { seconds: now.as_secs_f64(), offset, side, kind });
         }
     }
+}
+
+/// The segment that a packet is, or that a frame of a link carries.
+fn segment(packet: &Packet) -> Option<Segment> {
+    match packet.link_type() {
+        LinkType::Tulip => Segment::parse(&Frame::parse(packet).ok()?.payload?).ok(),
+        LinkType::Ethernet | LinkType::Ip => Segment::parse(packet).ok(),
+    }
+}
+
+fn is_local_retransmit(event: &Event) -> bool {
+    matches!(event, Event::LocalRetransmit { .. } | Event::Link(LinkEvent::Retransmitted { .. }))
 }

@@ -6,7 +6,7 @@ use super::outcome::{Outcome, Ping};
 use super::ping::with_ping;
 use super::rounds;
 use super::sender::SenderReport;
-use super::session::with_station;
+use super::session::{Agents, with_station};
 use super::station::StationReport;
 use super::transfer::{Carried, Progress, TransferReport};
 use airmend_proto::Agent;
@@ -26,7 +26,30 @@ pub fn run(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
-    let ((transfer, ping, sender), station) = with_station(config, agent, |session| {
+    run_agents(config, Agents { station: agent, mobile: None }, stop, progress)
+}
+
+/// As [`run`], across an air link with an agent at each end: that of the base station and that of
+/// the mobile. One that panics ends the run, since no passthrough can talk to the other.
+///
+/// # Errors
+/// As [`run`]; and there is no recording of two ends.
+pub fn run_link(
+    config: &LabConfig,
+    [station, mobile]: [Box<dyn Agent + Send>; 2],
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcome, LabError> {
+    run_agents(config, Agents { station, mobile: Some(mobile) }, stop, progress)
+}
+
+fn run_agents(
+    config: &LabConfig,
+    agents: Agents,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcome, LabError> {
+    let ((transfer, ping, sender), station) = with_station(config, agents, |session| {
         let is_over = || stop.load(Ordering::Relaxed) || (session.is_over)();
         let work = || rounds::run(config, session, &is_over, progress);
         let (transfer, ping) = with_ping(config, session, work)?;
@@ -70,6 +93,7 @@ fn outcome(
         reordering: mended.map(|sample| sample.reordering).max().unwrap_or(0),
         tcp_ext: sender.tcp_ext,
         agent_counters: station.recorder.counters,
+        mobile_counters: station.mobile_counters,
         links: station.links,
         port_drops: station.port_drops,
         lateness_us: station.lateness,

@@ -4,6 +4,7 @@ use super::config::{Direction, LabConfig};
 use super::counters;
 use super::error::LabError;
 use super::links::Links;
+use super::mobile::MobileEnd;
 use super::pass_by::PassBy;
 use super::record::Recorder;
 use super::station::{Station, StationReport};
@@ -41,25 +42,52 @@ impl<'a> Roles<'a> {
     }
 }
 
-/// Sets the laboratory up, does `work` while the base station runs `agent`, and takes it down.
+/// The agents of a run: that of the base station, and the one that the air needs at its other end
+/// if it is a link that mends itself.
+pub(crate) struct Agents {
+    pub(crate) station: Box<dyn Agent + Send>,
+    pub(crate) mobile: Option<Box<dyn Agent + Send>>,
+}
+
+impl Agents {
+    /// Those whose packets pass a second pair of hosts by.
+    fn passed_by(self) -> Self {
+        let pass_by = |agent| Box::new(PassBy::new(agent)) as Box<dyn Agent + Send>;
+        Self { station: pass_by(self.station), mobile: self.mobile.map(pass_by) }
+    }
+}
+
+/// Sets the laboratory up, does `work` while the agents run, and takes it down.
 pub(crate) fn with_station<T>(
     config: &LabConfig,
-    agent: Box<dyn Agent + Send>,
+    agents: Agents,
     work: impl FnOnce(&Session<'_>) -> Result<T, LabError>,
 ) -> Result<(T, StationReport), LabError> {
     config.check()?;
+    if agents.mobile.is_some() && config.pcap.is_some() {
+        return Err(LabError::Config(
+            "a recording is of one agent, and the air has one at each end: run it without one",
+        ));
+    }
     let Topology { pairs, wired, air } = Topology::create(config)?;
     let mut roles = pairs.iter().map(|pair| Roles::new(pair, config.direction));
     let mended = roles.next().ok_or(LabError::Config("a run needs two hosts"))?;
     let unmended = roles.next();
-    let agent = if unmended.is_some() { Box::new(PassBy::new(agent)) } else { agent };
+    let agents = if unmended.is_some() { agents.passed_by() } else { agents };
+    let is_two_ended = agents.mobile.is_some();
+    // Nothing can take the place of one end of a link: the other would not understand it.
+    let agent = match is_two_ended {
+        true => agents.station,
+        false => Box::new(Guard::new(agents.station, config.egress_limits())),
+    };
     let clock = Clock::start();
     let station = Station {
         clock,
-        links: Links::new(config),
+        links: Links::new(config, is_two_ended),
         wired,
         air,
-        agent: Guard::new(agent, config.egress_limits()),
+        agent,
+        mobile: agents.mobile.map(MobileEnd::new),
         recorder: Recorder::new(config)?,
     };
     let is_done = AtomicBool::new(false);

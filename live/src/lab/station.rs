@@ -2,11 +2,11 @@
 
 use super::error::LabError;
 use super::links::{Links, feed};
+use super::mobile::MobileEnd;
 use super::outcome::{self, Lateness, LinkReport};
 use super::record::Recorder;
 use super::topology::pair_of;
 use crate::clock::Clock;
-use crate::guard::Guard;
 use crate::port::Port;
 use crate::sys;
 use airmend_proto::{Agent, Deadline, Instant, Packet, Ports, Side, drain};
@@ -29,13 +29,17 @@ pub(crate) struct Station {
     pub(crate) wired: Vec<Box<dyn Port>>,
     /// The ports to the mobile hosts.
     pub(crate) air: Vec<Box<dyn Port>>,
-    pub(crate) agent: Guard,
+    pub(crate) agent: Box<dyn Agent + Send>,
+    /// The other end of the air, if it needs one.
+    pub(crate) mobile: Option<MobileEnd>,
     pub(crate) recorder: Recorder,
 }
 
 /// What the loop measured.
 pub(crate) struct StationReport {
     pub(crate) recorder: Recorder,
+    /// What the mobile's end did, by event counter.
+    pub(crate) mobile_counters: BTreeMap<&'static str, u64>,
     pub(crate) links: BTreeMap<&'static str, LinkReport>,
     pub(crate) lateness: Lateness,
     pub(crate) port_drops: u64,
@@ -53,10 +57,10 @@ impl Station {
         while !stop.load(Ordering::Relaxed) && self.recorder.violation.is_none() {
             let now = self.clock.now();
             self.take_from_hosts(now, &mut batch).map_err(LabError::socket("reading a port"))?;
-            let agent_deadline = self.forward(now, &mut lateness);
+            let deadlines = [self.forward(now, &mut lateness), self.mend(now, &mut lateness)];
             self.give_to_hosts(now, &mut lateness).map_err(LabError::socket("writing a port"))?;
-            let next = self.links.next_deadline(now);
-            let next = next.into_iter().chain(agent_deadline.map(|deadline| deadline.at)).min();
+            let deadlines = deadlines.into_iter().flatten().map(|deadline| deadline.at);
+            let next = deadlines.chain(self.links.next_deadline(now)).min();
             let wait = next.map_or(IDLE, |at| self.clock.until(at).min(IDLE));
             self.sleep(wait).map_err(LabError::socket("waiting for packets"))?;
         }
@@ -66,17 +70,26 @@ impl Station {
             lateness: Lateness::of_nanos(&lateness),
             port_drops: self.wired.iter_mut().chain(&mut self.air).map(|port| port.drops()).sum(),
             recorder: self.recorder,
+            mobile_counters: self.mobile.map(|mobile| mobile.counters).unwrap_or_default(),
         })
     }
 
-    /// Moves what the hosts have sent into the links towards the base station.
+    /// Moves what the hosts have sent into the links towards the base station, or to the mobile's
+    /// end.
     fn take_from_hosts(&mut self, now: Instant, batch: &mut Vec<Packet>) -> io::Result<()> {
-        for (ports, hop) in
-            [(&mut self.wired, &mut self.links.wired), (&mut self.air, &mut self.links.air)]
-        {
-            for port in ports {
-                port.receive(batch)?;
-                feed(&mut hop.inbound, now, batch.drain(..));
+        for port in &mut self.wired {
+            port.receive(batch)?;
+            feed(&mut self.links.wired.inbound, now, batch.drain(..));
+        }
+        for port in &mut self.air {
+            port.receive(batch)?;
+            let Some(mobile) = &mut self.mobile else {
+                feed(&mut self.links.air.inbound, now, batch.drain(..));
+                continue;
+            };
+            for packet in batch.drain(..) {
+                self.recorder.enters_mobile(&packet);
+                mobile.handle(now, Side::Wired, packet);
             }
         }
         Ok(())
@@ -91,18 +104,34 @@ impl Station {
             self.agent.handle_packet(now, side, delivery.packet);
             let mut ports = Outbound { links: &mut self.links, recorder: &recorder };
             let mut on_event = |event| recorder.borrow_mut().event(event);
-            drain(&mut self.agent, now, &mut ports, &mut on_event);
+            drain(&mut *self.agent, now, &mut ports, &mut on_event);
         }
         if self.agent.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
             recorder.borrow_mut().timers(now);
         }
         let mut ports = Outbound { links: &mut self.links, recorder: &recorder };
         let mut on_event = |event| recorder.borrow_mut().event(event);
-        drain(&mut self.agent, now, &mut ports, &mut on_event)
+        drain(&mut *self.agent, now, &mut ports, &mut on_event)
     }
 
-    /// Hands the hosts what has come out of the links towards them.
+    /// Hands the mobile's end what has reached it and takes what it wants sent.
+    fn mend(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> Option<Deadline> {
+        let (mobile, air) = (self.mobile.as_mut()?, &mut self.links.air);
+        while let Some(delivery) = air.outbound.poll_delivery(now) {
+            note(lateness, now, delivery.at);
+            mobile.handle(now, Side::Air, delivery.packet);
+            mobile.serve(now, air, &mut self.recorder);
+        }
+        mobile.serve(now, air, &mut self.recorder)
+    }
+
+    /// Hands the hosts what has come out of the links towards them, or of the mobile's end.
     fn give_to_hosts(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> io::Result<()> {
+        for packet in self.mobile.iter_mut().flat_map(|mobile| mobile.released.drain(..)) {
+            if let Some(port) = self.air.get_mut(pair_of(packet.bytes())) {
+                port.send(&packet)?;
+            }
+        }
         for (ports, hop) in
             [(&mut self.wired, &mut self.links.wired), (&mut self.air, &mut self.links.air)]
         {
@@ -137,7 +166,7 @@ impl Ports for Outbound<'_, '_> {
     fn can_send(&self, now: Instant, side: Side) -> bool {
         self.recorder.borrow_mut().entered(now);
         match side {
-            Side::Wired => self.links.wired.outbound.can_send(now),
+            Side::Wired => self.links.is_two_ended || self.links.wired.outbound.can_send(now),
             Side::Air => self.links.air.outbound.can_send(now),
         }
     }

@@ -1,0 +1,69 @@
+//! The mobile's end of an air link that repairs its own losses: between the air and the mobile's
+//! kernel.
+
+use super::links::HopLinks;
+use super::record::Recorder;
+use airmend_proto::{Agent, Deadline, Instant, Packet, Ports, Side, drain};
+use std::collections::BTreeMap;
+
+/// One end of a link, at the mobile: its wired side is the mobile's kernel.
+pub(crate) struct MobileEnd {
+    agent: Box<dyn Agent + Send>,
+    pub(crate) counters: BTreeMap<&'static str, u64>,
+    /// For the kernel, in the order of release.
+    pub(crate) released: Vec<Packet>,
+}
+
+impl MobileEnd {
+    pub(crate) fn new(agent: Box<dyn Agent + Send>) -> Self {
+        Self { agent, counters: BTreeMap::new(), released: Vec::new() }
+    }
+
+    /// Takes a packet of the kernel, or a frame that has come over the air.
+    pub(crate) fn handle(&mut self, now: Instant, from: Side, packet: Packet) {
+        self.agent.handle_packet(now, from, packet);
+    }
+
+    /// Lets the agent act, and says when it must be asked again.
+    pub(crate) fn serve(
+        &mut self,
+        now: Instant,
+        air: &mut HopLinks,
+        recorder: &mut Recorder,
+    ) -> Option<Deadline> {
+        let Self { agent, counters, released } = self;
+        let mut ports = MobilePorts { air, recorder, released };
+        let mut on_event = |event: airmend_proto::Event| {
+            *counters.entry(event.counter()).or_default() += 1;
+        };
+        drain(&mut **agent, now, &mut ports, &mut on_event)
+    }
+}
+
+/// The air and the kernel, as the mobile's end sees them.
+struct MobilePorts<'a> {
+    air: &'a mut HopLinks,
+    recorder: &'a mut Recorder,
+    released: &'a mut Vec<Packet>,
+}
+
+impl Ports for MobilePorts<'_> {
+    fn can_send(&self, now: Instant, side: Side) -> bool {
+        match side {
+            Side::Wired => true,
+            Side::Air => self.air.inbound.can_send(now),
+        }
+    }
+
+    fn send(&mut self, now: Instant, side: Side, packet: Packet) {
+        match side {
+            Side::Wired => {
+                self.recorder.leaves_mobile(&packet);
+                self.released.push(packet);
+            }
+            Side::Air => {
+                self.air.inbound.send(now, packet);
+            }
+        }
+    }
+}
