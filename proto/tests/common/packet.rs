@@ -93,7 +93,6 @@ impl Tcp {
                 hop_limit: 64,
                 source: long_address(source),
                 destination: long_address(destination),
-                ..Ipv6Header::default()
             };
             header.checksum = header.calc_checksum_ipv6(&ip, &payload).unwrap();
             ip.to_bytes().to_vec()

@@ -36,7 +36,7 @@ pub(super) struct Cached {
     pub(super) queued: bool,
     /// How often it was retransmitted locally.
     pub(super) attempts: u32,
-    /// The sender sent it again: it knows of the loss, and is told everything about it [C-10].
+    /// The sender sent it again, or has to: it is told everything about it [C-10].
     pub(super) resent: bool,
     /// Since when something sent later is known to have arrived without it.
     pub(super) missing_since: Option<Instant>,

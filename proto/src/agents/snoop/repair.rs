@@ -38,7 +38,10 @@ impl Snoop {
         if cached.queued {
             return;
         }
-        let Some((packet, rewritten)) = copy_of(cached, ts_recent) else { return };
+        let Some((packet, rewritten)) = copy_of(cached, ts_recent) else {
+            cached.resent = true;
+            return;
+        };
         let span = Span { start: cached.start, end: cached.end };
         let departure = Departure::Range { flow: reference, span, repair: Some(cause) };
         if !self.egress.push(Side::Air, Class::Urgent, packet, Some(departure)) {
@@ -146,7 +149,8 @@ impl Flow {
     }
 }
 
-/// The packet to send again, and whether its timestamp had to be renewed.
+/// The packet to send again, and whether its timestamp had to be renewed; `None` if there is none
+/// that the mobile would take.
 fn copy_of(cached: &Cached, ts_recent: Option<u32>) -> Option<(Packet, bool)> {
     let segment = Segment::parse(&cached.packet).ok()?;
     let from = u32::try_from(cached.start - cached.origin).ok()?;
@@ -162,8 +166,12 @@ fn copy_of(cached: &Cached, ts_recent: Option<u32>) -> Option<(Packet, bool)> {
     let (Some(timestamps), Some(recent)) = (segment.options.timestamps, ts_recent) else {
         return Some((packet, false));
     };
-    if !is_before(timestamps.value, recent) || segment.options.signed {
+    if !is_before(timestamps.value, recent) {
         return Some((packet, false));
+    }
+    // [C-16] What is signed is not edited.
+    if segment.options.signed {
+        return None;
     }
     let segment = Segment::parse(&packet).ok()?;
     with_timestamp(&packet, &segment, recent).map(|packet| (packet, true))
