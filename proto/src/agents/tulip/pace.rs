@@ -21,12 +21,13 @@ const ROUNDS: usize = 8;
 const MIN_LIMIT: u64 = 16;
 const SLACK: Duration = Duration::from_millis(3);
 /// Packets that may be under way before the rate has been measured.
-const FIRST_LIMIT: u64 = 32;
+const FIRST_LIMIT: u32 = 32;
 
 /// What has been measured of the link.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Pace {
     is_adaptive: bool,
+    limit: u32,
     /// The wait by the link's constants.
     answer_wait: Duration,
     ack_delay: Duration,
@@ -50,6 +51,7 @@ impl Pace {
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
             is_adaptive: settings.adaptive,
+            limit: if settings.adaptive { FIRST_LIMIT } else { u32::MAX },
             answer_wait: settings.answer_wait(),
             ack_delay: settings.ack_delay,
             smoothed: None,
@@ -76,17 +78,9 @@ impl Pace {
         backed_off.min(MAX_BACKED_OFF.max(2 * wait))
     }
 
-    /// Packets that may be under way: twice what the link holds, so that it never runs dry and no
-    /// long queue builds up in it.
+    /// Packets that may be under way.
     pub(super) fn limit(&self) -> u32 {
-        let rate = self.rates.iter().copied().max().unwrap_or(0);
-        let shortest = self.shortest[0].min(self.shortest[1]);
-        if !self.is_adaptive || rate == 0 || shortest == Duration::MAX {
-            return if self.is_adaptive { FIRST_LIMIT as u32 } else { u32::MAX };
-        }
-        let nanos = (2 * shortest + SLACK).as_nanos() as u64;
-        let held = u128::from(rate) * u128::from(nanos) / 1_000_000_000;
-        u32::try_from(held + u128::from(MIN_LIMIT)).unwrap_or(u32::MAX)
+        self.limit
     }
 
     /// Takes a round trip, as in RFC 6298 §2.
@@ -129,11 +123,23 @@ impl Pace {
         self.round_began = now;
         self.arrived_before = arrived;
         self.round_ends = sent + 1;
+        self.set_limit();
     }
 
     /// A new stream counts its transmissions from the beginning.
     pub(super) fn restart(&mut self) {
         self.round_ends = SeqNumber(0);
         self.round = 0;
+    }
+
+    /// Twice what the link holds, so that it never runs dry and no long queue builds up in it.
+    fn set_limit(&mut self) {
+        let rate = self.rates.iter().copied().max().unwrap_or(0);
+        let shortest = self.shortest[0].min(self.shortest[1]);
+        if rate > 0 && shortest < Duration::MAX {
+            let nanos = (2 * shortest + SLACK).as_nanos();
+            let held = u128::from(rate) * nanos / 1_000_000_000 + u128::from(MIN_LIMIT);
+            self.limit = u32::try_from(held).unwrap_or(u32::MAX);
+        }
     }
 }

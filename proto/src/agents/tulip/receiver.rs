@@ -21,6 +21,8 @@ pub(super) struct Receiver {
     next: SeqNumber,
     /// From `next` on; the last one has arrived, unless there is none.
     slots: VecDeque<Slot>,
+    /// Beside each slot, its packet while that waits; none if it was given up.
+    packets: VecDeque<Option<Packet>>,
     /// Unreliable packets that wait for the release of the number beside them.
     held: VecDeque<(SeqNumber, Packet)>,
     /// Packets to hand on, in their order.
@@ -39,19 +41,19 @@ pub(super) struct Receiver {
     ack_due: Due,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Slot {
     state: State,
     /// How much higher the number is that waits for this one; 0 for none.
     successor: u16,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 enum State {
     #[default]
     Missing,
-    /// Arrived before one that it must not overtake; without a packet if it was given up.
-    Waiting(Option<Packet>),
+    /// Arrived before one that it must not overtake.
+    Waiting,
     Released,
 }
 
@@ -61,6 +63,7 @@ impl Receiver {
         Self {
             next: SeqNumber(0),
             slots: VecDeque::new(),
+            packets: VecDeque::new(),
             held: VecDeque::new(),
             released: VecDeque::new(),
             bytes: 0,
@@ -76,11 +79,7 @@ impl Receiver {
     /// Begins anew with a new run of the other end. What had arrived is released: nobody will send
     /// it again.
     pub(super) fn restart(&mut self) {
-        let slots = self.slots.drain(..).map(|slot| slot.state);
-        self.released.extend(slots.filter_map(|state| match state {
-            State::Waiting(packet) => packet,
-            State::Missing | State::Released => None,
-        }));
+        self.released.extend(self.packets.drain(..).flatten());
         self.released.extend(self.held.drain(..).map(|(_, packet)| packet));
         let released = core::mem::take(&mut self.released);
         let anew = Self::new(self.max_bytes, self.max_released);
@@ -143,8 +142,10 @@ impl Receiver {
         }
         if index >= self.slots.len() {
             self.slots.resize(index + 1, Slot::default());
+            self.packets.resize(index + 1, None);
         }
-        self.slots[index].state = State::Waiting(packet);
+        self.slots[index].state = State::Waiting;
+        self.packets[index] = packet;
         self.bytes += len;
         if self.is_released(seq - u32::from(after)) || after == 0 {
             self.release(index);
@@ -165,20 +166,21 @@ impl Receiver {
     ) -> Result<(), LinkEvent> {
         let before = seq - u32::from(after);
         let ahead = before.offset_from(self.next);
-        if after == 0 || self.is_released(before) || ahead >= MAX_WINDOW as i32 {
-            if self.released.len() >= self.max_released {
-                return Err(LinkEvent::HoldFull);
-            }
-            self.bytes += packet.bytes().len();
-            self.released.push_back(packet);
-            return Ok(());
-        }
+        let is_free = after == 0 || self.is_released(before) || ahead >= MAX_WINDOW as i32;
+        let has_place = match is_free {
+            true => self.released.len() < self.max_released,
+            false => self.held.len() < MAX_HELD,
+        };
         let len = packet.bytes().len();
-        if self.held.len() >= MAX_HELD || self.bytes + len > self.max_bytes {
+        if !has_place || self.bytes + len > self.max_bytes {
             return Err(LinkEvent::HoldFull);
         }
         self.bytes += len;
-        self.held.push_back((before, packet));
+        if is_free {
+            self.released.push_back(packet);
+        } else {
+            self.held.push_back((before, packet));
+        }
         Ok(())
     }
 
@@ -237,16 +239,17 @@ impl Receiver {
     fn release(&mut self, mut index: usize) {
         loop {
             let slot = &mut self.slots[index];
-            let State::Waiting(packet) = &mut slot.state else { return };
-            let packet = packet.take();
-            let successor = slot.successor;
+            if slot.state != State::Waiting {
+                return;
+            }
             slot.state = State::Released;
-            self.released.extend(packet);
+            let successor = usize::from(slot.successor);
+            self.released.extend(self.packets[index].take());
             self.release_held(self.next + index as u32);
             if successor == 0 {
                 return;
             }
-            index += usize::from(successor);
+            index += successor;
         }
     }
 
@@ -266,10 +269,11 @@ impl Receiver {
     fn advance(&mut self) {
         while self.slots.front().is_some_and(|slot| slot.state != State::Missing) {
             // Two that claim to follow the same one break the chain; no sender of ours does that.
-            if matches!(self.slots[0].state, State::Waiting(_)) {
+            if self.slots[0].state == State::Waiting {
                 self.release(0);
             }
             self.slots.pop_front();
+            self.packets.pop_front();
             self.next += 1;
         }
     }

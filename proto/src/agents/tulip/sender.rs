@@ -12,6 +12,7 @@ use crate::wire::tulip::Ack;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
+use bytes::Bytes;
 use core::time::Duration;
 
 /// A link that turns out to reorder is allowed to do so by this many transmissions at most.
@@ -27,6 +28,8 @@ pub(super) struct Sender {
     log: VecDeque<Transmission>,
     /// The retransmission list; some of it may have arrived after all.
     lost: VecDeque<SeqNumber>,
+    /// The bit vector of the last link ACK, and the number of its first bit.
+    beyond: (SeqNumber, Bytes),
     /// Packets sent and neither acknowledged nor known to be lost.
     outstanding: u32,
     /// The serial number of the last transmission, and the highest one that the receiver heard of.
@@ -99,6 +102,7 @@ impl Sender {
             slots: VecDeque::new(),
             log: VecDeque::new(),
             lost: VecDeque::new(),
+            beyond: (SeqNumber(0), Bytes::new()),
             outstanding: 0,
             serial: SeqNumber(0),
             heard: SeqNumber(0),
@@ -147,8 +151,12 @@ impl Sender {
     /// Whether the retransmission list has anything to send.
     pub(super) fn has_lost(&mut self) -> bool {
         while let Some(&seq) = self.lost.front() {
-            if self.slot(seq).is_some_and(|slot| slot.state == State::Lost) {
-                return true;
+            if let Some(index) = self.index(seq) {
+                if self.has_arrived(seq) {
+                    self.arrive(index);
+                } else if self.slots[index].state == State::Lost {
+                    return true;
+                }
             }
             self.lost.pop_front();
         }
@@ -206,15 +214,19 @@ impl Sender {
             return None;
         }
         let seq = self.lost.pop_front()?;
-        self.resend(now, seq)
+        let index = self.index(seq)?;
+        Some(self.resend(now, index))
     }
 
     /// Sends the oldest packet again of which nothing is known.
     pub(super) fn resend_oldest(&mut self, now: Instant) -> Option<(Numbered, Option<LinkEvent>)> {
-        let index = self.slots.iter().position(|slot| slot.state == State::Outstanding)?;
+        let index = (0..self.slots.len()).find(|&index| {
+            let is_outstanding = self.slots[index].state == State::Outstanding;
+            is_outstanding && !self.has_arrived(self.first + index as u32)
+        })?;
         self.outstanding -= 1;
         self.slots[index].state = State::Lost;
-        self.resend(now, self.first + index as u32)
+        Some(self.resend(now, index))
     }
 
     /// No answer came to a whole turn: all of it goes on the retransmission list.
@@ -243,25 +255,29 @@ impl Sender {
             // Overtaken by a later one, which said more.
             return Ok(News::default());
         };
-        for index in 0..passed {
-            self.arrive(index, ack.heard);
-        }
-        self.slots.drain(..passed);
-        self.first = ack.next;
-        for seq in ack.arrived() {
-            if let Ok(index) = usize::try_from(seq.offset_from(self.first)) {
-                self.arrive(index, ack.heard);
-            }
-        }
         let is_fresh = ack.heard > self.heard;
         let round_trip = self.round_trip(now, ack).filter(|_| is_fresh);
         self.heard = self.heard.max(ack.heard);
-        self.detect_losses();
+        for index in 0..passed {
+            self.arrive(index);
+        }
+        self.slots.drain(..passed);
+        self.first = ack.next;
+        self.beyond = (ack.next + 1, ack.vector.clone());
+        self.settle();
         Ok(News { round_trip, is_fresh })
     }
 
-    fn slot(&self, seq: SeqNumber) -> Option<&Slot> {
-        self.slots.get(usize::try_from(seq.offset_from(self.first)).ok()?)
+    fn index(&self, seq: SeqNumber) -> Option<usize> {
+        let index = usize::try_from(seq.offset_from(self.first)).ok()?;
+        (index < self.slots.len()).then_some(index)
+    }
+
+    /// Whether the last bit vector tells that a packet of the window has arrived.
+    fn has_arrived(&self, seq: SeqNumber) -> bool {
+        let (first, vector) = &self.beyond;
+        let Ok(bit) = usize::try_from(seq.offset_from(*first)) else { return false };
+        vector.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
     }
 
     /// How much lower `before` is, if it still has to arrive with all before it.
@@ -270,13 +286,12 @@ impl Sender {
         before.map_or(0, |before| u16::try_from(seq.offset_from(before)).unwrap_or(0))
     }
 
-    fn resend(&mut self, now: Instant, seq: SeqNumber) -> Option<(Numbered, Option<LinkEvent>)> {
-        let index = usize::try_from(seq.offset_from(self.first)).ok()?;
-        let slot = self.slots.get_mut(index)?;
+    fn resend(&mut self, now: Instant, index: usize) -> (Numbered, Option<LinkEvent>) {
+        let slot = &mut self.slots[index];
         let is_late = slot.expires.is_some_and(|expires| expires <= now);
         let given_up = is_late && slot.packet.take().is_some();
-        let event = given_up.then_some(LinkEvent::GaveUp(seq));
-        Some((self.transmit(now, index), event))
+        let event = given_up.then_some(LinkEvent::GaveUp(self.first + index as u32));
+        (self.transmit(now, index), event)
     }
 
     /// Notes a transmission of a slot that is `Lost`.
@@ -298,15 +313,15 @@ impl Sender {
         }
     }
 
-    fn arrive(&mut self, index: usize, heard: SeqNumber) {
-        let Some(slot) = self.slots.get_mut(index) else { return };
+    fn arrive(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
         let before = core::mem::replace(&mut slot.state, State::Arrived);
         self.arrived += u64::from(before != State::Arrived);
         self.outstanding -= u32::from(before == State::Outstanding);
         // It arrived although nothing of its retransmission was heard: it had not been lost, but
         // overtaken.
-        let was_overtaken = slot.was_missing && (before == State::Lost || slot.serial > heard);
-        if before != State::Arrived && was_overtaken {
+        let was_overtaken = before == State::Lost || slot.serial > self.heard;
+        if slot.was_missing && before != State::Arrived && was_overtaken {
             self.reordering = (self.reordering * 2 + 1).min(MAX_REORDERING);
         }
     }
@@ -317,12 +332,17 @@ impl Sender {
         (now - sent.at).checked_sub(ack.delay)
     }
 
-    fn detect_losses(&mut self) {
+    /// Each transmission that the receiver could have heard of has arrived or is lost.
+    fn settle(&mut self) {
         let settled = self.heard - self.reordering;
         while self.log.front().is_some_and(|sent| sent.serial <= settled) {
             let Some(sent) = self.log.pop_front() else { return };
-            let Ok(index) = usize::try_from(sent.seq.offset_from(self.first)) else { continue };
-            let Some(slot) = self.slots.get_mut(index) else { continue };
+            let Some(index) = self.index(sent.seq) else { continue };
+            if self.has_arrived(sent.seq) {
+                self.arrive(index);
+                continue;
+            }
+            let slot = &mut self.slots[index];
             if slot.state == State::Outstanding && slot.serial == sent.serial {
                 slot.state = State::Lost;
                 slot.was_missing = true;

@@ -1,0 +1,109 @@
+//! What a packet costs on a TULIP link, both ends together: `cargo bench -p airmend-proto --bench
+//! tulip`. Whole packets of 1,500 bytes one way, link ACKs the other, at several loss rates.
+
+use airmend_proto::agents::Limits;
+use airmend_proto::agents::tulip::{Settings, Tulip};
+use airmend_proto::random::{Purpose, Stream};
+use airmend_proto::wire::build::SegmentBuilder;
+use airmend_proto::wire::seq::SeqNumber;
+use airmend_proto::{Agent, Instant, LinkType, Packet, Side};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+const ROUNDS: usize = 21;
+const PACKETS_PER_ROUND: usize = 20_000;
+/// 1 Gb/s.
+const STEP: Duration = Duration::from_micros(12);
+/// Frames that are on their way: 2.4 ms.
+const IN_FLIGHT: usize = 200;
+
+fn main() {
+    println!("\nCost of a packet on a link, both ends: medians of {ROUNDS} rounds");
+    println!("{:>8}{:>12}{:>18}{:>16}", "loss", "ns/packet", "frames/packet", "ACKs/packet");
+    for loss in [0.0, 0.01, 0.1] {
+        let mut link = Link::new(loss);
+        let mut nanos: Vec<f64> = (0..ROUNDS).map(|_| link.round()).collect();
+        nanos.sort_by(f64::total_cmp);
+        let delivered = link.delivered as f64;
+        println!(
+            "{loss:>8}{:>12.0}{:>18.3}{:>16.3}",
+            nanos[ROUNDS / 2],
+            link.frames as f64 / delivered,
+            link.acks as f64 / delivered
+        );
+    }
+}
+
+/// Two ends, and frames on their way from one to the other.
+struct Link {
+    from: Tulip,
+    to: Tulip,
+    now: Instant,
+    losses: Stream,
+    loss: f64,
+    packet: Packet,
+    there: VecDeque<Option<Packet>>,
+    delivered: u64,
+    frames: u64,
+    acks: u64,
+}
+
+impl Link {
+    fn new(loss: f64) -> Self {
+        let end = |epoch| Tulip::new(Limits::default(), Settings::default(), epoch);
+        let segment = SegmentBuilder::new(([10, 0, 0, 1], 80), ([10, 9, 0, 1], 5_000));
+        let packet = segment.seq(SeqNumber(1)).payload(&[7; 1_460]).build(LinkType::Ip);
+        Self {
+            from: end(1),
+            to: end(2),
+            now: Instant::ZERO,
+            losses: Stream::new(1, 0, 0, Purpose::Loss),
+            loss,
+            packet,
+            there: VecDeque::new(),
+            delivered: 0,
+            frames: 0,
+            acks: 0,
+        }
+    }
+
+    /// Nanoseconds per packet.
+    fn round(&mut self) -> f64 {
+        let clock = std::time::Instant::now();
+        let end = self.delivered + PACKETS_PER_ROUND as u64;
+        while self.delivered < end {
+            self.step();
+        }
+        clock.elapsed().as_nanos() as f64 / PACKETS_PER_ROUND as f64
+    }
+
+    /// The link takes one frame, and delivers one.
+    fn step(&mut self) {
+        self.now += STEP;
+        if self.from.backlog().0 < 10 {
+            self.from.handle_packet(self.now, Side::Wired, self.packet.clone());
+        }
+        for agent in [&mut self.from, &mut self.to] {
+            if agent.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
+                agent.handle_timeout(self.now);
+            }
+            while agent.poll_event().is_some() {}
+        }
+        let frame = self.from.poll_transmit(self.now, Side::Air);
+        self.frames += u64::from(frame.is_some());
+        let is_lost = self.losses.happens(self.loss);
+        self.there.push_back(frame.filter(|_| !is_lost));
+        if self.there.len() > IN_FLIGHT
+            && let Some(frame) = self.there.pop_front().flatten()
+        {
+            self.to.handle_packet(self.now, Side::Air, frame);
+        }
+        while let Some(ack) = self.to.poll_transmit(self.now, Side::Air) {
+            self.acks += 1;
+            self.from.handle_packet(self.now, Side::Air, ack);
+        }
+        while self.to.poll_transmit(self.now, Side::Wired).is_some() {
+            self.delivered += 1;
+        }
+    }
+}
