@@ -118,6 +118,17 @@ mod tests {
     }
 
     #[test]
+    fn an_end_of_a_link_is_read_back_with_every_setting() {
+        for name in crate::agents::LINK_NAMES {
+            let mut config = AgentConfig::by_name(name).unwrap();
+            config.set("classes", "udp:443>9=2s,esp>120=reliable").unwrap();
+            config.set("rate", "3mbit").unwrap();
+            let recorded = RecordedAgent { config, limits: Limits::default() };
+            assert_eq!(recorded.to_string().parse(), Ok(recorded), "{name}");
+        }
+    }
+
+    #[test]
     fn other_comments_are_not_ours() {
         for comment in ["", "agent", "agent snoop96", "agent plain x=1", "agent plain flows=many"] {
             assert_eq!(comment.parse::<RecordedAgent>(), Err(UnknownComment), "{comment:?}");
