@@ -3,6 +3,8 @@
 use crate::stream::transfer;
 use crate::world::{RIGHT, Result, World};
 use crate::{BYTES, count, ended};
+use airmend_proto::random::{Purpose, Stream};
+use serde_json::Value;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -18,27 +20,7 @@ struct Sent {
 
 /// The dialer's peer is a relay that passes everything on and adds its own.
 pub(crate) fn attacked() -> Result {
-    let world = World::new()?;
-    let listener = world.listen(&format!("{RIGHT}:4433"))?;
-    let inside = |address: &'static str| world.left.run(|| Ok(UdpSocket::bind(address)));
-    let (near, far) = (inside("127.0.0.1:4433")??, inside("0.0.0.0:0")??);
-    world.left.run(|| Ok(far.connect((RIGHT, 4433))))??;
-    for socket in [&near, &far] {
-        socket.set_read_timeout(Some(Duration::from_millis(20)))?;
-    }
-    let (sent, stop) = (Sent::default(), AtomicBool::new(false));
-    let figures = thread::scope(|scope| -> Result<_> {
-        scope.spawn(|| relay(&near, &far, &sent, &stop));
-        let work = || {
-            let dialer = world.dial("127.0.0.1:4433")?;
-            transfer(&world, BYTES, |_| Ok(()))?;
-            ended(dialer)
-        };
-        let result = work();
-        stop.store(true, Ordering::Relaxed);
-        result?;
-        ended(listener)
-    })?;
+    let (sent, _, figures) = through_relay(0.0)?;
     let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
     assert!(of(&sent.replayed) > 100 && of(&sent.forged) > 100 && of(&sent.cut) > 100);
     // The relay's datagrams may be lost on the way; none of them may pass.
@@ -51,9 +33,44 @@ pub(crate) fn attacked() -> Result {
     Ok(())
 }
 
+/// The relay loses one datagram in twenty each way; TCP need not know.
+pub(crate) fn lossy() -> Result {
+    let (_, sender, receiver) = through_relay(0.05)?;
+    let retransmits = |figures: &Value| figures["agent_counters"]["link_retransmits"].as_u64();
+    assert!(retransmits(&sender) > Some(100), "{sender}");
+    assert_eq!(count(&receiver, "reordered_too_far"), 0);
+    Ok(())
+}
+
+/// A stream through the relay: what the attacker sent, and the figures of both ends.
+fn through_relay(loss: f64) -> Result<(Sent, Value, Value)> {
+    let world = World::new()?;
+    let listener = world.listen(&format!("{RIGHT}:4433"))?;
+    let inside = |address: &'static str| world.left.run(|| Ok(UdpSocket::bind(address)));
+    let (near, far) = (inside("127.0.0.1:4433")??, inside("0.0.0.0:0")??);
+    world.left.run(|| Ok(far.connect((RIGHT, 4433))))??;
+    for socket in [&near, &far] {
+        socket.set_read_timeout(Some(Duration::from_millis(20)))?;
+    }
+    let (sent, stop) = (Sent::default(), AtomicBool::new(false));
+    let figures = thread::scope(|scope| -> Result<_> {
+        scope.spawn(|| relay([&near, &far], loss, &sent, &stop));
+        let work = || {
+            let dialer = world.dial("127.0.0.1:4433")?;
+            transfer(&world, BYTES, |_| Ok(()))?;
+            ended(dialer)
+        };
+        let result = work();
+        stop.store(true, Ordering::Relaxed);
+        Ok((result?, ended(listener)?))
+    })?;
+    Ok((sent, figures.0, figures.1))
+}
+
 /// Passes datagrams on in both directions, and to the listener some that nobody sent.
-fn relay(near: &UdpSocket, far: &UdpSocket, sent: &Sent, stop: &AtomicBool) {
+fn relay([near, far]: [&UdpSocket; 2], loss: f64, sent: &Sent, stop: &AtomicBool) {
     let mut dialer = None;
+    let mut fate = Stream::new(1, 0, 0, Purpose::Loss);
     let (mut buffer, mut back) = ([0; 65_536], [0; 65_536]);
     near.set_nonblocking(true).expect("a socket");
     far.set_nonblocking(true).expect("a socket");
@@ -63,7 +80,9 @@ fn relay(near: &UdpSocket, far: &UdpSocket, sent: &Sent, stop: &AtomicBool) {
         if let Ok((length, from)) = near.recv_from(&mut buffer) {
             (dialer, is_idle) = (Some(from), false);
             let datagram = &mut buffer[..length];
-            far.send(datagram).ok();
+            if !fate.happens(loss) {
+                far.send(datagram).ok();
+            }
             number += 1;
             // Handshakes may be answered again, which is counted elsewhere.
             if number.is_multiple_of(10) && datagram[0] == 3 {
@@ -72,7 +91,9 @@ fn relay(near: &UdpSocket, far: &UdpSocket, sent: &Sent, stop: &AtomicBool) {
         }
         if let (Ok(length), Some(dialer)) = (far.recv(&mut back), dialer) {
             is_idle = false;
-            near.send_to(&back[..length], dialer).ok();
+            if !fate.happens(loss) {
+                near.send_to(&back[..length], dialer).ok();
+            }
         }
         if is_idle {
             thread::sleep(Duration::from_micros(50));

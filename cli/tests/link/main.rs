@@ -17,7 +17,7 @@ use world::{INNER, LEFT, Link, RIGHT, Result, World, airmend, until};
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 13] = [
+const TESTS: [(&str, Test); 14] = [
     ("over_ipv4", over_ipv4),
     ("over_ipv6", over_ipv6),
     ("over_ethernet", over_ethernet),
@@ -28,6 +28,7 @@ const TESTS: [(&str, Test); 13] = [
     ("address_change", address_change),
     ("narrow_path", narrow_path),
     ("attacked", attack::attacked),
+    ("lossy", attack::lossy),
     ("wrong_key", wrong_key),
     ("figures_and_end", figures_and_end),
     ("bad_input", bad_input::bad_input),

@@ -2,14 +2,13 @@
 //! belongs together is written as one.
 
 use super::offload::{Coalescer, HEADER_LEN, split};
-use super::{is_full, tun::DEVICE};
+use super::is_full;
 use crate::sys;
 use airmend_proto::Packet;
 use nix::sys::uio::writev;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt;
 
 /// Super-packets taken at most in one call of `receive`.
 const BATCH: usize = 4;
@@ -24,12 +23,7 @@ pub(crate) struct OffloadTun {
 }
 
 impl OffloadTun {
-    /// Opens the device node; `Err` where it is missing or not for this user.
-    pub(crate) fn open_device() -> io::Result<File> {
-        OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE)
-    }
-
-    /// Creates the TUN device `interface` in the calling thread's network namespace. It vanishes
+    /// Makes an open device node the TUN device `interface` in the calling thread's network namespace. It vanishes
     /// with this value.
     pub(crate) fn create(device: File, interface: &str) -> io::Result<Self> {
         sys::attach_offload_tun(device.as_fd(), interface)?;
