@@ -1,8 +1,8 @@
 //! A TUN device with segmentation offload: super-packets are split when they are read, and what
 //! belongs together is written as one.
 
-use super::offload::{Coalescer, HEADER_LEN, split};
 use super::is_full;
+use super::offload::{Coalescer, HEADER_LEN, split};
 use crate::sys;
 use airmend_proto::Packet;
 use nix::sys::uio::writev;
@@ -23,8 +23,8 @@ pub(crate) struct OffloadTun {
 }
 
 impl OffloadTun {
-    /// Makes an open device node the TUN device `interface` in the calling thread's network namespace. It vanishes
-    /// with this value.
+    /// Makes an open device node the TUN device `interface` in the calling thread's network
+    /// namespace. It vanishes with this value.
     pub(crate) fn create(device: File, interface: &str) -> io::Result<Self> {
         sys::attach_offload_tun(device.as_fd(), interface)?;
         let buffer = vec![0; HEADER_LEN + usize::from(u16::MAX)];
