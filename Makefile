@@ -20,7 +20,7 @@ demo: setup ## measure what airmend gains on this machine: a table and a picture
 	@$(CARGO) build --release --locked -p airmend
 	@rm -rf $(DEMO_DIR) && mkdir -p $(DEMO_DIR)
 	@$(CARGO) run --quiet --release --locked -p airmend -- lab compare \
-		--agents plain,snoop95 --cc reno --no-sack --loss 0,0.01,0.02,0.05 --repeat 1 \
+		--agents plain,snoop --cc cubic --loss 0,0.01,0.02,0.05 --repeat 1 \
 		--rate 20mbit --air-delay 2ms --wired-delay 40ms --bytes 4MB --plot $(DEMO_DIR)
 	@ls $(DEMO_DIR)/*.svg >/dev/null
 	@echo "The picture:" $(CURDIR)/$(DEMO_DIR)/*.svg
