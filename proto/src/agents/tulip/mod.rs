@@ -87,16 +87,6 @@ impl Tulip {
         }
     }
 
-    /// The epoch of this run.
-    pub fn epoch(&self) -> u32 {
-        self.epoch
-    }
-
-    /// The epoch of the other end, if it has been heard of.
-    pub fn peer_epoch(&self) -> Option<u32> {
-        self.peer
-    }
-
     /// Packets that wait for the link, and packets that were sent and may have to be sent again.
     pub fn backlog(&self) -> (usize, u32) {
         (self.queue.len(), self.sender.span())
