@@ -16,7 +16,8 @@ fn a_run_recorded_and_replayed_gives_the_same_outputs() {
     }
     let file = Scratch::new("run");
     for (name, flags) in [
-        ("losses", ["--loss", "0.05", "--flows", "3", "--set", "dupack_threshold=2"].as_slice()),
+        ("losses", ["--loss", "0.05", "--flows", "3"].as_slice()),
+        ("settings", &["--loss", "0.05", "--agent", "snoop95", "--set", "dupack_threshold=2"]),
         // A short queue drops, and a slow link makes timers run while it is busy.
         ("congestion", &["--loss", "0.1", "--rate", "2mbit", "--queue", "8", "--ipv6"]),
         ("uplink", &["--loss", "0.05", "--direction", "up"]),
