@@ -4,7 +4,7 @@ use super::{doubts, limits};
 use crate::row::Times;
 use crate::text;
 use airmend_live::lab::config::LabConfig;
-use airmend_live::lab::outcome::{LinkReport, Outcome, Ping};
+use airmend_live::lab::outcome::{Lateness, LinkReport, Outcome, Ping};
 use airmend_proto::agents::AgentConfig;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -67,22 +67,22 @@ pub(super) fn describe(
     for (name, report) in &outcome.links {
         line(&name.replace('_', " "), link(report))?;
     }
-    let late = outcome.lateness_us;
-    line(
-        "lateness",
-        format!(
-            "median {}, 99 % within {}, at most {}",
-            text::micros(late.p50),
-            text::micros(late.p99),
-            text::micros(late.max)
-        ),
-    )?;
+    line("lateness", lateness(outcome.lateness_us))?;
     line("seed", config.seed.to_string())?;
     line("again", command_line(config.seed))?;
     for doubt in doubts(outcome) {
         writeln!(out, "\nDo not trust these figures: {doubt}.")?;
     }
     Ok(())
+}
+
+fn lateness(late: Lateness) -> String {
+    format!(
+        "median {}, 99 % within {}, at most {}",
+        text::micros(late.p50),
+        text::micros(late.p99),
+        text::micros(late.max)
+    )
 }
 
 fn link(report: &LinkReport) -> String {
