@@ -239,6 +239,11 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "DELAY", default_value = "2ms", value_parser = parse_duration)]
     #[arg(help_heading = "Links", allow_hyphen_values = true)]
     air_delay: Duration,
+    /// The air is one channel that half-duplex radios share: backoff, RTS, CTS, packet, and at once
+    /// a small answer. T is their turn-around time [default: 10us].
+    #[arg(long, value_name = "T", value_parser = parse_duration, help_heading = "Links")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "10us")]
+    half_duplex: Option<Duration>,
     /// Rate of the wired hop, each way.
     #[arg(long, value_name = "RATE", default_value = "100mbit", value_parser = parse_rate)]
     #[arg(help_heading = "Links", allow_hyphen_values = true)]
@@ -288,6 +293,7 @@ impl Setup {
             time_limit: limit,
             air: Hop { rate_bps: self.rate, delay: self.air_delay },
             wired: Hop { rate_bps: self.wired_rate, delay: self.wired_delay },
+            turnaround: self.half_duplex,
             errors,
             seed: self.seed,
             ipv6: self.ipv6,
@@ -312,11 +318,12 @@ impl Setup {
         let config = self.config(CongestionControl::Cubic, ErrorModel::None);
         for agent in agents.iter_mut() {
             agent.hold_window(config.outstanding_segments());
+            tell_of_air(agent, &config);
         }
         for (key, value) in &self.settings {
             if key == "half_duplex" {
-                let why = "--set: the emulated air is full duplex, and a link must know: leave \
-                           half_duplex out";
+                let why = "--set: a link must know what the emulated air is: leave half_duplex \
+                           out, and give --half-duplex for half-duplex radios";
                 return Err(BadUsage(why.to_owned()));
             }
             let mut refused = Ok(());
@@ -331,12 +338,26 @@ impl Setup {
                 refused?;
             }
         }
+        // A profile of its own may have said otherwise.
         for agent in agents {
             if let AgentConfig::Tulip(settings) = agent {
-                settings.half_duplex = false;
+                settings.half_duplex = config.turnaround.is_some();
             }
         }
         Ok(())
+    }
+}
+
+/// Tells a link what the radios of a half-duplex air are: their rate and times. A link ACK waits
+/// for company until the radio has turned round, and half as long as the other end then listens
+/// for an answer.
+fn tell_of_air(agent: &mut AgentConfig, config: &LabConfig) {
+    let AgentConfig::Tulip(settings) = agent else { return };
+    if let Some(mac) = config.mac() {
+        settings.rate_bps = mac.rate_bps;
+        settings.max_propagation_delay = mac.delay;
+        settings.turnaround = mac.turnaround;
+        settings.ack_delay = mac.turnaround + mac.delay / 2;
     }
 }
 
@@ -397,6 +418,30 @@ mod tests {
         assert_eq!(config(&["--no-sack", "--queue", "50"]).window_segments, Some(50));
         assert_eq!(config(&["--no-sack", "--window", "none"]).window_segments, None);
         assert_eq!(config(&["--window", "64"]).window_segments, Some(64));
+    }
+
+    #[test]
+    fn half_duplex_radios_turn_round_and_links_are_told() {
+        assert_eq!(config(&["--half-duplex"]).turnaround, Some(Duration::from_micros(10)));
+        assert_eq!(
+            config(&["--half-duplex=1ms"]).mac().map(|mac| mac.turnaround),
+            Some(Duration::from_millis(1))
+        );
+        let command = ["airmend", "lab", "run", "--half-duplex", "--air-delay", "20us"];
+        let own = ["--set", "ack_delay=1ms", "--set", "half_duplex=false"];
+        let set = |own: &[&str]| {
+            let command = command.iter().chain(own);
+            let Command::Lab(Lab::Run(args)) = Cli::try_parse_from(command).unwrap().command else {
+                panic!("another command");
+            };
+            let mut agents = [AgentConfig::by_name("tulip99").unwrap()];
+            args.setup.set(&mut agents).map(|()| agents)
+        };
+        let Ok([AgentConfig::Tulip(settings)]) = set(&own[..2]) else { panic!("not a link") };
+        assert!(settings.half_duplex && settings.rate_bps == 20_000_000);
+        assert_eq!(settings.max_propagation_delay, Duration::from_micros(20));
+        assert_eq!(settings.ack_delay, Duration::from_millis(1));
+        assert!(set(&own).is_err_and(|error| error.to_string().contains("--half-duplex")));
     }
 
     #[test]

@@ -148,8 +148,9 @@ pub(crate) fn hops(config: &LabConfig) -> String {
         usual if usual == LabConfig::default().wired_queue_frames => String::new(),
         frames => format!(", queue {frames}"),
     };
+    let radios = if config.turnaround.is_some() { " half duplex" } else { "" };
     format!(
-        "air {}, queue {} · wired {}{wired_queue} · window {}",
+        "air {}{radios}, queue {} · wired {}{wired_queue} · window {}",
         hop(&config.air),
         config.queue_frames,
         hop(&config.wired),

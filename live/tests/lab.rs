@@ -26,7 +26,7 @@ use std::time::Duration;
 
 type Test = fn() -> Result<(), Box<dyn Error>>;
 
-const TESTS: [(&str, Test); 25] = [
+const TESTS: [(&str, Test); 26] = [
     ("down", down),
     ("up", up),
     ("ipv6", ipv6),
@@ -36,6 +36,7 @@ const TESTS: [(&str, Test); 25] = [
     ("far_bottleneck", far_bottleneck),
     ("unmended_flows", unmended_flows),
     ("both_ends_of_the_air", lab_link::both_ends_of_the_air),
+    ("half_duplex", lab_link::half_duplex),
     ("pinged", pinged),
     ("one_after_another", one_after_another),
     ("fading", fading),

@@ -78,6 +78,9 @@ pub(crate) struct MoreSettings {
     burst: Option<Burst>,
     fading: Option<Fading>,
     settings: BTreeMap<String, String>,
+    /// Of half-duplex radios; only where the air has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turnaround_ms: Option<f64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -131,6 +134,7 @@ impl MoreSettings {
             burst,
             fading,
             settings: settings.iter().cloned().collect(),
+            turnaround_ms: config.turnaround.map(millis),
         }
     }
 }

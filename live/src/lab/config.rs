@@ -5,6 +5,7 @@ use super::links::AIR;
 pub use super::topology::MTU;
 use airmend_proto::Instant;
 use airmend_proto::agents::egress::EgressLimits;
+use airmend_proto::link::mac::MacParams;
 use airmend_proto::link::{ErrorModel, Fate, goodput_bound};
 use airmend_proto::recording::RecordedAgent;
 use std::path::PathBuf;
@@ -103,6 +104,9 @@ pub struct LabConfig {
     pub time_limit: Duration,
     /// The air hop.
     pub air: Hop,
+    /// The air is one channel that half-duplex radios share, which take so long to turn round
+    /// from receiving to sending; `None` for a full-duplex air.
+    pub turnaround: Option<Duration>,
     /// The wired hop.
     pub wired: Hop,
     /// What the air does to frames, in each direction.
@@ -142,6 +146,7 @@ impl Default for LabConfig {
             ping: false,
             time_limit: Duration::from_secs(600),
             air: Hop { rate_bps: 20_000_000, delay: Duration::from_millis(2) },
+            turnaround: None,
             wired: Hop { rate_bps: 100_000_000, delay: Duration::from_millis(40) },
             errors: ErrorModel::None,
             queue_frames: 0,
@@ -205,6 +210,27 @@ impl LabConfig {
         EgressLimits { air: self.queue_frames, wired }
     }
 
+    /// The radios and their floor acquisition, if the air is half duplex: frames as those of
+    /// 802.11 at a rate of today, and FAMA-NCS with MAC acceleration. Backoffs are up to ten times
+    /// an RTS, or ten times the propagation delay where that is longer, since whoever begins within
+    /// it collides [Fullmer and Garcia-Luna-Aceves, SIGCOMM '97].
+    pub fn mac(&self) -> Option<MacParams> {
+        let mut mac = MacParams {
+            rate_bps: self.air.rate_bps,
+            delay: self.air.delay,
+            preamble: Duration::from_micros(20),
+            header_bytes: 34,
+            rts_bytes: 20,
+            turnaround: self.turnaround?,
+            backoff_rts: 10,
+            acceleration: true,
+            queue_frames: self.queue_frames,
+        };
+        let delays = mac.delay.as_nanos().div_ceil(mac.rts_time().as_nanos().max(1)).max(1);
+        mac.backoff_rts *= u32::try_from(delays).unwrap_or(u32::MAX / 10);
+        Some(mac)
+    }
+
     /// Application payload of a full frame, in bytes.
     pub fn payload_per_frame(&self) -> u32 {
         let ip_header = if self.ipv6 { 40 } else { 20 };
@@ -223,7 +249,7 @@ impl LabConfig {
 
     /// What no scheme can pass, in application bits per second: bound (1) on both hops.
     pub fn bound_bps(&self) -> f64 {
-        self.bound_at(self.errors.frame_error(u64::from(MTU) * 8))
+        self.bound_at(self.errors.frame_error(self.frame_bits()))
     }
 
     /// The same for the fades of this very run between two times, where the air fades.
@@ -237,7 +263,7 @@ impl LabConfig {
     /// with bytes, as many in every run.
     pub fn realised_bound_bps(&self, from: Instant, to: Instant) -> Option<f64> {
         let ErrorModel::Fading { bad_loss, good_ber, .. } = self.errors else { return None };
-        let good_error = ErrorModel::Ber(good_ber).frame_error(u64::from(MTU) * 8);
+        let good_error = ErrorModel::Ber(good_ber).frame_error(self.frame_bits());
         let share = self.bad_share(from, to);
         Some(self.bound_at(share * bad_loss + (1.0 - share) * good_error))
     }
@@ -258,14 +284,20 @@ impl LabConfig {
         f64::from(lost) / f64::from(steps.max(1))
     }
 
+    /// Bits of a full frame on the air.
+    fn frame_bits(&self) -> u64 {
+        self.mac().map_or(u64::from(MTU) * 8, |mac| mac.packet_bits(MTU))
+    }
+
+    /// Half duplex, each frame takes the mean time of an exchange, with a TCP ACK for every second
+    /// one, as the simulator reckons.
     fn bound_at(&self, frame_error: f64) -> f64 {
-        goodput_bound(
-            self.air.rate_bps,
-            self.wired.rate_bps,
-            self.payload_per_frame(),
-            MTU,
-            frame_error,
-        )
+        let payload = self.payload_per_frame();
+        let air_rate_bps = self.mac().map_or(self.air.rate_bps, |mac| {
+            let exchange = mac.mean_exchange(MTU, MTU - payload, 2);
+            (f64::from(8 * MTU) / exchange.as_secs_f64()) as u64
+        });
+        goodput_bound(air_rate_bps, self.wired.rate_bps, payload, MTU, frame_error)
     }
 
     /// Refuses what cannot be run.

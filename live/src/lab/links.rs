@@ -1,9 +1,11 @@
 //! The two emulated hops: four one-way links that run against the wall clock.
 
+use super::air::{Air, End};
 use super::config::{Direction, HOST_QUEUE_FRAMES, Hop, LabConfig};
 use super::outcome::LinkReport;
 use super::topology::MTU;
-use airmend_proto::link::{Delivery, ErrorModel, FRAME_LIMIT, Link, LinkParams};
+use airmend_proto::link::mac::Channel;
+use airmend_proto::link::{Delivery, ErrorModel, FRAME_LIMIT, Link, LinkCounters, LinkParams};
 use airmend_proto::{Instant, Packet, Side};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,6 +18,7 @@ const WIRED: u32 = 1;
 const LOOKAHEAD: Duration = Duration::from_millis(1);
 
 /// Both directions of one hop, seen from the base station.
+#[derive(Debug)]
 pub(crate) struct HopLinks {
     /// Towards the host: fed by the agent, which has the queue.
     pub(crate) outbound: Link,
@@ -26,7 +29,7 @@ pub(crate) struct HopLinks {
 /// Both hops.
 pub(crate) struct Links {
     pub(crate) wired: HopLinks,
-    pub(crate) air: HopLinks,
+    pub(crate) air: Air,
     /// An agent at each end of the air mends it: what they hand on towards the wire is the network
     /// layer's, which has a queue of its own.
     pub(crate) is_two_ended: bool,
@@ -35,7 +38,6 @@ pub(crate) struct Links {
 impl Links {
     pub(crate) fn new(config: &LabConfig, is_two_ended: bool) -> Self {
         let wired_errors = |direction| ErrorModel::None.process(config.seed, WIRED, direction);
-        let air_errors = |direction| config.errors.process(config.seed, AIR, direction);
         let wired_queue = match config.direction {
             Direction::Down => config.wired_queue_frames,
             Direction::Up => HOST_QUEUE_FRAMES,
@@ -47,52 +49,40 @@ impl Links {
                 outbound: Link::new(params(config.wired, to_wire), wired_errors(0)),
                 inbound: Link::new(params(config.wired, wired_queue), wired_errors(1)),
             },
-            air: HopLinks {
-                outbound: Link::new(params(config.air, FRAME_LIMIT), air_errors(0)),
-                inbound: Link::new(params(config.air, config.queue_frames), air_errors(1)),
-            },
+            air: air(config),
         }
     }
 
-    pub(crate) fn hop(&mut self, side: Side) -> &mut HopLinks {
-        match side {
-            Side::Wired => &mut self.wired,
-            Side::Air => &mut self.air,
-        }
-    }
-
-    /// The next frame that has reached the base station, in the order of arrival.
+    /// The next frame that has reached the base station, in the order of arrival; of a shared
+    /// channel, [`Air::poll_channel`] tells.
     pub(crate) fn poll_arrival(&mut self, now: Instant) -> Option<(Side, Delivery)> {
-        let next = |link: &Link| link.next_delivery().filter(|at| *at <= now);
-        let side = match (next(&self.wired.inbound), next(&self.air.inbound)) {
-            (None, None) => return None,
-            (Some(wired), Some(air)) if air < wired => Side::Air,
-            (Some(_), _) => Side::Wired,
-            (None, Some(_)) => Side::Air,
+        let wired = self.wired.inbound.next_delivery().filter(|at| *at <= now);
+        let air = self.air.next_delivery(End::Mobile).filter(|at| *at <= now);
+        let is_air = air.is_some_and(|air| wired.is_none_or(|wired| air < wired));
+        let (side, delivery) = match is_air {
+            true => (Side::Air, self.air.poll_delivery(now, End::Mobile)),
+            false => (Side::Wired, self.wired.inbound.poll_delivery(now)),
         };
-        self.hop(side).inbound.poll_delivery(now).map(|delivery| (side, delivery))
+        delivery.map(|delivery| (side, delivery))
     }
 
     /// When a frame next comes out of a link, or a link that an agent feeds can take one again that
     /// cannot now.
     pub(crate) fn next_deadline(&self, now: Instant) -> Option<Instant> {
-        let hops = [&self.wired, &self.air];
-        let deliveries = hops
-            .iter()
-            .flat_map(|hop| [hop.outbound.next_delivery(), hop.inbound.next_delivery()])
-            .flatten();
-        let fed = hops.iter().map(|hop| &hop.outbound);
-        let fed = fed.chain(self.is_two_ended.then_some(&self.air.inbound));
-        let room = fed.filter(|link| !link.can_send(now)).map(Link::free_at);
-        deliveries.chain(room).min()
+        let HopLinks { outbound, inbound } = &self.wired;
+        let deliveries = [outbound, inbound].map(Link::next_delivery).into_iter().flatten();
+        let room = (!outbound.can_send(now)).then(|| outbound.free_at());
+        let ends = [End::Station, End::Mobile];
+        let fed = if self.is_two_ended { &ends[..] } else { &ends[..1] };
+        deliveries.chain(room).chain(self.air.next_deadline(now, fed)).min()
     }
 
     pub(crate) fn report(&self) -> BTreeMap<&'static str, LinkReport> {
         BTreeMap::from([
-            ("wired_down", report(&self.wired.inbound)),
-            ("wired_up", report(&self.wired.outbound)),
-            ("air_down", report(&self.air.outbound)),
-            ("air_up", report(&self.air.inbound)),
+            ("wired_down", report(self.wired.inbound.counters())),
+            ("wired_up", report(self.wired.outbound.counters())),
+            ("air_down", report(self.air.counters(End::Station))),
+            ("air_up", report(self.air.counters(End::Mobile))),
         ])
     }
 }
@@ -101,6 +91,20 @@ impl Links {
 pub(crate) fn feed(link: &mut Link, now: Instant, packets: impl Iterator<Item = Packet>) {
     for packet in packets {
         link.send(now, packet);
+    }
+}
+
+fn air(config: &LabConfig) -> Air {
+    let errors = |direction| config.errors.process(config.seed, AIR, direction);
+    match config.mac() {
+        None => Air::FullDuplex(HopLinks {
+            outbound: Link::new(params(config.air, FRAME_LIMIT), errors(0)),
+            inbound: Link::new(params(config.air, config.queue_frames), errors(1)),
+        }),
+        Some(mac) => {
+            let models = [config.errors; 2];
+            Air::half_duplex(Channel::new(mac, models, [0, 1].map(errors), config.seed, AIR))
+        }
     }
 }
 
@@ -114,8 +118,7 @@ fn params(hop: Hop, queue_frames: usize) -> LinkParams {
     }
 }
 
-fn report(link: &Link) -> LinkReport {
-    let counters = link.counters();
+fn report(counters: LinkCounters) -> LinkReport {
     LinkReport {
         frames: counters.frames,
         lost: counters.lost + counters.damaged,

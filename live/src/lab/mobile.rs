@@ -1,8 +1,9 @@
 //! The mobile's end of an air link that repairs its own losses: between the air and the mobile's
 //! kernel.
 
-use super::links::HopLinks;
+use super::air::{Air, End};
 use super::record::Recorder;
+use airmend_proto::agent::LinkSignal;
 use airmend_proto::{Agent, Deadline, Instant, Packet, Ports, Side, drain};
 use std::collections::BTreeMap;
 
@@ -24,11 +25,21 @@ impl MobileEnd {
         self.agent.handle_packet(now, from, packet);
     }
 
+    /// When the agent wants to be woken.
+    pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
+        self.agent.poll_timeout()
+    }
+
+    /// Takes a signal of the air.
+    pub(crate) fn signal(&mut self, now: Instant, signal: LinkSignal) {
+        self.agent.handle_link(now, signal);
+    }
+
     /// Lets the agent act, and says when it must be asked again.
     pub(crate) fn serve(
         &mut self,
         now: Instant,
-        air: &mut HopLinks,
+        air: &mut Air,
         recorder: &mut Recorder,
     ) -> Option<Deadline> {
         let Self { agent, counters, released } = self;
@@ -42,7 +53,7 @@ impl MobileEnd {
 
 /// The air and the kernel, as the mobile's end sees them.
 struct MobilePorts<'a> {
-    air: &'a mut HopLinks,
+    air: &'a mut Air,
     recorder: &'a mut Recorder,
     released: &'a mut Vec<Packet>,
 }
@@ -51,7 +62,7 @@ impl Ports for MobilePorts<'_> {
     fn can_send(&self, now: Instant, side: Side) -> bool {
         match side {
             Side::Wired => true,
-            Side::Air => self.air.inbound.can_send(now),
+            Side::Air => self.air.can_send(now, End::Mobile),
         }
     }
 
@@ -61,9 +72,7 @@ impl Ports for MobilePorts<'_> {
                 self.recorder.leaves_mobile(&packet);
                 self.released.push(packet);
             }
-            Side::Air => {
-                self.air.inbound.send(now, packet);
-            }
+            Side::Air => self.air.send(now, End::Mobile, packet),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The laboratory: `FH – wired link – BS – air link – MH` with real kernel TCP at both ends.
 
+mod air;
 pub mod config;
 mod counters;
 mod error;

@@ -1,5 +1,6 @@
 //! The base station: one loop that keeps both hops' time, with the agent in the middle.
 
+use super::air::{Air, End};
 use super::error::LabError;
 use super::links::{Links, feed};
 use super::mobile::MobileEnd;
@@ -9,6 +10,8 @@ use super::topology::pair_of;
 use crate::clock::Clock;
 use crate::port::Port;
 use crate::sys;
+use airmend_proto::agent::LinkSignal;
+use airmend_proto::link::mac::Output;
 use airmend_proto::{Agent, Deadline, Instant, Packet, Ports, Side, drain};
 use hdrhistogram::Histogram;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -54,8 +57,13 @@ impl Station {
         sys::request_real_time().ok();
         let mut lateness = outcome::histogram();
         let mut batch = Vec::new();
+        let mut heard = Instant::ZERO;
         while !stop.load(Ordering::Relaxed) && self.recorder.violation.is_none() {
             let now = self.clock.now();
+            if let Air::HalfDuplex(_) = self.links.air {
+                self.hear(heard, now, &mut lateness).map_err(LabError::socket("writing a port"))?;
+            }
+            heard = now;
             self.take_from_hosts(now, &mut batch).map_err(LabError::socket("reading a port"))?;
             let deadlines = [self.forward(now, &mut lateness), self.mend(now, &mut lateness)];
             self.give_to_hosts(now, &mut lateness).map_err(LabError::socket("writing a port"))?;
@@ -84,7 +92,9 @@ impl Station {
         for port in &mut self.air {
             port.receive(batch)?;
             let Some(mobile) = &mut self.mobile else {
-                feed(&mut self.links.air.inbound, now, batch.drain(..));
+                for packet in batch.drain(..) {
+                    self.links.air.send(now, End::Mobile, packet);
+                }
                 continue;
             };
             for packet in batch.drain(..) {
@@ -95,20 +105,104 @@ impl Station {
         Ok(())
     }
 
+    /// Acts on all that has happened since `heard` on an air that is shared, and on the timers of
+    /// both ends, each as of its own time: who has the floor when depends on it, and a wake-up that
+    /// comes late takes nothing from the channel. The hosts do get their frames late.
+    fn hear(
+        &mut self,
+        mut heard: Instant,
+        now: Instant,
+        lateness: &mut Histogram<u64>,
+    ) -> io::Result<()> {
+        loop {
+            let timers = self.timers().filter(|at| *at > heard);
+            let due = timers.fold(now, Instant::min);
+            match self.links.air.poll_channel(due) {
+                Some((at, output)) => {
+                    heard = at;
+                    self.happen(at, now, output, lateness)?;
+                }
+                None if due < now => heard = due,
+                None => return Ok(()),
+            }
+            self.serve(heard);
+            if let Some(mobile) = &mut self.mobile {
+                mobile.serve(heard, &mut self.links.air, &mut self.recorder);
+            }
+        }
+    }
+
+    /// The deadlines of the agents.
+    fn timers(&self) -> impl Iterator<Item = Instant> {
+        let mobile = self.mobile.as_ref().and_then(MobileEnd::poll_timeout);
+        self.agent.poll_timeout().into_iter().chain(mobile).map(|deadline| deadline.at)
+    }
+
+    /// Tells an end of a shared air what has happened there.
+    fn happen(
+        &mut self,
+        at: Instant,
+        now: Instant,
+        output: Output,
+        lateness: &mut Histogram<u64>,
+    ) -> io::Result<()> {
+        let (end, signal) = match output {
+            Output::Delivery(end, packet) => {
+                note(lateness, now, at);
+                return self.arrive(at, End::of_number(end), packet);
+            }
+            Output::Damaged(end) => (end, LinkSignal::Damaged),
+            Output::Sent(end) => (end, LinkSignal::Sent),
+            Output::Idle(end) => (end, LinkSignal::Idle),
+            // Both ends are served after whatever happens.
+            Output::Ready(_) => return Ok(()),
+        };
+        match (End::of_number(end), &mut self.mobile) {
+            (End::Station, _) => self.agent.handle_link(at, signal),
+            (End::Mobile, Some(mobile)) => mobile.signal(at, signal),
+            (End::Mobile, None) => {}
+        }
+        Ok(())
+    }
+
+    /// A frame has come over a shared air.
+    fn arrive(&mut self, at: Instant, end: End, packet: Packet) -> io::Result<()> {
+        match (end, &mut self.mobile) {
+            (End::Station, _) => {
+                self.recorder.enters(Side::Air, &packet);
+                self.agent.handle_packet(at, Side::Air, packet);
+                self.drain(at);
+                Ok(())
+            }
+            (End::Mobile, Some(mobile)) => {
+                mobile.handle(at, Side::Air, packet);
+                Ok(())
+            }
+            (End::Mobile, None) => give(&mut self.air, &packet),
+        }
+    }
+
     /// Hands the agent what has reached the base station and takes what it wants sent.
     fn forward(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> Option<Deadline> {
-        let recorder = RefCell::new(&mut self.recorder);
         while let Some((side, delivery)) = self.links.poll_arrival(now) {
             note(lateness, now, delivery.at);
-            recorder.borrow_mut().enters(side, &delivery.packet);
+            self.recorder.enters(side, &delivery.packet);
             self.agent.handle_packet(now, side, delivery.packet);
-            let mut ports = Outbound { links: &mut self.links, recorder: &recorder };
-            let mut on_event = |event| recorder.borrow_mut().event(event);
-            drain(&mut *self.agent, now, &mut ports, &mut on_event);
+            self.drain(now);
         }
+        self.serve(now)
+    }
+
+    /// Lets the agent act on what is due, and says when it must be asked again.
+    fn serve(&mut self, now: Instant) -> Option<Deadline> {
         if self.agent.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
-            recorder.borrow_mut().timers(now);
+            self.recorder.timers(now);
         }
+        self.drain(now)
+    }
+
+    fn drain(&mut self, now: Instant) -> Option<Deadline> {
+        let recorder = RefCell::new(&mut self.recorder);
         let mut ports = Outbound { links: &mut self.links, recorder: &recorder };
         let mut on_event = |event| recorder.borrow_mut().event(event);
         drain(&mut *self.agent, now, &mut ports, &mut on_event)
@@ -117,7 +211,7 @@ impl Station {
     /// Hands the mobile's end what has reached it and takes what it wants sent.
     fn mend(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> Option<Deadline> {
         let (mobile, air) = (self.mobile.as_mut()?, &mut self.links.air);
-        while let Some(delivery) = air.outbound.poll_delivery(now) {
+        while let Some(delivery) = air.poll_delivery(now, End::Station) {
             note(lateness, now, delivery.at);
             mobile.handle(now, Side::Air, delivery.packet);
             mobile.serve(now, air, &mut self.recorder);
@@ -128,19 +222,15 @@ impl Station {
     /// Hands the hosts what has come out of the links towards them, or of the mobile's end.
     fn give_to_hosts(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> io::Result<()> {
         for packet in self.mobile.iter_mut().flat_map(|mobile| mobile.released.drain(..)) {
-            if let Some(port) = self.air.get_mut(pair_of(packet.bytes())) {
-                port.send(&packet)?;
-            }
+            give(&mut self.air, &packet)?;
         }
-        for (ports, hop) in
-            [(&mut self.wired, &mut self.links.wired), (&mut self.air, &mut self.links.air)]
-        {
-            while let Some(delivery) = hop.outbound.poll_delivery(now) {
-                note(lateness, now, delivery.at);
-                if let Some(port) = ports.get_mut(pair_of(delivery.packet.bytes())) {
-                    port.send(&delivery.packet)?;
-                }
-            }
+        while let Some(delivery) = self.links.wired.outbound.poll_delivery(now) {
+            note(lateness, now, delivery.at);
+            give(&mut self.wired, &delivery.packet)?;
+        }
+        while let Some(delivery) = self.links.air.poll_delivery(now, End::Station) {
+            note(lateness, now, delivery.at);
+            give(&mut self.air, &delivery.packet)?;
         }
         Ok(())
     }
@@ -167,13 +257,26 @@ impl Ports for Outbound<'_, '_> {
         self.recorder.borrow_mut().entered(now);
         match side {
             Side::Wired => self.links.is_two_ended || self.links.wired.outbound.can_send(now),
-            Side::Air => self.links.air.outbound.can_send(now),
+            Side::Air => self.links.air.can_send(now, End::Station),
         }
     }
 
     fn send(&mut self, now: Instant, side: Side, packet: Packet) {
         self.recorder.borrow_mut().leaves(now, side, &packet);
-        self.links.hop(side).outbound.send(now, packet);
+        match side {
+            Side::Wired => {
+                self.links.wired.outbound.send(now, packet);
+            }
+            Side::Air => self.links.air.send(now, End::Station, packet),
+        }
+    }
+}
+
+/// To the host that it is for.
+fn give(ports: &mut [Box<dyn Port>], packet: &Packet) -> io::Result<()> {
+    match ports.get_mut(pair_of(packet.bytes())) {
+        Some(port) => port.send(packet),
+        None => Ok(()),
     }
 }
 

@@ -31,6 +31,32 @@ pub(crate) fn both_ends_of_the_air() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Radios that take turns: no more than their channel can carry gets through, and all of it does,
+/// with an agent at each end or at one.
+pub(crate) fn half_duplex() -> Result<(), Box<dyn Error>> {
+    let full_duplex = config();
+    let radios = LabConfig {
+        turnaround: Some(Duration::from_micros(10)),
+        air: Hop { delay: Duration::from_micros(20), ..full_duplex.air },
+        amount: Amount::Bytes(200_000),
+        ..config()
+    };
+    assert!(radios.bound_bps() < 0.7 * full_duplex.bound_bps());
+    for errors in [ErrorModel::None, ErrorModel::Loss(0.05)] {
+        let config = LabConfig { errors, ..radios.clone() };
+        let mended = run(&config)?;
+        let ends = [&mended.agent_counters, &mended.mobile_counters];
+        assert!(ends.iter().all(|end| end.get("link_peers") == Some(&1)), "{ends:?}");
+        for outcome in [mended, super::run_plain(&config)?] {
+            assert!(outcome.completed && outcome.bytes_received == 200_000);
+            assert!(outcome.goodput_bps < outcome.bound_bps, "{}", outcome.goodput_bps);
+            let lost = outcome.links.get("air_down").map(|link| link.lost > 0);
+            assert_eq!(lost, Some(errors != ErrorModel::None));
+        }
+    }
+    Ok(())
+}
+
 /// So little data that no queue overflows: whatever is lost, is lost on the air.
 fn mends(direction: Direction, ipv6: bool) -> Result<(), Box<dyn Error>> {
     let (errors, amount) = (ErrorModel::Loss(0.1), Amount::Bytes(150_000));
@@ -55,7 +81,9 @@ fn mends(direction: Direction, ipv6: bool) -> Result<(), Box<dyn Error>> {
 
 fn run(config: &LabConfig) -> Result<Outcome, LabError> {
     let limits = Limits { egress: config.egress_limits(), ..Limits::default() };
-    let tulip = AgentConfig::by_name("tulip").expect("there is such an agent");
+    let mut tulip = AgentConfig::by_name("tulip").expect("there is such an agent");
+    let takes_turns = config.turnaround.is_some().to_string();
+    tulip.set("half_duplex", &takes_turns).expect("it has such a setting");
     run_link(
         config,
         [1, 2].map(|seed| tulip.build(limits, seed)),
