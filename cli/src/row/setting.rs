@@ -79,7 +79,7 @@ pub(crate) struct MoreSettings {
     fading: Option<Fading>,
     settings: BTreeMap<String, String>,
     /// Of half-duplex radios; only where the air has them.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "compact_option", skip_serializing_if = "Option::is_none")]
     turnaround_ms: Option<f64>,
 }
 
