@@ -42,7 +42,7 @@ use std::time::Duration;
 /// How often an idle loop looks around, so that its caller can.
 const IDLE: Duration = Duration::from_millis(50);
 /// How often the path's MTU is asked for.
-const MTU_INTERVAL: Duration = Duration::from_secs(1);
+const MTU_INTERVAL: Duration = Duration::from_millis(100);
 /// What IPv4 asks of every link (RFC 791 §3.2).
 const MIN_MTU: usize = 68;
 
