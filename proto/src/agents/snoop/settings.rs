@@ -1,6 +1,6 @@
 //! The few numbers of `snoop`, for experiments: everything about the path is estimated.
 
-use crate::units::{self, UnitError};
+use crate::agents::value::duration;
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
@@ -82,15 +82,6 @@ fn share(name: &str, value: &str) -> Result<f64, String> {
     match value.parse() {
         Ok(number) if (0.0..=10.0).contains(&number) => Ok(number),
         _ => Err(format!("{name} {value:?} must be a number from 0 to 10")),
-    }
-}
-
-fn duration(name: &str, value: &str) -> Result<Duration, String> {
-    let describe = |error: UnitError| format!("{name}: {error}");
-    match units::parse_duration(value).map_err(describe)? {
-        // Zero would make a timer that is always due.
-        Duration::ZERO => Err(format!("{name} {value:?} must be more than 0, such as 40ms")),
-        duration => Ok(duration),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The thresholds of the 1995 paper, by name; the defaults are the paper's.
 
-use crate::units::{self, UnitError};
+use crate::agents::value::{duration, switch};
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
@@ -155,19 +155,6 @@ fn factor(name: &str, value: &str) -> Result<f64, String> {
     match value.parse() {
         Ok(number) if (0.1..=1_000.0).contains(&number) => Ok(number),
         _ => Err(format!("{name} {value:?} must be a number from 0.1 to 1000")),
-    }
-}
-
-fn switch(name: &str, value: &str) -> Result<bool, String> {
-    value.parse().map_err(|_| format!("{name} {value:?} must be true or false"))
-}
-
-fn duration(name: &str, value: &str) -> Result<Duration, String> {
-    let describe = |error: UnitError| format!("{name}: {error}");
-    match units::parse_duration(value).map_err(describe)? {
-        // Zero would make a timer that is always due.
-        Duration::ZERO => Err(format!("{name} {value:?} must be more than 0, such as 40ms")),
-        duration => Ok(duration),
     }
 }
 

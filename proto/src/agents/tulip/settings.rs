@@ -1,6 +1,7 @@
 //! The constants of the link by name, in two profiles: the paper's, and one that tunes itself.
 
 use super::classes::Rules;
+use crate::agents::value::switch;
 use crate::units;
 use crate::wire::tulip::{ACK_LEN, HEADER_LEN, MAX_WINDOW};
 use alloc::format;
@@ -199,10 +200,6 @@ fn number(name: &str, value: &str, most: u32) -> Result<u32, String> {
         Ok(number) if (1..=most).contains(&number) => Ok(number),
         _ => Err(format!("{name} {value:?} must be a whole number from 1 to {most}")),
     }
-}
-
-fn switch(name: &str, value: &str) -> Result<bool, String> {
-    value.parse().map_err(|_| format!("{name} {value:?} must be true or false"))
 }
 
 fn duration(name: &str, value: &str) -> Result<Duration, String> {
