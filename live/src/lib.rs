@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 mod clock;
+pub mod gateway;
 pub mod guard;
 pub mod lab;
 pub mod pcap;

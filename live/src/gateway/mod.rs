@@ -1,0 +1,7 @@
+//! `airmend gateway`: mends the TCP flows that leave through one interface, while the kernel
+//! forwards as before.
+
+mod config;
+pub mod rules;
+
+pub use config::{DEFAULT_MARK, GatewayConfig};
