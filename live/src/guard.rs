@@ -3,7 +3,7 @@
 
 use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::agents::plain::Plain;
-use airmend_proto::{Agent, Deadline, Event, Instant, Packet, Side, Timer};
+use airmend_proto::{Agent, Deadline, Event, Instant, Load, Packet, Side, Timer};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -79,6 +79,14 @@ impl Agent for Guard {
         }
         let event = self.call(|agent| agent.poll_event()).flatten();
         event.or_else(|| self.replaced.take())
+    }
+
+    fn load(&self) -> Load {
+        let load = catch_unwind(AssertUnwindSafe(|| self.agent.load()));
+        if load.is_err() {
+            self.is_broken.set(true);
+        }
+        load.unwrap_or_default()
     }
 }
 

@@ -93,6 +93,15 @@ pub enum LinkSignal {
     Idle,
 }
 
+/// What an agent holds at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Flows that it keeps state for.
+    pub flows: usize,
+    /// Bytes of memory that its caches hold.
+    pub cache_bytes: usize,
+}
+
 /// Sits between the wired and the air side of a gateway.
 ///
 /// A malformed packet is a fact, not an error: it passes untouched and is counted, so no method
@@ -118,6 +127,11 @@ pub trait Agent {
     /// The next thing worth counting or tracing.
     #[must_use]
     fn poll_event(&mut self) -> Option<Event>;
+
+    /// What it holds now; nothing, for an agent without flows.
+    fn load(&self) -> Load {
+        Load::default()
+    }
 }
 
 /// What a runner offers; implemented by the virtual link, the emulated link and the real port.

@@ -107,7 +107,10 @@ pub enum Event {
     /// A retransmission bears a newer timestamp: the mobile would have refused its own.
     TimestampRenewed(FlowId, SeqNumber),
     /// A SYN or SYN-ACK that the mobile has not answered leaves again.
-    HandshakeRepeated,
+    HandshakeRepeated {
+        /// 1 for the first repetition.
+        attempt: u32,
+    },
     /// A packet was marked "congestion experienced": the air queue is long.
     CongestionMarked,
     /// The air hop's round trip was measured.
@@ -151,7 +154,7 @@ impl Event {
             Self::Revealed(..) => "reveals",
             Self::Reneged(..) => "reneged",
             Self::TimestampRenewed(..) => "renewed_timestamps",
-            Self::HandshakeRepeated => "repeated_handshakes",
+            Self::HandshakeRepeated { .. } => "repeated_handshakes",
             Self::CongestionMarked => "congestion_marks",
             Self::AirRtt { .. } => "air_rtt_samples",
             Self::Link(event) => event.counter(),
@@ -206,7 +209,9 @@ impl fmt::Display for Event {
             Self::Revealed(flow, ack) => write!(f, "{flow}: the hole at {ack} revealed"),
             Self::Reneged(flow, ack) => write!(f, "{flow}: data above {ack} was reneged"),
             Self::TimestampRenewed(flow, seq) => write!(f, "{flow}: timestamp of {seq} renewed"),
-            Self::HandshakeRepeated => f.write_str("SYN repeated: the mobile has not answered"),
+            Self::HandshakeRepeated { attempt } => {
+                write!(f, "SYN repeated (attempt {attempt}): the mobile has not answered")
+            }
             Self::CongestionMarked => f.write_str("marked: the air queue is long"),
             Self::AirRtt { flow, sample, srtt } => write!(
                 f,

@@ -214,7 +214,7 @@ impl<A: Observed> World<A> {
             let right = known && to == Side::Air;
             return if right { Ok(()) } else { Err("retransmits what never came in".into()) };
         }
-        if events.iter().any(|event| matches!(event, Event::HandshakeRepeated)) {
+        if events.iter().any(|event| matches!(event, Event::HandshakeRepeated { .. })) {
             let known = self.seen.contains(&key);
             return if known { Ok(()) } else { Err("repeats a SYN that never came in".into()) };
         }

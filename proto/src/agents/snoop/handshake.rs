@@ -51,11 +51,11 @@ impl Snoop {
 
     /// It goes on the air. False for a repetition that is needed no more.
     pub(super) fn depart_handshake(&mut self, now: Instant, id: u64, repeated: bool) -> bool {
-        let is_open = self.handshakes.departed(now, id);
-        if is_open && repeated {
-            self.event(Event::HandshakeRepeated);
+        let attempt = self.handshakes.departed(now, id);
+        if let (Some(attempt), true) = (attempt, repeated) {
+            self.event(Event::HandshakeRepeated { attempt });
         }
-        is_open || !repeated
+        attempt.is_some() || !repeated
     }
 
     pub(super) fn repeat_handshakes(&mut self, now: Instant) {
@@ -88,13 +88,11 @@ impl Handshakes {
         self.open.retain(|handshake| handshake.key != *key);
     }
 
-    /// It goes on the air; says whether it is still open.
-    fn departed(&mut self, now: Instant, id: u64) -> bool {
-        let Some(handshake) = self.open.iter_mut().find(|handshake| handshake.id == id) else {
-            return false;
-        };
+    /// It goes on the air; says how often it was repeated, if it is still open.
+    fn departed(&mut self, now: Instant, id: u64) -> Option<u32> {
+        let handshake = self.open.iter_mut().find(|handshake| handshake.id == id)?;
         handshake.due = Some(now + handshake.interval * (1 << handshake.attempts));
-        true
+        Some(handshake.attempts)
     }
 
     /// When the next one is to be repeated.

@@ -24,7 +24,7 @@ use super::Limits;
 use super::deadlines::Deadlines;
 use super::egress::{Class, Egress};
 use super::flow_table::{FlowRef, FlowTable};
-use crate::agent::{Agent, Deadline, Side, Timer};
+use crate::agent::{Agent, Deadline, Load, Side, Timer};
 use crate::event::{Cause, Event, FlowEnd, FlowId};
 use crate::packet::Packet;
 use crate::ranges::Span;
@@ -262,5 +262,9 @@ impl Agent for Snoop {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
+    }
+
+    fn load(&self) -> Load {
+        Load { flows: self.flows(), cache_bytes: self.cache_bytes() }
     }
 }

@@ -18,7 +18,7 @@ use super::Limits;
 use super::deadlines::Deadlines;
 use super::egress::{Class, Egress};
 use super::flow_table::{FlowRef, FlowTable};
-use crate::agent::{Agent, Deadline, Side};
+use crate::agent::{Agent, Deadline, Load, Side};
 use crate::event::{Cause, Event, FlowEnd, FlowId};
 use crate::packet::Packet;
 use crate::time::Instant;
@@ -223,5 +223,9 @@ impl Agent for Snoop95 {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
+    }
+
+    fn load(&self) -> Load {
+        Load { flows: self.flows(), cache_bytes: self.cache_bytes() }
     }
 }
