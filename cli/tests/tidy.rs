@@ -11,7 +11,7 @@ const FILE_LINES: usize = 500;
 const TEST_FILE_LINES: usize = 700;
 const FUNCTION_LINES: usize = 70;
 const COLUMNS: usize = 100;
-const UNSAFE_FILE: &str = "live/src/sys.rs";
+const UNSAFE_DIRECTORY: &str = "live/src/sys/";
 const LEDGER: &str = "docs/conformance.md";
 const PAPERS: &str = "docs/papers.md";
 
@@ -150,8 +150,8 @@ fn check_rust(path: &str, code: &str, problems: &mut Vec<String>) {
                 problems.push(format!("{path}:{number}: {unfinished} does not belong in the tree"));
             }
         }
-        if path != UNSAFE_FILE && words(line).any(|word| word == "unsafe") {
-            problems.push(format!("{path}:{number}: unsafe code lives in {UNSAFE_FILE} only"));
+        if !path.starts_with(UNSAFE_DIRECTORY) && words(line).any(|word| word == "unsafe") {
+            problems.push(format!("{path}:{number}: unsafe code lives in {UNSAFE_DIRECTORY} only"));
         }
     }
     for (line, length) in functions(code) {
@@ -403,7 +403,7 @@ mod checkers {
         ] {
             assert_eq!(style_problems("a.rs", text), [""; 0], "{text:.60}");
         }
-        assert_eq!(style_problems(UNSAFE_FILE, "unsafe { read() }"), [""; 0]);
+        assert_eq!(style_problems("live/src/sys/mod.rs", "unsafe { read() }"), [""; 0]);
         assert_eq!(style_problems("a/tests.rs", &"// long\n".repeat(700)), [""; 0]);
     }
 

@@ -7,6 +7,7 @@ pub mod guard;
 pub mod lab;
 pub mod pcap;
 pub mod port;
+pub mod steer;
 #[allow(unsafe_code)]
 mod sys;
 pub mod tunnel;

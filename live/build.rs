@@ -1,0 +1,31 @@
+//! Compiles the gateway's programs for the kernel, which are C, with clang.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+const SOURCE: &str = "src/steer/steer.bpf.c";
+
+fn main() {
+    println!("cargo::rerun-if-changed={SOURCE}");
+    println!("cargo::rerun-if-env-changed=CLANG");
+    let variable = |name| env::var(name).unwrap_or_default();
+    let object = PathBuf::from(variable("OUT_DIR")).join("steer.o");
+    // Debian keeps headers that depend on the machine in a directory of its own.
+    let headers = format!("/usr/include/{}-linux-gnu", variable("CARGO_CFG_TARGET_ARCH"));
+    let mut compile = Command::new(clang());
+    compile.args(["-target", "bpf", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-idirafter"]);
+    compile.arg(headers).args(["-c", SOURCE, "-o"]).arg(object);
+    match compile.status() {
+        Ok(status) if status.success() => {}
+        Ok(status) => panic!("{compile:?} ended with {status}: see what it says above"),
+        Err(error) => panic!("clang cannot be started ({error}): install it or set CLANG"),
+    }
+}
+
+/// The compiler: what the environment says, or the first that runs.
+fn clang() -> String {
+    let names = ["clang", "clang-14", "clang-19", "clang-16"].map(str::to_owned);
+    let runs = |name: &String| Command::new(name).arg("--version").output().is_ok();
+    env::var("CLANG").ok().or_else(|| names.into_iter().find(runs)).unwrap_or("clang".to_owned())
+}

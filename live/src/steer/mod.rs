@@ -1,0 +1,293 @@
+//! The gateway's programs in the kernel: which packets visit the daemon.
+//!
+//! `steer.bpf.c` is the one C program; here it is loaded, attached and asked. It detaches by itself
+//! when the process ends; kernels before 6.6 attach to clsact instead, where programs stay until
+//! somebody takes them away: there it is the heartbeat that lets everything pass.
+
+mod error;
+
+pub use error::SteerError;
+
+use airmend_proto::wire::flow::FlowKey;
+use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
+use aya::programs::tc::{NlOptions, TcAttachOptions, qdisc_add_clsact, qdisc_detach_program};
+use aya::programs::{LinkOrder, SchedClassifier, SocketFilter, TcAttachType};
+use aya::util::KernelVersion;
+use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+static PROGRAMS: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/steer.o"));
+const COPY: &str = "airmend_copy";
+const JUDGE: &str = "airmend_judge";
+const RETURN: &str = "airmend_return";
+/// Bytes of a report before the packet's own.
+const REPORT_HEADER: usize = 24;
+/// The second word of a flow's first value: the operator does not want it mended.
+const IGNORED: u64 = 2 << 32;
+
+/// Where the kernel's programs are attached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Attach {
+    /// To tcx where the kernel has it (6.6), else to clsact.
+    #[default]
+    Auto,
+    /// To tcx: they vanish with the process.
+    Tcx,
+    /// To the clsact queueing discipline: they stay, and let everything pass.
+    Clsact,
+}
+
+/// What the programs are told before they are loaded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SteerConfig<'a> {
+    pub(crate) air: &'a str,
+    pub(crate) air_index: u32,
+    /// The device through which ACKs are returned.
+    pub(crate) injector: &'a str,
+    pub(crate) has_ethernet: bool,
+    pub(crate) mark: u32,
+    /// Divert nothing.
+    pub(crate) observe: bool,
+    pub(crate) max_flows: u32,
+    /// Without a heartbeat for so long, everything passes.
+    pub(crate) lapse: Duration,
+    pub(crate) attach: Attach,
+}
+
+/// What the kernel tells of a packet from the mobile.
+#[derive(Debug)]
+pub(crate) struct Report<'a> {
+    /// `CLOCK_MONOTONIC`, in nanoseconds.
+    pub(crate) at: u64,
+    /// Whether it waits here for a verdict; if not, it has passed.
+    pub(crate) diverted: bool,
+    /// A VLAN tag that stands outside the packet: its protocol and its control information.
+    pub(crate) vlan: Option<(u16, u16)>,
+    pub(crate) wire_len: u32,
+    /// From the link layer's first byte on; all of it if it was diverted.
+    pub(crate) bytes: &'a [u8],
+}
+
+/// What the programs have counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SteerCounters {
+    /// Packets of mended flows that passed because the daemon gave no sign of life.
+    pub lapsed: u64,
+    /// Packets that passed because the daemon had too many to read.
+    pub ring_full: u64,
+    /// ACKs that waited for the daemon's verdict.
+    pub diverted: u64,
+    /// Packets from mobiles that passed at once, and of which the daemon was told.
+    pub told: u64,
+}
+
+/// What has left towards one mobile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowCounters {
+    /// Packets; a super-packet counts as one.
+    pub packets: u64,
+    /// Payload bytes.
+    pub bytes: u64,
+}
+
+/// The programs, loaded and attached; dropping them detaches them.
+pub(crate) struct Steering {
+    /// Keeps the programs and their links.
+    programs: Ebpf,
+    heartbeat: Array<MapData, u64>,
+    flows: HashMap<MapData, [u8; 36], [u64; 3]>,
+    counters: PerCpuArray<MapData, u64>,
+    reports: RingBuf<MapData>,
+    /// The interface from whose clsact the program must be taken.
+    clsact: Option<String>,
+}
+
+impl Steering {
+    /// Loads everything and attaches what returns packets and what copies them to `copies`. Call
+    /// [`Self::attach`] when the daemon can read what will be diverted.
+    pub(crate) fn load(
+        config: &SteerConfig<'_>,
+        copies: BorrowedFd<'_>,
+    ) -> Result<Self, SteerError> {
+        let link_header = if config.has_ethernet { 14u32 } else { 0 };
+        let lapse = u64::try_from(config.lapse.as_nanos()).unwrap_or(u64::MAX);
+        let observe = u32::from(config.observe);
+        let mut programs = EbpfLoader::new()
+            .override_global("MARK", &config.mark, true)
+            .override_global("AIR", &config.air_index, true)
+            .override_global("LINK_HEADER", &link_header, true)
+            .override_global("OBSERVE", &observe, true)
+            .override_global("LAPSE_NS", &lapse, true)
+            .map_max_entries("flows", config.max_flows)
+            .load(PROGRAMS)
+            .map_err(SteerError::load)?;
+        let mut steering = Self {
+            heartbeat: map(&mut programs, "heartbeat")?,
+            flows: map(&mut programs, "flows")?,
+            counters: map(&mut programs, "counters")?,
+            reports: map(&mut programs, "reports")?,
+            clsact: None,
+            programs,
+        };
+        let filter: &mut SocketFilter = program(&mut steering.programs, COPY)?;
+        filter.load().map_err(SteerError::program)?;
+        filter.attach(copies).map_err(SteerError::program)?;
+        steering.attach_classifier(RETURN, config.injector, config.attach)?;
+        Ok(steering)
+    }
+
+    /// Attaches the program that diverts; what a crashed run left behind is taken away first.
+    pub(crate) fn attach(&mut self, config: &SteerConfig<'_>) -> Result<(), SteerError> {
+        // Nothing is there on most machines.
+        qdisc_detach_program(config.air, TcAttachType::Ingress, JUDGE).ok();
+        if self.attach_classifier(JUDGE, config.air, config.attach)? == Attach::Clsact {
+            self.clsact = Some(config.air.to_owned());
+        }
+        Ok(())
+    }
+
+    fn attach_classifier(
+        &mut self,
+        name: &str,
+        interface: &str,
+        attach: Attach,
+    ) -> Result<Attach, SteerError> {
+        let has_tcx = KernelVersion::current().is_ok_and(|version| version >= KernelVersion::new(6, 6, 0));
+        let attach = match attach {
+            Attach::Auto if has_tcx => Attach::Tcx,
+            Attach::Auto => Attach::Clsact,
+            Attach::Tcx if !has_tcx => return Err(SteerError::NoTcx),
+            chosen => chosen,
+        };
+        let options = if attach == Attach::Tcx {
+            TcAttachOptions::TcxOrder(LinkOrder::first())
+        } else {
+            // It is there already where something else uses it; if it cannot be added, attaching
+            // says why.
+            qdisc_add_clsact(interface).ok();
+            TcAttachOptions::Netlink(NlOptions::default())
+        };
+        let classifier: &mut SchedClassifier = program(&mut self.programs, name)?;
+        classifier.load().map_err(SteerError::program)?;
+        classifier
+            .attach_with_options(interface, TcAttachType::Ingress, options)
+            .map_err(|source| SteerError::attach(interface, source))?;
+        Ok(attach)
+    }
+
+    /// Whether the programs stay when the process ends.
+    pub(crate) fn needs_detaching(&self) -> bool {
+        self.clsact.is_some()
+    }
+
+    /// A sign of life at this time, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub(crate) fn beat(&mut self, now: u64) -> Result<(), SteerError> {
+        self.heartbeat.set(0, now, 0).map_err(SteerError::map)
+    }
+
+    /// The next packet that the kernel tells of.
+    pub(crate) fn next_report<T>(&mut self, take: impl FnOnce(Report<'_>) -> T) -> Option<T> {
+        loop {
+            let item = self.reports.next()?;
+            if let Some(report) = Report::parse(&item) {
+                return Some(take(report));
+            }
+        }
+    }
+
+    /// Becomes readable when an ACK waits for a verdict.
+    pub(crate) fn readable(&self) -> BorrowedFd<'_> {
+        self.reports.as_fd()
+    }
+
+    /// Lets all packets of a flow pass unseen from now on.
+    pub(crate) fn ignore(&mut self, key: &FlowKey) -> Result<(), SteerError> {
+        self.flows.insert(flow_key(key), [IGNORED, 0, 0], 0).map_err(SteerError::map)
+    }
+
+    /// Forgets which flows pass unseen: the rules have changed.
+    pub(crate) fn forget_ignored(&mut self) -> Result<(), SteerError> {
+        let ignored: Vec<_> = self
+            .flows
+            .iter()
+            .filter_map(Result::ok)
+            .filter(|(_, [state, ..])| state & IGNORED != 0)
+            .map(|(key, _)| key)
+            .collect();
+        // The kernel may have dropped some of them meanwhile.
+        ignored.iter().for_each(|key| drop(self.flows.remove(key)));
+        Ok(())
+    }
+
+    /// What has left towards the mobile of this flow, if the kernel still knows it.
+    pub(crate) fn flow(&self, key: &FlowKey) -> Option<FlowCounters> {
+        let [_, packets, bytes] = self.flows.get(&flow_key(key), 0).ok()?;
+        Some(FlowCounters { packets, bytes })
+    }
+
+    /// What has been counted so far.
+    pub(crate) fn counters(&self) -> SteerCounters {
+        let count = |index: u32| {
+            let values = self.counters.get(&index, 0);
+            values.map_or(0, |values| values.iter().sum())
+        };
+        SteerCounters {
+            lapsed: count(0),
+            ring_full: count(1),
+            diverted: count(2),
+            told: count(3),
+        }
+    }
+}
+
+impl Drop for Steering {
+    fn drop(&mut self) {
+        if let Some(interface) = &self.clsact {
+            // If it fails, the heartbeat has ended and everything passes.
+            qdisc_detach_program(interface, TcAttachType::Ingress, JUDGE).ok();
+        }
+    }
+}
+
+impl<'a> Report<'a> {
+    /// `struct report` of the C program.
+    fn parse(item: &'a [u8]) -> Option<Self> {
+        let (header, bytes) = item.split_first_chunk::<REPORT_HEADER>()?;
+        let u16_at = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+        let tpid = u16::from_be(u16_at(16));
+        Some(Self {
+            at: u64::from_ne_bytes(*header.first_chunk()?),
+            wire_len: u32::from_ne_bytes(*header.get(8..)?.first_chunk()?),
+            vlan: (tpid != 0).then_some((tpid, u16_at(14))),
+            diverted: u16_at(18) != 0,
+            bytes: bytes.get(..usize::from(u16_at(12)))?,
+        })
+    }
+}
+
+fn map<T: TryFrom<aya::maps::Map, Error = aya::maps::MapError>>(
+    programs: &mut Ebpf,
+    name: &str,
+) -> Result<T, SteerError> {
+    let map = programs.take_map(name).ok_or(SteerError::Missing)?;
+    T::try_from(map).map_err(SteerError::map)
+}
+
+fn program<'a, T>(programs: &'a mut Ebpf, name: &str) -> Result<&'a mut T, SteerError>
+where
+    &'a mut T: TryFrom<&'a mut aya::programs::Program, Error = aya::programs::ProgramError>,
+{
+    let program = programs.program_mut(name).ok_or(SteerError::Missing)?;
+    program.try_into().map_err(SteerError::program)
+}
+
+/// `struct flow_key` of the C program.
+fn flow_key(key: &FlowKey) -> [u8; 36] {
+    let mut bytes = [0; 36];
+    bytes[..16].copy_from_slice(&key.wired.address);
+    bytes[16..32].copy_from_slice(&key.air.address);
+    bytes[32..34].copy_from_slice(&key.wired.port.to_be_bytes());
+    bytes[34..].copy_from_slice(&key.air.port.to_be_bytes());
+    bytes
+}

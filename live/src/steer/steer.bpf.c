@@ -1,0 +1,352 @@
+// What the gateway runs in the kernel: chooses which packets visit the daemon, and lets everything
+// pass when the daemon does not give a sign of life.
+//
+// Data towards the mobile is copied when the driver takes it, after the interface's queue. ACKs
+// that only advance pass here and now, and the daemon is told; the others it judges itself. Read
+// Documentation/bpf/ringbuf.rst and net/sched/cls_bpf.c before working on this file.
+
+#include <linux/bpf.h>
+
+#define SEC(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+#define uint_of(name, value) int (*name)[value]
+
+static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
+static long (*map_update)(void *map, const void *key, const void *value, __u64 flags) =
+    (void *)BPF_FUNC_map_update_elem;
+static long (*load_bytes)(const void *skb, __u32 offset, void *to, __u32 len) =
+    (void *)BPF_FUNC_skb_load_bytes;
+static __u64 (*ktime_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
+static long (*redirect)(__u32 ifindex, __u64 flags) = (void *)BPF_FUNC_redirect;
+static void *(*ringbuf_reserve)(void *ringbuf, __u64 size, __u64 flags) =
+    (void *)BPF_FUNC_ringbuf_reserve;
+static void (*ringbuf_submit)(void *data, __u64 flags) = (void *)BPF_FUNC_ringbuf_submit;
+static void (*ringbuf_discard)(void *data, __u64 flags) = (void *)BPF_FUNC_ringbuf_discard;
+
+// To the next program and then to the stack: TCX_NEXT, and for clsact TC_ACT_UNSPEC.
+#define PASS (-1)
+#define DROP 2 // TC_ACT_SHOT
+
+#define PACKET_OUTGOING 4
+
+// Set by the daemon before it loads this.
+volatile const __u32 MARK = 0;         // of what the daemon sends
+volatile const __u32 AIR = 0;          // index of the air interface
+volatile const __u32 LINK_HEADER = 14; // bytes before the IP header: 14, or 0 without Ethernet
+volatile const __u32 OBSERVE = 0;      // divert nothing
+volatile const __u64 LAPSE_NS = 50000000;
+
+struct flow_key {
+    __u8 wired[16]; // IPv4 addresses are mapped
+    __u8 air[16];
+    __u16 wired_port; // in network order
+    __u16 air_port;
+};
+
+struct flow {
+    __u32 acked; // the highest ACK that has passed
+    __u32 state;
+    __u64 packets; // sent towards the mobile
+    __u64 bytes;
+};
+
+#define ACKED_KNOWN 1
+#define IGNORED 2 // the operator does not want it mended
+
+struct {
+    uint_of(type, BPF_MAP_TYPE_LRU_HASH);
+    uint_of(max_entries, 65536);
+    struct flow_key *key;
+    struct flow *value;
+} flows SEC(".maps");
+
+// The daemon's last sign of life, in nanoseconds of CLOCK_MONOTONIC.
+struct {
+    uint_of(type, BPF_MAP_TYPE_ARRAY);
+    uint_of(max_entries, 1);
+    __u32 *key;
+    __u64 *value;
+} heartbeat SEC(".maps");
+
+enum counter { LAPSED, RING_FULL, DIVERTED, TOLD, COUNTERS };
+
+struct {
+    uint_of(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    uint_of(max_entries, COUNTERS);
+    __u32 *key;
+    __u64 *value;
+} counters SEC(".maps");
+
+// What the daemon is told of a packet from the mobile.
+#define CAPTURE 224
+struct report {
+    __u64 at; // CLOCK_MONOTONIC
+    __u32 len;
+    __u16 captured;
+    __u16 vlan_tci;
+    __u16 vlan_proto; // in network order; 0 without a tag outside the packet
+    __u16 diverted;
+    __u32 padding;
+    __u8 bytes[CAPTURE];
+};
+
+struct {
+    uint_of(type, BPF_MAP_TYPE_RINGBUF);
+    uint_of(max_entries, 4194304);
+} reports SEC(".maps");
+
+#define RING_NO_WAKEUP 1
+#define RING_FORCE_WAKEUP 2
+
+INLINE __u16 swap16(__u16 value) { return __builtin_bswap16(value); }
+INLINE __u32 swap32(__u32 value) { return __builtin_bswap32(value); }
+
+INLINE void count(__u32 which)
+{
+    __u64 *value = map_lookup(&counters, &which);
+    if (value)
+        *value += 1;
+}
+
+struct segment {
+    struct flow_key key; // of a packet towards the mobile; airmend_judge() turns it round
+    __u32 options;       // offset of the TCP options
+    __u32 options_len;
+    __u32 payload_len;
+    __u32 ack;
+    __u8 flags;
+};
+
+#define FIN 0x01
+#define SYN 0x02
+#define RST 0x04
+#define ACK 0x10
+#define URG 0x20
+
+#define ETH_IP 0x0800
+#define ETH_IPV6 0x86dd
+#define ETH_VLAN 0x8100
+#define ETH_QINQ 0x88a8
+#define TCP 6
+
+struct tcp_header {
+    __u16 source, destination;
+    __u32 seq, ack;
+    __u8 offset, flags;
+    __u16 window, checksum, urgent;
+};
+
+INLINE int parse_tcp(struct __sk_buff *skb, __u32 at, __u32 ip_payload, struct segment *segment)
+{
+    struct tcp_header tcp;
+    if (load_bytes(skb, at, &tcp, sizeof(tcp)))
+        return 0;
+    __u32 header = (tcp.offset >> 4) * 4;
+    if (header < sizeof(tcp) || header > ip_payload)
+        return 0;
+    segment->key.wired_port = tcp.source;
+    segment->key.air_port = tcp.destination;
+    segment->options = at + sizeof(tcp);
+    segment->options_len = header - sizeof(tcp);
+    segment->payload_len = ip_payload - header;
+    segment->ack = swap32(tcp.ack);
+    segment->flags = tcp.flags;
+    return 1;
+}
+
+INLINE int parse_ipv4(struct __sk_buff *skb, __u32 at, struct segment *segment)
+{
+    struct {
+        __u8 version, tos;
+        __u16 length, id, fragment;
+        __u8 ttl, protocol;
+        __u16 checksum;
+        __u32 source, destination;
+    } ip;
+    if (load_bytes(skb, at, &ip, sizeof(ip)))
+        return 0;
+    __u32 header = (ip.version & 15) * 4;
+    if (ip.version >> 4 != 4 || ip.protocol != TCP || (ip.fragment & swap16(0x3fff)) || header < 20)
+        return 0;
+    __u32 length = swap16(ip.length);
+    // A super-packet's length may not fit its header.
+    if (length == 0)
+        length = skb->len - at;
+    if (length < header)
+        return 0;
+    struct flow_key *key = &segment->key;
+    __builtin_memset(key, 0, 32);
+    key->wired[10] = key->wired[11] = key->air[10] = key->air[11] = 0xff;
+    __builtin_memcpy(key->wired + 12, &ip.source, 4);
+    __builtin_memcpy(key->air + 12, &ip.destination, 4);
+    return parse_tcp(skb, at + header, length - header, segment);
+}
+
+INLINE int parse_ipv6(struct __sk_buff *skb, __u32 at, struct segment *segment)
+{
+    struct {
+        __u32 version;
+        __u16 length;
+        __u8 next_header, hop_limit;
+        __u8 source[16], destination[16];
+    } ip;
+    if (load_bytes(skb, at, &ip, sizeof(ip)))
+        return 0;
+    if (ip.next_header != TCP)
+        return 0;
+    __u32 length = swap16(ip.length);
+    if (length == 0)
+        length = skb->len - at - sizeof(ip);
+    __builtin_memcpy(segment->key.wired, ip.source, 16);
+    __builtin_memcpy(segment->key.air, ip.destination, 16);
+    return parse_tcp(skb, at + sizeof(ip), length, segment);
+}
+
+// Whether this is TCP that can be mended; IP fragments and extension headers are not.
+INLINE int parse(struct __sk_buff *skb, struct segment *segment)
+{
+    __u32 at = LINK_HEADER;
+    __u16 protocol = swap16(skb->protocol);
+#pragma unroll
+    for (int tags = 0; tags < 2; tags++) {
+        if (protocol != ETH_VLAN && protocol != ETH_QINQ)
+            break;
+        struct {
+            __u16 tci, protocol;
+        } tag;
+        if (load_bytes(skb, at, &tag, sizeof(tag)))
+            return 0;
+        at += sizeof(tag);
+        protocol = swap16(tag.protocol);
+    }
+    if (protocol == ETH_IP)
+        return parse_ipv4(skb, at, segment);
+    if (protocol == ETH_IPV6)
+        return parse_ipv6(skb, at, segment);
+    return 0;
+}
+
+// Attached to the packet socket that collects copies: bytes to keep, 0 for none.
+SEC("socket") int airmend_copy(struct __sk_buff *skb)
+{
+    if (skb->pkt_type != PACKET_OUTGOING || skb->mark == MARK)
+        return 0;
+    struct segment segment = {};
+    if (!parse(skb, &segment))
+        return 0;
+    struct flow *flow = map_lookup(&flows, &segment.key);
+    if (flow && flow->state & IGNORED)
+        return 0;
+    if (segment.payload_len == 0 && !(segment.flags & (SYN | FIN | RST)))
+        return 0;
+    if (!flow || segment.flags & SYN) {
+        struct flow fresh = { .packets = 1, .bytes = segment.payload_len };
+        map_update(&flows, &segment.key, &fresh, BPF_ANY);
+    } else {
+        __sync_fetch_and_add(&flow->packets, 1);
+        __sync_fetch_and_add(&flow->bytes, segment.payload_len);
+    }
+    return 0x7fffffff;
+}
+
+// Tells the daemon of a packet; 0 if it cannot be told.
+INLINE int tell(struct __sk_buff *skb, __u16 diverted)
+{
+    __u32 len = skb->len;
+    if (diverted && len > CAPTURE)
+        return 0;
+    struct report *report = ringbuf_reserve(&reports, sizeof(*report), 0);
+    if (!report) {
+        count(RING_FULL);
+        return 0;
+    }
+    report->at = ktime_ns();
+    report->len = len;
+    report->vlan_tci = skb->vlan_present ? skb->vlan_tci : 0;
+    report->vlan_proto = skb->vlan_present ? skb->vlan_proto : 0;
+    report->diverted = diverted;
+    report->padding = 0;
+    __u32 captured = len < CAPTURE ? len : CAPTURE;
+    // The verifier must see both bounds on the very register that the call takes.
+    asm volatile("" : "+r"(captured));
+    if (captured < 1 || captured > CAPTURE || load_bytes(skb, 0, report->bytes, captured)) {
+        ringbuf_discard(report, 0);
+        return 0;
+    }
+    report->captured = captured;
+    // What has passed can wait for the daemon's next turn.
+    ringbuf_submit(report, diverted ? RING_FORCE_WAKEUP : RING_NO_WAKEUP);
+    return 1;
+}
+
+// Whether its options are none, or two NOPs and timestamps as every Linux writes them: no SACK.
+INLINE int has_plain_options(struct __sk_buff *skb, const struct segment *segment)
+{
+    __u32 begin;
+    if (segment->options_len == 0)
+        return 1;
+    if (segment->options_len != 12 || load_bytes(skb, segment->options, &begin, sizeof(begin)))
+        return 0;
+    return begin == swap32(0x0101080a);
+}
+
+INLINE int is_alive(void)
+{
+    __u32 zero = 0;
+    __u64 *beat = map_lookup(&heartbeat, &zero);
+    return beat && ktime_ns() - *beat < LAPSE_NS;
+}
+
+// Attached where packets from the mobile come in.
+SEC("classifier") int airmend_judge(struct __sk_buff *skb)
+{
+    if (skb->mark == MARK) {
+        // The daemon has judged it.
+        skb->mark = 0;
+        return PASS;
+    }
+    struct segment segment = {};
+    if (!parse(skb, &segment) || !(segment.flags & (ACK | SYN | RST)))
+        return PASS;
+    struct flow_key key;
+    __builtin_memcpy(key.wired, segment.key.air, 16);
+    __builtin_memcpy(key.air, segment.key.wired, 16);
+    key.wired_port = segment.key.air_port;
+    key.air_port = segment.key.wired_port;
+    struct flow *flow = map_lookup(&flows, &key);
+    if (!flow || flow->state & IGNORED)
+        return PASS;
+    if (!is_alive()) {
+        count(LAPSED);
+        return PASS;
+    }
+    if (segment.flags & SYN)
+        flow->state &= ~ACKED_KNOWN;
+    __u32 is_known = flow->state & ACKED_KNOWN;
+    int advances = is_known && (__s32)(segment.ack - flow->acked) > 0;
+    if (segment.flags & ACK && !(segment.flags & (SYN | RST)) && (advances || !is_known)) {
+        flow->acked = segment.ack;
+        flow->state |= ACKED_KNOWN;
+    }
+    int is_pure = segment.payload_len == 0 && !(segment.flags & (SYN | FIN | RST));
+    int is_plain = advances && !(segment.flags & URG) && has_plain_options(skb, &segment);
+    if (is_pure && !is_plain && !OBSERVE) {
+        if (!tell(skb, 1))
+            return PASS;
+        count(DIVERTED);
+        return DROP;
+    }
+    // No agent would keep this from the sender, or change it.
+    if (tell(skb, 0))
+        count(TOLD);
+    return PASS;
+}
+
+// Attached to the device through which the daemon returns what it has judged.
+SEC("classifier") int airmend_return(struct __sk_buff *skb)
+{
+    skb->mark = MARK;
+    return redirect(AIR, BPF_F_INGRESS);
+}
+
+SEC("license") const char LICENSE[] = "Dual MIT/GPL";

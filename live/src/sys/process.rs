@@ -1,0 +1,27 @@
+//! A child process in another network namespace, which does not outlive its parent.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+
+/// Starts `command` in `namespace`. The kernel kills it (SIGKILL) when the calling thread ends,
+/// however that happens.
+pub(crate) fn spawn_inside(command: &mut Command, namespace: &File) -> io::Result<Child> {
+    let namespace = namespace.as_raw_fd();
+    let parent = std::process::id();
+    // SAFETY: between fork and exec the closure makes system calls only, all of which are
+    // async-signal-safe and have no memory arguments; the descriptor is open until `spawn` returns.
+    unsafe {
+        command.pre_exec(move || {
+            super::check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+            // The parent may have ended before that.
+            if libc::getppid().cast_unsigned() != parent {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            super::check(libc::setns(namespace, libc::CLONE_NEWNET)).map(drop)
+        });
+    }
+    command.spawn()
+}
