@@ -3,5 +3,6 @@
 
 mod config;
 pub mod rules;
+pub mod sight;
 
 pub use config::{DEFAULT_MARK, GatewayConfig};

@@ -1,0 +1,88 @@
+//! The gateway's log: every message and its fields, in one place.
+
+use super::{About, Status};
+use airmend_proto::Instant;
+use std::time::Duration;
+use tracing::{error, info, warn};
+
+/// The gateway has attached itself.
+pub fn started(about: &About) {
+    info!(
+        interface = about.interface,
+        agent = about.agent,
+        version = about.version,
+        observe = about.observe,
+        limit_flows = about.limits.flows,
+        limit_cache_bytes = about.limits.cache_bytes,
+        "started"
+    );
+}
+
+/// The gateway has detached itself; `status` is its last one.
+pub fn stopped(status: &Status) {
+    info!(
+        interface = status.interface,
+        uptime_seconds = status.uptime_seconds,
+        cpu_seconds = status.cpu_seconds,
+        flows_opened = status.counters.flows_opened,
+        repairs = status.repairs.values().sum::<u64>(),
+        air_losses = status.air_losses,
+        air_packets = status.air_packets,
+        suppressed_dupacks = status.counters.suppressed_dupacks,
+        timeouts_saved = status.timeouts_saved.tail + status.timeouts_saved.handshake,
+        heartbeat_lapses = status.heartbeat_lapses,
+        agent_panics = status.counters.agent_panics,
+        "stopped"
+    );
+}
+
+/// The configuration was read again.
+pub fn reloaded(about: &About) {
+    info!(interface = about.interface, "configuration reloaded");
+}
+
+/// The new configuration cannot be used; the old one stays.
+pub fn not_reloaded(about: &About, why: &dyn std::error::Error) {
+    error!(interface = about.interface, why = %why, "configuration not reloaded, the old one stays");
+}
+
+/// The interface is gone or down.
+pub fn interface_down(about: &About) {
+    warn!(interface = about.interface, "interface down");
+}
+
+/// The interface is there and up again.
+pub fn interface_up(about: &About) {
+    info!(interface = about.interface, "interface up");
+}
+
+/// The kernel let `packets` pass without the daemon, whose heartbeat had been too old.
+pub fn lapsed(about: &About, packets: u64) {
+    warn!(interface = about.interface, packets, "heartbeat lapsed, the kernel forwarded alone");
+}
+
+pub(super) fn agent_panicked(agent: &str) {
+    error!(agent, "the agent panicked, packets pass unmended from here");
+}
+
+/// Between two messages about a full flow table.
+const TABLE_FULL_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Says seldom what may happen with every packet.
+#[derive(Debug, Default)]
+pub(super) struct TableFull {
+    said: Option<Instant>,
+    packets: u64,
+}
+
+impl TableFull {
+    /// A packet passed unmended because the table was full.
+    pub(super) fn happened(&mut self, now: Instant, limit: usize) {
+        self.packets += 1;
+        if self.said.is_none_or(|said| now - said >= TABLE_FULL_INTERVAL) {
+            self.said = Some(now);
+            let packets = std::mem::take(&mut self.packets);
+            warn!(limit_flows = limit, packets, "flow table full, new flows pass unmended");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Counters by label: plain integers in an array.
+
+use airmend_proto::event::{Cause, FlowEnd, Uncached};
+use airmend_proto::wire::tcp::Bypass;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+/// The way that a packet took through the gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// Data towards the mobile that the kernel sent, and of which the daemon got a copy.
+    DataCopied,
+    /// Data towards the mobile that went through the daemon, for an agent that must hold it.
+    DataDiverted,
+    /// From the mobile, diverted to the daemon and judged by the agent.
+    AcksJudged,
+    /// From the mobile, passed in the kernel because its flow had nothing to repair; copied.
+    AcksPassed,
+    /// Towards the wired side, returned to the kernel's input path after judgment.
+    AcksReturned,
+    /// Towards the mobile, sent by the daemon: retransmissions and repeated SYNs.
+    Repairs,
+}
+
+/// What counters are kept by.
+pub(super) trait Label: Copy + 'static {
+    /// All labels, in the order of [`Label::index`], under their names in metrics.
+    const ALL: &'static [(Self, &'static str)];
+    /// A number below `ALL.len()`.
+    fn index(self) -> usize;
+}
+
+impl Label for Path {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Self::DataCopied, "data_copied"),
+        (Self::DataDiverted, "data_diverted"),
+        (Self::AcksJudged, "acks_judged"),
+        (Self::AcksPassed, "acks_passed"),
+        (Self::AcksReturned, "acks_returned"),
+        (Self::Repairs, "repairs"),
+    ];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl Label for Cause {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Self::DupAck, "dup_ack"),
+        (Self::Rack, "rack"),
+        (Self::TailProbe, "tail_probe"),
+        (Self::LocalTimeout, "local_timeout"),
+        (Self::RoundTripTimer, "round_trip_timer"),
+        (Self::PersistTimer, "persist_timer"),
+    ];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl Label for Bypass {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Self::NotIp, "not_ip"),
+        (Self::NotTcp, "not_tcp"),
+        (Self::Fragment, "fragment"),
+        (Self::Truncated, "truncated"),
+        (Self::Malformed, "malformed"),
+    ];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl Label for Uncached {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Self::HighWaterMark, "high_water"),
+        (Self::MemoryLimit, "memory"),
+        (Self::Congestion, "congestion"),
+    ];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl Label for FlowEnd {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Self::Closed, "closed"),
+        (Self::Reopened, "reopened"),
+        (Self::Idle, "idle"),
+        (Self::Evicted, "evicted"),
+    ];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// The most labels that any set has.
+const PLACES: usize = 8;
+
+/// One counter for each label.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tally<L> {
+    counts: [u64; PLACES],
+    label: PhantomData<L>,
+}
+
+impl<L> Default for Tally<L> {
+    fn default() -> Self {
+        Self { counts: [0; PLACES], label: PhantomData }
+    }
+}
+
+impl<L: Label> Tally<L> {
+    pub(super) fn add(&mut self, label: L, count: u64) {
+        if let Some(counter) = self.counts.get_mut(label.index()) {
+            *counter += count;
+        }
+    }
+
+    pub(super) fn get(&self, label: L) -> u64 {
+        self.counts.get(label.index()).copied().unwrap_or(0)
+    }
+
+    /// All of them by name, also those that are zero.
+    pub(super) fn named(&self) -> BTreeMap<String, u64> {
+        L::ALL.iter().map(|&(label, name)| (name.to_owned(), self.get(label))).collect()
+    }
+
+    /// All of them, and one more that is counted elsewhere.
+    pub(super) fn with(&self, (name, count): (&str, u64)) -> BTreeMap<String, u64> {
+        let mut all = self.named();
+        all.insert(name.to_owned(), count);
+        all
+    }
+}
+
+/// The counters that have labels.
+#[derive(Debug, Default)]
+pub(super) struct Tallies {
+    pub(super) packets: Tally<Path>,
+    pub(super) repairs: Tally<Cause>,
+    pub(super) bypasses: Tally<Bypass>,
+    pub(super) uncached: Tally<Uncached>,
+    pub(super) ends: Tally<FlowEnd>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<L: Label>() {
+        let mut tally = Tally::<L>::default();
+        for (expected, &(label, name)) in L::ALL.iter().enumerate() {
+            assert_eq!(label.index(), expected, "{name}");
+            tally.add(label, expected as u64 + 1);
+        }
+        let mut counts: Vec<_> = tally.named().into_values().collect();
+        counts.sort_unstable();
+        let expected: Vec<_> = (1..=L::ALL.len() as u64).collect();
+        assert_eq!(counts, expected, "names differ and each has its own place");
+    }
+
+    #[test]
+    fn every_label_has_its_own_place_and_name() {
+        check::<Path>();
+        check::<Cause>();
+        check::<Bypass>();
+        check::<Uncached>();
+        check::<FlowEnd>();
+    }
+}
