@@ -1,6 +1,7 @@
 //! The flags.
 
 use crate::BadUsage;
+use crate::gateway::GatewayArgs;
 use crate::link::{KeygenArgs, LinkArgs};
 use crate::replay::ReplayArgs;
 use crate::report::ReportArgs;
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Join two machines by a virtual interface whose packets cross a lossy path mended.
     Link(Box<LinkArgs>),
+    /// Mend the TCP flows that leave through an interface, while the kernel forwards as before.
+    Gateway(Box<GatewayArgs>),
     /// Make a key for a link.
     Keygen(KeygenArgs),
     /// Say what this machine can do, and what each missing thing costs.

@@ -2,6 +2,7 @@
 
 mod args;
 mod doctor;
+mod gateway;
 mod keygen;
 mod lab_compare;
 mod lab_run;
@@ -57,6 +58,7 @@ impl std::error::Error for BadUsage {}
 fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
     match &cli.command {
         Command::Doctor(args) => doctor::doctor(args),
+        Command::Gateway(args) => gateway::gateway(args).map(|()| ExitCode::SUCCESS),
         Command::Keygen(args) => keygen::keygen(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Run(args)) => lab_run::run(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Compare(args)) => lab_compare::compare(args).map(|()| ExitCode::SUCCESS),

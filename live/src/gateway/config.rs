@@ -1,14 +1,18 @@
 //! What one gateway does, and on which interface.
 
 use super::rules::FlowRules;
+use crate::steer::Attach;
 use airmend_proto::agents::{AgentConfig, Limits};
-use std::path::PathBuf;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// The mark of packets that the gateway itself made or judged ("mend"), unless told otherwise.
 pub const DEFAULT_MARK: u32 = 0x6d65_6e64;
 
 /// One gateway on one interface.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GatewayConfig {
     /// The air interface: TCP flows that leave through it are mended.
     pub interface: String,
@@ -26,9 +30,214 @@ pub struct GatewayConfig {
     /// of 802.11, or the handle of a class of the interface's queue (`1:10` is 0x0001_0010).
     /// `None` for the highest that this kind of interface honours.
     pub priority: Option<u32>,
+    /// Where the kernel's programs are attached.
+    pub attach: Attach,
     /// The rate of the air, in bits per second, where the interface cannot tell: only for the
     /// estimate of what mending gains.
     pub air_rate_bps: Option<u64>,
     /// Record both sides of the agent into this pcapng file.
     pub pcap: Option<PathBuf>,
+    /// Where Prometheus may read the metrics.
+    pub metrics: Option<MetricsAddress>,
+    /// Where `airmend status` and `airmend top` ask.
+    pub socket: PathBuf,
+    /// The form of the log on stderr.
+    pub log: LogFormat,
+    /// What is not logged.
+    pub log_level: LogLevel,
+    /// Keep the capabilities that set-up needed, so that a reload can change mark and priority.
+    pub keep_privileges: bool,
+}
+
+impl GatewayConfig {
+    /// The gateway on `interface` of which nothing else was said: `snoop` mends every flow.
+    pub fn new(interface: &str, agent: AgentConfig) -> Self {
+        Self {
+            interface: interface.to_owned(),
+            agent,
+            limits: Limits::default(),
+            observe: false,
+            rules: FlowRules::default(),
+            mark: DEFAULT_MARK,
+            priority: None,
+            attach: Attach::default(),
+            air_rate_bps: None,
+            pcap: None,
+            metrics: None,
+            socket: default_socket(interface),
+            log: LogFormat::default(),
+            log_level: LogLevel::default(),
+            keep_privileges: false,
+        }
+    }
+
+    /// The names of what differs, as flags and file have them. After a reload has taken over what
+    /// can change in a running gateway, this names what stays until a restart.
+    pub fn differences(&self, wanted: &Self) -> Vec<&'static str> {
+        let differs = [
+            ("interface", self.interface != wanted.interface),
+            ("agent", self.agent.name() != wanted.agent.name()),
+            ("set", self.agent != wanted.agent && self.agent.name() == wanted.agent.name()),
+            ("limit-memory", self.limits.cache_bytes != wanted.limits.cache_bytes),
+            ("limit-flows", self.limits.flows != wanted.limits.flows),
+            ("observe", self.observe != wanted.observe),
+            ("flows", self.rules != wanted.rules),
+            ("mark", self.mark != wanted.mark),
+            ("priority", self.priority != wanted.priority),
+            ("attach", self.attach != wanted.attach),
+            ("air-rate", self.air_rate_bps != wanted.air_rate_bps),
+            ("pcap", self.pcap != wanted.pcap),
+            ("metrics", self.metrics != wanted.metrics),
+            ("socket", self.socket != wanted.socket),
+            ("log", self.log != wanted.log),
+            ("log-level", self.log_level != wanted.log_level),
+            ("keep-privileges", self.keep_privileges != wanted.keep_privileges),
+        ];
+        differs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+    }
+}
+
+/// The socket of the gateway on this interface, unless told otherwise. It has a directory of its
+/// own, since each instance of the service runs as a user of its own.
+pub fn default_socket(interface: &str) -> PathBuf {
+    Path::new("/run/airmend").join(interface).join("status.sock")
+}
+
+/// Where metrics are served: on this machine only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MetricsAddress {
+    /// HTTP on a loopback address.
+    Tcp(SocketAddr),
+    /// HTTP on a Unix socket.
+    Unix(PathBuf),
+}
+
+impl FromStr for MetricsAddress {
+    type Err = String;
+
+    /// Reads `127.0.0.1:9290`, `[::1]:9290` or an absolute path.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.starts_with('/') {
+            return Ok(Self::Unix(text.into()));
+        }
+        match text.parse::<SocketAddr>() {
+            Ok(address) if address.ip().is_loopback() => Ok(Self::Tcp(address)),
+            Ok(_) => Err(format!(
+                "{text:?} can be reached from other machines; write a loopback address such as \
+                 127.0.0.1:9290, or the path of a Unix socket"
+            )),
+            Err(_) => Err(format!(
+                "{text:?} is no address; write 127.0.0.1:9290, [::1]:9290 or the absolute path of \
+                 a Unix socket"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for MetricsAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// The form of log lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// A sentence a line.
+    #[default]
+    Text,
+    /// A JSON object a line.
+    Json,
+}
+
+impl FromStr for LogFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err(format!("{text:?} is no form of a log; write text or json")),
+        }
+    }
+}
+
+/// What a log line must at least be to be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Mending has stopped, or cannot begin.
+    Error,
+    /// Something is lost that the operator can give back.
+    Warn,
+    /// What an operator asked for has happened.
+    #[default]
+    Info,
+    /// Every flow.
+    Debug,
+}
+
+impl FromStr for LogLevel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "error" => Ok(Self::Error),
+            "warn" => Ok(Self::Warn),
+            "info" => Ok(Self::Info),
+            "debug" => Ok(Self::Debug),
+            _ => Err(format!("{text:?} is no log level; write error, warn, info or debug")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(agent: &str) -> GatewayConfig {
+        GatewayConfig::new("wlan0", AgentConfig::by_name(agent).unwrap())
+    }
+
+    #[test]
+    fn every_difference_has_the_name_of_its_flag() {
+        let running = config("snoop");
+        assert_eq!(running.differences(&running), [""; 0]);
+        let wanted = GatewayConfig {
+            interface: "wlan1".into(),
+            limits: Limits { flows: 7, cache_bytes: 1 << 20, ..Limits::default() },
+            observe: true,
+            rules: FlowRules::parse(["port:443"]).unwrap(),
+            mark: 1,
+            priority: Some(5),
+            attach: Attach::Tcx,
+            air_rate_bps: Some(6),
+            pcap: Some("a".into()),
+            metrics: Some("/b".parse().unwrap()),
+            socket: "c".into(),
+            log: LogFormat::Json,
+            log_level: LogLevel::Debug,
+            keep_privileges: true,
+            ..config("snoop95")
+        };
+        let all = "interface agent limit-memory limit-flows observe flows mark priority attach \
+                   air-rate pcap metrics socket log log-level keep-privileges";
+        assert_eq!(running.differences(&wanted).join(" "), all);
+
+        let mut set = running.clone();
+        set.agent.set("hold_limit", "7ms").unwrap();
+        assert_eq!(running.differences(&set), ["set"]);
+    }
+
+    #[test]
+    fn metrics_stay_on_this_machine() {
+        for right in ["127.0.0.1:9290", "[::1]:9290", "/run/airmend/wlan0/metrics"] {
+            assert_eq!(right.parse::<MetricsAddress>().unwrap().to_string(), right);
+        }
+        for wrong in ["0.0.0.0:9290", "192.0.2.1:80", "9290", "localhost", "metrics.sock", ""] {
+            assert!(wrong.parse::<MetricsAddress>().unwrap_err().contains("127.0.0.1:9290"));
+        }
+    }
 }

@@ -5,4 +5,6 @@ mod config;
 pub mod rules;
 pub mod sight;
 
-pub use config::{DEFAULT_MARK, GatewayConfig};
+pub use config::{
+    DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress, default_socket,
+};

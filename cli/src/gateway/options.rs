@@ -1,0 +1,279 @@
+//! What flags and the configuration file may say, under the same names.
+
+use crate::values::setting;
+use airmend_live::gateway::rules::{FlowRule, FlowRules};
+use airmend_live::gateway::{DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress};
+use airmend_live::steer::Attach;
+use airmend_proto::agents::{AgentConfig, Limits, NAMES};
+use airmend_proto::units::{parse_rate, parse_size};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Everything but the interface; what is not said stays at its default.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Options {
+    /// What mends the flows: snoop, snoop-nosuppress, snoop95, or plain for nothing [default:
+    /// snoop].
+    #[arg(long, value_name = "NAME", value_parser = agent, help_heading = MENDING)]
+    pub(super) agent: Option<AgentConfig>,
+    /// Touch nothing: say what would have been done, and estimate what it would gain.
+    #[arg(long, help_heading = MENDING)]
+    pub(super) observe: bool,
+    /// Mend the flows that this rule chooses, such as mobile:10.1.0.0/16,port:443 or !dscp:ef; may
+    /// be repeated [default: all flows].
+    #[arg(long, value_name = "RULE", help_heading = MENDING, allow_hyphen_values = true)]
+    pub(super) flows: Vec<FlowRule>,
+    /// Set a constant of the agent by its name, such as hold_limit=100ms; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, help_heading = MENDING)]
+    pub(super) set: Vec<(String, String)>,
+    /// Cache at most so many bytes of packets [default: 256MiB].
+    #[arg(long, value_name = "BYTES", value_parser = memory, help_heading = LIMITS)]
+    pub(super) limit_memory: Option<usize>,
+    /// Mend at most so many flows at a time [default: 100000].
+    #[arg(long, value_name = "N", value_parser = flow_count, help_heading = LIMITS)]
+    pub(super) limit_flows: Option<usize>,
+    /// The mark of the gateway's own packets, for firewall rules [default: 0x6d656e64].
+    #[arg(long, value_name = "N", value_parser = mark, help_heading = PACKETS)]
+    pub(super) mark: Option<u32>,
+    /// The priority of repairs: 0 to 15, 256 to 263 for an access category of 802.11, or a class of
+    /// the interface's queue such as 1:10 [default: the highest that the interface honours].
+    #[arg(long, value_name = "P", value_parser = priority, help_heading = PACKETS)]
+    pub(super) priority: Option<u32>,
+    /// Where the kernel's programs are attached: tcx, clsact, or auto for tcx where the kernel has it
+    /// [default: auto].
+    #[arg(long, value_name = "WHERE", value_parser = attach, help_heading = PACKETS)]
+    pub(super) attach: Option<Attach>,
+    /// The rate of the air where the interface cannot tell it, such as 20mbit: for estimates only.
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, help_heading = SIGHT)]
+    pub(super) air_rate: Option<u64>,
+    /// Record both sides of the agent into this pcapng file.
+    #[arg(long, value_name = "FILE", help_heading = SIGHT)]
+    pub(super) pcap: Option<PathBuf>,
+    /// Serve metrics to Prometheus on this loopback address or Unix socket, such as 127.0.0.1:9290.
+    #[arg(long, value_name = "ADDR", help_heading = SIGHT)]
+    pub(super) metrics: Option<MetricsAddress>,
+    /// Where airmend status and airmend top ask [default: /run/airmend/IF/status.sock].
+    #[arg(long, value_name = "PATH", help_heading = SIGHT)]
+    pub(super) socket: Option<PathBuf>,
+    /// The form of the log on stderr: text or json [default: text].
+    #[arg(long, value_name = "FORM", help_heading = SIGHT)]
+    pub(super) log: Option<LogFormat>,
+    /// Log nothing below this level: error, warn, info or debug [default: info].
+    #[arg(long, value_name = "LEVEL", help_heading = SIGHT)]
+    pub(super) log_level: Option<LogLevel>,
+    /// Keep the three capabilities after set-up, so that a reload can change mark and priority.
+    #[arg(long)]
+    pub(super) keep_privileges: bool,
+}
+
+impl Options {
+    /// Sets the option of this name from text, as its flag does. `None` if there is none.
+    pub(super) fn set_from_text(&mut self, name: &str, text: &str) -> Option<Result<(), String>> {
+        fn put<T, E: ToString>(to: &mut Option<T>, from: Result<T, E>) -> Result<(), String> {
+            *to = Some(from.map_err(|error| error.to_string())?);
+            Ok(())
+        }
+        Some(match name {
+            "agent" => put(&mut self.agent, agent(text)),
+            "observe" => switch(text).map(|on| self.observe = on),
+            "limit-memory" => put(&mut self.limit_memory, memory(text)),
+            "limit-flows" => put(&mut self.limit_flows, flow_count(text)),
+            "mark" => put(&mut self.mark, mark(text)),
+            "priority" => put(&mut self.priority, priority(text)),
+            "attach" => put(&mut self.attach, attach(text)),
+            "air-rate" => put(&mut self.air_rate, parse_rate(text)),
+            "pcap" => put(&mut self.pcap, text.parse()),
+            "metrics" => put(&mut self.metrics, text.parse()),
+            "socket" => put(&mut self.socket, text.parse()),
+            "log" => put(&mut self.log, text.parse()),
+            "log-level" => put(&mut self.log_level, text.parse()),
+            "keep-privileges" => switch(text).map(|on| self.keep_privileges = on),
+            _ => return None,
+        })
+    }
+
+    /// Both, where `self` wins. Rules are replaced as a whole, agent settings one by one.
+    pub(super) fn over(self, below: Self) -> Self {
+        Self {
+            agent: self.agent.or(below.agent),
+            observe: self.observe || below.observe,
+            flows: if self.flows.is_empty() { below.flows } else { self.flows },
+            set: [below.set, self.set].concat(),
+            limit_memory: self.limit_memory.or(below.limit_memory),
+            limit_flows: self.limit_flows.or(below.limit_flows),
+            mark: self.mark.or(below.mark),
+            priority: self.priority.or(below.priority),
+            attach: self.attach.or(below.attach),
+            air_rate: self.air_rate.or(below.air_rate),
+            pcap: self.pcap.or(below.pcap),
+            metrics: self.metrics.or(below.metrics),
+            socket: self.socket.or(below.socket),
+            log: self.log.or(below.log),
+            log_level: self.log_level.or(below.log_level),
+            keep_privileges: self.keep_privileges || below.keep_privileges,
+        }
+    }
+
+    /// What mends the flows, with its settings as they were given.
+    pub(super) fn agent(&self) -> Result<AgentConfig, String> {
+        let mut agent = match &self.agent {
+            Some(agent) => agent.clone(),
+            None => AgentConfig::by_name(DEFAULT_AGENT)?,
+        };
+        for (key, value) in &self.set {
+            agent.set(key, value)?;
+        }
+        Ok(agent)
+    }
+
+    /// What the gateway on `interface` is to do.
+    pub(super) fn config(self, interface: &str) -> Result<GatewayConfig, String> {
+        let default = GatewayConfig::new(interface, self.agent()?);
+        Ok(GatewayConfig {
+            limits: Limits {
+                flows: self.limit_flows.unwrap_or(default.limits.flows),
+                cache_bytes: self.limit_memory.unwrap_or(default.limits.cache_bytes),
+                egress: default.limits.egress,
+            },
+            observe: self.observe,
+            rules: FlowRules::new(self.flows)?,
+            mark: self.mark.unwrap_or(DEFAULT_MARK),
+            priority: self.priority,
+            attach: self.attach.unwrap_or_default(),
+            air_rate_bps: self.air_rate,
+            pcap: self.pcap,
+            metrics: self.metrics,
+            socket: self.socket.unwrap_or(default.socket),
+            log: self.log.unwrap_or_default(),
+            log_level: self.log_level.unwrap_or_default(),
+            keep_privileges: self.keep_privileges,
+            interface: default.interface,
+            agent: default.agent,
+        })
+    }
+}
+
+/// The names of all options, as flags without their dashes and as keys of the file.
+pub(super) const OPTION_NAMES: [&str; 16] = [
+    "agent",
+    "observe",
+    "flows",
+    "set",
+    "limit-memory",
+    "limit-flows",
+    "mark",
+    "priority",
+    "attach",
+    "air-rate",
+    "pcap",
+    "metrics",
+    "socket",
+    "log",
+    "log-level",
+    "keep-privileges",
+];
+
+const DEFAULT_AGENT: &str = "snoop";
+const MENDING: &str = "Mending";
+const LIMITS: &str = "Limits";
+const PACKETS: &str = "Packets of the gateway";
+const SIGHT: &str = "Sight";
+
+fn agent(name: &str) -> Result<AgentConfig, String> {
+    let known = NAMES.join(", ");
+    match AgentConfig::by_name(name) {
+        Ok(agent) if agent.is_link() => Err(format!(
+            "{name} needs an agent at each end of the air hop, which airmend link gives it; a \
+             gateway is alone: write one of {known}"
+        )),
+        Ok(agent) => Ok(agent),
+        Err(_) => Err(format!("unknown agent {name:?}; known agents of a gateway are {known}")),
+    }
+}
+
+fn switch(text: &str) -> Result<bool, String> {
+    text.parse().map_err(|_| format!("{text:?} must be true or false"))
+}
+
+fn memory(text: &str) -> Result<usize, String> {
+    match parse_size(text).map_err(|error| error.to_string())? {
+        bytes @ 0x10_0000.. => Ok(usize::try_from(bytes).unwrap_or(usize::MAX)),
+        _ => Err(format!("{text:?} holds no window; give at least 1MiB, such as 256MiB")),
+    }
+}
+
+fn flow_count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(flows @ 1..=1_000_000) => Ok(flows),
+        _ => Err(format!("{text:?} must be a whole number of flows from 1 to 1000000")),
+    }
+}
+
+fn mark(text: &str) -> Result<u32, String> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    match number {
+        Ok(mark @ 1..) => Ok(mark),
+        _ => Err(format!("{text:?} is no mark; write 1 to 4294967295, or 0x and its digits")),
+    }
+}
+
+/// As `SO_PRIORITY` takes it; handles are hexadecimal, as `tc` writes them.
+fn priority(text: &str) -> Result<u32, String> {
+    let handle = text.split_once(':').and_then(|(major, minor)| {
+        let [major, minor] = [major, minor].map(|half| u16::from_str_radix(half, 16));
+        Some(u32::from(major.ok()?) << 16 | u32::from(minor.ok()?))
+    });
+    let number = text.parse().ok().filter(|number| matches!(number, 0..=15 | 256..=263));
+    match handle.filter(|handle| *handle >= 0x1_0000).or(number) {
+        Some(number) => Ok(number),
+        _ => Err(format!(
+            "{text:?} is no priority; write 0 to 15, 256 to 263 for an access category of 802.11, \
+             or a class such as 1:10"
+        )),
+    }
+}
+
+fn attach(text: &str) -> Result<Attach, String> {
+    match text {
+        "auto" => Ok(Attach::Auto),
+        "tcx" => Ok(Attach::Tcx),
+        "clsact" => Ok(Attach::Clsact),
+        _ => Err(format!("{text:?} is no place for programs; write auto, tcx or clsact")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn priorities_are_numbers_access_categories_or_classes() {
+        assert_eq!(priority("0"), Ok(0));
+        assert_eq!(priority("263"), Ok(263));
+        assert_eq!(priority("1:10"), Ok(0x1_0010));
+        assert_eq!(priority("ffff:a"), Ok(0xffff_000a));
+        for wrong in ["", "16", "255", "264", "-1", "1:", ":1", "1:10000", "0:1", "65552", "high"] {
+            assert!(priority(wrong).is_err_and(|why| why.contains("1:10")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_mark_is_decimal_or_hexadecimal_and_never_none() {
+        assert_eq!((mark("0x6d656e64"), mark("7")), (Ok(DEFAULT_MARK), Ok(7)));
+        for wrong in ["0", "0x0", "0x", "x", "4294967296"] {
+            assert!(mark(wrong).is_err_and(|why| why.contains("0x")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_gateway_is_alone() {
+        for name in airmend_proto::agents::LINK_NAMES {
+            assert!(agent(name).is_err_and(|why| why.contains("airmend link")), "{name}");
+        }
+        assert!(agent("snop").is_err_and(|why| why.contains("snoop95") && !why.contains("tulip")));
+        assert!(NAMES.into_iter().all(|name| agent(name).is_ok()));
+    }
+}
