@@ -2,6 +2,7 @@
 //! forwards as before.
 
 mod config;
+pub mod privileges;
 pub mod rules;
 pub mod sight;
 
