@@ -7,10 +7,12 @@ use crate::replay::ReplayArgs;
 use crate::report::ReportArgs;
 use crate::sim::Sim;
 use crate::values::{
-    Window, agent, amount, congestion_control, direction, port, positive, queue, seconds, setting,
-    window,
+    Window, agent, amount, congestion_control, direction, path, port, positive, queue, seconds,
+    setting, window,
 };
-use airmend_live::lab::config::{Amount, CongestionControl, Direction, Hop, LabConfig, PortKind};
+use airmend_live::lab::config::{
+    Amount, CongestionControl, Direction, Hop, LabConfig, Path, PortKind,
+};
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
 use airmend_proto::units::{
@@ -268,6 +270,11 @@ pub(crate) struct Setup {
     /// and the queue with --no-sack].
     #[arg(long, value_name = "N", value_parser = window, help_heading = "Links")]
     window: Option<Window>,
+    /// What the base station forwards with: inline (the agent, in the laboratory's loop), kernel
+    /// (a kernel, no agent) or gateway (that kernel with `airmend gateway` beside it; needs root).
+    #[arg(long, value_name = "PATH", default_value = "inline", value_parser = path)]
+    #[arg(help_heading = "Links")]
+    path: Path,
     /// What joins the hosts to the links: veth, or tun (which needs /dev/net/tun).
     #[arg(long, value_name = "KIND", default_value = "veth", value_parser = port)]
     #[arg(help_heading = "Links")]
@@ -283,6 +290,7 @@ impl Setup {
     pub(crate) fn config(&self, cc: CongestionControl, errors: ErrorModel) -> LabConfig {
         let limit = self.time_limit.unwrap_or(TIME_LIMIT + self.seconds.unwrap_or_default());
         let mut config = LabConfig {
+            path: self.path,
             cc,
             sack: !self.no_sack,
             timestamps: !self.no_timestamps,
@@ -319,6 +327,7 @@ impl Setup {
             return Err(BadUsage("--warmup must be less than --seconds".to_owned()));
         }
         let config = self.config(CongestionControl::Cubic, ErrorModel::None);
+        agents.iter().try_for_each(|agent| self.check_path(agent))?;
         for agent in agents.iter_mut() {
             agent.hold_window(config.outstanding_segments());
             tell_of_air(agent, &config);
@@ -348,6 +357,30 @@ impl Setup {
             }
         }
         Ok(())
+    }
+
+    /// Refuses what a kernel at the base station cannot do.
+    fn check_path(&self, agent: &AgentConfig) -> Result<(), BadUsage> {
+        let refuse = |flag: &str, why| {
+            Err(BadUsage(format!("--path {} cannot take {flag}: {why}", self.path.name())))
+        };
+        let flag = format!("--agent {}", agent.name());
+        match (self.path, agent) {
+            (Path::Inline, _) => Ok(()),
+            (Path::Kernel, agent) if *agent != AgentConfig::Plain => {
+                refuse(&flag, "it is a kernel alone, so write --agent plain")
+            }
+            (Path::Gateway, agent) if agent.is_link() => {
+                refuse(&flag, "it is one agent, and this one has an end at the mobile")
+            }
+            _ if self.half_duplex.is_some() => {
+                refuse("--half-duplex", "a kernel's queue does not ask whose turn it is")
+            }
+            _ if self.unmended_flows.is_some() => {
+                refuse("--unmended-flows", "a kernel forwards all flows alike")
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -3,9 +3,9 @@
 use crate::args::RunArgs;
 use crate::row::{MoreSettings, Row, Setting};
 use crate::{plot, progress, text};
-use airmend_live::lab::config::{Amount, LabConfig};
+use airmend_live::lab::config::{Amount, LabConfig, Path as BasePath};
 use airmend_live::lab::outcome::Outcome;
-use airmend_live::lab::{self, LabError};
+use airmend_live::lab::{self, GatewayCommand, LabError};
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::recording::RecordedAgent;
 use anyhow::{Context, Result, bail};
@@ -65,10 +65,26 @@ pub(crate) fn transfer(
     let config = &LabConfig { recorded_agent, ..config.clone() };
     // The laboratory's hosts are no attackers: the hash seed need not be secret.
     let build = |number| agent.build(limits, config.seed.wrapping_add(number));
-    match agent.is_link() {
-        true => lab::run_link(config, [build(0), build(1)], stop, progress),
-        false => lab::run(config, build(0), stop, progress),
+    match config.path {
+        BasePath::Inline if agent.is_link() => {
+            lab::run_link(config, [build(0), build(1)], stop, progress)
+        }
+        BasePath::Inline => lab::run(config, build(0), stop, progress),
+        BasePath::Kernel => lab::run_kernel(config, None, stop, progress),
+        BasePath::Gateway => {
+            let command = gateway(agent).map_err(LabError::OwnProgram)?;
+            lab::run_kernel(config, Some(&command), stop, progress)
+        }
     }
+}
+
+/// This very program as a gateway with this very agent.
+fn gateway(agent: &AgentConfig) -> io::Result<GatewayCommand> {
+    let settings = agent.settings();
+    let settings = settings.split_whitespace().flat_map(|setting| ["--set", setting]);
+    let arguments = ["--agent", agent.name()].into_iter().chain(settings);
+    let arguments = arguments.map(str::to_owned).collect();
+    Ok(GatewayCommand { program: std::env::current_exe()?, arguments })
 }
 
 /// What the agent of a run may take at most.
@@ -97,6 +113,10 @@ pub(crate) fn doubts(outcome: &Outcome) -> Vec<String> {
             "{} lost outside the emulated links",
             text::counted(outcome.port_drops, "packet")
         ));
+    }
+    if let Some(lapses @ 1..) = outcome.gateway_lapses {
+        doubts
+            .push(format!("the gateway was late and passed by {}", text::counted(lapses, "time")));
     }
     doubts
 }

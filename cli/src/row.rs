@@ -27,7 +27,7 @@ pub(crate) struct Row<'a> {
     #[serde(serialize_with = "compact")]
     wire_bytes_per_byte: f64,
     sender: Sender,
-    agent_counters: &'a BTreeMap<&'static str, u64>,
+    agent_counters: &'a BTreeMap<String, u64>,
     bytes_received: u64,
     /// With the warm-up, which `goodput_bps` leaves out.
     overall_goodput_bps: u64,
@@ -52,7 +52,10 @@ pub(crate) struct Row<'a> {
     tcp_ext: &'a BTreeMap<String, u64>,
     /// Only where the air needs an agent at each end: `agent_counters` is the base station's.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    mobile_counters: &'a BTreeMap<&'static str, u64>,
+    mobile_counters: &'a BTreeMap<String, u64>,
+    /// Only where a gateway ran: how often it was late, and the kernel passed it by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gateway_lapses: Option<u64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -194,6 +197,7 @@ impl<'a> Row<'a> {
             port_drops: outcome.port_drops,
             tcp_ext: &outcome.tcp_ext,
             mobile_counters: &outcome.mobile_counters,
+            gateway_lapses: outcome.gateway_lapses,
             lateness_us: Lateness {
                 p50: outcome.lateness_us.p50,
                 p99: outcome.lateness_us.p99,

@@ -1,6 +1,6 @@
 //! Numbers and settings in words, for people.
 
-use airmend_live::lab::config::{Amount, Direction, Hop, LabConfig, PortKind};
+use airmend_live::lab::config::{Amount, Direction, Hop, LabConfig, Path, PortKind};
 use airmend_proto::link::ErrorModel;
 use airmend_proto::units::{format_ber, format_probability, format_size};
 use std::time::Duration;
@@ -134,6 +134,11 @@ pub(crate) fn transfer(config: &LabConfig) -> String {
     }
     if config.ipv6 {
         text.push_str(", IPv6");
+    }
+    match config.path {
+        Path::Inline => {}
+        Path::Kernel => text.push_str(", kernel forwarding"),
+        Path::Gateway => text.push_str(", gateway beside the kernel"),
     }
     text
 }

@@ -1,6 +1,6 @@
 //! Flag values from text; every error says what is wrong and what would be right.
 
-use airmend_live::lab::config::{CongestionControl, Direction, MTU, PortKind};
+use airmend_live::lab::config::{CongestionControl, Direction, MTU, Path, PortKind};
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::units::{UnitError, parse_duration, parse_size};
 use std::time::Duration;
@@ -27,6 +27,13 @@ pub(crate) fn direction(name: &str) -> Result<Direction, String> {
         "up" => Ok(Direction::Up),
         _ => Err(format!("{name:?} is no direction; write down or up")),
     }
+}
+
+/// What the base station forwards with.
+pub(crate) fn path(name: &str) -> Result<Path, String> {
+    let known = [Path::Inline, Path::Kernel, Path::Gateway];
+    let path = known.into_iter().find(|path| path.name() == name);
+    path.ok_or_else(|| format!("{name:?} is no path; write inline, kernel or gateway"))
 }
 
 /// A kind of port.

@@ -2,6 +2,7 @@
 //! says that it is skipped, and why.
 
 mod agents;
+mod lab_kernel;
 mod lab_link;
 
 use agents::{Cheating, Panicking};
@@ -26,7 +27,7 @@ use std::time::Duration;
 
 type Test = fn() -> Result<(), Box<dyn Error>>;
 
-const TESTS: [(&str, Test); 26] = [
+const TESTS: [(&str, Test); 30] = [
     ("down", down),
     ("up", up),
     ("ipv6", ipv6),
@@ -37,6 +38,10 @@ const TESTS: [(&str, Test); 26] = [
     ("unmended_flows", unmended_flows),
     ("both_ends_of_the_air", lab_link::both_ends_of_the_air),
     ("half_duplex", lab_link::half_duplex),
+    ("kernel_forwards", lab_kernel::kernel_forwards),
+    ("kernel_queue", lab_kernel::kernel_queue),
+    ("kernel_refuses", lab_kernel::kernel_refuses),
+    ("gateway_process", lab_kernel::gateway_process),
     ("pinged", pinged),
     ("one_after_another", one_after_another),
     ("fading", fading),

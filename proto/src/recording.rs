@@ -22,11 +22,9 @@ impl fmt::Display for RecordedAgent {
         let Limits { flows, cache_bytes, egress } = self.limits;
         write!(f, "agent {} flows={flows} cache_bytes={cache_bytes}", self.config.name())?;
         write!(f, " air_queue={} wired_queue={}", egress.air, egress.wired)?;
-        match &self.config {
-            AgentConfig::Plain => Ok(()),
-            AgentConfig::Snoop95(settings) => write!(f, " {settings}"),
-            AgentConfig::Snoop(settings) => write!(f, " {settings}"),
-            AgentConfig::Tulip(settings) => write!(f, " {settings}"),
+        match self.config.settings() {
+            none if none.is_empty() => Ok(()),
+            settings => write!(f, " {settings}"),
         }
     }
 }

@@ -178,7 +178,7 @@ fn recovery(outcome: &Outcome) -> String {
     words.join("; ")
 }
 
-fn counters(counters: &BTreeMap<&'static str, u64>) -> String {
+fn counters(counters: &BTreeMap<String, u64>) -> String {
     if counters.is_empty() {
         return "passed every packet untouched".to_owned();
     }

@@ -339,7 +339,7 @@ fn traces(
 }
 
 /// Fields that no one sets.
-const MEASURED: [&str; 28] = [
+const MEASURED: [&str; 30] = [
     "summary",
     "experiment",
     "seed",
@@ -368,6 +368,8 @@ const MEASURED: [&str; 28] = [
     "port_drops",
     "lateness_us",
     "tcp_ext",
+    "mobile_counters",
+    "gateway_lapses",
 ];
 
 /// Settings that every line tells, whether they are swept or not.

@@ -2,7 +2,7 @@
 
 use super::{compact, compact_option, millis};
 use crate::text;
-use airmend_live::lab::config::{Amount, LabConfig};
+use airmend_live::lab::config::{Amount, LabConfig, Path};
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
 use serde::Serialize;
@@ -81,6 +81,9 @@ pub(crate) struct MoreSettings {
     /// Of half-duplex radios; only where the air has them.
     #[serde(serialize_with = "compact_option", skip_serializing_if = "Option::is_none")]
     turnaround_ms: Option<f64>,
+    /// What the base station forwards with; only where that is not an agent in the loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<&'static str>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -135,6 +138,7 @@ impl MoreSettings {
             fading,
             settings: settings.iter().cloned().collect(),
             turnaround_ms: config.turnaround.map(millis),
+            path: (config.path != Path::Inline).then(|| config.path.name()),
         }
     }
 }

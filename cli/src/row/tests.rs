@@ -1,6 +1,6 @@
 use super::*;
 use airmend_live::lab::Delay;
-use airmend_live::lab::config::{Amount, LabConfig};
+use airmend_live::lab::config::{Amount, LabConfig, Path};
 use airmend_live::lab::outcome::{Lateness, Ping, SenderCounters};
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
@@ -40,7 +40,10 @@ fn a_run_prints_the_designs_line() {
             ..SenderCounters::default()
         },
         reordering: 12,
-        agent_counters: BTreeMap::from([("local_retransmits", 361), ("suppressed_dupacks", 1204)]),
+        agent_counters: BTreeMap::from(
+            [("local_retransmits", 361), ("suppressed_dupacks", 1204)]
+                .map(|(name, count)| (name.to_owned(), count)),
+        ),
         links: BTreeMap::from([(
             "air_down",
             LinkReport { frames: 7300, lost: 361, dropped: 0, bytes: 11_100_000 },
@@ -132,4 +135,21 @@ fn what_only_some_runs_have_is_not_null_there() {
         "sent": 1000, "received": 998, "p50_ms": 85, "p99_ms": 120, "max_ms": 200
     });
     assert_eq!((&row["ping"], &row["completion_ms"]), (&ping, &serde_json::Value::Null));
+}
+
+/// Rows of a base station whose kernel forwards say so; older rows are in-line.
+#[test]
+fn the_path_is_told_where_it_is_not_the_usual_one() {
+    let agent = AgentConfig::by_name("plain").unwrap();
+    let line = |path, gateway_lapses| {
+        let config = LabConfig { path, ..config() };
+        let outcome = Outcome { gateway_lapses, ..Outcome::default() };
+        let more = MoreSettings::new(&config, &[]);
+        serde_json::to_value(Row::new(Setting::new(&agent, &config), more, &outcome)).unwrap()
+    };
+    let inline = line(Path::Inline, None);
+    assert_eq!((inline.get("path"), inline.get("gateway_lapses")), (None, None));
+    assert_eq!(line(Path::Kernel, None)["path"], "kernel");
+    let gateway = line(Path::Gateway, Some(2));
+    assert_eq!((&gateway["path"], &gateway["gateway_lapses"]), (&"gateway".into(), &2.into()));
 }

@@ -67,6 +67,28 @@ pub enum PortKind {
     Tun,
 }
 
+/// What the base station forwards with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Path {
+    /// An agent inside the loop that emulates the links.
+    Inline,
+    /// A kernel between two interfaces of its own, and nothing else: the baseline of [`Self::Gateway`].
+    Kernel,
+    /// That kernel with a gateway, a process of its own, on the air interface.
+    Gateway,
+}
+
+impl Path {
+    /// Its name in flags and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Inline => "inline",
+            Self::Kernel => "kernel",
+            Self::Gateway => "gateway",
+        }
+    }
+}
+
 /// One hop: both directions alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hop {
@@ -79,6 +101,8 @@ pub struct Hop {
 /// One laboratory run.
 #[derive(Clone, Debug)]
 pub struct LabConfig {
+    /// What the base station forwards with.
+    pub path: Path,
     /// The sender's congestion control.
     pub cc: CongestionControl,
     /// Whether the hosts negotiate SACK.
@@ -134,6 +158,7 @@ pub struct LabConfig {
 impl Default for LabConfig {
     fn default() -> Self {
         let mut config = Self {
+            path: Path::Inline,
             cc: CongestionControl::Cubic,
             sack: true,
             timestamps: true,
@@ -319,7 +344,29 @@ impl LabConfig {
         let warms_up = self.warmup > Duration::ZERO;
         refuse(warms_up && self.warmup >= time, "the warm-up must end before the timed flows do")?;
         let is_recorded = self.pcap.is_some() && self.unmended_flows > 0;
-        refuse(is_recorded, "a recording cannot tell which flows the agent did not see")
+        refuse(is_recorded, "a recording cannot tell which flows the agent did not see")?;
+        self.check_path()
+    }
+
+    /// Refuses what a kernel in the base station cannot do.
+    fn check_path(&self) -> Result<(), LabError> {
+        let is_other = self.path != Path::Inline;
+        let refuse = |has: bool, why| match has && is_other {
+            true => Err(LabError::Config(why)),
+            false => Ok(()),
+        };
+        let is_half_duplex = self.turnaround.is_some();
+        refuse(
+            is_half_duplex,
+            "radios take turns on the in-line path only: make them full duplex",
+        )?;
+        let is_recorded = self.pcap.is_some();
+        refuse(is_recorded, "a recording is of an agent in the loop: use the in-line path")?;
+        let has_unmended = self.unmended_flows > 0;
+        refuse(
+            has_unmended,
+            "a kernel forwards all flows alike: use the in-line path, or no others",
+        )
     }
 }
 

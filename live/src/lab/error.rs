@@ -25,10 +25,10 @@ pub enum LabError {
     #[error("cannot create a network namespace ({0}): run as root, or allow user namespaces")]
     NetworkNamespace(#[source] io::Error),
     /// iproute2 is missing.
-    #[error("the program `ip` is missing: install it (`apt-get install iproute2`)")]
-    NoIproute,
+    #[error("the program `{0}` is missing: install it (`apt-get install iproute2`)")]
+    NoIproute(&'static str),
     /// iproute2 refused a command.
-    #[error("`ip` could not set up the laboratory's interfaces: {0}")]
+    #[error("iproute2 could not set up the laboratory's interfaces: {0}")]
     Interfaces(String),
     /// A kernel setting could not be made.
     #[error("cannot set {name} to {value} ({source}): is /proc/sys mounted writable?")]
@@ -58,6 +58,20 @@ pub enum LabError {
         /// What the kernel offers.
         available: String,
     },
+    /// A gateway attaches BPF programs, which no user namespace lets it do.
+    #[error("the gateway attaches BPF programs, which needs root: run this as root")]
+    GatewayNeedsRoot,
+    /// The gateway did not start, or did not run to the end.
+    #[error("the gateway {what}: {said}")]
+    Gateway {
+        /// What it did.
+        what: &'static str,
+        /// Its last words on stderr, or what the kernel said.
+        said: String,
+    },
+    /// Without the path of the running program there is no gateway.
+    #[error("cannot find this very program to run as a gateway ({0}): is /proc mounted?")]
+    OwnProgram(#[source] io::Error),
     /// A value that cannot be run.
     #[error("{0}")]
     Config(&'static str),

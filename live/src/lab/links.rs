@@ -1,7 +1,7 @@
 //! The two emulated hops: four one-way links that run against the wall clock.
 
 use super::air::{Air, End};
-use super::config::{Direction, HOST_QUEUE_FRAMES, Hop, LabConfig};
+use super::config::{Direction, HOST_QUEUE_FRAMES, Hop, LabConfig, Path};
 use super::outcome::LinkReport;
 use super::topology::MTU;
 use airmend_proto::link::mac::Channel;
@@ -20,7 +20,7 @@ const LOOKAHEAD: Duration = Duration::from_millis(1);
 /// Both directions of one hop, seen from the base station.
 #[derive(Debug)]
 pub(crate) struct HopLinks {
-    /// Towards the host: fed by the agent, which has the queue.
+    /// Towards the host: fed by the agent, which has the queue, or by a kernel that forwards.
     pub(crate) outbound: Link,
     /// From the host: fed by its kernel, or by the mobile's end of a link, which has a queue too.
     pub(crate) inbound: Link,
@@ -30,21 +30,33 @@ pub(crate) struct HopLinks {
 pub(crate) struct Links {
     pub(crate) wired: HopLinks,
     pub(crate) air: Air,
-    /// An agent at each end of the air mends it: what they hand on towards the wire is the network
-    /// layer's, which has a queue of its own.
-    pub(crate) is_two_ended: bool,
+    /// The wired link towards the host has a queue of its own, where no agent has it.
+    pub(crate) has_wired_queue: bool,
+    /// The ends of the air that an agent feeds, whenever the air can take a frame.
+    fed: &'static [End],
 }
 
 impl Links {
+    /// Where an agent at each end of the air mends it (`is_two_ended`), what they hand on towards
+    /// the wire is the network layer's, which has a queue of its own; so does what a kernel
+    /// forwards. Its queue for the air is in its interface, at the air's own rate: the link behind
+    /// that has no limit, and never more to hold than that interface's burst.
     pub(crate) fn new(config: &LabConfig, is_two_ended: bool) -> Self {
         let wired_errors = |direction| ErrorModel::None.process(config.seed, WIRED, direction);
         let wired_queue = match config.direction {
             Direction::Down => config.wired_queue_frames,
             Direction::Up => HOST_QUEUE_FRAMES,
         };
-        let to_wire = if is_two_ended { config.egress_limits().wired } else { FRAME_LIMIT };
+        let fed: &[End] = match (config.path, is_two_ended) {
+            (Path::Inline, true) => &[End::Station, End::Mobile],
+            (Path::Inline, false) => &[End::Station],
+            (Path::Kernel | Path::Gateway, _) => &[],
+        };
+        let has_wired_queue = is_two_ended || config.path != Path::Inline;
+        let to_wire = if has_wired_queue { config.egress_limits().wired } else { FRAME_LIMIT };
         Self {
-            is_two_ended,
+            has_wired_queue,
+            fed,
             wired: HopLinks {
                 outbound: Link::new(params(config.wired, to_wire), wired_errors(0)),
                 inbound: Link::new(params(config.wired, wired_queue), wired_errors(1)),
@@ -71,10 +83,9 @@ impl Links {
     pub(crate) fn next_deadline(&self, now: Instant) -> Option<Instant> {
         let HopLinks { outbound, inbound } = &self.wired;
         let deliveries = [outbound, inbound].map(Link::next_delivery).into_iter().flatten();
-        let room = (!outbound.can_send(now)).then(|| outbound.free_at());
-        let ends = [End::Station, End::Mobile];
-        let fed = if self.is_two_ended { &ends[..] } else { &ends[..1] };
-        deliveries.chain(room).chain(self.air.next_deadline(now, fed)).min()
+        let waits = !self.has_wired_queue && !outbound.can_send(now);
+        let room = waits.then(|| outbound.free_at());
+        deliveries.chain(room).chain(self.air.next_deadline(now, self.fed)).min()
     }
 
     pub(crate) fn report(&self) -> BTreeMap<&'static str, LinkReport> {
@@ -109,13 +120,13 @@ fn air(config: &LabConfig) -> Air {
 }
 
 fn params(hop: Hop, queue_frames: usize) -> LinkParams {
+    LinkParams { rate_bps: hop.rate_bps, delay: hop.delay, queue_frames, lookahead: lookahead(hop) }
+}
+
+/// How far ahead of the last bit a link takes the next frame from whoever feeds it.
+pub(crate) fn lookahead(hop: Hop) -> Duration {
     let two_frames = Duration::from_secs_f64(2.0 * f64::from(MTU) * 8.0 / hop.rate_bps as f64);
-    LinkParams {
-        rate_bps: hop.rate_bps,
-        delay: hop.delay,
-        queue_frames,
-        lookahead: LOOKAHEAD.max(two_frames),
-    }
+    LOOKAHEAD.max(two_frames)
 }
 
 fn report(counters: LinkCounters) -> LinkReport {

@@ -69,13 +69,24 @@ impl Namespace {
 
     /// Runs `ip -batch` with these commands inside.
     pub fn ip(&self, commands: &str) -> Result<(), LabError> {
-        self.run(|| super::topology::ip(commands))
+        self.run(|| super::iproute::ip(commands))
+    }
+
+    /// The open file, for `setns`.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
     }
 
     /// Where other processes, such as `ip`, find it.
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
     }
+}
+
+/// Whether root here is the machine's own: in a user namespace nobody may attach BPF programs.
+pub(crate) fn is_initial_user_namespace() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
 fn is_privileged() -> bool {

@@ -40,9 +40,11 @@ pub struct Outcome {
     /// largest of all flows; it begins at 3.
     pub reordering: u32,
     /// What the agent at the base station did, by event counter.
-    pub agent_counters: BTreeMap<&'static str, u64>,
+    pub agent_counters: BTreeMap<String, u64>,
+    /// How often the kernel found a gateway too late and passed it by; `None` without one.
+    pub gateway_lapses: Option<u64>,
     /// What the one at the mobile did, where the air needs an agent at each end.
-    pub mobile_counters: BTreeMap<&'static str, u64>,
+    pub mobile_counters: BTreeMap<String, u64>,
     /// What the links did, by name (`air_down`, …).
     pub links: BTreeMap<&'static str, LinkReport>,
     /// All nonzero `TcpExt` counters of the sending host.

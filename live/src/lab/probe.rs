@@ -1,10 +1,10 @@
 //! Whether the emulated path is true: numbered UDP packets at a set rate, each with the time at
 //! which it was sent.
 
-use super::config::LabConfig;
+use super::config::{LabConfig, Path};
 use super::error::LabError;
 use super::outcome::{Lateness, LinkReport, histogram};
-use super::session::{Agents, Roles, Session, with_station};
+use super::session::{Agents, Forwarding, Roles, Session, with_station};
 use super::topology::MTU;
 use crate::clock::Clock;
 use crate::sys;
@@ -77,7 +77,8 @@ impl Delay {
     }
 }
 
-/// Sends `probe` through the path of `config`, with passthrough at the base station.
+/// Sends `probe` through the path of `config`, with passthrough at the base station: of an agent,
+/// or of a kernel.
 ///
 /// # Errors
 /// What the machine lacks, or a packet size that cannot be sent.
@@ -89,10 +90,15 @@ pub fn probe(
     if !(60..=MTU).contains(&probe.packet_bytes) || probe.rate_bps == 0 {
         return Err(LabError::Config("a probe has 60 to 1500 bytes and a rate above 0"));
     }
-    let station = Box::new(Plain::new(config.egress_limits()));
-    let agents = Agents { station, mobile: None };
+    let forwarding = match config.path {
+        Path::Inline => {
+            let station = Box::new(Plain::new(config.egress_limits()));
+            Forwarding::Agents(Agents { station, mobile: None })
+        }
+        Path::Kernel | Path::Gateway => Forwarding::Kernel(None),
+    };
     let ((sent, arrivals), station) =
-        with_station(config, agents, |session| exchange(config, probe, session, stop))?;
+        with_station(config, forwarding, |session| exchange(config, probe, session, stop))?;
     let seconds = arrivals.last.since(arrivals.first).as_secs_f64();
     let later = arrivals.count.saturating_sub(1) as f64;
     Ok(ProbeOutcome {

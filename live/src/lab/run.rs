@@ -2,14 +2,16 @@
 
 use super::config::{Direction, LabConfig};
 use super::error::LabError;
+use super::gateway::{GatewayCommand, GatewayReport};
 use super::outcome::{Outcome, Ping};
 use super::ping::with_ping;
 use super::rounds;
 use super::sender::SenderReport;
-use super::session::{Agents, with_station};
+use super::session::{Agents, Forwarding, with_station};
 use super::station::StationReport;
 use super::transfer::{Carried, Progress, TransferReport};
 use airmend_proto::Agent;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs the transfers of `config` through `agent` and measures them.
@@ -26,7 +28,8 @@ pub fn run(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
-    run_agents(config, Agents { station: agent, mobile: None }, stop, progress)
+    let agents = Agents { station: agent, mobile: None };
+    measure(config, Forwarding::Agents(agents), stop, progress)
 }
 
 /// As [`run`], across an air link with an agent at each end: that of the base station and that of
@@ -40,16 +43,33 @@ pub fn run_link(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
-    run_agents(config, Agents { station, mobile: Some(mobile) }, stop, progress)
+    let agents = Agents { station, mobile: Some(mobile) };
+    measure(config, Forwarding::Agents(agents), stop, progress)
 }
 
-fn run_agents(
+/// As [`run`], through a base station whose kernel forwards, with `gateway` on its air interface
+/// or with nothing: the path of `config` must be that one. Nothing checks the rules of agents
+/// there, and there is no sequence-time plot.
+///
+/// # Errors
+/// What the machine lacks, a wrong byte at a receiver, or a gateway that did not run to the end;
+/// it needs root.
+pub fn run_kernel(
     config: &LabConfig,
-    agents: Agents,
+    gateway: Option<&GatewayCommand>,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
-    let ((transfer, ping, sender), station) = with_station(config, agents, |session| {
+    measure(config, Forwarding::Kernel(gateway), stop, progress)
+}
+
+fn measure(
+    config: &LabConfig,
+    forwarding: Forwarding<'_>,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcome, LabError> {
+    let ((transfer, ping, sender), station) = with_station(config, forwarding, |session| {
         let is_over = || stop.load(Ordering::Relaxed) || (session.is_over)();
         let work = || rounds::run(config, session, &is_over, progress);
         let (transfer, ping) = with_ping(config, session, work)?;
@@ -75,6 +95,10 @@ fn outcome(
     let (from, to) = transfer.measured;
     let rates = transfer.warm_flows.iter().map(|flow| rate(flow.bytes, flow.seconds));
     let flow_goodput_bps: Vec<f64> = rates.collect();
+    let (agent_counters, gateway_lapses) = match station.gateway {
+        None => (owned(station.recorder.counters), None),
+        Some(GatewayReport { agent_counters, lapses }) => (agent_counters, Some(lapses)),
+    };
     let mended = transfer.samples.iter().filter(|sample| sample.flow < config.flows);
     Outcome {
         completed: transfer.completed,
@@ -92,14 +116,20 @@ fn outcome(
         sender: sender.counters,
         reordering: mended.map(|sample| sample.reordering).max().unwrap_or(0),
         tcp_ext: sender.tcp_ext,
-        agent_counters: station.recorder.counters,
-        mobile_counters: station.mobile_counters,
+        agent_counters,
+        gateway_lapses,
+        mobile_counters: owned(station.mobile_counters),
         links: station.links,
         port_drops: station.port_drops,
         lateness_us: station.lateness,
         samples: transfer.samples,
         trace: station.recorder.trace.points,
     }
+}
+
+/// A gateway tells its counters' names, which are no literals of this program.
+fn owned(counters: BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
+    counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn sum_bytes(flows: &[Carried]) -> u64 {

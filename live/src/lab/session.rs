@@ -3,8 +3,12 @@
 use super::config::{Direction, LabConfig};
 use super::counters;
 use super::error::LabError;
+use super::gateway::{Gateway, GatewayCommand};
+use super::kernel::{Kernel, air_queue_drops};
 use super::links::Links;
+use super::middle::Middle;
 use super::mobile::MobileEnd;
+use super::namespace::Namespace;
 use super::pass_by::PassBy;
 use super::record::Recorder;
 use super::station::{Station, StationReport};
@@ -57,39 +61,30 @@ impl Agents {
     }
 }
 
-/// Sets the laboratory up, does `work` while the agents run, and takes it down.
+/// What forwards at the base station.
+pub(crate) enum Forwarding<'a> {
+    /// These agents, in the loop.
+    Agents(Agents),
+    /// A kernel, with a gateway beside it or without.
+    Kernel(Option<&'a GatewayCommand>),
+}
+
+/// Sets the laboratory up, does `work` while the base station forwards, and takes it down.
 pub(crate) fn with_station<T>(
     config: &LabConfig,
-    agents: Agents,
+    forwarding: Forwarding<'_>,
     work: impl FnOnce(&Session<'_>) -> Result<T, LabError>,
 ) -> Result<(T, StationReport), LabError> {
     config.check()?;
-    if agents.mobile.is_some() && config.pcap.is_some() {
-        return Err(LabError::Config(
-            "a recording is of one agent, and the air has one at each end: run it without one",
-        ));
-    }
-    let Topology { pairs, wired, air } = Topology::create(config)?;
+    let Topology { station: _interfaces, pairs, wired, air, kernel } = Topology::create(config)?;
+    let Base { middle, mobile, kernel, gateway } = Base::new(config, forwarding, kernel)?;
     let mut roles = pairs.iter().map(|pair| Roles::new(pair, config.direction));
     let mended = roles.next().ok_or(LabError::Config("a run needs two hosts"))?;
     let unmended = roles.next();
-    let agents = if unmended.is_some() { agents.passed_by() } else { agents };
-    let is_two_ended = agents.mobile.is_some();
-    // Nothing can take the place of one end of a link: the other would not understand it.
-    let agent = match is_two_ended {
-        true => agents.station,
-        false => Box::new(Guard::new(agents.station, config.egress_limits())),
-    };
     let clock = Clock::start();
-    let station = Station {
-        clock,
-        links: Links::new(config, is_two_ended),
-        wired,
-        air,
-        agent,
-        mobile: agents.mobile.map(MobileEnd::new),
-        recorder: Recorder::new(config)?,
-    };
+    let links = Links::new(config, mobile.is_some());
+    let recorder = Recorder::new(config)?;
+    let station = Station { clock, links, wired, air, middle, mobile, recorder };
     let is_done = AtomicBool::new(false);
     let (result, station) = thread::scope(|scope| {
         let station = thread::Builder::new()
@@ -97,14 +92,15 @@ pub(crate) fn with_station<T>(
             .spawn_scoped(scope, || station.run(&is_done))
             .map_err(LabError::socket("starting a thread"))?;
         let done = OnDrop(|| is_done.store(true, Ordering::Relaxed));
-        let is_over = || station.is_finished();
+        let is_over = || station.is_finished() || gateway.as_ref().is_some_and(Gateway::has_ended);
         let result = work(&Session { mended, unmended, clock, is_over: &is_over });
         drop(done);
         let station = station.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok::<_, LabError>((result, station))
     })?;
-    // Where the station failed, that is why the work did.
+    // Where the station or the gateway failed, that is why the work did.
     let mut station = station?;
+    station.gateway = gateway.map(Gateway::finish).transpose()?;
     let recorded = station.recorder.finish();
     if let Some(violation) = station.recorder.violation {
         return Err(violation.into());
@@ -117,7 +113,58 @@ pub(crate) fn with_station<T>(
     for pair in &pairs {
         station.port_drops += interface_drops(&pair.fixed)? + interface_drops(&pair.mobile)?;
     }
+    if let (Some(kernel), Some(air)) = (&kernel, station.links.get_mut("air_down")) {
+        air.dropped += kernel.run(air_queue_drops)?;
+    }
     Ok((result, station))
+}
+
+/// What joins the two hops, and what is beside it.
+struct Base {
+    middle: Middle,
+    /// The air's other end, if it needs one.
+    mobile: Option<MobileEnd>,
+    /// The namespace of a kernel that forwards.
+    kernel: Option<Namespace>,
+    gateway: Option<Gateway>,
+}
+
+impl Base {
+    fn new(
+        config: &LabConfig,
+        forwarding: Forwarding<'_>,
+        kernel: Option<Kernel>,
+    ) -> Result<Self, LabError> {
+        match (forwarding, kernel) {
+            (Forwarding::Agents(agents), None) => Self::of_agents(config, agents),
+            (Forwarding::Kernel(command), Some(Kernel { namespace, ports })) => {
+                let gateway = command.map(|command| Gateway::start(command, &namespace));
+                Ok(Self {
+                    middle: Middle::Kernel(ports),
+                    mobile: None,
+                    gateway: gateway.transpose()?,
+                    kernel: Some(namespace),
+                })
+            }
+            _ => Err(LabError::Config("agents in the loop need the in-line path, and no other")),
+        }
+    }
+
+    fn of_agents(config: &LabConfig, agents: Agents) -> Result<Self, LabError> {
+        if agents.mobile.is_some() && config.pcap.is_some() {
+            return Err(LabError::Config(
+                "a recording is of one agent, and the air has one at each end: run it without one",
+            ));
+        }
+        let agents = if config.unmended_flows > 0 { agents.passed_by() } else { agents };
+        // Nothing can take the place of one end of a link: the other would not understand it.
+        let agent = match agents.mobile.is_some() {
+            true => agents.station,
+            false => Box::new(Guard::new(agents.station, config.egress_limits())),
+        };
+        let mobile = agents.mobile.map(MobileEnd::new);
+        Ok(Self { middle: Middle::Agent(agent), mobile, kernel: None, gateway: None })
+    }
 }
 
 /// Does something at the end of a scope, also when that is left by a panic: a scope of threads

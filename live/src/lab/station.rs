@@ -1,8 +1,11 @@
-//! The base station: one loop that keeps both hops' time, with the agent in the middle.
+//! The base station: one loop that keeps both hops' time, with the agent in the middle, or ports to
+//! a kernel that forwards.
 
 use super::air::{Air, End};
 use super::error::LabError;
+use super::gateway::GatewayReport;
 use super::links::{Links, feed};
+use super::middle::Middle;
 use super::mobile::MobileEnd;
 use super::outcome::{self, Lateness, LinkReport};
 use super::record::Recorder;
@@ -12,7 +15,7 @@ use crate::port::Port;
 use crate::sys;
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::link::mac::Output;
-use airmend_proto::{Agent, Deadline, Instant, Packet, Ports, Side, drain};
+use airmend_proto::{Deadline, Instant, Packet, Ports, Side, drain};
 use hdrhistogram::Histogram;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use std::cell::RefCell;
@@ -32,7 +35,7 @@ pub(crate) struct Station {
     pub(crate) wired: Vec<Box<dyn Port>>,
     /// The ports to the mobile hosts.
     pub(crate) air: Vec<Box<dyn Port>>,
-    pub(crate) agent: Box<dyn Agent + Send>,
+    pub(crate) middle: Middle,
     /// The other end of the air, if it needs one.
     pub(crate) mobile: Option<MobileEnd>,
     pub(crate) recorder: Recorder,
@@ -46,6 +49,8 @@ pub(crate) struct StationReport {
     pub(crate) links: BTreeMap<&'static str, LinkReport>,
     pub(crate) lateness: Lateness,
     pub(crate) port_drops: u64,
+    /// What a gateway told at its end, which is after the loop's.
+    pub(crate) gateway: Option<GatewayReport>,
 }
 
 impl Station {
@@ -65,7 +70,9 @@ impl Station {
             }
             heard = now;
             self.take_from_hosts(now, &mut batch).map_err(LabError::socket("reading a port"))?;
-            let deadlines = [self.forward(now, &mut lateness), self.mend(now, &mut lateness)];
+            let forwarded = self.forward(now, &mut lateness);
+            let forwarded = forwarded.map_err(LabError::socket("writing a port"))?;
+            let deadlines = [forwarded, self.mend(now, &mut lateness)];
             self.give_to_hosts(now, &mut lateness).map_err(LabError::socket("writing a port"))?;
             let deadlines = deadlines.into_iter().flatten().map(|deadline| deadline.at);
             let next = deadlines.chain(self.links.next_deadline(now)).min();
@@ -73,17 +80,19 @@ impl Station {
             self.sleep(wait).map_err(LabError::socket("waiting for packets"))?;
         }
         self.recorder.entered(self.clock.now());
+        let hosts = self.wired.iter_mut().chain(&mut self.air);
         Ok(StationReport {
             links: self.links.report(),
             lateness: Lateness::of_nanos(&lateness),
-            port_drops: self.wired.iter_mut().chain(&mut self.air).map(|port| port.drops()).sum(),
+            port_drops: hosts.map(|port| port.drops()).sum::<u64>() + self.middle.drops(),
             recorder: self.recorder,
             mobile_counters: self.mobile.map(|mobile| mobile.counters).unwrap_or_default(),
+            gateway: None,
         })
     }
 
     /// Moves what the hosts have sent into the links towards the base station, or to the mobile's
-    /// end.
+    /// end; and what a kernel has forwarded into those towards the hosts.
     fn take_from_hosts(&mut self, now: Instant, batch: &mut Vec<Packet>) -> io::Result<()> {
         for port in &mut self.wired {
             port.receive(batch)?;
@@ -102,7 +111,7 @@ impl Station {
                 mobile.handle(now, Side::Wired, packet);
             }
         }
-        Ok(())
+        self.middle.take(now, &mut self.links, batch)
     }
 
     /// Acts on all that has happened since `heard` on an air that is shared, and on the timers of
@@ -135,7 +144,7 @@ impl Station {
     /// The deadlines of the agents.
     fn timers(&self) -> impl Iterator<Item = Instant> {
         let mobile = self.mobile.as_ref().and_then(MobileEnd::poll_timeout);
-        self.agent.poll_timeout().into_iter().chain(mobile).map(|deadline| deadline.at)
+        self.middle.poll_timeout().into_iter().chain(mobile).map(|deadline| deadline.at)
     }
 
     /// Tells an end of a shared air what has happened there.
@@ -158,7 +167,7 @@ impl Station {
             Output::Ready(_) => return Ok(()),
         };
         match (End::of_number(end), &mut self.mobile) {
-            (End::Station, _) => self.agent.handle_link(at, signal),
+            (End::Station, _) => self.middle.signal(at, signal),
             (End::Mobile, Some(mobile)) => mobile.signal(at, signal),
             (End::Mobile, None) => {}
         }
@@ -168,12 +177,7 @@ impl Station {
     /// A frame has come over a shared air.
     fn arrive(&mut self, at: Instant, end: End, packet: Packet) -> io::Result<()> {
         match (end, &mut self.mobile) {
-            (End::Station, _) => {
-                self.recorder.enters(Side::Air, &packet);
-                self.agent.handle_packet(at, Side::Air, packet);
-                self.drain(at);
-                Ok(())
-            }
+            (End::Station, _) => self.reach(at, Side::Air, packet),
             (End::Mobile, Some(mobile)) => {
                 mobile.handle(at, Side::Air, packet);
                 Ok(())
@@ -182,30 +186,47 @@ impl Station {
         }
     }
 
-    /// Hands the agent what has reached the base station and takes what it wants sent.
-    fn forward(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> Option<Deadline> {
+    /// Hands the agent, or the kernel, what has reached the base station, and takes what the agent
+    /// wants sent.
+    fn forward(
+        &mut self,
+        now: Instant,
+        lateness: &mut Histogram<u64>,
+    ) -> io::Result<Option<Deadline>> {
         while let Some((side, delivery)) = self.links.poll_arrival(now) {
             note(lateness, now, delivery.at);
-            self.recorder.enters(side, &delivery.packet);
-            self.agent.handle_packet(now, side, delivery.packet);
-            self.drain(now);
+            self.reach(now, side, delivery.packet)?;
         }
-        self.serve(now)
+        Ok(self.serve(now))
+    }
+
+    /// A packet has reached the base station.
+    fn reach(&mut self, now: Instant, side: Side, packet: Packet) -> io::Result<()> {
+        match &mut self.middle {
+            Middle::Agent(agent) => {
+                self.recorder.enters(side, &packet);
+                agent.handle_packet(now, side, packet);
+                self.drain(now);
+                Ok(())
+            }
+            Middle::Kernel(ports) => ports.on(side).send(&packet),
+        }
     }
 
     /// Lets the agent act on what is due, and says when it must be asked again.
     fn serve(&mut self, now: Instant) -> Option<Deadline> {
-        if self.agent.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
+        if self.middle.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
             self.recorder.timers(now);
         }
         self.drain(now)
     }
 
     fn drain(&mut self, now: Instant) -> Option<Deadline> {
+        let Middle::Agent(agent) = &mut self.middle else { return None };
         let recorder = RefCell::new(&mut self.recorder);
         let mut ports = Outbound { links: &mut self.links, recorder: &recorder };
         let mut on_event = |event| recorder.borrow_mut().event(event);
-        drain(&mut *self.agent, now, &mut ports, &mut on_event)
+        drain(&mut **agent, now, &mut ports, &mut on_event)
     }
 
     /// Hands the mobile's end what has reached it and takes what it wants sent.
@@ -236,7 +257,8 @@ impl Station {
     }
 
     fn sleep(&self, wait: Duration) -> nix::Result<()> {
-        let ports = self.wired.iter().chain(&self.air);
+        let hosts = self.wired.iter().chain(&self.air).map(|port| &**port as &dyn Port);
+        let ports = hosts.chain(self.middle.ports());
         let mut readable: Vec<PollFd<'_>> =
             ports.map(|port| PollFd::new(port.readable(), PollFlags::POLLIN)).collect();
         match ppoll(&mut readable, Some(wait.into()), None) {
@@ -256,7 +278,7 @@ impl Ports for Outbound<'_, '_> {
     fn can_send(&self, now: Instant, side: Side) -> bool {
         self.recorder.borrow_mut().entered(now);
         match side {
-            Side::Wired => self.links.is_two_ended || self.links.wired.outbound.can_send(now),
+            Side::Wired => self.links.has_wired_queue || self.links.wired.outbound.can_send(now),
             Side::Air => self.links.air.can_send(now, End::Station),
         }
     }

@@ -1,7 +1,9 @@
 //! The hosts' interfaces and kernel settings, and the ports that join them to the base station.
 
-use super::config::{LabConfig, PortKind};
+use super::config::{LabConfig, Path, PortKind};
 use super::error::LabError;
+use super::iproute::ip;
+use super::kernel::Kernel;
 use super::namespace::Namespace;
 use crate::port::Port;
 use crate::port::packet::PacketPort;
@@ -9,14 +11,13 @@ use crate::port::tun::TunPort;
 use crate::sys::{self, Offload};
 use airmend_proto::Side;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::process::{Command, Stdio};
 
 /// The hosts' interface. Both have the same MAC address: with ARP off, a host's kernel addresses
 /// every frame to its own interface, so a frame of one host is right for the other unchanged.
 pub(crate) const INTERFACE: &str = "eth0";
-const HOST_MAC: [u8; 6] = [0x02, 0x61, 0x69, 0x72, 0x00, 0x01];
+pub(crate) const HOST_MAC: [u8; 6] = [0x02, 0x61, 0x69, 0x72, 0x00, 0x01];
 /// Linux's own first sizes of a TCP's receive and send buffers, which its tuning raises, in bytes.
 const RMEM_DEFAULT: u32 = 131_072;
 const WMEM_DEFAULT: u32 = 16_384;
@@ -47,12 +48,16 @@ pub(crate) struct Pair {
 
 /// All hosts, set up, and the base station's ports to them: those of pair n are the nth.
 pub(crate) struct Topology {
+    /// Where the ports are: with it go both ends of each pair of interfaces, and their counters.
+    pub(crate) station: Namespace,
     /// The first pair's flows pass the agent, a second one's pass it by.
     pub(crate) pairs: Vec<Pair>,
     /// The base station's ports towards the fixed hosts.
     pub(crate) wired: Vec<Box<dyn Port>>,
     /// The base station's ports towards the mobile hosts.
     pub(crate) air: Vec<Box<dyn Port>>,
+    /// The kernel that forwards between them, where the base station has one.
+    pub(crate) kernel: Option<Kernel>,
 }
 
 impl Topology {
@@ -67,7 +72,11 @@ impl Topology {
             wired.push(wired_port);
             air.push(air_port);
         }
-        Ok(Self { pairs, wired, air })
+        let kernel = match config.path {
+            Path::Inline => None,
+            Path::Kernel | Path::Gateway => Some(Kernel::create(config, &station, &pairs)?),
+        };
+        Ok(Self { station, pairs, wired, air, kernel })
     }
 }
 
@@ -96,15 +105,23 @@ fn create_host(
     };
     namespace.run(|| set_up_kernel(config))?;
     let port: Box<dyn Port> = match config.port {
-        PortKind::Veth => Box::new(station.run(|| open_veth(pair, side, &namespace))?),
+        PortKind::Veth => {
+            let end = format!("{}{pair}", if side == Side::Wired { "wired" } else { "air" });
+            Box::new(station.run(|| open_veth(&end, INTERFACE, &namespace))?)
+        }
         PortKind::Tun => Box::new(namespace.run(open_tun)?),
     };
     namespace.run(|| set_up_interface(config, address))?;
     Ok((Host { namespace, address }, port))
 }
 
-fn open_veth(pair: u8, side: Side, host: &Namespace) -> Result<PacketPort, LabError> {
-    let end = format!("{}{pair}", if side == Side::Wired { "wired" } else { "air" });
+/// A pair of interfaces: `end` in the calling thread's namespace, opened as a port, and `peer` in
+/// another one, which is to be set up.
+pub(super) fn open_veth(
+    end: &str,
+    peer: &str,
+    namespace: &Namespace,
+) -> Result<PacketPort, LabError> {
     set_required("net.ipv6.conf.all.disable_ipv6", 1).or_else(|error| match error {
         // A kernel without IPv6.
         LabError::Sysctl { source, .. } if source.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -112,14 +129,14 @@ fn open_veth(pair: u8, side: Side, host: &Namespace) -> Result<PacketPort, LabEr
     })?;
     let [a, b, c, d, e, f] = HOST_MAC;
     ip(&format!(
-        "link add {end} mtu {MTU} type veth peer name {INTERFACE} mtu {MTU} \
+        "link add {end} mtu {MTU} type veth peer name {peer} mtu {MTU} \
          address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} netns {path}\n\
          link set {end} addrgenmode none arp off\n\
          link set {end} up\n",
-        path = host.path().display(),
+        path = namespace.path().display(),
     ))?;
-    disable_offloads(&end)?;
-    PacketPort::open(&end, HOST_MAC).map_err(LabError::PacketPort)
+    disable_offloads(end)?;
+    PacketPort::open(end, HOST_MAC).map_err(LabError::PacketPort)
 }
 
 fn open_tun() -> Result<TunPort, LabError> {
@@ -148,7 +165,7 @@ fn set_up_interface(config: &LabConfig, address: IpAddr) -> Result<(), LabError>
     }
 }
 
-fn disable_offloads(interface: &str) -> Result<(), LabError> {
+pub(super) fn disable_offloads(interface: &str) -> Result<(), LabError> {
     Offload::ALL.into_iter().try_for_each(|offload| {
         sys::disable_offload(interface, offload)
             .map_err(LabError::socket("switching segmentation offload off"))
@@ -187,7 +204,7 @@ fn buffer(first: u32) -> String {
     format!("4096 {first} {BUFFER_MAX}")
 }
 
-fn set_required(name: &'static str, value: u32) -> Result<(), LabError> {
+pub(super) fn set_required(name: &'static str, value: u32) -> Result<(), LabError> {
     set(name, &value.to_string()).map_err(|source| LabError::Sysctl {
         name,
         value: value.to_string(),
@@ -197,40 +214,11 @@ fn set_required(name: &'static str, value: u32) -> Result<(), LabError> {
 
 /// Writes a setting of the calling thread's network namespace, if it differs: in containers
 /// `/proc/sys` is often read-only, and then a right value is good enough.
-fn set(name: &str, value: &str) -> io::Result<()> {
+pub(super) fn set(name: &str, value: &str) -> io::Result<()> {
     let path = format!("/proc/sys/{}", name.replace('.', "/"));
     let current = fs::read_to_string(&path)?;
     if current.split_whitespace().eq(value.split_whitespace()) {
         return Ok(());
     }
     fs::write(path, value)
-}
-
-/// Runs iproute2 with these commands in the calling thread's network namespace.
-pub(super) fn ip(commands: &str) -> Result<(), LabError> {
-    // Ordinary users often lack the sbin directories in their PATH.
-    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
-    let child = Command::new("/usr/bin/env")
-        .env("PATH", path)
-        .args(["ip", "-batch", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn();
-    let failed = |error: io::Error| LabError::Interfaces(error.to_string());
-    let mut child = child.map_err(failed)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // If `ip` has ended early, its own message says why.
-        stdin.write_all(commands.as_bytes()).ok();
-    }
-    let output = child.wait_with_output().map_err(failed)?;
-    match output.status.code() {
-        Some(0) => Ok(()),
-        Some(127) => Err(LabError::NoIproute),
-        _ => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let said = said.lines().collect::<Vec<_>>().join("; ");
-            Err(LabError::Interfaces(format!("{said} ({})", output.status)))
-        }
-    }
 }

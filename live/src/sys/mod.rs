@@ -3,8 +3,10 @@
 //! Read `netdevice(7)` before working on this file.
 
 mod packet_socket;
+mod process;
 
 pub(crate) use packet_socket::{Copied, PacketSocket, open_sending_socket};
+pub(crate) use process::spawn_inside;
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};

@@ -13,7 +13,7 @@ mod value;
 use crate::agent::Agent;
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::fmt;
 use egress::EgressLimits;
 
@@ -122,6 +122,16 @@ impl AgentConfig {
             Self::Snoop95(settings) => settings.set(name, value),
             Self::Snoop(settings) => settings.set(name, value),
             Self::Tulip(settings) => settings.set(name, value),
+        }
+    }
+
+    /// All its settings, each a word that [`Self::set`] takes: `key=value key=value`.
+    pub fn settings(&self) -> String {
+        match self {
+            Self::Plain => String::new(),
+            Self::Snoop95(settings) => settings.to_string(),
+            Self::Snoop(settings) => settings.to_string(),
+            Self::Tulip(settings) => settings.to_string(),
         }
     }
 

@@ -1,0 +1,192 @@
+//! The gateway daemon beside the kernel of the base station: a process of its own, as an operator
+//! runs it.
+
+use super::error::LabError;
+use super::kernel::{AIR, FAST_CLASS};
+use super::namespace::{Namespace, is_initial_user_namespace};
+use crate::sys;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// The word of the line on stderr with which a gateway says that it is at work.
+const READY: &str = "mending";
+/// How long a gateway may take to start, and to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often an ending one is looked after.
+const LOOK: Duration = Duration::from_millis(5);
+/// Bytes of its report, and of one line on stderr, at most.
+const MAX_REPORT: u64 = 1 << 20;
+const MAX_LINE: u64 = 1 << 16;
+
+/// Which program is the gateway, and how it is told what mends.
+#[derive(Clone, Debug)]
+pub struct GatewayCommand {
+    /// The program `airmend`.
+    pub program: PathBuf,
+    /// What follows `gateway INTERFACE`, but for priority and output: agent, settings, limits.
+    pub arguments: Vec<String>,
+}
+
+/// What a gateway tells at its end.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct GatewayReport {
+    /// By event counter.
+    pub(crate) agent_counters: BTreeMap<String, u64>,
+    /// Times that the kernel found it too late and let everything pass.
+    pub(crate) lapses: u64,
+}
+
+/// A gateway at work. It ends with this value; and if that is never dropped, with the thread that
+/// started it.
+pub(crate) struct Gateway {
+    child: Child,
+    says: Arc<Says>,
+    stderr: Option<JoinHandle<()>>,
+    stdout: Option<JoinHandle<io::Result<String>>>,
+}
+
+/// What a gateway has said on stderr so far.
+#[derive(Default)]
+struct Says {
+    last: Mutex<String>,
+    has_ended: AtomicBool,
+}
+
+impl Gateway {
+    /// Starts `command` on the air interface of the base station and waits until it is at work.
+    pub(crate) fn start(command: &GatewayCommand, station: &Namespace) -> Result<Self, LabError> {
+        if !is_initial_user_namespace() {
+            return Err(LabError::GatewayNeedsRoot);
+        }
+        let mut process = Command::new(&command.program);
+        process
+            .args(["gateway", AIR, "--priority", FAST_CLASS, "--json"])
+            .args(&command.arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // What a terminal tells the laboratory is not for its gateway, which is ended in time.
+            .process_group(0);
+        let child = sys::spawn_inside(&mut process, station.file());
+        let child = child.map_err(|error| failed("could not be started", error.to_string()))?;
+        let (ready, is_ready) = channel();
+        let mut gateway = Self { child, says: Arc::default(), stderr: None, stdout: None };
+        if let Some(stderr) = gateway.child.stderr.take() {
+            let says = Arc::clone(&gateway.says);
+            gateway.stderr = Some(thread::spawn(move || listen(stderr, &says, &ready)));
+        }
+        let stdout = gateway.child.stdout.take();
+        gateway.stdout = stdout.map(|stdout| thread::spawn(move || report(stdout)));
+        match is_ready.recv_timeout(PATIENCE) {
+            Ok(()) => Ok(gateway),
+            Err(_) => Err(failed("did not start", gateway.last_words())),
+        }
+    }
+
+    /// Whether it has ended by itself, which it should not.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.says.has_ended.load(Ordering::Relaxed)
+    }
+
+    /// Ends it and reads its report.
+    pub(crate) fn finish(mut self) -> Result<GatewayReport, LabError> {
+        if self.has_ended() {
+            return Err(failed("ended in the middle of the run", self.last_words()));
+        }
+        let pid = Pid::from_raw(self.child.id().cast_signed());
+        kill(pid, Signal::SIGTERM)
+            .map_err(|error| failed("could not be ended", error.to_string()))?;
+        let patience = Instant::now() + PATIENCE;
+        while self.child.try_wait().map_err(LabError::socket("waiting for the gateway"))?.is_none()
+        {
+            if Instant::now() >= patience {
+                return Err(failed("did not end when it was told to", self.last_words()));
+            }
+            thread::sleep(LOOK);
+        }
+        let read = self.stdout.take().map(|thread| thread.join());
+        let text = read.and_then(Result::ok).and_then(Result::ok).unwrap_or_default();
+        parse(&text).ok_or_else(|| failed("ended without a report", self.last_words()))
+    }
+
+    fn last_words(&self) -> String {
+        let last = self.says.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_empty() { "it said nothing on stderr".to_owned() } else { last.clone() }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        // Both fail only where it has ended and was waited for.
+        self.child.kill().ok();
+        self.child.wait().ok();
+        if let Some(stderr) = self.stderr.take() {
+            stderr.join().ok();
+        }
+    }
+}
+
+/// Remembers the last line, and tells of the one that says `READY`.
+fn listen(stderr: ChildStderr, says: &Says, ready: &Sender<()>) {
+    let mut stderr = BufReader::new(stderr);
+    let mut line = Vec::new();
+    while matches!((&mut stderr).take(MAX_LINE).read_until(b'\n', &mut line), Ok(1..)) {
+        let text = String::from_utf8_lossy(&line).trim().to_owned();
+        if text.contains(READY) {
+            // Nobody waits for a second one.
+            ready.send(()).ok();
+        }
+        if !text.is_empty() {
+            *says.last.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        }
+        line.clear();
+    }
+    says.has_ended.store(true, Ordering::Relaxed);
+}
+
+fn report(stdout: ChildStdout) -> io::Result<String> {
+    let mut text = String::new();
+    stdout.take(MAX_REPORT).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The last line is one JSON object.
+fn parse(text: &str) -> Option<GatewayReport> {
+    let report: serde_json::Value = serde_json::from_str(text.lines().last()?).ok()?;
+    let counters = report["agent_counters"].as_object()?;
+    let counter =
+        |(name, value): (&String, &serde_json::Value)| Some((name.clone(), value.as_u64()?));
+    Some(GatewayReport {
+        agent_counters: counters.iter().map(counter).collect::<Option<_>>()?,
+        lapses: report["lapses"].as_u64()?,
+    })
+}
+
+fn failed(what: &'static str, said: String) -> LabError {
+    LabError::Gateway { what, said }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_the_last_line() {
+        let text = "{\"agent_counters\":{\"local_retransmits\":3},\"lapses\":1,\"more\":[]}\n";
+        let agent_counters = BTreeMap::from([("local_retransmits".to_owned(), 3)]);
+        assert_eq!(parse(text), Some(GatewayReport { agent_counters, lapses: 1 }));
+        for wrong in ["", "mending", "{\"agent_counters\":{}}", "{\"lapses\":1}"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+}

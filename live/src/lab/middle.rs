@@ -1,0 +1,86 @@
+//! What joins the two hops at the base station.
+
+use super::air::End;
+use super::links::{Links, feed};
+use crate::port::Port;
+use airmend_proto::agent::LinkSignal;
+use airmend_proto::{Agent, Deadline, Instant, Packet, Side};
+use std::io;
+
+/// What joins the two hops at the base station.
+pub(crate) enum Middle {
+    /// An agent in the loop.
+    Agent(Box<dyn Agent + Send>),
+    /// A kernel that forwards, in a namespace of its own.
+    Kernel(KernelPorts),
+}
+
+/// The other ends of that kernel's two interfaces.
+pub(crate) struct KernelPorts {
+    /// Behind its interface towards the fixed hosts.
+    pub(crate) wired: Box<dyn Port>,
+    /// Behind its interface towards the mobile hosts.
+    pub(crate) air: Box<dyn Port>,
+}
+
+impl Middle {
+    /// When an agent wants to be woken.
+    pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
+        match self {
+            Self::Agent(agent) => agent.poll_timeout(),
+            Self::Kernel(_) => None,
+        }
+    }
+
+    /// Takes a signal of the air.
+    pub(crate) fn signal(&mut self, now: Instant, signal: LinkSignal) {
+        if let Self::Agent(agent) = self {
+            agent.handle_link(now, signal);
+        }
+    }
+
+    /// Moves what a kernel has forwarded into the links towards the hosts; an agent waits until it
+    /// is asked.
+    pub(crate) fn take(
+        &mut self,
+        now: Instant,
+        links: &mut Links,
+        batch: &mut Vec<Packet>,
+    ) -> io::Result<()> {
+        let Self::Kernel(ports) = self else { return Ok(()) };
+        ports.wired.receive(batch)?;
+        feed(&mut links.wired.outbound, now, batch.drain(..));
+        ports.air.receive(batch)?;
+        for packet in batch.drain(..) {
+            links.air.send(now, End::Station, packet);
+        }
+        Ok(())
+    }
+
+    /// The ports of a kernel.
+    pub(crate) fn ports(&self) -> impl Iterator<Item = &dyn Port> {
+        let ports = match self {
+            Self::Agent(_) => None,
+            Self::Kernel(KernelPorts { wired, air }) => Some([&**wired, &**air]),
+        };
+        ports.into_iter().flatten().map(|port| port as &dyn Port)
+    }
+
+    /// Packets lost between a kernel and these ports.
+    pub(crate) fn drops(&mut self) -> u64 {
+        match self {
+            Self::Agent(_) => 0,
+            Self::Kernel(KernelPorts { wired, air }) => wired.drops() + air.drops(),
+        }
+    }
+}
+
+impl KernelPorts {
+    /// The one on this side.
+    pub(crate) fn on(&mut self, side: Side) -> &mut dyn Port {
+        match side {
+            Side::Wired => &mut *self.wired,
+            Side::Air => &mut *self.air,
+        }
+    }
+}
