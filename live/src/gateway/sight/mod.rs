@@ -7,6 +7,8 @@
 mod flows;
 mod histogram;
 pub mod log;
+mod metrics;
+pub mod server;
 mod status;
 mod tally;
 

@@ -1,0 +1,178 @@
+//! Answers who asks how a gateway is: HTTP on a Unix socket, and for metrics on a loopback address.
+//!
+//! The server has its own threads. They ask the gateway's loop for a [`Status`] only when a client
+//! asks them, and at most ten times a second; text is made here, not there. Everything has a bound:
+//! clients, their time, and the size of what they send.
+
+mod client;
+mod http;
+mod listen;
+#[cfg(test)]
+mod tests;
+
+use super::Status;
+use crate::gateway::MetricsAddress;
+use client::Office;
+use listen::{Listener, SocketFile};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use thiserror::Error;
+
+/// Clients that are served at the same time; one more gets a 503.
+const MAX_CLIENTS: usize = 16;
+/// A client's thread needs little.
+const STACK_BYTES: usize = 256 << 10;
+/// How long no client is accepted when the process has no descriptor left.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
+
+/// Where a gateway answers.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// The Unix socket for `airmend status` and `airmend top`. What it belongs to may read all.
+    pub socket: PathBuf,
+    /// Where Prometheus may read the metrics, too. Over TCP, every user of this machine can: so
+    /// there is no status there, which names hosts.
+    pub metrics: Option<MetricsAddress>,
+}
+
+/// Why a gateway cannot answer.
+#[derive(Debug, Error)]
+pub enum ServerError {
+    /// Something else answers there.
+    #[error(
+        "a gateway that runs already answers at {0}; stop it, or give this one another \
+         --socket"
+    )]
+    Taken(PathBuf),
+    /// A file is in the way.
+    #[error("{0} exists and is no socket; remove it, or give another path for the socket")]
+    NoSocket(PathBuf),
+    /// The path or the address cannot be used.
+    #[error("cannot listen at {address}: {source}")]
+    Listen {
+        /// Where.
+        address: String,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// No thread or descriptor.
+    #[error("cannot start the thread that answers status requests: {0}")]
+    Thread(io::Error),
+}
+
+/// Somebody wants to know how the gateway is.
+#[derive(Debug)]
+pub struct Request {
+    reply: SyncSender<Status>,
+}
+
+impl Request {
+    /// Tells it. A client that has gone in the meantime is no failure.
+    pub fn answer(self, status: Status) {
+        let _ = self.reply.try_send(status);
+    }
+}
+
+/// The server; it ends, and its sockets vanish, when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    requests: Receiver<Request>,
+    stop: UnixStream,
+    thread: Option<JoinHandle<()>>,
+    /// Removed when they are dropped.
+    _files: Vec<SocketFile>,
+}
+
+impl Server {
+    /// Listens and starts to accept clients. A socket that a dead gateway left is replaced.
+    ///
+    /// # Errors
+    /// What is in the way of listening there.
+    pub fn start(config: &ServerConfig) -> Result<Self, ServerError> {
+        let (socket, file) = listen::unix(&config.socket)?;
+        let mut listeners = vec![socket];
+        let mut files = vec![file];
+        match &config.metrics {
+            Some(MetricsAddress::Unix(path)) => {
+                let (socket, file) = listen::unix(path)?;
+                listeners.push(socket);
+                files.push(file);
+            }
+            Some(MetricsAddress::Tcp(address)) => listeners.push(listen::tcp(*address)?),
+            None => {}
+        }
+        let (stop, stopped) = UnixStream::pair().map_err(ServerError::Thread)?;
+        let (sender, requests) = sync_channel(MAX_CLIENTS);
+        let office = Arc::new(Office::new(sender));
+        let thread = thread::Builder::new()
+            .name("status".into())
+            .stack_size(STACK_BYTES)
+            .spawn(move || accept(&listeners, &stopped, &office))
+            .map_err(ServerError::Thread)?;
+        Ok(Self { requests, stop, thread: Some(thread), _files: files })
+    }
+
+    /// The next one who asks. The loop calls this at every turn: it costs some nanoseconds.
+    pub fn poll(&mut self) -> Option<Request> {
+        self.requests.try_recv().ok()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.stop.write_all(b"!");
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Gives each client a thread of its own until `stopped` can be read.
+fn accept(listeners: &[Listener], stopped: &UnixStream, office: &Arc<Office>) {
+    loop {
+        let fds = listeners.iter().map(AsFd::as_fd).chain([stopped.as_fd()]);
+        let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
+        if poll(&mut fds, PollTimeout::NONE).is_err_and(|error| error != nix::Error::EINTR) {
+            return;
+        }
+        let mut is_ready = fds.iter().map(|fd| fd.any().unwrap_or(false));
+        for listener in listeners {
+            if is_ready.next() != Some(true) {
+                continue;
+            }
+            match listener.accept() {
+                Ok(stream) => serve(stream, office),
+                Err(error) if is_passing(&error) => {}
+                Err(_) => thread::sleep(EXHAUSTED_PAUSE),
+            }
+        }
+        if is_ready.next() == Some(true) {
+            return;
+        }
+    }
+}
+
+/// A client that has gone before it was accepted; the next one is unaffected.
+fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
+    matches!(error.kind(), WouldBlock | ConnectionAborted | Interrupted)
+}
+
+fn serve(mut stream: listen::Stream, office: &Arc<Office>) {
+    let Some(seat) = Office::seat(office, MAX_CLIENTS) else {
+        http::refuse_in_haste(&mut stream);
+        return;
+    };
+    // Without a thread the client finds its connection closed.
+    let _ = thread::Builder::new()
+        .name("status-client".into())
+        .stack_size(STACK_BYTES)
+        .spawn(move || seat.serve(&mut stream));
+}
