@@ -4,22 +4,62 @@
 mod args;
 mod file;
 mod options;
+mod report;
 
 pub(crate) use args::GatewayArgs;
 
 use crate::BadUsage;
-use airmend_live::gateway::GatewayConfig;
+use airmend_live::gateway::{Gateway, GatewayConfig, privileges};
 use anyhow::Result;
+use signal_hook::consts::SIGHUP;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Mends until SIGINT or SIGTERM.
+/// Mends until SIGINT or SIGTERM; SIGHUP reads the configuration file again.
 pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     let config = config(args)?;
-    let form = if args.json { "one JSON object" } else { "words" };
-    anyhow::bail!(
-        "the data path for {} is not wired in yet; it would end in {form}",
-        config.interface
-    )
+    privileges::reduce()?;
+    let stop = crate::stop_flag()?;
+    let wants_reload = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGHUP, Arc::clone(&wants_reload))?;
+    let mut gateway = Gateway::open(config.clone())?;
+    say(&begins(&config));
+    while !stop.load(Ordering::Relaxed) {
+        gateway.step()?;
+        if wants_reload.swap(false, Ordering::Relaxed) {
+            reload(args, &mut gateway);
+        }
+    }
+    let status = gateway.close()?;
+    report::print(&mut io::stdout().lock(), &status, args.json)?;
+    Ok(())
+}
+
+/// What the gateway does, in words.
+fn begins(config: &GatewayConfig) -> String {
+    let agent = config.agent.name();
+    let what = if config.observe { "observing, as" } else { "mending with" };
+    format!("{what} {agent} what leaves through {}; {}", config.interface, config.limits)
+}
+
+/// A file with a mistake changes nothing.
+fn reload(args: &GatewayArgs, gateway: &mut Gateway) {
+    let reloaded = config(args).and_then(|wanted| Ok(gateway.reload(&wanted)?));
+    match reloaded {
+        Ok(left) if left.is_empty() => say("the configuration was read again"),
+        Ok(left) => say(&format!(
+            "the configuration was read again; until a restart the old values stay of: {}",
+            left.join(", ")
+        )),
+        Err(error) => say(&format!("nothing has changed: {error:#}")),
+    }
+}
+
+fn say(sentence: &str) {
+    // A gateway must not end because nobody reads its messages.
+    let _ = writeln!(io::stderr(), "airmend: {sentence}");
 }
 
 /// What flags and file ask for; flags win. Called again to reload: the file is then read again.

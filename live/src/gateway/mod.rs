@@ -1,7 +1,16 @@
 //! `airmend gateway`: mends the TCP flows that leave through one interface, while the kernel
 //! forwards as before.
+//!
+//! Data towards the mobiles is listened to: the kernel sends it, and a copy comes here. Their ACKs
+//! are diverted, judged by the agent and returned, but for those that only advance, of which the
+//! kernel merely tells. `crate::steer` is the kernel's part.
 
 mod config;
+mod error;
+mod intake;
+mod interface;
+mod journal;
+mod outbound;
 pub mod privileges;
 pub mod rules;
 pub mod sight;
@@ -9,3 +18,334 @@ pub mod sight;
 pub use config::{
     DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress, default_socket,
 };
+pub use error::GatewayError;
+
+use crate::clock::{self, Clock};
+use crate::guard::Guard;
+use crate::pcap::Recording;
+use crate::port::injector::Injector;
+use crate::port::transmitter::Transmitter;
+use crate::steer::{SteerConfig, SteerCounters, Steering};
+use crate::sys::PacketSocket;
+use airmend_proto::recording::RecordedAgent;
+use airmend_proto::wire::flow::FlowKey;
+use airmend_proto::wire::tcp::Segment;
+use airmend_proto::{Agent, Instant, LinkType, Packet, Side, drain};
+use intake::{Arrival, Intake};
+use interface::Interface;
+use journal::Journal;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use outbound::{Outbound, Watched};
+use sight::{About, KernelView, Sight, Status};
+use std::cell::RefCell;
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::time::{Duration, SystemTime};
+
+/// Without a sign of life for so long, the kernel lets everything pass.
+const LAPSE: Duration = Duration::from_millis(50);
+/// How often a sign of life is given at least, and at most.
+const HEARTBEAT: Duration = Duration::from_millis(20);
+const LEAST_HEARTBEAT: Duration = Duration::from_millis(5);
+/// While packets come, copies do not wake the daemon one by one: it looks after so long.
+const TICK: Duration = Duration::from_millis(4);
+/// How often the gateway looks whether the interface is still there.
+const INSPECTION: Duration = Duration::from_secs(1);
+
+/// A gateway at work.
+pub struct Gateway {
+    config: GatewayConfig,
+    interface: Interface,
+    clock: Clock,
+    steering: Steering,
+    intake: Intake,
+    outbound: Outbound,
+    agent: Guard,
+    journal: Journal,
+    /// Time as the agent knows it, which never goes back.
+    now: Instant,
+    last_beat: Duration,
+    last_inspection: Instant,
+    /// What the kernel had counted then.
+    inspected: SteerCounters,
+    is_up: bool,
+    /// When something last came.
+    active_at: Instant,
+}
+
+impl Gateway {
+    /// Begins to mend what leaves through the interface, and gives up what the calling thread may
+    /// do beyond an ordinary one, unless told to keep it or to detach at the end.
+    ///
+    /// # Errors
+    /// What the machine, the interface or the process's rights lack.
+    pub fn open(config: GatewayConfig) -> Result<Self, GatewayError> {
+        if config.agent.is_link() {
+            return Err(GatewayError::LinkAgent(config.agent.name()));
+        }
+        let interface = Interface::find(&config.interface)?;
+        let has_ethernet = interface.link_type == LinkType::Ethernet;
+        let injector = Injector::create(has_ethernet).map_err(GatewayError::Injector)?;
+        let copies = PacketSocket::open_copies(interface.index).map_err(GatewayError::Socket)?;
+        let priority = config.priority.unwrap_or_else(|| interface.highest_priority());
+        let transmitter = Transmitter::open(interface.index, config.mark, priority);
+        let transmitter = transmitter.map_err(GatewayError::Socket)?;
+        let steer = SteerConfig {
+            air: &interface.name,
+            air_index: interface.index as u32,
+            injector: injector.name(),
+            has_ethernet,
+            mark: config.mark,
+            observe: config.observe,
+            max_flows: u32::try_from(config.limits.flows).unwrap_or(u32::MAX).max(1),
+            lapse: LAPSE,
+            attach: config.attach,
+        };
+        let mut steering = Steering::load(&steer, copies.as_fd())?;
+        let last_beat = clock::monotonic();
+        steering.beat(last_beat)?;
+        copies.listen().map_err(GatewayError::Socket)?;
+        steering.attach(&steer)?;
+        // What a thread may do it hands on to those that it starts: the recording's is one.
+        if !config.keep_privileges && !steering.needs_detaching() {
+            privileges::drop_all()?;
+        }
+        let journal = journal(&config)?;
+        let agent = config.agent.build(config.limits, hash_seed());
+        let observe = config.observe;
+        sight::log::started(journal.sight.about());
+        Ok(Self {
+            agent: Guard::new(agent, config.limits.egress),
+            clock: Clock::start(),
+            intake: Intake::new(copies, interface.link_type),
+            outbound: Outbound { injector, transmitter, observe, passed: None, error: None },
+            steering,
+            is_up: interface.is_up(),
+            config,
+            interface,
+            journal,
+            now: Instant::ZERO,
+            last_beat,
+            last_inspection: Instant::ZERO,
+            inspected: SteerCounters::default(),
+            active_at: Instant::ZERO,
+        })
+    }
+
+    /// One turn: takes what has come, lets the agent act, and waits for more, at most 20 ms.
+    ///
+    /// # Errors
+    /// The interface has vanished, or the kernel fails.
+    pub fn step(&mut self) -> Result<(), GatewayError> {
+        self.beat()?;
+        self.inspect()?;
+        let known = self.intake.collect(&self.clock, &mut self.steering);
+        self.beat()?;
+        while let Some(arrival) = self.intake.next() {
+            self.take(arrival)?;
+            self.active_at = self.now;
+        }
+        self.now = self.now.max(known);
+        if self.agent.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
+            self.journal.timers(self.now);
+        }
+        let deadline = self.drain();
+        if let Some(source) = self.outbound.error.take() {
+            return Err(GatewayError::Io { doing: "sending a packet", source });
+        }
+        let wait = deadline.map_or(HEARTBEAT, |at| self.clock.until(at).min(HEARTBEAT));
+        self.wait(wait)
+    }
+
+    /// Everything that can be seen of the gateway now.
+    pub fn status(&mut self) -> Status {
+        let counters = self.steering.counters();
+        let copies_lost = self.intake.drops();
+        let kernel = KernelView {
+            lapses: counters.lapses,
+            passed_unseen: counters.lapsed + counters.ring_full,
+            copies_lost,
+            flow: &|key| self.steering.flow(key),
+        };
+        self.journal.sight.status(self.clock.now(), self.agent.load(), &kernel)
+    }
+
+    /// Takes over what can change while flows are mended; says what of `wanted` must wait for a
+    /// restart, by the names of flags.
+    ///
+    /// # Errors
+    /// The kernel refuses the new priority: privileges were given up.
+    pub fn reload(&mut self, wanted: &GatewayConfig) -> Result<Vec<&'static str>, GatewayError> {
+        if wanted.priority != self.config.priority {
+            let priority = wanted.priority.unwrap_or_else(|| self.interface.highest_priority());
+            let changed = self.outbound.transmitter.set(self.config.mark, priority);
+            changed.map_err(GatewayError::io("changing the priority of repairs"))?;
+            self.config.priority = wanted.priority;
+        }
+        if wanted.rules != self.config.rules {
+            self.config.rules = wanted.rules.clone();
+            self.steering.forget_ignored();
+        }
+        self.config.air_rate_bps = wanted.air_rate_bps;
+        self.config.log_level = wanted.log_level;
+        sight::log::reloaded(self.journal.sight.about());
+        Ok(self.config.differences(wanted))
+    }
+
+    /// Detaches: from here on the kernel forwards alone. ACKs that wait for a verdict are returned.
+    ///
+    /// # Errors
+    /// The recording is not whole.
+    pub fn close(mut self) -> Result<Status, GatewayError> {
+        // Diverting ends with the heartbeat, and what was diverted before is judged.
+        self.steering.stop()?;
+        let known = self.intake.collect(&self.clock, &mut self.steering);
+        while let Some(arrival) = self.intake.next() {
+            self.take(arrival)?;
+        }
+        self.now = self.now.max(known);
+        let status = self.status();
+        sight::log::stopped(&status);
+        self.journal.finish().map_err(|source| GatewayError::Recording {
+            path: self.config.pcap.clone().unwrap_or_default(),
+            source,
+        })?;
+        Ok(status)
+    }
+
+    /// Hands one packet to the agent.
+    fn take(&mut self, arrival: Arrival) -> Result<(), GatewayError> {
+        let Arrival { at, from, packet, passed, damaged } = arrival;
+        self.now = self.now.max(at);
+        if damaged || !self.is_chosen(from, &packet)? {
+            if !passed {
+                let returned = self.outbound.injector.inject(packet.bytes());
+                returned.map_err(GatewayError::io("returning a packet"))?;
+            }
+            return Ok(());
+        }
+        self.journal.enters(from, &packet, passed);
+        self.outbound.passed = passed.then(|| (from.opposite(), packet.clone()));
+        self.agent.handle_packet(self.now, from, packet);
+        self.drain();
+        self.journal.left_alone(self.now);
+        self.outbound.passed = None;
+        Ok(())
+    }
+
+    /// Whether the operator's rules let this packet's flow be mended; a flow that is not passes
+    /// unseen from now on.
+    fn is_chosen(&mut self, from: Side, packet: &Packet) -> Result<bool, GatewayError> {
+        if self.config.rules.is_all() {
+            return Ok(true);
+        }
+        let Ok(segment) = Segment::parse(packet) else { return Ok(false) };
+        let key = FlowKey::of(&segment, from);
+        let chosen = self.config.rules.chooses(&key, dscp(packet, &segment));
+        if !chosen {
+            self.steering.ignore(&key)?;
+        }
+        Ok(chosen)
+    }
+
+    /// Lets the agent act; says when it must be asked again.
+    fn drain(&mut self) -> Option<Instant> {
+        let now = self.now;
+        let journal = RefCell::new(&mut self.journal);
+        let mut ports = Watched { outbound: &mut self.outbound, journal: &journal };
+        let mut on_event = |event| journal.borrow_mut().event(now, event);
+        let next = drain(&mut self.agent, now, &mut ports, &mut on_event);
+        next.map(|deadline| deadline.at)
+    }
+
+    fn beat(&mut self) -> Result<(), GatewayError> {
+        let now = clock::monotonic();
+        if now.saturating_sub(self.last_beat) >= LEAST_HEARTBEAT {
+            self.last_beat = now;
+            self.steering.beat(now)?;
+        }
+        Ok(())
+    }
+
+    /// Looks now and then at what no packet tells.
+    fn inspect(&mut self) -> Result<(), GatewayError> {
+        let now = self.clock.now();
+        if now.since(self.last_inspection) < INSPECTION {
+            return Ok(());
+        }
+        self.last_inspection = now;
+        if matches!(self.interface.exists(), Ok(false)) {
+            return Err(GatewayError::Gone { name: self.interface.name.clone() });
+        }
+        let (about, is_up) = (self.journal.sight.about(), self.interface.is_up());
+        match (self.is_up, is_up) {
+            (true, false) => sight::log::interface_down(about),
+            (false, true) => sight::log::interface_up(about),
+            _ => {}
+        }
+        self.is_up = is_up;
+        let counters = self.steering.counters();
+        if counters.lapses > self.inspected.lapses {
+            sight::log::lapsed(about, counters.lapsed - self.inspected.lapsed);
+        }
+        self.inspected = counters;
+        Ok(())
+    }
+
+    /// Waits until an ACK wants a verdict, a deadline is due, or it is time to look.
+    fn wait(&mut self, wait: Duration) -> Result<(), GatewayError> {
+        if self.intake.has_more() {
+            return Ok(());
+        }
+        let is_active = self.clock.now().since(self.active_at) < HEARTBEAT;
+        let wait = if is_active { wait.min(TICK) } else { wait };
+        let acks = PollFd::new(self.steering.readable(), PollFlags::POLLIN);
+        let copies = PollFd::new(self.intake.readable(), PollFlags::POLLIN);
+        let mut both = [acks, copies];
+        let polled = if is_active { &mut both[..1] } else { &mut both[..] };
+        match ppoll(polled, Some(wait.into()), None) {
+            Ok(_) | Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(GatewayError::io("waiting for packets")(error.into())),
+        }
+        let failed = both[1].revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
+        if failed {
+            self.intake.take_error().map_err(GatewayError::io("reading the packet socket"))?;
+        }
+        Ok(())
+    }
+}
+
+fn journal(config: &GatewayConfig) -> Result<Journal, GatewayError> {
+    let about = About {
+        interface: config.interface.clone(),
+        agent: config.agent.name().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        observe: config.observe,
+        limits: config.limits,
+        started: SystemTime::now(),
+    };
+    let recorded = RecordedAgent { config: config.agent.clone(), limits: config.limits };
+    let recording = config.pcap.as_deref().map(|path| {
+        Recording::create(path, Some(&recorded))
+            .map_err(|source| GatewayError::Recording { path: path.to_owned(), source })
+    });
+    Ok(Journal::new(Sight::new(about), recording.transpose()?))
+}
+
+/// A number that no sender can guess, so that none can make flows collide.
+fn hash_seed() -> u64 {
+    let mut bytes = [0; 8];
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    // Without it the clock is the best that there is.
+    read.map_or_else(|_| clock::realtime().as_nanos() as u64, |()| u64::from_ne_bytes(bytes))
+}
+
+/// The codepoint of the differentiated services field.
+fn dscp(packet: &Packet, segment: &Segment) -> u8 {
+    let header = packet.bytes().get(usize::from(segment.network_offset)..).unwrap_or(&[]);
+    match header {
+        [first, tos, ..] if first >> 4 == 4 => tos >> 2,
+        [first, second, ..] => (first & 0x0f) << 2 | second >> 6,
+        _ => 0,
+    }
+}

@@ -1,7 +1,9 @@
 //! What joins a loop in user space to a host's network stack.
 
-mod offload;
+pub(crate) mod injector;
+pub(crate) mod offload;
 pub mod packet;
+pub(crate) mod transmitter;
 pub mod tun;
 pub(crate) mod tun_offload;
 

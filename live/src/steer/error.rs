@@ -10,9 +10,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum SteerError {
     /// The kernel has no BPF system call.
-    #[error(
-        "this kernel has no BPF: the gateway needs CONFIG_BPF_SYSCALL and CONFIG_NET_CLS_BPF"
-    )]
+    #[error("this kernel has no BPF: the gateway needs CONFIG_BPF_SYSCALL and CONFIG_NET_CLS_BPF")]
     NoBpf,
     /// The process may not use BPF.
     #[error(
@@ -78,7 +76,8 @@ impl SteerError {
 
     fn of_io(source: &io::Error, said: String) -> Self {
         match source.raw_os_error() {
-            Some(libc::EPERM | libc::EACCES) => Self::NotAllowed,
+            // EACCES is what the verifier says.
+            Some(libc::EPERM) => Self::NotAllowed,
             Some(libc::ENOSYS) => Self::NoBpf,
             _ => Self::Refused(said),
         }

@@ -8,6 +8,7 @@ mod error;
 
 pub use error::SteerError;
 
+use crate::gateway::sight::KernelFlow;
 use airmend_proto::wire::flow::FlowKey;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
 use aya::programs::tc::{NlOptions, TcAttachOptions, qdisc_add_clsact, qdisc_detach_program};
@@ -72,6 +73,8 @@ pub(crate) struct Report<'a> {
 /// What the programs have counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SteerCounters {
+    /// Times that the daemon gave no sign of life for too long while a packet came.
+    pub lapses: u64,
     /// Packets of mended flows that passed because the daemon gave no sign of life.
     pub lapsed: u64,
     /// Packets that passed because the daemon had too many to read.
@@ -80,15 +83,6 @@ pub struct SteerCounters {
     pub diverted: u64,
     /// Packets from mobiles that passed at once, and of which the daemon was told.
     pub told: u64,
-}
-
-/// What has left towards one mobile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlowCounters {
-    /// Packets; a super-packet counts as one.
-    pub packets: u64,
-    /// Payload bytes.
-    pub bytes: u64,
 }
 
 /// The programs, loaded and attached; dropping them detaches them.
@@ -153,7 +147,8 @@ impl Steering {
         interface: &str,
         attach: Attach,
     ) -> Result<Attach, SteerError> {
-        let has_tcx = KernelVersion::current().is_ok_and(|version| version >= KernelVersion::new(6, 6, 0));
+        let has_tcx =
+            KernelVersion::current().is_ok_and(|version| version >= KernelVersion::new(6, 6, 0));
         let attach = match attach {
             Attach::Auto if has_tcx => Attach::Tcx,
             Attach::Auto => Attach::Clsact,
@@ -181,9 +176,15 @@ impl Steering {
         self.clsact.is_some()
     }
 
-    /// A sign of life at this time, in nanoseconds of `CLOCK_MONOTONIC`.
-    pub(crate) fn beat(&mut self, now: u64) -> Result<(), SteerError> {
-        self.heartbeat.set(0, now, 0).map_err(SteerError::map)
+    /// A sign of life at this time of `CLOCK_MONOTONIC`.
+    pub(crate) fn beat(&mut self, now: Duration) -> Result<(), SteerError> {
+        let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        self.heartbeat.set(0, nanos, 0).map_err(SteerError::map)
+    }
+
+    /// Ends diverting at once: from here on everything passes.
+    pub(crate) fn stop(&mut self) -> Result<(), SteerError> {
+        self.heartbeat.set(0, 0, 0).map_err(SteerError::map)
     }
 
     /// The next packet that the kernel tells of.
@@ -207,7 +208,7 @@ impl Steering {
     }
 
     /// Forgets which flows pass unseen: the rules have changed.
-    pub(crate) fn forget_ignored(&mut self) -> Result<(), SteerError> {
+    pub(crate) fn forget_ignored(&mut self) {
         let ignored: Vec<_> = self
             .flows
             .iter()
@@ -217,13 +218,12 @@ impl Steering {
             .collect();
         // The kernel may have dropped some of them meanwhile.
         ignored.iter().for_each(|key| drop(self.flows.remove(key)));
-        Ok(())
     }
 
     /// What has left towards the mobile of this flow, if the kernel still knows it.
-    pub(crate) fn flow(&self, key: &FlowKey) -> Option<FlowCounters> {
+    pub(crate) fn flow(&self, key: &FlowKey) -> Option<KernelFlow> {
         let [_, packets, bytes] = self.flows.get(&flow_key(key), 0).ok()?;
-        Some(FlowCounters { packets, bytes })
+        Some(KernelFlow { packets, bytes })
     }
 
     /// What has been counted so far.
@@ -233,10 +233,11 @@ impl Steering {
             values.map_or(0, |values| values.iter().sum())
         };
         SteerCounters {
-            lapsed: count(0),
-            ring_full: count(1),
-            diverted: count(2),
-            told: count(3),
+            lapses: count(0),
+            lapsed: count(1),
+            ring_full: count(2),
+            diverted: count(3),
+            told: count(4),
         }
     }
 }

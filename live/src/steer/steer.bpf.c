@@ -46,8 +46,8 @@ struct flow_key {
 struct flow {
     __u32 acked; // the highest ACK that has passed
     __u32 state;
-    __u64 packets; // sent towards the mobile
-    __u64 bytes;
+    __u64 packets; // of wire size, sent towards the mobile
+    __u64 bytes;   // of payload
 };
 
 #define ACKED_KNOWN 1
@@ -60,15 +60,16 @@ struct {
     struct flow *value;
 } flows SEC(".maps");
 
-// The daemon's last sign of life, in nanoseconds of CLOCK_MONOTONIC.
+// The daemon's last sign of life, in nanoseconds of CLOCK_MONOTONIC, and the last one that came too
+// late.
 struct {
     uint_of(type, BPF_MAP_TYPE_ARRAY);
-    uint_of(max_entries, 1);
+    uint_of(max_entries, 2);
     __u32 *key;
     __u64 *value;
 } heartbeat SEC(".maps");
 
-enum counter { LAPSED, RING_FULL, DIVERTED, TOLD, COUNTERS };
+enum counter { LAPSES, LAPSED, RING_FULL, DIVERTED, TOLD, COUNTERS };
 
 struct {
     uint_of(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -239,11 +240,12 @@ SEC("socket") int airmend_copy(struct __sk_buff *skb)
         return 0;
     if (segment.payload_len == 0 && !(segment.flags & (SYN | FIN | RST)))
         return 0;
+    __u64 packets = skb->gso_segs ? skb->gso_segs : 1;
     if (!flow || segment.flags & SYN) {
-        struct flow fresh = { .packets = 1, .bytes = segment.payload_len };
+        struct flow fresh = { .packets = packets, .bytes = segment.payload_len };
         map_update(&flows, &segment.key, &fresh, BPF_ANY);
     } else {
-        __sync_fetch_and_add(&flow->packets, 1);
+        __sync_fetch_and_add(&flow->packets, packets);
         __sync_fetch_and_add(&flow->bytes, segment.payload_len);
     }
     return 0x7fffffff;
@@ -266,7 +268,7 @@ INLINE int tell(struct __sk_buff *skb, __u16 diverted)
     report->vlan_proto = skb->vlan_present ? skb->vlan_proto : 0;
     report->diverted = diverted;
     report->padding = 0;
-    __u32 captured = len < CAPTURE ? len : CAPTURE;
+    __u64 captured = len < CAPTURE ? len : CAPTURE;
     // The verifier must see both bounds on the very register that the call takes.
     asm volatile("" : "+r"(captured));
     if (captured < 1 || captured > CAPTURE || load_bytes(skb, 0, report->bytes, captured)) {
@@ -292,9 +294,20 @@ INLINE int has_plain_options(struct __sk_buff *skb, const struct segment *segmen
 
 INLINE int is_alive(void)
 {
-    __u32 zero = 0;
-    __u64 *beat = map_lookup(&heartbeat, &zero);
-    return beat && ktime_ns() - *beat < LAPSE_NS;
+    __u32 last = 0, late = 1;
+    __u64 *beat = map_lookup(&heartbeat, &last);
+    __u64 *late_beat = map_lookup(&heartbeat, &late);
+    if (!beat || !late_beat)
+        return 0;
+    __u64 at = *beat;
+    if ((__s64)(ktime_ns() - at) < (__s64)LAPSE_NS)
+        return 1;
+    if (*late_beat != at) {
+        *late_beat = at;
+        count(LAPSES);
+    }
+    count(LAPSED);
+    return 0;
 }
 
 // Attached where packets from the mobile come in.
@@ -316,10 +329,8 @@ SEC("classifier") int airmend_judge(struct __sk_buff *skb)
     struct flow *flow = map_lookup(&flows, &key);
     if (!flow || flow->state & IGNORED)
         return PASS;
-    if (!is_alive()) {
-        count(LAPSED);
+    if (!is_alive())
         return PASS;
-    }
     if (segment.flags & SYN)
         flow->state &= ~ACKED_KNOWN;
     __u32 is_known = flow->state & ACKED_KNOWN;

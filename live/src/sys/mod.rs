@@ -63,6 +63,29 @@ pub(crate) fn interface_index(interface: &str) -> io::Result<i32> {
     Ok(unsafe { request.ifr_ifru.ifru_ifindex })
 }
 
+/// What the link layer of `interface` is (`ARPHRD_…`).
+pub(crate) fn hardware_type(interface: &str) -> io::Result<u16> {
+    let socket = datagram_socket()?;
+    let mut request = interface_request(interface);
+    // SAFETY: SIOCGIFHWADDR reads the NUL-terminated name and writes the address.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request) })?;
+    // SAFETY: the successful call above has set this member of the union.
+    Ok(unsafe { request.ifr_ifru.ifru_hwaddr }.sa_family)
+}
+
+/// Whether an interface with this index exists in the calling thread's network namespace.
+pub(crate) fn interface_exists(index: i32) -> io::Result<bool> {
+    let socket = datagram_socket()?;
+    let mut request = interface_request("");
+    request.ifr_ifru.ifru_ifindex = index;
+    // SAFETY: SIOCGIFNAME reads the index and writes the name into the request.
+    match check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFNAME, &raw mut request) }) {
+        Ok(_) => Ok(true),
+        Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Makes an open `/dev/net/tun` the TUN device `interface` without packet information.
 pub(crate) fn attach_tun(device: BorrowedFd<'_>, interface: &str) -> io::Result<()> {
     tun_set_interface(device, interface, libc::IFF_TUN | libc::IFF_NO_PI)?;
@@ -91,11 +114,7 @@ pub(crate) fn attach_injector(
     tun_set_interface(device, pattern, kind | libc::IFF_NO_PI | libc::IFF_VNET_HDR)
 }
 
-fn tun_set_interface(
-    device: BorrowedFd<'_>,
-    interface: &str,
-    flags: i32,
-) -> io::Result<String> {
+fn tun_set_interface(device: BorrowedFd<'_>, interface: &str, flags: i32) -> io::Result<String> {
     let mut request = interface_request(interface);
     request.ifr_ifru.ifru_flags = flags as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes the `ifreq`, which outlives the call.
@@ -124,14 +143,25 @@ pub(crate) fn set_interface_mtu(interface: &str, mtu: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets `interface` up.
-pub(crate) fn set_interface_up(interface: &str) -> io::Result<()> {
+/// Whether `interface` is up.
+pub(crate) fn interface_is_up(interface: &str) -> io::Result<bool> {
+    Ok(i32::from(interface_flags(interface)?) & libc::IFF_UP != 0)
+}
+
+fn interface_flags(interface: &str) -> io::Result<libc::c_short> {
     let socket = datagram_socket()?;
     let mut request = interface_request(interface);
     // SAFETY: SIOCGIFFLAGS reads the NUL-terminated name and writes the flags into the request.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) })?;
     // SAFETY: the successful call above has set this member of the union.
-    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    Ok(unsafe { request.ifr_ifru.ifru_flags })
+}
+
+/// Sets `interface` up.
+pub(crate) fn set_interface_up(interface: &str) -> io::Result<()> {
+    let flags = interface_flags(interface)?;
+    let socket = datagram_socket()?;
+    let mut request = interface_request(interface);
     request.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
     // SAFETY: SIOCSIFFLAGS reads the request, which outlives the call.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) })?;

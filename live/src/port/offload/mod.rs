@@ -6,9 +6,11 @@
 
 mod coalesce;
 mod split;
+mod whole;
 
 pub(super) use coalesce::Coalescer;
 pub(super) use split::split;
+pub(crate) use whole::{outgoing, whole};
 
 use airmend_proto::wire::checksum;
 

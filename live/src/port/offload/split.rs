@@ -38,7 +38,7 @@ pub(in super::super) fn split(read: &[u8], batch: &mut Vec<Packet>) -> bool {
 }
 
 /// The field holds the sum of the pseudo-header; what follows the start is added to it.
-fn complete_checksum(packet: &mut [u8], header: Header) -> bool {
+pub(super) fn complete_checksum(packet: &mut [u8], header: Header) -> bool {
     let start = usize::from(header.checksum_start);
     let Some(range) = packet.get(start..) else { return false };
     let value = match checksum::internet(range) {

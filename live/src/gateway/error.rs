@@ -1,0 +1,100 @@
+//! Why a gateway cannot run, in sentences for operators.
+
+use crate::steer::SteerError;
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// A gateway cannot begin, or cannot go on.
+#[derive(Debug, Error)]
+pub enum GatewayError {
+    /// No interface has the name.
+    #[error("there is no interface {name}: `ip link` lists those there are")]
+    NoInterface {
+        /// The name.
+        name: String,
+    },
+    /// The kernel does not tell what the interface is.
+    #[error("the interface {name} cannot be used: {source}")]
+    Interface {
+        /// Its name.
+        name: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Packets on the loopback interface cross no air.
+    #[error("{name} is the loopback interface: name the interface towards the mobile hosts")]
+    Loopback {
+        /// Its name.
+        name: String,
+    },
+    /// The interface carries something else.
+    #[error(
+        "{name} carries neither Ethernet frames nor IP packets (its link type is {kind}): the \
+         gateway mends TCP on those only"
+    )]
+    LinkType {
+        /// Its name.
+        name: String,
+        /// `ARPHRD_…`.
+        kind: u16,
+    },
+    /// The interface has vanished.
+    #[error("the interface {name} has vanished: start the gateway again when it is back")]
+    Gone {
+        /// Its name.
+        name: String,
+    },
+    /// Another gateway is at work.
+    #[error(
+        "another airmend gateway mends {name} already: `airmend status {name}` shows it, and only \
+         one can"
+    )]
+    Occupied {
+        /// The interface's name.
+        name: String,
+    },
+    /// The device for returned packets cannot be made.
+    #[error(
+        "no TAP device can be made ({0}): the gateway needs /dev/net/tun (`modprobe tun`) and \
+         CAP_NET_ADMIN"
+    )]
+    Injector(#[source] io::Error),
+    /// A packet socket cannot be opened.
+    #[error(
+        "no packet socket can be opened ({0}): the gateway needs CAP_NET_RAW and CAP_NET_ADMIN"
+    )]
+    Socket(#[source] io::Error),
+    /// The kernel's programs cannot be used.
+    #[error(transparent)]
+    Steer(#[from] SteerError),
+    /// An agent that needs a partner.
+    #[error("{0} needs an agent at the mobile too: `airmend link` runs both; choose snoop here")]
+    LinkAgent(&'static str),
+    /// Privileges cannot be given up, or are not there.
+    #[error(transparent)]
+    Privileges(#[from] super::privileges::PrivilegeError),
+    /// A recording cannot be written.
+    #[error("the recording {} cannot be written: {source}", path.display())]
+    Recording {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A system call failed that should not.
+    #[error("{doing} failed: {source}")]
+    Io {
+        /// What the gateway was doing.
+        doing: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl GatewayError {
+    /// For `map_err`.
+    pub(super) fn io(doing: &'static str) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Io { doing, source }
+    }
+}

@@ -1,0 +1,209 @@
+//! What the kernel tells: copies of data that left towards the mobiles, and their ACKs, in the
+//! order in which they crossed the interface.
+
+use crate::clock::{self, Clock};
+use crate::port::offload::whole;
+use crate::steer::{Report, Steering};
+use crate::sys::{Copied, PacketSocket};
+use airmend_proto::wire::checksum;
+use airmend_proto::wire::tcp::Segment;
+use airmend_proto::{Instant, LinkType, Packet, Side};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+/// Read at most in one turn: between two turns the heartbeat must be renewed and timers run.
+const REPORTS: usize = 512;
+const COPIES: usize = 1024;
+const COPIED_BYTES: usize = 8 << 20;
+/// Where the checksum stands in a TCP header.
+const TCP_CHECKSUM: usize = 16;
+
+/// One packet that crossed the air interface.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    /// When.
+    pub(super) at: Instant,
+    /// From where.
+    pub(super) from: Side,
+    pub(super) packet: Packet,
+    /// The kernel has passed it on; if not, somebody must.
+    pub(super) passed: bool,
+    /// Its checksum is wrong: nobody may believe it.
+    pub(super) damaged: bool,
+}
+
+/// Both queues that the kernel fills.
+#[derive(Debug)]
+pub(super) struct Intake {
+    copies: PacketSocket,
+    link_type: LinkType,
+    data: VecDeque<Arrival>,
+    acks: VecDeque<Arrival>,
+    /// Until when everything that crossed is at hand. What is later waits: before an ACK is looked
+    /// at, what it acknowledges must be known, and before time is let go on, the ACKs of it.
+    horizon: Instant,
+    drops: u64,
+}
+
+impl Intake {
+    pub(super) fn new(copies: PacketSocket, link_type: LinkType) -> Self {
+        let (data, acks) = (VecDeque::new(), VecDeque::new());
+        Self { copies, link_type, data, acks, horizon: Instant::ZERO, drops: 0 }
+    }
+
+    /// Reads what has come and says until when everything that crossed is at hand.
+    pub(super) fn collect(&mut self, clock: &Clock, steering: &mut Steering) -> Instant {
+        let begin = clock.now();
+        while self.acks.len() < REPORTS {
+            let link_type = self.link_type;
+            let take = |report: Report<'_>| arrival(clock, link_type, &report);
+            let Some(arrival) = steering.next_report(take) else { break };
+            self.acks.extend(arrival);
+        }
+        let is_full = self.acks.len() >= REPORTS;
+        let last_ack = self.acks.back().filter(|_| is_full).map(|ack| ack.at);
+        let last_copy = self.collect_copies(clock);
+        self.horizon = [last_ack, last_copy].into_iter().flatten().fold(begin, Instant::min);
+        self.horizon
+    }
+
+    /// Reads copies; if they were too many for one turn, says when the last one read had left.
+    fn collect_copies(&mut self, clock: &Clock) -> Option<Instant> {
+        let (now, today) = (clock::monotonic(), clock::realtime());
+        let mut bytes = 0;
+        while self.data.len() < COPIES && bytes < COPIED_BYTES {
+            let (link_type, data) = (self.link_type, &mut self.data);
+            let received = self.copies.receive_copy(|copied| {
+                let at = clock.at(now.saturating_sub(today.saturating_sub(copied.at)));
+                let Some(packet) = data_packet(link_type, &copied) else {
+                    self.drops += 1;
+                    return;
+                };
+                bytes += packet.bytes().len();
+                let (passed, damaged) = (true, false);
+                data.push_back(Arrival { at, from: Side::Wired, packet, passed, damaged });
+            });
+            if !received {
+                return None;
+            }
+        }
+        self.data.back().map(|copy| copy.at)
+    }
+
+    /// The next packet, by the time when it crossed.
+    pub(super) fn next(&mut self) -> Option<Arrival> {
+        let at = |queue: &VecDeque<Arrival>| queue.front().map(|arrival| arrival.at);
+        let (data, ack) = (at(&self.data), at(&self.acks));
+        let is_data = data.is_some_and(|data| ack.is_none_or(|ack| data <= ack));
+        let queue = if is_data { &mut self.data } else { &mut self.acks };
+        queue.pop_front_if(|arrival| arrival.at <= self.horizon)
+    }
+
+    /// Whether something waits for the next turn.
+    pub(super) fn has_more(&self) -> bool {
+        !self.data.is_empty() || !self.acks.is_empty()
+    }
+
+    /// Becomes readable with every copy.
+    pub(super) fn readable(&self) -> BorrowedFd<'_> {
+        self.copies.as_fd()
+    }
+
+    /// Takes note of an error that the socket reports, such as an interface set down: until then it
+    /// would seem readable.
+    pub(super) fn take_error(&self) -> io::Result<()> {
+        crate::sys::option(self.copies.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR).map(drop)
+    }
+
+    /// Copies that were lost, or came without all of their bytes: the agent did not see them.
+    pub(super) fn drops(&mut self) -> u64 {
+        self.drops += self.copies.drops().unwrap_or(0);
+        self.drops
+    }
+}
+
+fn data_packet(link_type: LinkType, copied: &Copied<'_>) -> Option<Packet> {
+    let is_whole = copied.bytes.len() == copied.wire_len as usize;
+    if !is_whole {
+        return None;
+    }
+    whole(link_type, copied.vnet_header, copied.vlan, copied.bytes)
+}
+
+fn arrival(clock: &Clock, link_type: LinkType, report: &Report<'_>) -> Option<Arrival> {
+    let packet = whole(link_type, [0; 10], report.vlan, report.bytes)?;
+    let at = clock.at(Duration::from_nanos(report.at));
+    let (packet, damaged) = if report.bytes.len() == report.wire_len as usize {
+        match checked(&packet) {
+            Checksum::Right => (packet, false),
+            Checksum::LeftToCard(completed) => (completed, false),
+            Checksum::Wrong => (packet, true),
+        }
+    } else {
+        let captured = packet.shared_bytes();
+        let extra = report.wire_len.saturating_sub(report.bytes.len() as u32);
+        let wire_len = packet.wire_len() + extra;
+        (Packet::truncated(link_type, captured, wire_len), false)
+    };
+    Some(Arrival { at, from: Side::Air, packet, passed: !report.diverted, damaged })
+}
+
+/// What a checksum field says.
+#[derive(Debug, PartialEq, Eq)]
+enum Checksum {
+    Right,
+    /// It holds the pseudo-header's sum alone: the sender is on this very machine, and no card came
+    /// between. The packet with the whole sum.
+    LeftToCard(Packet),
+    Wrong,
+}
+
+fn checked(packet: &Packet) -> Checksum {
+    let Ok(segment) = Segment::parse(packet) else { return Checksum::Right };
+    let begin = usize::from(segment.transport_offset);
+    let end = usize::from(segment.payload_offset) + segment.payload_len as usize;
+    let (source, destination) = (&segment.source.address, &segment.destination.address);
+    let Some(tcp) = packet.bytes().get(begin..end) else { return Checksum::Wrong };
+    let length = tcp.len() as u32;
+    if checksum::tcp(source, destination, tcp, length) == 0 {
+        return Checksum::Right;
+    }
+    let field = tcp.get(TCP_CHECKSUM..).and_then(|rest| rest.first_chunk());
+    let pseudo_header = !checksum::tcp(source, destination, &[], length);
+    if field.map(|field| u16::from_be_bytes(*field)) != Some(pseudo_header) {
+        return Checksum::Wrong;
+    }
+    let mut bytes = packet.bytes().to_vec();
+    let field = begin + TCP_CHECKSUM;
+    bytes[field..field + 2].fill(0);
+    let sum = checksum::tcp(source, destination, &bytes[begin..end], length);
+    bytes[field..field + 2].copy_from_slice(&sum.to_be_bytes());
+    Checksum::LeftToCard(Packet::new(packet.link_type(), bytes.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airmend_proto::wire::build::SegmentBuilder;
+
+    #[test]
+    fn a_checksum_is_right_left_to_a_card_or_wrong() {
+        let packet = SegmentBuilder::new(([10, 0, 0, 2], 80), ([10, 0, 0, 1], 5000))
+            .payload(b"hello")
+            .build(LinkType::Ethernet);
+        assert_eq!(checked(&packet), Checksum::Right);
+        let segment = Segment::parse(&packet).unwrap();
+        let at = usize::from(segment.transport_offset) + TCP_CHECKSUM;
+        let mut bytes = packet.bytes().to_vec();
+        bytes[at] ^= 0x40;
+        assert_eq!(checked(&Packet::new(LinkType::Ethernet, bytes.into())), Checksum::Wrong);
+        let sum =
+            !checksum::tcp(&segment.source.address, &segment.destination.address, &[], 20 + 5);
+        let mut bytes = packet.bytes().to_vec();
+        bytes[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+        let left = Packet::new(LinkType::Ethernet, bytes.into());
+        assert_eq!(checked(&left), Checksum::LeftToCard(packet));
+    }
+}

@@ -1,0 +1,61 @@
+//! The air interface: what it is, and whether it is still there.
+
+use super::error::GatewayError;
+use crate::sys;
+use airmend_proto::LinkType;
+use std::fs;
+use std::io;
+
+/// The highest priority of an 802.11 access category (voice), as Linux takes it from a socket:
+/// 256 and above are user priorities (cfg80211).
+const WIRELESS_VOICE: u32 = 256 + 6;
+/// `TC_PRIO_CONTROL`: the first band of pfifo_fast and of whatever has the usual priority map.
+const CONTROL: u32 = 7;
+
+/// An interface that packets can be mended on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Interface {
+    pub(super) name: String,
+    pub(super) index: i32,
+    pub(super) link_type: LinkType,
+}
+
+impl Interface {
+    /// Finds the interface in the calling thread's network namespace.
+    pub(super) fn find(name: &str) -> Result<Self, GatewayError> {
+        let index = sys::interface_index(name).map_err(|error| match error.raw_os_error() {
+            Some(libc::ENODEV) => GatewayError::NoInterface { name: name.to_owned() },
+            _ => GatewayError::Interface { name: name.to_owned(), source: error },
+        })?;
+        let kind = sys::hardware_type(name)
+            .map_err(|source| GatewayError::Interface { name: name.to_owned(), source })?;
+        let link_type = match kind {
+            libc::ARPHRD_ETHER => LinkType::Ethernet,
+            libc::ARPHRD_NONE | libc::ARPHRD_PPP | ARPHRD_RAWIP => LinkType::Ip,
+            libc::ARPHRD_LOOPBACK => {
+                return Err(GatewayError::Loopback { name: name.to_owned() });
+            }
+            kind => return Err(GatewayError::LinkType { name: name.to_owned(), kind }),
+        };
+        Ok(Self { name: name.to_owned(), index, link_type })
+    }
+
+    /// Whether the very interface that was found still exists, whatever its name is now.
+    pub(super) fn exists(&self) -> io::Result<bool> {
+        sys::interface_exists(self.index)
+    }
+
+    /// Whether it is up: packets can leave.
+    pub(super) fn is_up(&self) -> bool {
+        sys::interface_is_up(&self.name).unwrap_or(false)
+    }
+
+    /// The highest priority that this kind of interface honours.
+    pub(super) fn highest_priority(&self) -> u32 {
+        let is_wireless = fs::exists(format!("/sys/class/net/{}/phy80211", self.name));
+        if is_wireless.unwrap_or(false) { WIRELESS_VOICE } else { CONTROL }
+    }
+}
+
+/// Modems that carry bare IP packets.
+const ARPHRD_RAWIP: u16 = 519;

@@ -1,0 +1,97 @@
+//! What is noted of each packet at the agent: for whoever looks at the gateway, and for a recording.
+
+use super::sight::{Path, Sight};
+use crate::pcap::{Crossing, Recording};
+use airmend_proto::wire::flow::FlowKey;
+use airmend_proto::wire::tcp::Segment;
+use airmend_proto::{Event, Instant, Packet, Side};
+
+/// Watches the agent. `drain` tells which events belong to which packet; here they are joined.
+#[derive(Debug)]
+pub(super) struct Journal {
+    pub(super) sight: Sight,
+    recording: Option<Recording>,
+    /// The packet last handed in.
+    current: Option<(Side, Packet)>,
+    /// Whether that packet is still to be recorded: its events may not all be known.
+    is_entering: bool,
+    /// Events that wait for their packet, if somebody records.
+    events: Vec<Event>,
+}
+
+impl Journal {
+    pub(super) fn new(sight: Sight, recording: Option<Recording>) -> Self {
+        Self { sight, recording, current: None, is_entering: false, events: Vec::new() }
+    }
+
+    /// A packet is about to enter the agent.
+    pub(super) fn enters(&mut self, from: Side, packet: &Packet, passed: bool) {
+        let path = match (from, passed) {
+            (Side::Wired, true) => Path::DataCopied,
+            (Side::Wired, false) => Path::DataDiverted,
+            (Side::Air, true) => Path::AcksPassed,
+            (Side::Air, false) => Path::AcksJudged,
+        };
+        self.sight.packets(path, packets_of_wire_size(packet));
+        self.current = Some((from, packet.clone()));
+        self.is_entering = true;
+    }
+
+    /// The agent has done with the packet that entered.
+    pub(super) fn left_alone(&mut self, now: Instant) {
+        self.entered(now);
+        self.current = None;
+    }
+
+    /// The agent's timers are due although no packet entered.
+    pub(super) fn timers(&mut self, now: Instant) {
+        if let Some(recording) = &mut self.recording {
+            recording.timers_ran(now);
+        }
+    }
+
+    /// The agent reported something.
+    pub(super) fn event(&mut self, now: Instant, event: Event) {
+        if let (Event::FlowOpened(flow), Some((from, packet))) = (event, &self.current)
+            && let Ok(segment) = Segment::parse(packet)
+        {
+            self.sight.flow_opened(now, flow, FlowKey::of(&segment, *from));
+        }
+        self.sight.event(now, &event);
+        if self.recording.is_some() {
+            self.events.push(event);
+        }
+    }
+
+    /// The agent is about to be asked for a packet: the events so far are those of the packet that
+    /// entered, or of a timer.
+    pub(super) fn entered(&mut self, now: Instant) {
+        if self.is_entering
+            && let (Some(recording), Some((side, packet))) = (&mut self.recording, &self.current)
+        {
+            recording.record(now, *side, Crossing::Inbound, packet, &self.events);
+        }
+        self.is_entering = false;
+        self.events.clear();
+    }
+
+    /// A packet leaves the agent; `path` is how, if the kernel has not sent it already.
+    pub(super) fn leaves(&mut self, now: Instant, side: Side, packet: &Packet, path: Option<Path>) {
+        if let Some(path) = path {
+            self.sight.packets(path, packets_of_wire_size(packet));
+        }
+        if let Some(recording) = &mut self.recording {
+            recording.record(now, side, Crossing::Outbound, packet, &self.events);
+        }
+        self.events.clear();
+    }
+
+    /// Writes the recording's rest.
+    pub(super) fn finish(&mut self) -> std::io::Result<()> {
+        self.recording.take().map_or(Ok(()), Recording::finish)
+    }
+}
+
+fn packets_of_wire_size(packet: &Packet) -> u64 {
+    packet.segment_size().map_or(1, |size| u64::from(packet.wire_len().div_ceil(size.get().into())))
+}
