@@ -2,6 +2,7 @@
 
 use crate::BadUsage;
 use crate::gateway::GatewayArgs;
+use crate::generate::Generate;
 use crate::link::{KeygenArgs, LinkArgs};
 use crate::replay::ReplayArgs;
 use crate::report::ReportArgs;
@@ -48,6 +49,9 @@ pub(crate) enum Command {
     Link(Box<LinkArgs>),
     /// Mend the TCP flows that leave through an interface, while the kernel forwards as before.
     Gateway(Box<GatewayArgs>),
+    /// Make manual pages and shell completions, for packages.
+    #[command(subcommand, disable_help_subcommand = true, hide = true)]
+    Generate(Generate),
     /// Make a key for a link.
     Keygen(KeygenArgs),
     /// Say what this machine can do, and what each missing thing costs.

@@ -3,6 +3,7 @@
 mod args;
 mod doctor;
 mod gateway;
+mod generate;
 mod keygen;
 mod lab_compare;
 mod lab_run;
@@ -59,6 +60,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
     match &cli.command {
         Command::Doctor(args) => doctor::doctor(args),
         Command::Gateway(args) => gateway::gateway(args).map(|()| ExitCode::SUCCESS),
+        Command::Generate(command) => generate::generate(command).map(|()| ExitCode::SUCCESS),
         Command::Keygen(args) => keygen::keygen(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Run(args)) => lab_run::run(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Compare(args)) => lab_compare::compare(args).map(|()| ExitCode::SUCCESS),

@@ -2,7 +2,6 @@
 
 use super::options::{OPTION_NAMES, Options};
 use airmend_live::gateway::rules::FlowRules;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -10,26 +9,14 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A file that cannot be used, in one sentence with file and line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FileError(String);
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for FileError {}
-
-/// What the file says.
-pub(super) fn read(path: &Path) -> Result<Options, FileError> {
-    let text = text_of(path)
-        .map_err(|error| FileError(format!("{}: it cannot be read: {error}", path.display())))?;
+/// What the file says, or a sentence with file and line.
+pub(super) fn read(path: &Path) -> Result<Options, String> {
+    let text =
+        text_of(path).map_err(|error| format!("{}: it cannot be read: {error}", path.display()))?;
     parse(&text).map_err(|fault| {
         let before = text.get(..fault.span.start).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
-        FileError(format!("{}:{line}: {}", path.display(), fault.message))
+        format!("{}:{line}: {}", path.display(), fault.message)
     })
 }
 

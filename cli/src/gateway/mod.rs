@@ -65,7 +65,7 @@ fn say(sentence: &str) {
 /// What flags and file ask for; flags win. Called again to reload: the file is then read again.
 pub(crate) fn config(args: &GatewayArgs) -> Result<GatewayConfig> {
     let below = match file_of(args) {
-        Some(path) => file::read(&path)?,
+        Some(path) => file::read(&path).map_err(BadUsage)?,
         None => options::Options::default(),
     };
     let options = args.options.clone().over(below);

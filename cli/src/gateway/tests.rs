@@ -169,7 +169,9 @@ fn a_mistake_is_one_sentence_with_file_and_line() {
     ];
     for (text, expected) in wrong {
         let (args, file) = args_with(text, &[]);
-        let error = config(&args).unwrap_err().to_string();
+        let error = config(&args).unwrap_err();
+        assert!(error.is::<BadUsage>());
+        let error = error.to_string();
         let expected = format!("{}{expected}", file.0.display());
         assert!(error.starts_with(&expected), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
@@ -192,5 +194,19 @@ fn settings_of_a_flag_are_the_agents_own() {
 fn an_interface_has_a_name() {
     for wrong in ["", "..", "a/b", "wlan0:1", "wlan 0", "longer-than-fifteen"] {
         assert!(Cli::try_parse_from(["airmend", "gateway", wrong]).is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn the_example_names_every_option_and_can_be_used() {
+    let example = include_str!("../../../packaging/wlan0.toml");
+    let is_value = |line: &&str| line.contains(" = ") || line.starts_with('[');
+    let values = example.lines().filter_map(|line| line.strip_prefix("# ")).filter(is_value);
+    let values: Vec<&str> = values.collect();
+    both(&values.join("\n"), &[]);
+    for name in options::OPTION_NAMES {
+        let (key, table) = (format!("{name} = "), format!("[{name}]"));
+        let mut said = values.iter();
+        assert!(said.any(|line| line.starts_with(&key) || *line == table), "{name} is not there");
     }
 }

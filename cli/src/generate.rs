@@ -1,0 +1,52 @@
+//! `airmend generate`: manual pages and shell completions, made from the flags themselves.
+
+use crate::args::Cli;
+use anyhow::{Context, Result};
+use clap::{Args, CommandFactory, Subcommand};
+use clap_complete::Shell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What can be made; `make install` and the package call it.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Generate {
+    /// Write manual pages, one for each command.
+    Man(Directory),
+    /// Write completions for bash, zsh and fish.
+    Completions(Directory),
+}
+
+/// Where to.
+#[derive(Debug, Args)]
+pub(crate) struct Directory {
+    /// The directory; it is made if it is not there.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+/// Writes the files.
+pub(crate) fn generate(command: &Generate) -> Result<()> {
+    match command {
+        Generate::Man(to) => man(&made(to)?),
+        Generate::Completions(to) => completions(&made(to)?),
+    }
+}
+
+fn made(Directory { directory }: &Directory) -> Result<PathBuf> {
+    fs::create_dir_all(directory)
+        .with_context(|| format!("cannot make the directory {}", directory.display()))?;
+    Ok(directory.clone())
+}
+
+fn man(directory: &Path) -> Result<()> {
+    clap_mangen::generate_to(Cli::command(), directory)
+        .with_context(|| format!("cannot write manual pages into {}", directory.display()))
+}
+
+fn completions(directory: &Path) -> Result<()> {
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+        clap_complete::generate_to(shell, &mut Cli::command(), "airmend", directory)
+            .with_context(|| format!("cannot write completions into {}", directory.display()))?;
+    }
+    Ok(())
+}

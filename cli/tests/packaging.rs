@@ -1,0 +1,107 @@
+//! What a package installs: the unit's hardening, manual pages and completions that agree with the
+//! flags.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const UNIT: &str = "packaging/airmend@.service";
+const MOST_EXPOSED: f64 = 3.0;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The exposure level that systemd finds for a unit; none without `systemd-analyze`.
+fn exposure(unit: &Path) -> Option<f64> {
+    let mut analyze = Command::new("systemd-analyze");
+    analyze.args(["security", "--no-pager", "--offline=true"]).arg(unit);
+    let output = analyze.output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let level = text.lines().find_map(|line| line.split_once("Overall exposure level for "));
+    let Some((_, level)) = level else {
+        let why = String::from_utf8_lossy(&output.stderr).into_owned();
+        // Before 250 it knows no unit that is not installed.
+        assert!(why.contains("unrecognized option"), "{why}{text}");
+        return None;
+    };
+    let level = level.split_once(": ").and_then(|(_, rest)| rest.split(' ').next());
+    Some(level.and_then(|level| level.parse().ok()).unwrap_or_else(|| panic!("{text}")))
+}
+
+#[test]
+fn the_service_is_hardened() {
+    let Some(level) = exposure(&root().join(UNIT)) else {
+        eprintln!("skipped: the unit's hardening is judged by systemd-analyze 250 or newer");
+        return;
+    };
+    assert!(level < MOST_EXPOSED, "exposure level {level}, not below {MOST_EXPOSED}");
+
+    // The same without hardening, to see that the judge can say no.
+    let text = fs::read_to_string(root().join(UNIT)).unwrap();
+    let bare = text.split("# The daemon drops these").next().unwrap();
+    let directory = Temporary::new("bare");
+    let unit = directory.0.join("airmend@.service");
+    fs::write(&unit, bare).unwrap();
+    assert!(exposure(&unit).unwrap() > MOST_EXPOSED);
+}
+
+/// A directory that goes with the value.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("airmend-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn airmend(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_airmend")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The long flags that a command's `--help` lists.
+fn flags(command: &[&str]) -> Vec<String> {
+    let help = airmend(&[command, &["--help"]].concat());
+    let words = help.lines().filter_map(|line| line.trim_start().strip_prefix("--"));
+    words.map(|word| word.split([' ', '=', '[', ',']).next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn manual_pages_tell_of_every_flag() {
+    let directory = Temporary::new("man");
+    airmend(&["generate", "man", directory.0.to_str().unwrap()]);
+    for command in [&["gateway"][..], &["link"], &["doctor"], &["lab", "run"]] {
+        let page = format!("airmend-{}.1", command.join("-"));
+        let page = fs::read_to_string(directory.0.join(page)).unwrap().replace("\\-", "-");
+        let flags = flags(command);
+        assert!(!flags.is_empty());
+        for flag in flags {
+            assert!(page.contains(&format!("--{flag}")), "{command:?} --{flag}");
+        }
+    }
+    assert!(!directory.0.join("airmend-generate.1").exists(), "what is hidden has no page");
+}
+
+#[test]
+fn shells_complete_every_flag_of_the_gateway() {
+    let directory = Temporary::new("completions");
+    airmend(&["generate", "completions", directory.0.to_str().unwrap()]);
+    for (file, dashes) in [("airmend.bash", "--"), ("_airmend", "--"), ("airmend.fish", "-l ")] {
+        let script = fs::read_to_string(directory.0.join(file)).unwrap();
+        for flag in flags(&["gateway"]) {
+            assert!(script.contains(&format!("{dashes}{flag}")), "{file}: {flag}");
+        }
+    }
+    let bash = Command::new("bash").arg("-n").arg(directory.0.join("airmend.bash")).status();
+    assert!(bash.is_ok_and(|status| status.success()), "bash cannot read its completions");
+}
