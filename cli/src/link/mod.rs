@@ -33,6 +33,8 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     let wants_report = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&wants_report))?;
     let (agent, overhead) = agent(args)?;
+    // Nothing can take the place of one end of a link, so a panic ends the process.
+    std::panic::set_hook(Box::new(|defect| say(&report::defect(defect))));
     let mut tunnel = Tunnel::open(&config, agent, overhead)?;
     say(&config::begins(&config, tunnel.mtu()));
     while !stop.load(Ordering::Relaxed) {

@@ -4,6 +4,7 @@ use crate::text;
 use airmend_live::tunnel::TunnelReport;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
+use std::panic::PanicHookInfo;
 
 /// Prints the figures: as one JSON object on one line, or one figure a line.
 pub(super) fn print(out: &mut impl Write, report: &TunnelReport, as_json: bool) -> io::Result<()> {
@@ -20,6 +21,16 @@ pub(super) fn print(out: &mut impl Write, report: &TunnelReport, as_json: bool) 
         writeln!(out, "  {:<24} {:>16}", name.replace('_', " "), text::count(value))?;
     }
     out.flush()
+}
+
+/// A panic in one sentence.
+pub(super) fn defect(defect: &PanicHookInfo<'_>) -> String {
+    let what = defect.payload_as_str().unwrap_or("no reason given").replace('\n', " ");
+    let at = defect.location().map_or_else(String::new, |at| format!(" at {at}"));
+    format!(
+        "a defect ended the link ({what}{at}): start it again, and please report this; the peer \
+         waits, and connections inside go on"
+    )
 }
 
 fn object(report: &TunnelReport) -> Value {

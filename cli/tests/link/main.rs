@@ -3,6 +3,8 @@
 
 mod attack;
 mod bad_input;
+mod narrow;
+mod restart;
 mod stream;
 mod world;
 
@@ -17,7 +19,7 @@ use world::{INNER, LEFT, Link, RIGHT, Result, World, airmend, until};
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 14] = [
+const TESTS: [(&str, Test); 18] = [
     ("over_ipv4", over_ipv4),
     ("over_ipv6", over_ipv6),
     ("over_ethernet", over_ethernet),
@@ -26,7 +28,11 @@ const TESTS: [(&str, Test); 14] = [
     ("listener_killed_and_restarted", listener_killed_and_restarted),
     ("dialer_killed_and_restarted", dialer_killed_and_restarted),
     ("address_change", address_change),
-    ("narrow_path", narrow_path),
+    ("restart_time", restart::restart_time),
+    ("narrow_path", narrow::narrow_path),
+    ("narrow_path_over_ipv6", narrow::narrow_path_over_ipv6),
+    ("narrow_path_without_icmp", narrow::narrow_path_without_icmp),
+    ("path_narrows_without_icmp", narrow::path_narrows_without_icmp),
     ("attacked", attack::attacked),
     ("lossy", attack::lossy),
     ("wrong_key", wrong_key),
@@ -212,45 +218,6 @@ fn address_change() -> Result {
     let figures = ended(listener)?;
     assert!(figures["peer"].as_str().is_some_and(|peer| peer.starts_with("192.0.2.77:")));
     assert_eq!((count(&figures, "sessions"), count(&figures, "peer_moves")), (1, 1));
-    Ok(())
-}
-
-/// Two routers with a narrow cable between them: every byte arrives.
-fn narrow_path() -> Result {
-    let world = World::new()?;
-    let (near, far) = (Namespace::new()?, Namespace::new()?);
-    let set_up = |router: &Namespace, host: &Namespace, number: u8, other: u8| -> Result {
-        router.ip(&format!(
-            "link add host type veth peer name wide netns {}\n\
-             link set host up\naddress add 198.51.{number}.1/24 dev host\n",
-            host.path().display()
-        ))?;
-        host.ip(&format!(
-            "link set wide up\naddress add 198.51.{number}.2/24 dev wide\n\
-             route add 198.51.0.0/16 via 198.51.{number}.1\n"
-        ))?;
-        router.ip(&format!(
-            "link set narrow mtu 1300 up\naddress add 203.0.113.{number}/24 dev narrow\n\
-             route add 198.51.{other}.0/24 via 203.0.113.{other}\n"
-        ))?;
-        Ok(router.run(|| Ok(std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")))??)
-    };
-    near.ip(&format!(
-        "link add narrow type veth peer name narrow netns {}\n",
-        far.path().display()
-    ))?;
-    set_up(&far, &world.right, 2, 1)
-        .and_then(|()| set_up(&near, &world.left, 1, 2))
-        .map_err(|error| format!("the routers: {error}"))?;
-    let (listener, dialer) = (world.listen("0.0.0.0:4433")?, world.dial("198.51.2.2:4433")?);
-    transfer(&world, BYTES, nothing)?;
-    let (sent, received) = (ended(dialer)?, ended(listener)?);
-    let [left_mtu, right_mtu] = [&sent, &received].map(|figures| figures["mtu"].as_u64());
-    // A fast transfer may end before the kernel tells of the narrow cable: then the datagrams were
-    // fragmented outside, and the MTU is what it was.
-    assert!(left_mtu > Some(1200), "{left_mtu:?}");
-    // It sent nothing that was too long.
-    assert!(right_mtu > Some(1400), "{right_mtu:?}");
     Ok(())
 }
 

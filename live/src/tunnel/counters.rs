@@ -17,6 +17,8 @@ pub struct Counters {
     pub frames_received: u64,
     /// Frames that could not be sent: no route, a full queue, or too long.
     pub send_errors: u64,
+    /// Frames that were longer than the path carries, and crossed it in fragments.
+    pub fragmented: u64,
     /// Datagrams that were too short for their kind, or of no known kind.
     pub truncated: u64,
     /// Datagrams that failed authentication.
@@ -39,7 +41,7 @@ pub struct Counters {
 
 impl Counters {
     /// Every counter with its name.
-    pub fn entries(&self) -> [(&'static str, u64); 16] {
+    pub fn entries(&self) -> [(&'static str, u64); 17] {
         [
             ("packets_in", self.packets_in),
             ("bytes_in", self.bytes_in),
@@ -48,6 +50,7 @@ impl Counters {
             ("frames_sent", self.frames_sent),
             ("frames_received", self.frames_received),
             ("send_errors", self.send_errors),
+            ("fragmented", self.fragmented),
             ("truncated", self.truncated),
             ("forged", self.forged),
             ("replayed", self.replayed),

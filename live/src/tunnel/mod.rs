@@ -18,7 +18,9 @@ mod key;
 mod noise;
 mod notice;
 mod outbound;
+mod path_mtu;
 mod plain;
+mod probe;
 
 pub use carrier::Address;
 pub use channel::Security;
@@ -35,14 +37,18 @@ use airmend_proto::{Agent, Instant, LinkType, Packet, Side, drain};
 use bytes::BytesMut;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use outbound::Outbound;
+use path_mtu::{PathMtu, Probe};
+use probe::Message;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::time::Duration;
 
 /// How often an idle loop looks around, so that its caller can.
 const IDLE: Duration = Duration::from_millis(50);
-/// How often the path's MTU is asked for.
-const MTU_INTERVAL: Duration = Duration::from_millis(100);
+/// How often the kernel is asked for the path's MTU; what it refuses to send says so at once.
+const MTU_INTERVAL: Duration = Duration::from_secs(1);
+/// Probes answered at most in one step.
+const MAX_ANSWERS: usize = 16;
 /// What IPv4 asks of every link (RFC 791 §3.2).
 const MIN_MTU: usize = 68;
 
@@ -56,6 +62,8 @@ pub struct Tunnel {
     /// Bytes that the agent adds to each packet.
     frame_overhead: usize,
     fixed_mtu: Option<u32>,
+    /// The path to the peer at this address.
+    path: Option<(Address, PathMtu)>,
     mtu: u32,
     next_mtu: Instant,
     deadline: Option<Instant>,
@@ -101,6 +109,7 @@ impl Tunnel {
             packets: Vec::new(),
             frame_overhead,
             fixed_mtu: config.mtu,
+            path: None,
             mtu: 0,
             next_mtu: Instant::ZERO,
             deadline: None,
@@ -157,9 +166,7 @@ impl Tunnel {
         let deadline = drain(&mut *self.agent, now, &mut self.outbound, &mut on_event);
         self.deadline = deadline.map(|deadline| deadline.at);
         self.outbound.flush().map_err(failed("writing the TUN device"))?;
-        if self.next_mtu <= now || self.outbound.carrier.is_path_new() {
-            self.follow_path(now).map_err(failed("setting the MTU"))?;
-        }
+        self.follow_path(now).map_err(failed("setting the MTU"))?;
         let wait = if more_packets || more_frames { Duration::ZERO } else { self.wait() };
         self.sleep(wait).map_err(failed("waiting for packets"))
     }
@@ -184,25 +191,61 @@ impl Tunnel {
     fn take_from_peer(&mut self, now: Instant) -> io::Result<bool> {
         let Outbound { carrier, channel, .. } = &mut self.outbound;
         let agent = &mut self.agent;
-        let mut buffer = BytesMut::new();
-        carrier.receive(&mut |from, datagram| {
+        let (mut buffer, mut answers) = (BytesMut::new(), Vec::new());
+        let more = carrier.receive(&mut |from, datagram| {
             if buffer.capacity() < datagram.len() {
                 // Frames of one batch share their buffers.
                 buffer = BytesMut::with_capacity(datagram.len().max(1 << 16));
             }
-            if channel.receive(now, from, datagram, &mut buffer) {
-                let frame = Packet::new(LinkType::Tulip, buffer.split().freeze());
-                agent.handle_packet(now, Side::Air, frame);
+            if !channel.receive(now, from, datagram, &mut buffer) {
+                return;
             }
-        })
+            let frame = buffer.split().freeze();
+            if !Message::is_here(&frame) {
+                agent.handle_packet(now, Side::Air, Packet::new(LinkType::Tulip, frame));
+                return;
+            }
+            match Message::parse(&frame) {
+                Some(Message::Probe { number }) if answers.len() < MAX_ANSWERS => {
+                    answers.push(Message::Answer { number, length: datagram.len() as u16 });
+                }
+                Some(Message::Answer { number, length }) => {
+                    if let Some((_, path)) = &mut self.path {
+                        path.handle_answer(now, number, usize::from(length));
+                    }
+                }
+                _ => {}
+            }
+        })?;
+        self.outbound.now = now;
+        answers.into_iter().for_each(|answer| self.outbound.send_message(answer, 0));
+        Ok(more)
     }
 
-    /// Lets the device's MTU follow the path's.
+    /// Asks what the path carries; the carrier's limit and the device's MTU follow.
     fn follow_path(&mut self, now: Instant) -> io::Result<()> {
         let Some(peer) = self.outbound.channel.peer() else { return Ok(()) };
-        self.next_mtu = now + MTU_INTERVAL;
-        let Some(datagram) = self.outbound.carrier.max_datagram(peer) else { return Ok(()) };
-        let mtu = self.fixed_mtu.unwrap_or_else(|| self.inner_mtu(datagram));
+        let carrier = &mut self.outbound.carrier;
+        let is_elsewhere = self.path.as_ref().is_none_or(|(at, _)| !at.is_same_host(peer));
+        if is_elsewhere || self.next_mtu <= now || carrier.is_path_new() {
+            self.next_mtu = now + MTU_INTERVAL;
+            let Some(ceiling) = carrier.max_datagram(peer) else { return Ok(()) };
+            match &mut self.path {
+                Some((_, path)) if !is_elsewhere => path.set_ceiling(now, ceiling),
+                path => {
+                    let floor = carrier.min_datagram(peer);
+                    *path = Some((peer, PathMtu::new(now, floor, ceiling)));
+                }
+            }
+        }
+        let Some((_, path)) = &mut self.path else { return Ok(()) };
+        path.handle_sent(std::mem::take(&mut self.outbound.longest_sent));
+        while let Some(Probe { number, length }) = path.poll_probe(now) {
+            self.outbound.send_message(Message::Probe { number }, length);
+        }
+        self.outbound.carrier.set_limit(path.limit());
+        let settled = path.settled();
+        let mtu = self.fixed_mtu.unwrap_or_else(|| self.inner_mtu(settled));
         if mtu != self.mtu {
             self.set_mtu(mtu)?;
             self.notices.push_back(Notice::Mtu(mtu));
@@ -225,8 +268,10 @@ impl Tunnel {
     fn wait(&self) -> Duration {
         let channel = self.outbound.channel.poll_timeout();
         // Without a peer the agent has nobody to send to, however long its frames wait.
-        let agent = self.deadline.filter(|_| self.outbound.channel.peer().is_some());
-        let next = channel.into_iter().chain(agent).min();
+        let own = self.deadline.into_iter();
+        let own = own.chain(self.path.as_ref().and_then(|(_, path)| path.poll_timeout()));
+        let own = own.min().filter(|_| self.outbound.channel.peer().is_some());
+        let next = channel.into_iter().chain(own).min();
         next.map_or(IDLE, |at| self.clock.until(at).min(IDLE))
     }
 

@@ -3,6 +3,7 @@
 use super::carrier::{Batch, Carrier, Sent};
 use super::channel::Channel;
 use super::counters::Counters;
+use super::probe::Message;
 use crate::port::tun_offload::OffloadTun;
 use airmend_proto::{Instant, Packet, Ports, Side};
 use std::io;
@@ -19,6 +20,8 @@ pub(super) struct Outbound {
     /// A batch that the socket had no room for.
     waiting: Option<Batch>,
     tun_error: Option<io::Error>,
+    /// The longest datagram of data since this was last asked for.
+    pub(super) longest_sent: usize,
 }
 
 impl Outbound {
@@ -36,6 +39,7 @@ impl Outbound {
             batch: Batch::default(),
             waiting: None,
             tun_error: None,
+            longest_sent: 0,
         }
     }
 
@@ -62,12 +66,21 @@ impl Outbound {
         self.tun_error.take().map_or(Ok(()), Err)
     }
 
+    /// Sends a message to the peer's tunnel, which arrives whole or not at all.
+    pub(super) fn send_message(&mut self, message: Message, length: usize) {
+        let Some(to) = self.channel.peer() else { return };
+        let mut datagram = Vec::new();
+        let length = length.saturating_sub(self.channel.overhead());
+        self.channel.seal(self.now, &message.bytes(length), &mut datagram);
+        self.carrier.send_whole(to, &datagram);
+    }
+
     /// What has been counted, here, in the channel and at the device.
     pub(super) fn counters(&self) -> Counters {
         let Counters {
             packets_in, bytes_in, packets_out, bytes_out, frames_sent, send_errors, ..
         } = self.own;
-        let tun_drops = self.tun.drops();
+        let (tun_drops, fragmented) = (self.tun.drops(), self.carrier.fragmented());
         Counters {
             packets_in,
             bytes_in,
@@ -76,6 +89,7 @@ impl Outbound {
             frames_sent,
             send_errors,
             tun_drops,
+            fragmented,
             ..*self.channel.counters()
         }
     }
@@ -108,6 +122,7 @@ impl Outbound {
 
     fn transmit(&mut self, mut batch: Batch) {
         let Some(to) = self.channel.peer() else { return };
+        self.longest_sent = self.longest_sent.max(batch.segment_size);
         match self.carrier.send(to, &batch) {
             Sent::Done(errors) => {
                 self.own.send_errors += errors;

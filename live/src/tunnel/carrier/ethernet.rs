@@ -56,6 +56,14 @@ impl Carrier for EthernetCarrier {
         Sent::Done(errors)
     }
 
+    fn send_whole(&mut self, to: Address, datagram: &[u8]) {
+        self.send(to, &Batch::single(datagram.to_vec()));
+    }
+
+    fn fragmented(&self) -> u64 {
+        0
+    }
+
     fn is_path_new(&self) -> bool {
         false
     }
@@ -64,6 +72,13 @@ impl Carrier for EthernetCarrier {
         let mtu = sys::interface_mtu(&self.interface).ok()? as usize;
         Some(mtu.min(MAX_MTU).saturating_sub(LENGTH_FIELD))
     }
+
+    fn min_datagram(&self, _to: Address) -> usize {
+        // All stations of an Ethernet agree on its MTU.
+        usize::MAX
+    }
+
+    fn set_limit(&mut self, _limit: usize) {}
 
     fn usual_datagram(&self) -> usize {
         1500 - LENGTH_FIELD

@@ -103,14 +103,27 @@ pub(super) trait Carrier: Send {
     /// more.
     fn receive(&mut self, take: &mut dyn FnMut(Address, &[u8])) -> io::Result<bool>;
 
-    /// Sends a batch.
+    /// Sends a batch. What is longer than the path carries crosses it in fragments if possible.
     fn send(&mut self, to: Address, batch: &Batch) -> Sent;
+
+    /// Sends a datagram that arrives whole or not at all.
+    fn send_whole(&mut self, to: Address, datagram: &[u8]);
+
+    /// Datagrams that left to be fragmented, so far.
+    fn fragmented(&self) -> u64;
 
     /// Whether something has hinted that the path's MTU has changed since it was last asked for.
     fn is_path_new(&self) -> bool;
 
-    /// The longest datagram that reaches this address whole, as far as is known.
+    /// The longest datagram that reaches this address whole, as far as the kernel knows.
     fn max_datagram(&mut self, to: Address) -> Option<usize>;
+
+    /// The longest datagram that reaches this address whole on any path; where that is longer than
+    /// `max_datagram`, there is nothing to find out.
+    fn min_datagram(&self, to: Address) -> usize;
+
+    /// From now on longer datagrams are fragmented.
+    fn set_limit(&mut self, limit: usize);
 
     /// The same while nobody knows where the peer is.
     fn usual_datagram(&self) -> usize;

@@ -1,8 +1,9 @@
 //! Datagrams over UDP, with segmentation offload in both directions.
 //!
-//! Datagrams carry the don't-fragment flag as long as they fit the path, as the kernel knows it
-//! (`IP_PMTUDISC_WANT`, RFC 1191, RFC 8201). When the path has shrunk, those that were made before
-//! the tunnel's MTU follows are fragmented outside, rather than repeated without end.
+//! Datagrams carry the don't-fragment flag (`IP_PMTUDISC_DO`, RFC 1191, RFC 8201). Under
+//! `IP_PMTUDISC_WANT` the kernel compares the whole super-packet with the MTU and clears the flag of
+//! every segment, so that no router ever tells that the path is narrow. Datagrams that were made
+//! before the path shrank are fragmented on purpose, rather than repeated without end.
 
 use super::{Address, Batch, Carrier, Sent};
 use crate::sys;
@@ -20,13 +21,22 @@ const SOCKET_BUFFER: usize = 4 << 20;
 const UDP_HEADER: usize = 8;
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
+/// What every host takes (RFC 791 §3.2).
+const IPV4_MIN_MTU: usize = 576;
+/// What every IPv6 link carries (RFC 8200 §5).
+const IPV6_MIN_MTU: usize = 1280;
+/// The longest IP packet.
+const MAX_IP: usize = 65_535;
 
 /// A UDP socket that is not connected: the peer may move.
 pub(in crate::tunnel) struct UdpCarrier {
     socket: UdpSocket,
     state: UdpSocketState,
     buffer: Vec<u8>,
-    /// Segmentation was refused since the path's MTU was last asked for.
+    /// The longest datagram that the path carries.
+    limit: usize,
+    fragmented: u64,
+    /// Something was too long since the path's MTU was last asked for.
     is_refused: bool,
 }
 
@@ -40,7 +50,14 @@ impl UdpCarrier {
             .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &SOCKET_BUFFER))?;
         setsockopt(&socket, sockopt::SndBufForce, &SOCKET_BUFFER)
             .or_else(|_| setsockopt(&socket, sockopt::SndBuf, &SOCKET_BUFFER))?;
-        Ok(Self { socket, state, buffer: vec![0; MESSAGES * MESSAGE_BYTES], is_refused: false })
+        Ok(Self {
+            socket,
+            state,
+            buffer: vec![0; MESSAGES * MESSAGE_BYTES],
+            limit: usize::MAX,
+            fragmented: 0,
+            is_refused: false,
+        })
     }
 
     fn transmit(&mut self, to: SocketAddr, bytes: &[u8], size: Option<usize>) -> io::Result<()> {
@@ -48,6 +65,16 @@ impl UdpCarrier {
         let transmit =
             Transmit { destination, ecn: None, contents: bytes, segment_size: size, src_ip: None };
         self.state.try_send((&self.socket).into(), &transmit)
+    }
+
+    /// Sends a datagram in fragments that pass: IPv6 ones are made here, IPv4 ones also by routers.
+    fn transmit_fragments(&mut self, to: SocketAddr, bytes: &[u8]) -> io::Result<()> {
+        self.fragmented += 1;
+        let longest = (self.limit + IPV6_HEADER + UDP_HEADER).clamp(IPV6_MIN_MTU, MAX_IP);
+        allow_fragments(&self.socket, Some(longest))?;
+        let sent = self.transmit(to, bytes, None);
+        allow_fragments(&self.socket, None)?;
+        sent
     }
 
     /// The address as this socket's family writes it.
@@ -84,22 +111,42 @@ impl Carrier for UdpCarrier {
 
     fn send(&mut self, to: Address, batch: &Batch) -> Sent {
         let Address::Udp(to) = to else { return Sent::Done(batch.segments as u64) };
-        if batch.segments <= self.state.max_gso_segments() {
+        let fits = batch.segment_size <= self.limit;
+        if fits && batch.segments <= self.state.max_gso_segments() {
             let size = (batch.segments > 1).then_some(batch.segment_size);
             match self.transmit(to, &batch.bytes, size) {
                 Ok(()) => return Sent::Done(0),
                 Err(error) if is_full(&error) => return Sent::Full,
-                Err(_) if batch.segments == 1 => return Sent::Done(1),
                 // The device cannot split it, or the path has become too narrow.
                 Err(_) => self.is_refused = true,
             }
         }
         let mut errors = 0;
         for datagram in batch.bytes.chunks(batch.segment_size.max(1)) {
+            let mut sent = Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
+            if datagram.len() <= self.limit {
+                sent = self.transmit(to, datagram, None);
+            }
+            if sent.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EMSGSIZE)) {
+                self.is_refused |= datagram.len() <= self.limit;
+                sent = self.transmit_fragments(to, datagram);
+            }
             // What a full buffer refuses here is lost, like on any link.
-            errors += u64::from(self.transmit(to, datagram, None).is_err());
+            errors += u64::from(sent.is_err());
         }
         Sent::Done(errors)
+    }
+
+    fn send_whole(&mut self, to: Address, datagram: &[u8]) {
+        if let Address::Udp(to) = to {
+            // A probe that cannot leave is lost: that answers what it asks.
+            let sent = self.transmit(to, datagram, None);
+            self.is_refused |= sent.is_err();
+        }
+    }
+
+    fn fragmented(&self) -> u64 {
+        self.fragmented
     }
 
     fn is_path_new(&self) -> bool {
@@ -115,6 +162,17 @@ impl Carrier for UdpCarrier {
         path_mtu(to).ok()
     }
 
+    fn min_datagram(&self, to: Address) -> usize {
+        match to {
+            Address::Udp(SocketAddr::V6(_)) => IPV6_MIN_MTU - IPV6_HEADER - UDP_HEADER,
+            _ => IPV4_MIN_MTU - IPV4_HEADER - UDP_HEADER,
+        }
+    }
+
+    fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
     fn usual_datagram(&self) -> usize {
         let is_ipv4 = self.socket.local_addr().is_ok_and(|local| local.is_ipv4());
         1500 - UDP_HEADER - if is_ipv4 { IPV4_HEADER } else { IPV6_HEADER }
@@ -125,17 +183,27 @@ impl Carrier for UdpCarrier {
     }
 }
 
-/// Offload both ways, and don't-fragment for what fits the path.
+/// Offload both ways, and don't-fragment always.
 fn set_up(socket: &UdpSocket) -> io::Result<UdpSocketState> {
     let state = UdpSocketState::new(socket.into())?;
+    allow_fragments(socket, None)?;
+    Ok(state)
+}
+
+/// Lets datagrams leave in fragments, IPv6 ones of this length, or not at all.
+fn allow_fragments(socket: &UdpSocket, length: Option<usize>) -> io::Result<()> {
     let fd = socket.as_fd();
     if socket.local_addr()?.is_ipv6() {
-        sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, 0)?;
-        let want = libc::IPV6_PMTUDISC_WANT;
-        sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, want)?;
+        let set = |name, value| sys::set_option(fd, libc::IPPROTO_IPV6, name, value);
+        let discover =
+            if length.is_some() { libc::IPV6_PMTUDISC_DONT } else { libc::IPV6_PMTUDISC_DO };
+        set(libc::IPV6_DONTFRAG, i32::from(length.is_none()))?;
+        set(libc::IPV6_MTU_DISCOVER, discover)?;
+        // The length of fragments; a datagram that may not be fragmented must ignore it.
+        set(libc::IPV6_MTU, length.unwrap_or(0) as i32)?;
     }
-    sys::set_option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_WANT)?;
-    Ok(state)
+    let discover = if length.is_some() { libc::IP_PMTUDISC_DONT } else { libc::IP_PMTUDISC_DO };
+    sys::set_option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, discover)
 }
 
 /// The longest UDP payload that the path to this address carries, as far as the kernel knows: only

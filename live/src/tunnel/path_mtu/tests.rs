@@ -1,0 +1,192 @@
+use super::*;
+use airmend_proto::random::{Purpose, Stream};
+use std::collections::VecDeque;
+
+const FLOOR: usize = 548;
+const CEILING: usize = 1472;
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// A path, and whether there is somebody who answers.
+struct Path {
+    now: Instant,
+    machine: PathMtu,
+    /// What passes.
+    width: usize,
+    delay: Duration,
+    /// Probability, each way.
+    loss: f64,
+    answers: bool,
+    fate: Stream,
+    under_way: VecDeque<(Instant, Probe)>,
+    probes: u32,
+}
+
+impl Path {
+    fn new(width: usize) -> Self {
+        let now = Instant::from_millis(5);
+        Self {
+            now,
+            machine: PathMtu::new(now, FLOOR, CEILING),
+            width,
+            delay: 30 * MILLISECOND,
+            loss: 0.0,
+            answers: true,
+            fate: Stream::new(7, 0, 0, Purpose::Loss),
+            under_way: VecDeque::new(),
+            probes: 0,
+        }
+    }
+
+    /// Lets time go on, a millisecond at a time, with data of the settled length all the while.
+    fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.now += MILLISECOND;
+            self.machine.handle_sent(self.machine.limit());
+            let arrived = |at: &mut (Instant, Probe)| at.0 <= self.now;
+            while let Some((_, probe)) = self.under_way.pop_front_if(arrived) {
+                self.machine.handle_answer(self.now, probe.number, probe.length);
+            }
+            while let Some(probe) = self.machine.poll_probe(self.now) {
+                self.probes += 1;
+                let is_lost = self.fate.happens(self.loss) || self.fate.happens(self.loss);
+                if self.answers && !is_lost && probe.length <= self.width {
+                    self.under_way.push_back((self.now + self.delay, probe));
+                }
+            }
+            assert!(self.machine.poll_timeout().is_some_and(|at| at > self.now), "it spins");
+        }
+    }
+
+    fn seconds(&mut self, seconds: u64) -> [usize; 2] {
+        self.run(Duration::from_secs(seconds));
+        [self.machine.limit(), self.machine.settled()]
+    }
+}
+
+#[test]
+fn a_path_as_wide_as_believed_stays() {
+    let mut path = Path::new(CEILING);
+    assert_eq!(path.seconds(60), [CEILING; 2]);
+    assert!(path.probes <= 2 * 61, "{} probes", path.probes);
+}
+
+#[test]
+fn every_narrow_path_is_measured_to_the_byte() {
+    for width in [FLOOR, FLOOR + 1, 1000, 1271, CEILING - 1] {
+        let mut path = Path::new(width);
+        assert_eq!(path.seconds(10), [width; 2]);
+    }
+}
+
+#[test]
+fn a_path_that_narrows_is_noticed_and_announced_once() {
+    let mut path = Path::new(CEILING);
+    path.seconds(5);
+    path.width = 1272;
+    path.run(Duration::from_millis(1400));
+    assert!(path.machine.limit() < 1272, "{}", path.machine.limit());
+    assert_eq!(path.machine.settled(), CEILING, "not before it is measured");
+    assert_eq!(path.seconds(5), [1272; 2]);
+}
+
+#[test]
+fn a_path_that_widens_is_used_after_ten_minutes() {
+    let mut path = Path::new(1000);
+    path.seconds(10);
+    path.width = CEILING;
+    assert_eq!(path.seconds(580), [1000; 2]);
+    assert_eq!(path.seconds(20), [CEILING; 2]);
+}
+
+#[test]
+fn a_peer_that_answers_no_probes_changes_nothing() {
+    let mut path = Path::new(1000);
+    path.answers = false;
+    assert_eq!(path.seconds(600), [CEILING; 2]);
+    assert!(path.probes <= 2 * 70, "{} probes", path.probes);
+    // Only the kernel decides then.
+    path.machine.set_ceiling(path.now, 1272);
+    assert_eq!(path.seconds(1), [1272; 2]);
+    path.machine.set_ceiling(path.now, CEILING);
+    assert_eq!(path.seconds(1), [CEILING; 2]);
+}
+
+#[test]
+fn loss_is_no_black_hole() {
+    for seed in 0..20 {
+        let mut path = Path::new(CEILING);
+        (path.loss, path.fate) = (0.2, Stream::new(seed, 0, 0, Purpose::Loss));
+        path.seconds(600);
+        // Bad luck twice in a row would show here.
+        assert_eq!(path.machine.settled(), CEILING, "seed {seed}");
+        path.width = 1272;
+        path.seconds(60);
+        let found = path.machine.settled();
+        assert!(found <= 1272 && found >= 1000, "seed {seed}: {found}");
+    }
+}
+
+#[test]
+fn an_outage_says_nothing_about_lengths() {
+    let mut path = Path::new(CEILING);
+    path.seconds(5);
+    path.answers = false;
+    assert_eq!(path.seconds(60), [CEILING; 2]);
+    path.answers = true;
+    path.width = 1272;
+    assert_eq!(path.seconds(20), [1272; 2]);
+}
+
+#[test]
+fn a_long_path_is_measured_too() {
+    let mut path = Path::new(1272);
+    path.delay = Duration::from_secs(1);
+    assert_eq!(path.seconds(120), [1272; 2]);
+}
+
+#[test]
+fn the_kernel_is_believed_at_once_also_in_a_search() {
+    let mut path = Path::new(1272);
+    path.run(Duration::from_millis(400));
+    assert!(path.machine.search.is_some());
+    path.machine.set_ceiling(path.now, 1200);
+    assert!(path.machine.limit() <= 1200 && path.machine.settled() <= 1200);
+    assert_eq!(path.seconds(10), [1200; 2]);
+    // What it no longer knows is asked for, at no risk.
+    path.machine.set_ceiling(path.now, CEILING);
+    assert_eq!(path.machine.limit(), 1200);
+    assert_eq!(path.seconds(10), [1272; 2]);
+    // Below the floor there is nothing to ask.
+    path.machine.set_ceiling(path.now, 400);
+    assert_eq!([path.machine.limit(), path.machine.settled()], [400; 2]);
+}
+
+#[test]
+fn answers_that_nobody_asked_for_do_nothing() {
+    let mut machine = PathMtu::new(Instant::ZERO, FLOOR, CEILING);
+    for number in 0..100 {
+        machine.handle_answer(Instant::ZERO, number, FLOOR);
+    }
+    assert_eq!(machine.limit(), CEILING);
+    assert!(machine.poll_probe(Instant::ZERO).is_some());
+    for number in 2..100 {
+        machine.handle_answer(Instant::ZERO, number, FLOOR);
+    }
+    assert_eq!(machine.limit(), CEILING);
+}
+
+#[test]
+fn an_idle_path_is_not_probed() {
+    let mut machine = PathMtu::new(Instant::ZERO, FLOOR, CEILING);
+    let probe = machine.poll_probe(Instant::ZERO).expect("the first one");
+    assert_eq!(
+        (probe.length, machine.poll_probe(Instant::ZERO).map(|p| p.length)),
+        (CEILING, Some(FLOOR))
+    );
+    machine.handle_answer(Instant::from_millis(9), probe.number, CEILING);
+    machine.handle_sent(FLOOR);
+    assert_eq!(machine.poll_timeout(), None);
+    machine.handle_sent(CEILING);
+    assert!(machine.poll_timeout().is_some());
+}
