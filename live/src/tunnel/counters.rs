@@ -17,7 +17,7 @@ pub struct Counters {
     pub frames_received: u64,
     /// Frames that could not be sent: no route, a full queue, or too long.
     pub send_errors: u64,
-    /// Frames that were longer than the path carries, and crossed it in fragments.
+    /// Frames that were longer than the path carries, and left in fragments.
     pub fragmented: u64,
     /// Datagrams that were too short for their kind, or of no known kind.
     pub truncated: u64,

@@ -15,12 +15,13 @@ mod counters;
 mod datagram;
 mod error;
 mod key;
+mod message;
 mod noise;
 mod notice;
 mod outbound;
+mod parts;
 mod path_mtu;
 mod plain;
-mod probe;
 
 pub use carrier::Address;
 pub use channel::Security;
@@ -35,10 +36,11 @@ use crate::clock::Clock;
 use crate::sys;
 use airmend_proto::{Agent, Instant, LinkType, Packet, Side, drain};
 use bytes::BytesMut;
+use message::Message;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use outbound::Outbound;
+use parts::Parts;
 use path_mtu::{PathMtu, Probe};
-use probe::Message;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::time::Duration;
@@ -64,6 +66,7 @@ pub struct Tunnel {
     fixed_mtu: Option<u32>,
     /// The path to the peer at this address.
     path: Option<(Address, PathMtu)>,
+    parts: Parts,
     mtu: u32,
     next_mtu: Instant,
     deadline: Option<Instant>,
@@ -110,6 +113,7 @@ impl Tunnel {
             frame_overhead,
             fixed_mtu: config.mtu,
             path: None,
+            parts: Parts::default(),
             mtu: 0,
             next_mtu: Instant::ZERO,
             deadline: None,
@@ -201,9 +205,11 @@ impl Tunnel {
                 return;
             }
             let frame = buffer.split().freeze();
-            if !Message::is_here(&frame) {
+            let mut to_agent = |frame| {
                 agent.handle_packet(now, Side::Air, Packet::new(LinkType::Tulip, frame));
-                return;
+            };
+            if !Message::is_here(&frame) {
+                return to_agent(frame);
             }
             match Message::parse(&frame) {
                 Some(Message::Probe { number }) if answers.len() < MAX_ANSWERS => {
@@ -213,6 +219,10 @@ impl Tunnel {
                     if let Some((_, path)) = &mut self.path {
                         path.handle_answer(now, number, usize::from(length));
                     }
+                }
+                Some(Message::Part { number, part, of, bytes }) => {
+                    let whole = self.parts.push(number, part, of, frame.slice_ref(bytes));
+                    whole.into_iter().for_each(to_agent);
                 }
                 _ => {}
             }
@@ -243,7 +253,8 @@ impl Tunnel {
         while let Some(Probe { number, length }) = path.poll_probe(now) {
             self.outbound.send_message(Message::Probe { number }, length);
         }
-        self.outbound.carrier.set_limit(path.limit());
+        // A peer that answers nothing would not know parts either: IP has to fragment for it.
+        self.outbound.limit = if path.is_answering() { path.limit() } else { usize::MAX };
         let settled = path.settled();
         let mtu = self.fixed_mtu.unwrap_or_else(|| self.inner_mtu(settled));
         if mtu != self.mtu {

@@ -3,7 +3,9 @@
 use super::carrier::{Batch, Carrier, Sent};
 use super::channel::Channel;
 use super::counters::Counters;
-use super::probe::Message;
+use super::message::Message;
+use super::noise::random;
+use super::parts;
 use crate::port::tun_offload::OffloadTun;
 use airmend_proto::{Instant, Packet, Ports, Side};
 use std::io;
@@ -22,6 +24,9 @@ pub(super) struct Outbound {
     tun_error: Option<io::Error>,
     /// The longest datagram of data since this was last asked for.
     pub(super) longest_sent: usize,
+    /// Frames that make longer datagrams leave in parts.
+    pub(super) limit: usize,
+    next_number: u32,
 }
 
 impl Outbound {
@@ -30,6 +35,8 @@ impl Outbound {
         carrier: Box<dyn Carrier>,
         channel: Box<dyn Channel>,
     ) -> Self {
+        let mut number = [0; 4];
+        random(&mut number).ok();
         Self {
             tun,
             carrier,
@@ -40,6 +47,8 @@ impl Outbound {
             waiting: None,
             tun_error: None,
             longest_sent: 0,
+            limit: usize::MAX,
+            next_number: u32::from_be_bytes(number),
         }
     }
 
@@ -67,12 +76,14 @@ impl Outbound {
     }
 
     /// Sends a message to the peer's tunnel, which arrives whole or not at all.
-    pub(super) fn send_message(&mut self, message: Message, length: usize) {
+    pub(super) fn send_message(&mut self, message: Message<'_>, length: usize) {
         let Some(to) = self.channel.peer() else { return };
         let mut datagram = Vec::new();
         let length = length.saturating_sub(self.channel.overhead());
         self.channel.seal(self.now, &message.bytes(length), &mut datagram);
-        self.carrier.send_whole(to, &datagram);
+        if !datagram.is_empty() {
+            self.carrier.send_whole(to, &datagram);
+        }
     }
 
     /// What has been counted, here, in the channel and at the device.
@@ -80,7 +91,8 @@ impl Outbound {
         let Counters {
             packets_in, bytes_in, packets_out, bytes_out, frames_sent, send_errors, ..
         } = self.own;
-        let (tun_drops, fragmented) = (self.tun.drops(), self.carrier.fragmented());
+        let tun_drops = self.tun.drops();
+        let fragmented = self.own.fragmented + self.carrier.fragmented();
         Counters {
             packets_in,
             bytes_in,
@@ -95,6 +107,19 @@ impl Outbound {
     }
 
     fn send_frame(&mut self, frame: &[u8]) {
+        let overhead = self.channel.overhead();
+        if frame.len() + overhead <= self.limit {
+            return self.send_sealed(frame);
+        }
+        self.own.fragmented += 1;
+        self.next_number = self.next_number.wrapping_add(1);
+        match parts::split(self.next_number, frame, self.limit.saturating_sub(overhead)) {
+            Some(parts) => parts.for_each(|part| self.send_sealed(&part.bytes(0))),
+            None => self.own.send_errors += 1,
+        }
+    }
+
+    fn send_sealed(&mut self, frame: &[u8]) {
         let length = frame.len() + self.channel.overhead();
         if !self.batch.takes(length) {
             self.close_batch();

@@ -78,8 +78,6 @@ impl Carrier for EthernetCarrier {
         usize::MAX
     }
 
-    fn set_limit(&mut self, _limit: usize) {}
-
     fn usual_datagram(&self) -> usize {
         1500 - LENGTH_FIELD
     }

@@ -103,13 +103,13 @@ pub(super) trait Carrier: Send {
     /// more.
     fn receive(&mut self, take: &mut dyn FnMut(Address, &[u8])) -> io::Result<bool>;
 
-    /// Sends a batch. What is longer than the path carries crosses it in fragments if possible.
+    /// Sends a batch. What is longer than the kernel allows leaves in fragments if possible.
     fn send(&mut self, to: Address, batch: &Batch) -> Sent;
 
     /// Sends a datagram that arrives whole or not at all.
     fn send_whole(&mut self, to: Address, datagram: &[u8]);
 
-    /// Datagrams that left to be fragmented, so far.
+    /// Datagrams that left in fragments, so far.
     fn fragmented(&self) -> u64;
 
     /// Whether something has hinted that the path's MTU has changed since it was last asked for.
@@ -121,9 +121,6 @@ pub(super) trait Carrier: Send {
     /// The longest datagram that reaches this address whole on any path; where that is longer than
     /// `max_datagram`, there is nothing to find out.
     fn min_datagram(&self, to: Address) -> usize;
-
-    /// From now on longer datagrams are fragmented.
-    fn set_limit(&mut self, limit: usize);
 
     /// The same while nobody knows where the peer is.
     fn usual_datagram(&self) -> usize;

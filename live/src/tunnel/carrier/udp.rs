@@ -1,9 +1,9 @@
 //! Datagrams over UDP, with segmentation offload in both directions.
 //!
 //! Datagrams carry the don't-fragment flag (`IP_PMTUDISC_DO`, RFC 1191, RFC 8201). Under
-//! `IP_PMTUDISC_WANT` the kernel compares the whole super-packet with the MTU and clears the flag of
-//! every segment, so that no router ever tells that the path is narrow. Datagrams that were made
-//! before the path shrank are fragmented on purpose, rather than repeated without end.
+//! `IP_PMTUDISC_WANT` the kernel compares the whole super-packet with the MTU and clears the flag
+//! of every segment, so that no router ever tells that the path is narrow. What the kernel refuses
+//! for its length was made before it knew better, and is fragmented on purpose.
 
 use super::{Address, Batch, Carrier, Sent};
 use crate::sys;
@@ -25,7 +25,7 @@ const IPV6_HEADER: usize = 40;
 const IPV4_MIN_MTU: usize = 576;
 /// What every IPv6 link carries (RFC 8200 §5).
 const IPV6_MIN_MTU: usize = 1280;
-/// The longest IP packet.
+/// The longest IP packet; the loopback interface claims more.
 const MAX_IP: usize = 65_535;
 
 /// A UDP socket that is not connected: the peer may move.
@@ -33,8 +33,6 @@ pub(in crate::tunnel) struct UdpCarrier {
     socket: UdpSocket,
     state: UdpSocketState,
     buffer: Vec<u8>,
-    /// The longest datagram that the path carries.
-    limit: usize,
     fragmented: u64,
     /// Something was too long since the path's MTU was last asked for.
     is_refused: bool,
@@ -54,7 +52,6 @@ impl UdpCarrier {
             socket,
             state,
             buffer: vec![0; MESSAGES * MESSAGE_BYTES],
-            limit: usize::MAX,
             fragmented: 0,
             is_refused: false,
         })
@@ -67,13 +64,12 @@ impl UdpCarrier {
         self.state.try_send((&self.socket).into(), &transmit)
     }
 
-    /// Sends a datagram in fragments that pass: IPv6 ones are made here, IPv4 ones also by routers.
+    /// Sends a datagram that may be fragmented, here and by routers.
     fn transmit_fragments(&mut self, to: SocketAddr, bytes: &[u8]) -> io::Result<()> {
         self.fragmented += 1;
-        let longest = (self.limit + IPV6_HEADER + UDP_HEADER).clamp(IPV6_MIN_MTU, MAX_IP);
-        allow_fragments(&self.socket, Some(longest))?;
+        allow_fragments(&self.socket, true)?;
         let sent = self.transmit(to, bytes, None);
-        allow_fragments(&self.socket, None)?;
+        allow_fragments(&self.socket, false)?;
         sent
     }
 
@@ -111,24 +107,21 @@ impl Carrier for UdpCarrier {
 
     fn send(&mut self, to: Address, batch: &Batch) -> Sent {
         let Address::Udp(to) = to else { return Sent::Done(batch.segments as u64) };
-        let fits = batch.segment_size <= self.limit;
-        if fits && batch.segments <= self.state.max_gso_segments() {
+        if batch.segments <= self.state.max_gso_segments() {
             let size = (batch.segments > 1).then_some(batch.segment_size);
             match self.transmit(to, &batch.bytes, size) {
                 Ok(()) => return Sent::Done(0),
                 Err(error) if is_full(&error) => return Sent::Full,
+                Err(error) if batch.segments == 1 && !is_too_long(&error) => return Sent::Done(1),
                 // The device cannot split it, or the path has become too narrow.
                 Err(_) => self.is_refused = true,
             }
         }
         let mut errors = 0;
         for datagram in batch.bytes.chunks(batch.segment_size.max(1)) {
-            let mut sent = Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
-            if datagram.len() <= self.limit {
-                sent = self.transmit(to, datagram, None);
-            }
-            if sent.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EMSGSIZE)) {
-                self.is_refused |= datagram.len() <= self.limit;
+            let mut sent = self.transmit(to, datagram, None);
+            if sent.as_ref().is_err_and(is_too_long) {
+                self.is_refused = true;
                 sent = self.transmit_fragments(to, datagram);
             }
             // What a full buffer refuses here is lost, like on any link.
@@ -169,10 +162,6 @@ impl Carrier for UdpCarrier {
         }
     }
 
-    fn set_limit(&mut self, limit: usize) {
-        self.limit = limit;
-    }
-
     fn usual_datagram(&self) -> usize {
         let is_ipv4 = self.socket.local_addr().is_ok_and(|local| local.is_ipv4());
         1500 - UDP_HEADER - if is_ipv4 { IPV4_HEADER } else { IPV6_HEADER }
@@ -186,23 +175,21 @@ impl Carrier for UdpCarrier {
 /// Offload both ways, and don't-fragment always.
 fn set_up(socket: &UdpSocket) -> io::Result<UdpSocketState> {
     let state = UdpSocketState::new(socket.into())?;
-    allow_fragments(socket, None)?;
+    allow_fragments(socket, false)?;
     Ok(state)
 }
 
-/// Lets datagrams leave in fragments, IPv6 ones of this length, or not at all.
-fn allow_fragments(socket: &UdpSocket, length: Option<usize>) -> io::Result<()> {
-    let fd = socket.as_fd();
-    if socket.local_addr()?.is_ipv6() {
+/// Whether datagrams that are longer than the path's MTU are fragmented or refused.
+fn allow_fragments(socket: &UdpSocket, is_allowed: bool) -> io::Result<()> {
+    let (fd, is_ipv6) = (socket.as_fd(), socket.local_addr()?.is_ipv6());
+    let choose = |allowed, refused| if is_allowed { allowed } else { refused };
+    if is_ipv6 {
         let set = |name, value| sys::set_option(fd, libc::IPPROTO_IPV6, name, value);
-        let discover =
-            if length.is_some() { libc::IPV6_PMTUDISC_DONT } else { libc::IPV6_PMTUDISC_DO };
-        set(libc::IPV6_DONTFRAG, i32::from(length.is_none()))?;
+        set(libc::IPV6_DONTFRAG, choose(0, 1))?;
+        let discover = choose(libc::IPV6_PMTUDISC_DONT, libc::IPV6_PMTUDISC_DO);
         set(libc::IPV6_MTU_DISCOVER, discover)?;
-        // The length of fragments; a datagram that may not be fragmented must ignore it.
-        set(libc::IPV6_MTU, length.unwrap_or(0) as i32)?;
     }
-    let discover = if length.is_some() { libc::IP_PMTUDISC_DONT } else { libc::IP_PMTUDISC_DO };
+    let discover = choose(libc::IP_PMTUDISC_DONT, libc::IP_PMTUDISC_DO);
     sys::set_option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, discover)
 }
 
@@ -216,11 +203,15 @@ fn path_mtu(to: SocketAddr) -> io::Result<usize> {
     let probe = UdpSocket::bind((any, 0))?;
     probe.connect(to)?;
     let mtu = usize::try_from(sys::option(probe.as_fd(), level, name)?).unwrap_or(0);
-    Ok(mtu.saturating_sub(header + UDP_HEADER))
+    Ok(mtu.min(MAX_IP).saturating_sub(header + UDP_HEADER))
 }
 
 fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
+}
+
+fn is_too_long(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EMSGSIZE)
 }
 
 fn is_passing(error: &io::Error) -> bool {

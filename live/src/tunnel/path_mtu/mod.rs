@@ -1,4 +1,5 @@
-//! Finds out how long a datagram the path carries, also where ICMP is filtered (RFC 8899). Sans-I/O.
+//! Finds out how long a datagram the path carries, also where ICMP is filtered (RFC 8899).
+//! Sans-I/O.
 //!
 //! What the kernel knows, from its interface and from ICMP, is the ceiling, and believed until the
 //! peer's answers contradict it. Probes leave in pairs, one of the length in question and behind it
@@ -83,7 +84,7 @@ impl PathMtu {
     /// A path of which only the kernel's opinion is known, in bytes of a datagram.
     pub(super) fn new(now: Instant, floor: usize, ceiling: usize) -> Self {
         Self {
-            floor,
+            floor: floor.min(ceiling),
             ceiling,
             limit: ceiling,
             settled: ceiling,
@@ -97,6 +98,11 @@ impl PathMtu {
             has_demand: true,
             is_answering: false,
         }
+    }
+
+    /// Whether the peer has answered any probe.
+    pub(super) fn is_answering(&self) -> bool {
+        self.is_answering
     }
 
     /// The longest datagram that arrives whole, as far as is known now.

@@ -1,20 +1,24 @@
-//! What the tunnels of both ends say to each other about the path: probes of its MTU, and answers.
+//! What the tunnels of both ends say to each other: probes of the path's MTU, answers, and frames
+//! in parts.
 //!
 //! ```text
 //! probe    0xf1 | number (4) | padding (0 ..)
-//! answer   0xf2 | number (4) | length (2)       of the datagram that the probe came in
+//! answer   0xf2 | number (4) | length (2)              of the datagram that the probe came in
+//! part     0xf3 | number (4) | part (1) | of (1) | ..   of a frame that is too long for the path
 //! ```
 //!
 //! They travel where frames do, sealed like them. No frame and no IP packet begins with the nibble
-//! 15, so an end that knows nothing of probes drops them as malformed.
+//! 15, so an end that knows nothing of messages drops them as malformed.
 
 const PROBE: u8 = 0xf1;
 const ANSWER: u8 = 0xf2;
-const PROBE_LEN: usize = 5;
+const PART: u8 = 0xf3;
+/// Bytes before the frame's in a part.
+pub(super) const PART_HEADER: usize = 7;
 
 /// A message between tunnels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Message {
+pub(super) enum Message<'a> {
     /// Asks for an answer.
     Probe {
         /// Chosen by the sender.
@@ -27,24 +31,37 @@ pub(super) enum Message {
         /// Bytes of the datagram that it came in.
         length: u16,
     },
+    /// A part of a frame.
+    Part {
+        /// The frame's.
+        number: u32,
+        /// Which part, from 0.
+        part: u8,
+        /// How many there are.
+        of: u8,
+        /// Its bytes.
+        bytes: &'a [u8],
+    },
 }
 
-impl Message {
+impl<'a> Message<'a> {
     /// Whether these bytes are a message of a tunnel, perhaps of a later version, and no frame.
     pub(super) fn is_here(bytes: &[u8]) -> bool {
         bytes.first().is_some_and(|first| first >> 4 == 0xf)
     }
 
     /// Reads a message; `None` if it is cut or unknown.
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
         let (number, rest) = rest.split_first_chunk()?;
         let number = u32::from_be_bytes(*number);
-        match *kind {
-            PROBE => Some(Self::Probe { number }),
-            ANSWER => {
-                let length = u16::from_be_bytes(rest.try_into().ok()?);
-                Some(Self::Answer { number, length })
+        match (*kind, rest) {
+            (PROBE, _) => Some(Self::Probe { number }),
+            (ANSWER, &[high, low]) => {
+                Some(Self::Answer { number, length: u16::from_be_bytes([high, low]) })
+            }
+            (PART, &[part, of, ref bytes @ ..]) if part < of => {
+                Some(Self::Part { number, part, of, bytes })
             }
             _ => None,
         }
@@ -55,11 +72,14 @@ impl Message {
         match self {
             Self::Probe { number } => {
                 let mut bytes = [&[PROBE][..], &number.to_be_bytes()].concat();
-                bytes.resize(length.max(PROBE_LEN), 0);
+                bytes.resize(length.max(bytes.len()), 0);
                 bytes
             }
             Self::Answer { number, length } => {
                 [&[ANSWER][..], &number.to_be_bytes(), &length.to_be_bytes()].concat()
+            }
+            Self::Part { number, part, of, bytes } => {
+                [&[PART][..], &number.to_be_bytes(), &[part, of], bytes].concat()
             }
         }
     }
@@ -71,15 +91,20 @@ mod tests {
 
     #[test]
     fn messages_are_read_as_they_were_written() {
-        for message in
-            [Message::Probe { number: 7 }, Message::Answer { number: u32::MAX, length: 1472 }]
-        {
-            let bytes = message.bytes(100);
+        for message in [
+            Message::Probe { number: 7 },
+            Message::Answer { number: u32::MAX, length: 1472 },
+            Message::Part { number: 9, part: 1, of: 2, bytes: b"half" },
+        ] {
+            let bytes = message.bytes(0);
             assert!(Message::is_here(&bytes));
             assert_eq!(Message::parse(&bytes), Some(message));
         }
-        assert_eq!(Message::Probe { number: 7 }.bytes(100).len(), 100);
-        assert_eq!(Message::Probe { number: 7 }.bytes(0).len(), PROBE_LEN);
+        let padded = Message::Probe { number: 7 }.bytes(100);
+        assert_eq!(
+            (padded.len(), Message::parse(&padded)),
+            (100, Some(Message::Probe { number: 7 }))
+        );
     }
 
     #[test]
@@ -89,7 +114,11 @@ mod tests {
             assert_eq!(Message::parse(&answer[..cut]), None, "{cut}");
         }
         assert_eq!(Message::parse(&[&answer[..], &[0]].concat()), None);
-        assert_eq!(Message::parse(&[0xf3; 20]), None);
+        let part = |part, of| Message::Part { number: 1, part, of, bytes: &[] }.bytes(0);
+        assert_eq!(part(0, 1).len(), PART_HEADER);
+        assert_eq!(Message::parse(&part(2, 2)), None);
+        assert_eq!(Message::parse(&part(0, 1)[..PART_HEADER - 1]), None);
+        assert_eq!(Message::parse(&[0xf4; 20]), None);
         // TULIP, IPv4, IPv6.
         assert!([0x10, 0x45, 0x60].iter().all(|first| !Message::is_here(&[*first; 20])));
     }

@@ -1,0 +1,119 @@
+//! Frames in parts: those that were made before the path shrank, and cannot be made anew.
+//!
+//! IP's own fragments would not do: many paths drop them, and where ICMP is filtered the kernel
+//! does not know how long they may be.
+
+use super::message::{Message, PART_HEADER};
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+/// Frames put together at a time; the oldest one makes room.
+const FRAMES: usize = 64;
+
+/// Cuts a frame into parts that are at most `room` bytes long as messages; `None` if that takes
+/// more than 255.
+pub(super) fn split(
+    number: u32,
+    frame: &[u8],
+    room: usize,
+) -> Option<impl Iterator<Item = Message<'_>>> {
+    let size = room.checked_sub(PART_HEADER).filter(|size| *size > 0)?;
+    let of = u8::try_from(frame.len().div_ceil(size)).ok()?;
+    let parts = (0..of).zip(frame.chunks(size));
+    Some(parts.map(move |(part, bytes)| Message::Part { number, part, of, bytes }))
+}
+
+/// Puts frames together.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    frames: VecDeque<Incomplete>,
+}
+
+#[derive(Debug)]
+struct Incomplete {
+    number: u32,
+    parts: Vec<Option<Bytes>>,
+}
+
+impl Parts {
+    /// Takes a part; the frame, if that was its last one.
+    pub(super) fn push(&mut self, number: u32, part: u8, of: u8, bytes: Bytes) -> Option<Bytes> {
+        let is_same = |frame: &Incomplete| frame.number == number;
+        let at = self.frames.iter().rposition(is_same).unwrap_or_else(|| {
+            if self.frames.len() == FRAMES {
+                self.frames.pop_front();
+            }
+            self.frames.push_back(Incomplete { number, parts: vec![None; usize::from(of)] });
+            self.frames.len() - 1
+        });
+        let frame = self.frames.get_mut(at)?;
+        *frame.parts.get_mut(usize::from(part))? = Some(bytes);
+        if frame.parts.iter().any(Option::is_none) {
+            return None;
+        }
+        let whole = self.frames.remove(at)?.parts.into_iter().flatten().flatten().collect();
+        Some(whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(length: usize) -> Vec<u8> {
+        (0..length).map(|at| (at * 7) as u8).collect()
+    }
+
+    /// What comes of these parts of the frames with these numbers.
+    fn put(parts: &mut Parts, messages: &[Vec<u8>]) -> Vec<Bytes> {
+        let read = messages.iter().map(|bytes| match Message::parse(bytes) {
+            Some(Message::Part { number, part, of, bytes }) => {
+                parts.push(number, part, of, Bytes::copy_from_slice(bytes))
+            }
+            other => panic!("{other:?}"),
+        });
+        read.flatten().collect()
+    }
+
+    fn cut(number: u32, frame: &[u8], room: usize) -> Vec<Vec<u8>> {
+        split(number, frame, room).expect("few parts").map(|part| part.bytes(0)).collect()
+    }
+
+    #[test]
+    fn a_frame_in_parts_comes_back_in_any_order() {
+        for length in [100, 513, 514, 1026, 1422] {
+            let whole = frame(length);
+            let mut messages = cut(3, &whole, 520);
+            assert!(messages.iter().all(|message| message.len() <= 520));
+            let mut parts = Parts::default();
+            for _ in 0..messages.len() {
+                messages.rotate_left(1);
+                assert_eq!(put(&mut parts, &messages), [&whole[..]], "{length}");
+                assert!(parts.frames.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn frames_do_not_mix_and_lost_parts_are_forgotten() {
+        let (whole, mut parts) = (frame(1000), Parts::default());
+        for number in 0..200 {
+            assert!(put(&mut parts, &cut(number, &whole, 520)[..1]).is_empty());
+        }
+        assert_eq!(parts.frames.len(), FRAMES);
+        assert_eq!(put(&mut parts, &cut(199, &whole, 520)[1..]), [&whole[..]]);
+        assert!(put(&mut parts, &cut(1, &whole, 520)[1..]).is_empty());
+        // Nobody sends that: the same number with another count.
+        assert!(
+            put(&mut parts, &[Message::Part { number: 198, part: 9, of: 10, bytes: &[] }.bytes(0)])
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn what_needs_too_many_parts_is_not_cut() {
+        assert!(split(0, &frame(1000), PART_HEADER).is_none());
+        assert!(split(0, &frame(1000), PART_HEADER + 3).is_none());
+        assert!(split(0, &frame(1000), 0).is_none());
+    }
+}
