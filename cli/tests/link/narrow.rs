@@ -41,6 +41,18 @@ impl Routers {
         Ok(())
     }
 
+    /// Every datagram forbids it, also those that leave many at a time.
+    fn assert_fragmented_nothing(&self) -> Result {
+        for router in [&self.near, &self.far] {
+            let figures = router.run(|| Ok(fs::read_to_string("/proc/thread-self/net/snmp")))??;
+            let mut ip = figures.lines().filter_map(|line| line.strip_prefix("Ip: "));
+            let names = ip.next().unwrap_or_default().split(' ');
+            let mut named = names.zip(ip.next().unwrap_or_default().split(' '));
+            assert_eq!(named.find(|(name, _)| *name == "FragCreates"), Some(("FragCreates", "0")));
+        }
+        Ok(())
+    }
+
     /// What the routers have to say by ICMP finds no route any more.
     fn silence(&self) -> Result {
         for router in [&self.near, &self.far] {
@@ -113,13 +125,13 @@ fn end_well(links: [Link; 2]) -> Result<u64> {
 
 fn follows(family: usize) -> Result {
     let world = World::new()?;
-    let _routers = Routers::new(&world, NARROW)?;
+    let routers = Routers::new(&world, NARROW)?;
     let links = ends(&world, FAR_END[family])?;
     transfer(&world, BYTES, nothing)?;
     settled(&[&world.left, &world.right], NARROW - OVERHEAD[family])?;
     transfer(&world, BYTES, nothing)?;
     end_well(links)?;
-    Ok(())
+    routers.assert_fragmented_nothing()
 }
 
 /// The routers tell that their cable is narrow.
@@ -142,7 +154,7 @@ pub(crate) fn narrow_path_without_icmp() -> Result {
     let route = ip(&world.left, "route get 198.51.2.2")?;
     assert!(!route.contains("mtu"), "the kernel has not been told: {route}");
     end_well(links)?;
-    Ok(())
+    routers.assert_fragmented_nothing()
 }
 
 /// The cable becomes narrow while frames for the wide one are under way, and nobody says so.
@@ -161,5 +173,5 @@ pub(crate) fn path_narrows_without_icmp() -> Result {
     settled(&[&world.left], NARROW - OVERHEAD[0])?;
     let fragmented = end_well(links)?;
     assert!(fragmented > 0, "frames for the wide cable crossed the narrow one in parts");
-    Ok(())
+    routers.assert_fragmented_nothing()
 }
