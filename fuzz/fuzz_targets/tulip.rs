@@ -74,7 +74,7 @@ impl Input<'_> {
             6..9 => Step::Packet(self.packet()),
             9..12 => Step::Take(usize::from(self.byte() & 3), usize::from(self.byte() & 3)),
             12 => Step::Signal(
-                [LinkSignal::Sent, LinkSignal::Sent, LinkSignal::Damaged, LinkSignal::Idle]
+                [LinkSignal::Sent, LinkSignal::Leaving, LinkSignal::Damaged, LinkSignal::Idle]
                     [usize::from(self.byte() & 3)],
             ),
             13 | 14 => Step::Wait(Duration::from_micros(u64::from(self.word()) * 4)),

@@ -85,6 +85,11 @@ pub enum LinkSignal {
     /// where the wait for the answer begins, so such a link signals it (or [`LinkSignal::Idle`])
     /// for every frame before it polls the next one; a full-duplex link need not.
     Sent,
+    /// Half duplex: the channel has been won, or an answer may leave, and the frame polled last is
+    /// about to. What it says may be old, since frames have arrived while it waited; so the link
+    /// polls once more, and takes what it is then given in its stead. Only a link that holds frames
+    /// while others arrive signals it, and only for frames of a link protocol.
+    Leaving,
     /// A frame arrived damaged: something was sent, but nobody can say what.
     Damaged,
     /// Half duplex: no answer is coming to what was sent last (no frame followed in the exchange,

@@ -161,6 +161,7 @@ impl Station {
                 return self.arrive(at, End::of_number(end), packet);
             }
             Output::Damaged(end) => (end, LinkSignal::Damaged),
+            Output::Leaving(end) => (end, LinkSignal::Leaving),
             Output::Sent(end) => (end, LinkSignal::Sent),
             Output::Idle(end) => (end, LinkSignal::Idle),
             // Both ends are served after whatever happens.

@@ -101,6 +101,7 @@ impl Stage {
             ("silence", "") => return self.silence(),
             ("block", "") => self.is_blocked = true,
             ("unblock", "") => self.is_blocked = false,
+            ("link", "leaving") => self.agent().handle_link(now, LinkSignal::Leaving),
             ("link", "sent") => self.agent().handle_link(now, LinkSignal::Sent),
             ("link", "damaged") => self.agent().handle_link(now, LinkSignal::Damaged),
             ("link", "idle") => self.agent().handle_link(now, LinkSignal::Idle),

@@ -128,6 +128,7 @@ impl Medium {
                 let (end, arrival) = match output? {
                     Output::Delivery(end, packet) => (end, Arrival::Packet(packet)),
                     Output::Damaged(end) => (end, Arrival::Signal(LinkSignal::Damaged)),
+                    Output::Leaving(end) => (end, Arrival::Signal(LinkSignal::Leaving)),
                     Output::Sent(end) => (end, Arrival::Signal(LinkSignal::Sent)),
                     Output::Idle(end) => (end, Arrival::Signal(LinkSignal::Idle)),
                     Output::Ready(end) => (end, Arrival::Ready),

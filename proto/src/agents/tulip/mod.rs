@@ -57,6 +57,9 @@ pub struct Tulip {
     receiver: Receiver,
     pace: Pace,
     turn: Turn,
+    /// Half duplex: what the link was given last and has not sent, and what it gave back.
+    held: Option<Frame>,
+    returned: Option<Frame>,
     /// Full duplex: when the answer to what was sent is overdue, and how many times in a row.
     reply_due: Due,
     unanswered: u32,
@@ -79,6 +82,8 @@ impl Tulip {
             receiver: Receiver::new(limits.cache_bytes, limits.egress.wired),
             pace: Pace::new(&settings),
             turn: if settings.half_duplex { Turn::Free } else { Turn::Always },
+            held: None,
+            returned: None,
             reply_due: Due::Never,
             unanswered: 0,
             ack_alone: false,
@@ -178,8 +183,10 @@ impl Tulip {
 
     /// Half duplex: the other end has spoken; whether more follows, and whether it wants an answer.
     fn take_turn(&mut self, now: Instant, more: bool, poll: bool) {
-        if self.turn.received(now, (more, poll), self.wait(), self.settings.ack_delay) {
-            // It spoke after our turn had ended: what it lacks is lost, also the last frame.
+        let (frame_wait, ack_delay) = (self.settings.frame_wait(), self.settings.ack_delay);
+        if self.turn.received(now, (more, poll), frame_wait, ack_delay) {
+            // What it says was true when our turn had ended: all that it lacks is lost, also the
+            // last frame.
             self.sender.lose_outstanding();
         }
     }
@@ -271,12 +278,21 @@ impl Tulip {
             self.expect_reply(now);
         }
         self.turn.sent(now, self.settings.strobe, frame.more, frame.poll);
+        self.held = Some(frame.clone()).filter(|_| self.settings.half_duplex);
         Some(frame)
     }
 
-    /// What goes next: a link ACK that could not travel, what is missing, what is new, or a link
-    /// ACK alone.
+    /// What goes next: a packet that the link gave back, a link ACK that could not travel, what is
+    /// missing, what is new, or a link ACK alone.
     fn next_payload(&mut self, now: Instant) -> Option<Frame> {
+        if let Some(returned) = self.returned.take() {
+            if returned.ack.is_some() {
+                self.receiver.want_ack();
+            }
+            if self.is_current(&returned) {
+                return Some(Frame { poll: false, ack: None, ..returned });
+            }
+        }
         if core::mem::take(&mut self.ack_alone) {
             return Some(self.control_frame());
         }
@@ -299,6 +315,18 @@ impl Tulip {
         }
         let acks = self.receiver.ack_due() == Due::Now && self.turn.may_ack();
         (acks || self.turn.must_send()).then(|| self.control_frame())
+    }
+
+    /// Whether a packet that the link gave back still has to be sent.
+    fn is_current(&self, returned: &Frame) -> bool {
+        let Frame { kind, from, to, seq, serial, .. } = *returned;
+        from == self.epoch
+            && Some(to) == self.peer
+            && match kind {
+                Kind::Control => false,
+                Kind::Unreliable => true,
+                Kind::Reliable | Kind::Skip => self.sender.is_outstanding(seq, serial),
+            }
     }
 
     /// Whether a packet could leave right now.
@@ -375,8 +403,14 @@ impl Tulip {
         } else {
             self.ack_alone = due == Due::Now;
         }
-        if is_control {
-            self.tell(LinkEvent::BareAck(frame.ack.as_ref().map_or(frame.seq, |ack| ack.next)));
+        if !self.settings.half_duplex {
+            self.tell_of_bare_ack(frame);
+        }
+    }
+
+    fn tell_of_bare_ack(&mut self, frame: &Frame) {
+        if let (Kind::Control, Some(ack)) = (frame.kind, &frame.ack) {
+            self.tell(LinkEvent::BareAck(ack.next));
         }
     }
 }
@@ -403,7 +437,17 @@ impl Agent for Tulip {
 
     fn handle_link(&mut self, now: Instant, signal: LinkSignal) {
         match signal {
-            LinkSignal::Sent => self.turn.left(now, self.wait()),
+            LinkSignal::Leaving => {
+                self.returned = self.held.take();
+                if self.returned.is_some() {
+                    self.turn.take_back();
+                }
+            }
+            LinkSignal::Sent => {
+                let held = self.held.take().or_else(|| self.returned.take());
+                held.iter().for_each(|frame| self.tell_of_bare_ack(frame));
+                self.turn.left(now, self.wait());
+            }
             LinkSignal::Damaged => {
                 self.tell(LinkEvent::Damaged);
                 // It can only have been the answer.

@@ -163,6 +163,12 @@ impl Sender {
         false
     }
 
+    /// Whether a packet is under way by this very transmission, for all that is known.
+    pub(super) fn is_outstanding(&self, seq: SeqNumber, serial: SeqNumber) -> bool {
+        let slot = self.index(seq).map(|index| &self.slots[index]);
+        slot.is_some_and(|slot| slot.state == State::Outstanding && slot.serial == serial)
+    }
+
     /// Sends a packet for the first time.
     pub(super) fn send(&mut self, now: Instant, queued: Queued, order: Order) -> Numbered {
         let seq = self.first + self.span();

@@ -163,6 +163,11 @@ impl Settings {
         2 * self.max_propagation_delay + self.turnaround + airtime + self.ack_delay
     }
 
+    /// The longest wait for the next frame of a turn, without any estimate.
+    pub fn frame_wait(&self) -> Duration {
+        self.answer_wait() + self.airtime(LONG_FRAME_LEN)
+    }
+
     fn airtime(&self, len: usize) -> Duration {
         Duration::from_nanos(len as u64 * 8 * 1_000_000_000 / self.rate_bps.max(1))
     }

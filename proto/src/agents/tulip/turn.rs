@@ -22,8 +22,10 @@ pub(super) enum Turn {
     Ours(u32),
     /// Our last frame is with the link; whether an answer is expected, and when we give up.
     Leaving(bool, Due),
-    /// Theirs: we listen until then.
+    /// Theirs to answer: we listen until then.
     Theirs(Due),
+    /// Theirs, and not ended by their last frame: we listen until then.
+    Listening(Due),
     /// Ours to answer: a link ACK waits for company until then.
     Answer(Due),
 }
@@ -49,8 +51,17 @@ impl Turn {
         match self {
             Self::Free | Self::Answer(_) => strobe > 1,
             Self::Ours(left) => left > 1,
-            Self::Always | Self::Leaving(..) | Self::Theirs(_) => false,
+            Self::Always | Self::Leaving(..) | Self::Theirs(_) | Self::Listening(_) => false,
         }
+    }
+
+    /// The frame given to the link last can be exchanged: as if it had not been given yet.
+    pub(super) fn take_back(&mut self) {
+        *self = match *self {
+            Self::Leaving(..) => Self::Ours(1),
+            Self::Ours(left) => Self::Ours(left + 1),
+            other => other,
+        };
     }
 
     /// A frame was given to the link; whether more follow, and whether an answer is expected.
@@ -70,33 +81,34 @@ impl Turn {
         }
     }
 
-    /// A frame of the other end arrived. True if this ends our listening.
+    /// A frame of the other end arrived. True if it is the answer to our turn.
     pub(super) fn received(
         &mut self,
         now: Instant,
         (more, poll): (bool, bool),
-        wait: Duration,
+        frame_wait: Duration,
         ack_delay: Duration,
     ) -> bool {
-        let listened = matches!(self, Self::Theirs(_));
+        let is_answer = matches!(self, Self::Theirs(_));
         match self {
             Self::Always | Self::Ours(_) | Self::Leaving(..) => return false,
-            Self::Free | Self::Theirs(_) | Self::Answer(_) => {}
+            Self::Free | Self::Theirs(_) | Self::Listening(_) | Self::Answer(_) => {}
         }
         *self = match (more, poll) {
-            (true, _) => Self::Theirs(Due::At(now + wait)),
+            (true, _) => Self::Listening(Due::At(now + frame_wait)),
             (false, true) => match *self {
                 Self::Answer(due) => Self::Answer(due),
                 _ => Self::Answer(Due::At(now + ack_delay)),
             },
             (false, false) => Self::Free,
         };
-        listened && !more
+        is_answer
     }
 
-    /// No answer will come to what was sent. True if there was one to wait for.
+    /// No answer will come to what was sent. True if there was one to wait for: in the middle of
+    /// our own turn there is none.
     pub(super) fn give_up(&mut self) -> bool {
-        let is_over = matches!(self, Self::Ours(_) | Self::Leaving(..) | Self::Theirs(_));
+        let is_over = matches!(self, Self::Leaving(..) | Self::Theirs(_));
         if is_over {
             *self = Self::Free;
         }
@@ -106,7 +118,7 @@ impl Turn {
     /// The end of the wait for an answer.
     pub(super) fn reply_timer(self) -> Option<Instant> {
         match self {
-            Self::Leaving(_, due) | Self::Theirs(due) => due.timer(),
+            Self::Leaving(_, due) | Self::Theirs(due) | Self::Listening(due) => due.timer(),
             _ => None,
         }
     }
@@ -120,6 +132,12 @@ impl Turn {
     pub(super) fn ripen(&mut self, now: Instant) -> bool {
         match self {
             Self::Leaving(_, due) | Self::Theirs(due) => due.ripen(now) && self.give_up(),
+            Self::Listening(due) => {
+                if due.ripen(now) {
+                    *self = Self::Free;
+                }
+                false
+            }
             Self::Answer(due) => {
                 due.ripen(now);
                 false

@@ -4,12 +4,13 @@
 //! heard meanwhile, and the packet when the CTS came. One that gets a packet while the floor is
 //! free sends its RTS at once [FAMA-NCS: states BACKOFF and PASSIVE]. Everything that both ends
 //! draw is drawn at the RTS, so the whole exchange is known then. An end is asked for its next
-//! packet when the floor is free, or when it may answer: what is most urgent is chosen at the last
-//! moment.
+//! packet when the floor is free, or when it may answer. A frame of a link protocol that has waited
+//! since then is asked for once more just before it leaves: what it says of the other end's frames
+//! must be true at that moment.
 
 use super::MacParams;
 use crate::link::{ErrorModel, ErrorProcess, Fate, LinkCounters};
-use crate::packet::Packet;
+use crate::packet::{LinkType, Packet};
 use crate::random::{Purpose, Stream};
 use crate::time::Instant;
 use alloc::boxed::Box;
@@ -24,6 +25,10 @@ pub enum Output {
     Delivery(usize, Packet),
     /// A packet arrived at this end with bit errors.
     Damaged(usize),
+    /// This end's packet is about to leave, and can be exchanged for another one until
+    /// [`Channel::handle_timeout`] is called again, which is due at once. Only for packets of a link
+    /// protocol.
+    Leaving(usize),
     /// The last bit of this end's packet has left.
     Sent(usize),
     /// Nothing follows this end's packet: no answer to it came, and one that comes later will need
@@ -68,7 +73,18 @@ struct End {
     backoff_until: Instant,
     /// When it sends an RTS, if it has a packet and the floor is free until then.
     contends_at: Instant,
+    exchange: Exchange,
     counters: LinkCounters,
+}
+
+/// Whether the first packet of an end can be exchanged for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exchange {
+    No,
+    /// It is about to leave.
+    Open,
+    /// It was exchanged, and is about to leave.
+    Done,
 }
 
 /// What the channel is doing.
@@ -116,7 +132,7 @@ impl Channel {
     }
 
     /// Whether an end can take a packet at once: it has none waiting, and the floor is free or it
-    /// may answer.
+    /// may answer; or the one that has waited is about to leave and can be exchanged.
     #[must_use]
     pub fn can_send(&self, now: Instant, end: usize) -> bool {
         let may = match self.phase {
@@ -124,12 +140,18 @@ impl Channel {
             Phase::Open { to, until } => to == end && now <= until,
             _ => false,
         };
-        may && self.ends[end].queue.is_empty()
+        let End { queue, exchange, .. } = &self.ends[end];
+        *exchange == Exchange::Open || (may && queue.is_empty())
     }
 
     /// Takes a packet. False: the queue is full and the packet is dropped, and counted.
     pub fn send(&mut self, now: Instant, end: usize, packet: Packet) -> bool {
         let this = &mut self.ends[end];
+        if let (Exchange::Open, Some(first)) = (this.exchange, this.queue.front_mut()) {
+            *first = packet;
+            this.exchange = Exchange::Done;
+            return true;
+        }
         if this.queue.len() > self.params.queue_frames {
             this.counters.dropped += 1;
             return false;
@@ -148,8 +170,12 @@ impl Channel {
         true
     }
 
-    /// Acts on everything that is due.
+    /// Acts on everything that is due, up to [`Output::Leaving`].
     pub fn handle_timeout(&mut self, now: Instant) {
+        let is_open = |end: &End| end.exchange == Exchange::Open;
+        if !self.outputs.is_empty() && self.ends.iter().any(is_open) {
+            return;
+        }
         while let Some(at) = self.poll_timeout().filter(|at| *at <= now) {
             match self.arrivals.pop_front_if(|(arrives, ..)| *arrives == at) {
                 Some((_, end, Some(packet))) => {
@@ -157,6 +183,9 @@ impl Channel {
                 }
                 Some((_, end, None)) => self.outputs.push_back(Output::Damaged(end)),
                 None => self.advance(at),
+            }
+            if matches!(self.outputs.back(), Some(Output::Leaving(_))) {
+                return;
             }
         }
     }
@@ -198,11 +227,18 @@ impl Channel {
 
     /// The phase ends at `at`, which is now.
     fn advance(&mut self, at: Instant) {
-        match self.phase {
-            Phase::Free => self.contend(at),
+        let phase = self.phase;
+        match phase {
+            Phase::Free => {
+                let by = self.first_contender(at);
+                if !self.asks(by) {
+                    self.contend(at, by);
+                }
+            }
             Phase::Silent { waits, .. } => self.release(at, waits),
             Phase::Open { to, .. } => self.release(at, Some(1 - to)),
             Phase::Sending { by, fate, answered, .. } => self.sent(at, by, fate, answered),
+            Phase::Turning { to, .. } if self.asks(to) => {}
             Phase::Turning { to, .. } => {
                 // The other end notices the carrier, or its absence, a propagation delay later.
                 let until = at + self.params.delay.max(Duration::from_nanos(1));
@@ -215,15 +251,32 @@ impl Channel {
         }
     }
 
-    /// The end whose backoff ends first sends its RTS.
-    fn contend(&mut self, now: Instant) {
-        let due = |end: &End, by: Instant| !end.queue.is_empty() && end.contends_at <= by;
-        let by = usize::from(!due(&self.ends[0], now));
+    /// Whether this end is first asked for the packet with which it replaces the one that has
+    /// waited.
+    fn asks(&mut self, end: usize) -> bool {
+        let End { queue, exchange, .. } = &mut self.ends[end];
+        let is_first = *exchange == Exchange::No;
+        let of_link = queue.front().is_some_and(|packet| packet.link_type() == LinkType::Tulip);
+        *exchange = if is_first && of_link { Exchange::Open } else { Exchange::No };
+        if *exchange == Exchange::Open {
+            self.outputs.push_back(Output::Leaving(end));
+        }
+        *exchange == Exchange::Open
+    }
+
+    /// The end whose backoff has ended.
+    fn first_contender(&self, now: Instant) -> usize {
+        usize::from(!self.ends[0].contends_by(now))
+    }
+
+    /// This end sends its RTS.
+    fn contend(&mut self, now: Instant, by: usize) {
         let MacParams { delay, turnaround, .. } = self.params;
         let (rts, cts) = (self.params.rts_time(), self.params.cts_time());
         self.counters.handshakes += 1;
+        self.ends[1 - by].exchange = Exchange::No;
         // Until the carrier reaches the other end, it may begin as well: then both RTS are lost.
-        let collides = due(&self.ends[1 - by], now + delay);
+        let collides = self.ends[1 - by].contends_by(now + delay);
         let bits = self.params.control_bits();
         let answers_at = now + rts + delay + turnaround;
         let ok = !collides
@@ -317,8 +370,13 @@ impl End {
             random: Stream::new(seed, link, way, Purpose::Backoff),
             backoff_until: Instant::ZERO,
             contends_at: Instant::ZERO,
+            exchange: Exchange::No,
             counters: LinkCounters::default(),
         }
+    }
+
+    fn contends_by(&self, at: Instant) -> bool {
+        !self.queue.is_empty() && self.contends_at <= at
     }
 }
 

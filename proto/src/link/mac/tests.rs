@@ -1,5 +1,4 @@
 //! The shared channel: its times, its turns, and what errors do to it.
-
 use super::*;
 use crate::link::ErrorModel;
 use crate::packet::{LinkType, Packet};
@@ -169,6 +168,53 @@ fn an_accelerated_answer_needs_no_handshake() {
     let ratio =
         arrivals.len() as f64 * ACCELERATED.mean_exchange(DATA, ACK, 1).as_secs_f64() / 20.0;
     assert!((0.99..1.01).contains(&ratio), "{ratio}");
+}
+
+/// A frame of a link protocol is asked for again just before it leaves, once, and both where it
+/// contends and where it answers.
+#[test]
+fn a_link_s_frame_that_waited_can_be_exchanged() {
+    let frame = |bytes| Packet::truncated(LinkType::Tulip, Bytes::new(), bytes);
+    let mut channel = channel(ACCELERATED, ErrorModel::None, 4);
+    channel.send(Instant::ZERO, 0, frame(DATA));
+    channel.send(Instant::ZERO, 1, frame(DATA));
+    let mut leaving = Vec::new();
+    let mut delivered = Vec::new();
+    while let Some(now) = channel.poll_timeout().filter(|at| *at < Instant::from_millis(20)) {
+        channel.handle_timeout(now);
+        while let Some(output) = channel.poll_output() {
+            match output {
+                Output::Leaving(end) => {
+                    leaving.push((now, end));
+                    assert!(channel.can_send(now, end) && !channel.can_send(now, 1 - end));
+                    assert!(channel.send(now, end, frame(ACK + end as u32)));
+                    assert!(!channel.can_send(now, end), "once");
+                }
+                Output::Delivery(end, packet) => delivered.push((now, end, packet.wire_len())),
+                _ => {}
+            }
+        }
+    }
+    // Both begin at the same time, which fails; then one of them wins, and the other one answers.
+    let [_, (sent, first), (answered, other)] = leaving[..] else { panic!("{leaving:?}") };
+    let bytes = |end| ACK + end as u32;
+    assert_eq!((delivered.len(), other), (2, 1 - first));
+    let arrives = sent
+        + ACCELERATED.handshake_time()
+        + ACCELERATED.packet_time(bytes(first))
+        + ACCELERATED.delay;
+    assert_eq!(delivered[0], (arrives, other, bytes(first)));
+    assert_eq!(answered, arrives + ACCELERATED.turnaround);
+    assert_eq!((delivered[1].1, delivered[1].2), (first, bytes(other)));
+}
+
+#[test]
+fn an_ip_packet_is_never_exchanged() {
+    let mut channel = channel(ACCELERATED, ErrorModel::None, 4);
+    channel.send(Instant::ZERO, 0, packet(DATA));
+    let log = run(&mut channel, [DATA, ACK], Instant::from_millis(1_000));
+    assert!(deliveries(&log, 1) > 10 && deliveries(&log, 0) > 10);
+    assert!(log.iter().all(|(_, output)| !matches!(output, Output::Leaving(_))));
 }
 
 #[test]
