@@ -8,7 +8,7 @@ FUZZ_SECONDS_IN_TEST ?= 20
 DEMO_DIR := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench bench-ns2 fuzz
+.PHONY: help setup demo test lint bench bench-ns2 fuzz install uninstall deb
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 11
@@ -45,3 +45,14 @@ bench-ns2: ## cost of a packet in the simulator beside ns-2, if that is installe
 
 fuzz: setup ## fuzz every target for FUZZ_SECONDS (600) each
 	@tools/fuzz $(FUZZ_SECONDS)
+
+install: setup ## install program, manual and service; PREFIX=/usr/local, DESTDIR for packagers
+	@$(CARGO) build --release --locked -p airmend
+	@DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) tools/install
+
+uninstall: ## take them away again
+	@DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) tools/install --remove
+
+deb: setup ## make a Debian package in out/
+	@$(CARGO) build --release --locked -p airmend
+	@tools/deb
