@@ -9,6 +9,7 @@ mod report;
 pub(crate) use args::GatewayArgs;
 
 use crate::BadUsage;
+use crate::gateway_log::{Log, start_logging};
 use airmend_live::gateway::{Gateway, GatewayConfig, privileges};
 use anyhow::Result;
 use signal_hook::consts::SIGHUP;
@@ -20,6 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Mends until SIGINT or SIGTERM; SIGHUP reads the configuration file again.
 pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     let config = config(args)?;
+    let log = start_logging(config.log, config.log_level);
     privileges::reduce()?;
     let stop = crate::stop_flag()?;
     let wants_reload = Arc::new(AtomicBool::new(false));
@@ -29,7 +31,7 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     while !stop.load(Ordering::Relaxed) {
         gateway.step()?;
         if wants_reload.swap(false, Ordering::Relaxed) {
-            reload(args, &mut gateway);
+            reload(args, &mut gateway, &log);
         }
     }
     let status = gateway.close()?;
@@ -45,8 +47,12 @@ fn begins(config: &GatewayConfig) -> String {
 }
 
 /// A file with a mistake changes nothing.
-fn reload(args: &GatewayArgs, gateway: &mut Gateway) {
-    let reloaded = config(args).and_then(|wanted| Ok(gateway.reload(&wanted)?));
+fn reload(args: &GatewayArgs, gateway: &mut Gateway, log: &Log) {
+    let reloaded = config(args).and_then(|wanted| {
+        let left = gateway.reload(&wanted)?;
+        log.set_level(wanted.log_level);
+        Ok(left)
+    });
     match reloaded {
         Ok(left) if left.is_empty() => say("the configuration was read again"),
         Ok(left) => say(&format!(

@@ -44,13 +44,23 @@ pub(super) struct Intake {
     /// Until when everything that crossed is at hand. What is later waits: before an ACK is looked
     /// at, what it acknowledges must be known, and before time is let go on, the ACKs of it.
     horizon: Instant,
+    /// What has left before the next ACK is judged is at hand.
+    is_refreshed: bool,
     drops: u64,
 }
 
 impl Intake {
     pub(super) fn new(copies: PacketSocket, link_type: LinkType) -> Self {
         let (data, acks) = (VecDeque::new(), VecDeque::new());
-        Self { copies, link_type, data, acks, horizon: Instant::ZERO, drops: 0 }
+        Self {
+            copies,
+            link_type,
+            data,
+            acks,
+            horizon: Instant::ZERO,
+            is_refreshed: false,
+            drops: 0,
+        }
     }
 
     /// Reads what has come and says until when everything that crossed is at hand.
@@ -93,12 +103,27 @@ impl Intake {
     }
 
     /// The next packet, by the time when it crossed.
-    pub(super) fn next(&mut self) -> Option<Arrival> {
+    ///
+    /// Before an ACK that may lead to a repair, all that has left by now: the agent sends the repair
+    /// after it, and takes what arrives of later frames for a sign that the repair is lost.
+    pub(super) fn next(&mut self, clock: &Clock) -> Option<Arrival> {
         let at = |queue: &VecDeque<Arrival>| queue.front().map(|arrival| arrival.at);
         let (data, ack) = (at(&self.data), at(&self.acks));
-        let is_data = data.is_some_and(|data| ack.is_none_or(|ack| data <= ack));
-        let queue = if is_data { &mut self.data } else { &mut self.acks };
-        queue.pop_front_if(|arrival| arrival.at <= self.horizon)
+        if data.is_some_and(|data| data <= self.horizon && ack.is_none_or(|ack| data <= ack)) {
+            return self.data.pop_front();
+        }
+        let ack = self.acks.front().filter(|ack| ack.at <= self.horizon)?;
+        if !ack.passed {
+            if !self.is_refreshed {
+                self.collect_copies(clock);
+                self.is_refreshed = true;
+            }
+            if let Some(data) = self.data.pop_front() {
+                return Some(data);
+            }
+            self.is_refreshed = false;
+        }
+        self.acks.pop_front()
     }
 
     /// Whether something waits for the next turn.

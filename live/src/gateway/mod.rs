@@ -141,7 +141,7 @@ impl Gateway {
         self.inspect()?;
         let known = self.intake.collect(&self.clock, &mut self.steering);
         self.beat()?;
-        while let Some(arrival) = self.intake.next() {
+        while let Some(arrival) = self.intake.next(&self.clock) {
             self.take(arrival)?;
             self.active_at = self.now;
         }
@@ -200,7 +200,7 @@ impl Gateway {
         // Diverting ends with the heartbeat, and what was diverted before is judged.
         self.steering.stop()?;
         let known = self.intake.collect(&self.clock, &mut self.steering);
-        while let Some(arrival) = self.intake.next() {
+        while let Some(arrival) = self.intake.next(&self.clock) {
             self.take(arrival)?;
         }
         self.now = self.now.max(known);

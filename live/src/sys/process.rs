@@ -6,8 +6,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
-/// Starts `command` in `namespace`. The kernel kills it (SIGKILL) when the calling thread ends,
-/// however that happens.
+/// Starts `command` in `namespace`, before ordinary processes if this user may ask for that. The
+/// kernel kills it (SIGKILL) when the calling thread ends, however that happens.
 pub(crate) fn spawn_inside(command: &mut Command, namespace: &File) -> io::Result<Child> {
     let namespace = namespace.as_raw_fd();
     let parent = std::process::id();
@@ -20,6 +20,7 @@ pub(crate) fn spawn_inside(command: &mut Command, namespace: &File) -> io::Resul
             if libc::getppid().cast_unsigned() != parent {
                 return Err(io::ErrorKind::NotFound.into());
             }
+            super::request_real_time().ok();
             super::check(libc::setns(namespace, libc::CLONE_NEWNET)).map(drop)
         });
     }
