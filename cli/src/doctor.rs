@@ -80,11 +80,24 @@ fn print(out: &mut impl Write, checks: &[Check]) -> io::Result<()> {
         .filter(|check| check.needed && !check.ok)
         .map(|check| check.check.as_str())
         .collect();
-    if missing.is_empty() {
-        return writeln!(out, "\nThis machine can run the laboratory.");
+    match missing[..] {
+        [] => writeln!(out, "\nThis machine can run the laboratory.")?,
+        _ => writeln!(
+            out,
+            "\nThis machine cannot run the laboratory: {} missing.",
+            missing.join(", ")
+        )?,
     }
-    writeln!(out, "\nThis machine cannot run the laboratory: {} missing.", missing.join(", "))
+    let gateways = [GATEWAY_BY_TCX, GATEWAY_BY_CLSACT];
+    let mut gateways = checks.iter().filter(|check| gateways.contains(&check.check.as_str()));
+    match gateways.any(|check| check.ok) {
+        true => writeln!(out, "This user can run the gateway here."),
+        false => writeln!(out, "This user cannot run the gateway here; see above."),
+    }
 }
+
+const GATEWAY_BY_TCX: &str = "gateway by tcx";
+const GATEWAY_BY_CLSACT: &str = "gateway by clsact";
 
 #[cfg(test)]
 mod tests {
@@ -103,7 +116,8 @@ mod tests {
             String::from_utf8(text).unwrap(),
             "  ok       veth        made a pair\n  \
              missing  TUN device  no such file; --port tun cannot be used\n\n\
-             This machine can run the laboratory.\n"
+             This machine can run the laboratory.\n\
+             This user cannot run the gateway here; see above.\n"
         );
     }
 
@@ -114,6 +128,22 @@ mod tests {
         let mut text = Vec::new();
         print(&mut text, &checks).unwrap();
         let text = String::from_utf8(text).unwrap();
-        assert!(text.ends_with("cannot run the laboratory: iproute2 missing.\n"), "{text}");
+        assert!(text.contains("cannot run the laboratory: iproute2 missing.\n"), "{text}");
+    }
+
+    #[test]
+    fn either_way_of_attaching_is_enough_for_the_gateway() {
+        for (tcx, clsact) in [(false, false), (false, true), (true, false), (true, true)] {
+            let result = |ok| if ok { Ok("attached".to_owned()) } else { Err("refused") };
+            let checks = [
+                Check::new(GATEWAY_BY_TCX, result(tcx), "a cost"),
+                Check::new(GATEWAY_BY_CLSACT, result(clsact), "a cost"),
+            ];
+            let mut text = Vec::new();
+            print(&mut text, &checks).unwrap();
+            let text = String::from_utf8(text).unwrap();
+            let can = text.ends_with("This user can run the gateway here.\n");
+            assert_eq!(can, tcx || clsact, "{text}");
+        }
     }
 }

@@ -1,7 +1,10 @@
 //! What must be tried in new namespaces: the child's part of `airmend doctor`.
 
 use super::Check;
+use airmend_live::gateway::{Gateway, GatewayConfig, GatewayError};
 use airmend_live::lab;
+use airmend_live::steer::Attach;
+use airmend_proto::agents::AgentConfig;
 use anyhow::{Context, Result};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::{
@@ -73,6 +76,7 @@ fn checks() -> Vec<Check> {
         let result = congestion_control(name);
         checks.push(Check::new(&format!("congestion control {name}"), result, &cost));
     }
+    checks.extend(gateways());
     checks
 }
 
@@ -86,6 +90,22 @@ fn enter_user_namespace() -> Result<String, lab::LabError> {
     } else {
         "made one: the laboratory needs no root".into()
     })
+}
+
+/// A whole gateway on an end of the pair: packet socket, TAP device, programs and all.
+fn gateways() -> [Check; 2] {
+    let open = |attach| -> Result<String, GatewayError> {
+        let own = GatewayConfig::new("wired0", AgentConfig::Plain);
+        Gateway::open(GatewayConfig { attach, keep_privileges: true, ..own })?.close()?;
+        Ok("attached one and detached it".to_owned())
+    };
+    let no_tcx = "the gateway uses clsact, where what a killed one leaves behind is inert and is \
+                  cleaned at the next start";
+    let no_clsact = "the gateway needs tcx, which came with Linux 6.6";
+    [
+        Check::new(super::GATEWAY_BY_TCX, open(Attach::Tcx), no_tcx),
+        Check::new(super::GATEWAY_BY_CLSACT, open(Attach::Clsact), no_clsact),
+    ]
 }
 
 /// What `ip` printed, or the first line of its complaint.

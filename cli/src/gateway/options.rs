@@ -61,7 +61,7 @@ pub(crate) struct Options {
     /// Log nothing below this level: error, warn, info or debug [default: info].
     #[arg(long, value_name = "LEVEL", help_heading = SIGHT)]
     pub(super) log_level: Option<LogLevel>,
-    /// Keep the three capabilities after set-up, so that a reload can change mark and priority.
+    /// Keep the three capabilities after set-up, so that a reload can raise the priority.
     #[arg(long)]
     pub(super) keep_privileges: bool,
 }

@@ -45,7 +45,7 @@ pub struct GatewayConfig {
     pub log: LogFormat,
     /// What is not logged.
     pub log_level: LogLevel,
-    /// Keep the capabilities that set-up needed, so that a reload can change mark and priority.
+    /// Keep the capabilities that set-up needed, so that a reload can raise the priority.
     pub keep_privileges: bool,
 }
 
