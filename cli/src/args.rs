@@ -7,6 +7,8 @@ use crate::link::{KeygenArgs, LinkArgs};
 use crate::replay::ReplayArgs;
 use crate::report::ReportArgs;
 use crate::sim::Sim;
+use crate::status::StatusArgs;
+use crate::top::TopArgs;
 use crate::values::{
     Window, agent, amount, congestion_control, direction, path, port, positive, queue, seconds,
     setting, window,
@@ -49,6 +51,10 @@ pub(crate) enum Command {
     Link(Box<LinkArgs>),
     /// Mend the TCP flows that leave through an interface, while the kernel forwards as before.
     Gateway(Box<GatewayArgs>),
+    /// Tell how a running gateway is.
+    Status(StatusArgs),
+    /// Show a running gateway live: what is mended, for which flows, and what the air loses.
+    Top(TopArgs),
     /// Make manual pages and shell completions, for packages.
     #[command(subcommand, disable_help_subcommand = true, hide = true)]
     Generate(Generate),

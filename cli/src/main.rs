@@ -3,6 +3,7 @@
 mod args;
 mod doctor;
 mod gateway;
+mod gateway_log;
 mod generate;
 mod keygen;
 mod lab_compare;
@@ -15,8 +16,10 @@ mod report;
 mod row;
 mod sim;
 mod stats;
+mod status;
 mod table;
 mod text;
+mod top;
 mod usage;
 mod values;
 
@@ -68,6 +71,8 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Report(args) => report::report(args).map(|()| ExitCode::SUCCESS),
         Command::Replay(args) => replay::run(args).map(|()| ExitCode::SUCCESS),
         Command::Sim(command) => sim::sim(command).map(|()| ExitCode::SUCCESS),
+        Command::Status(args) => status::status(args).map(|()| ExitCode::SUCCESS),
+        Command::Top(args) => top::top(args).map(|()| ExitCode::SUCCESS),
     }
 }
 

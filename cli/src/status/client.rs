@@ -1,0 +1,119 @@
+//! Asks a gateway's Unix socket for its status.
+
+use airmend_live::gateway::sight::Status;
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A gateway whose loop hangs says so after a second.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+/// Far more than any status has.
+const MAX_BYTES: u64 = 4 << 20;
+const REQUEST: &[u8] = b"GET /status HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+/// Why there is no status, in one sentence.
+#[derive(Debug)]
+pub(crate) struct NoStatus {
+    path: PathBuf,
+    why: Why,
+}
+
+#[derive(Debug)]
+enum Why {
+    Connect(io::Error),
+    Exchange(io::Error),
+    Refused(String),
+    NotAStatus(String),
+}
+
+impl fmt::Display for NoStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.why {
+            Why::Connect(error) => match error.kind() {
+                ErrorKind::NotFound => write!(
+                    f,
+                    "no gateway answers at {path}, which does not exist; start it with `airmend \
+                     gateway IF`, or name its --socket"
+                ),
+                ErrorKind::ConnectionRefused => {
+                    write!(f, "the gateway at {path} has died; start it again")
+                }
+                ErrorKind::PermissionDenied => {
+                    write!(f, "this user may not ask at {path}; try it as root or in its group")
+                }
+                _ => write!(f, "cannot connect to {path}: {error}"),
+            },
+            Why::Exchange(error) if is_timeout(error) => {
+                write!(f, "the gateway at {path} does not answer; it is stopped or hangs")
+            }
+            Why::Exchange(error) => write!(f, "the gateway at {path} broke off: {error}"),
+            Why::Refused(sentence) => write!(f, "{}", sentence.trim_end().trim_end_matches('.')),
+            Why::NotAStatus(why) => {
+                write!(f, "what answers at {path} is no gateway of this version: {why}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for NoStatus {}
+
+/// Its status now.
+pub(crate) fn ask(path: &Path) -> Result<Status, NoStatus> {
+    let because = |why| NoStatus { path: path.to_owned(), why };
+    let stream = UnixStream::connect(path).map_err(|error| because(Why::Connect(error)))?;
+    let answer = exchange(stream).map_err(|error| because(Why::Exchange(error)))?;
+    read(&answer).map_err(because)
+}
+
+fn exchange(mut stream: UnixStream) -> io::Result<Vec<u8>> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(REQUEST)?;
+    let mut answer = Vec::new();
+    stream.take(MAX_BYTES).read_to_end(&mut answer)?;
+    Ok(answer)
+}
+
+fn read(answer: &[u8]) -> Result<Status, Why> {
+    let mut fields = [httparse::EMPTY_HEADER; 64];
+    let mut response = httparse::Response::new(&mut fields);
+    let body = match response.parse(answer) {
+        Ok(httparse::Status::Complete(header)) => answer.get(header..).unwrap_or_default(),
+        Ok(httparse::Status::Partial) => {
+            return Err(Why::Exchange(ErrorKind::UnexpectedEof.into()));
+        }
+        Err(error) => return Err(Why::NotAStatus(error.to_string())),
+    };
+    if response.code != Some(200) {
+        return Err(Why::Refused(String::from_utf8_lossy(body).into_owned()));
+    }
+    serde_json::from_slice(body).map_err(|error| Why::NotAStatus(error.to_string()))
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_a_status_or_a_sentence() {
+        let sentence = |answer: &[u8]| {
+            let why = read(answer).unwrap_err();
+            NoStatus { path: "/a.sock".into(), why }.to_string()
+        };
+        let status = read(b"HTTP/1.1 200 OK\r\n\r\n{\"flows\":3,\"new\":[]}").unwrap();
+        assert_eq!(status.flows, 3);
+        let busy = b"HTTP/1.1 503 Service Unavailable\r\n\r\nThe gateway hangs.\n";
+        assert_eq!(sentence(busy), "The gateway hangs");
+        assert!(sentence(b"HTTP/1.1 200 OK\r\n\r\nhello").contains("no gateway of this version"));
+        assert!(sentence(b"SSH-2.0-OpenSSH\r\n").contains("no gateway of this version"));
+        assert!(sentence(b"HTTP/1.1 200").contains("broke off"));
+        assert!(sentence(b"").contains("broke off"));
+    }
+}

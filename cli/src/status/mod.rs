@@ -1,0 +1,58 @@
+//! `airmend status`: what a running gateway tells of itself.
+
+pub(crate) mod client;
+mod find;
+mod report;
+
+pub(crate) use report::clock;
+
+use crate::BadUsage;
+use anyhow::Result;
+use clap::Args;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Which gateway is meant.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Which {
+    /// The gateway's interface; may be left out where only one gateway runs.
+    #[arg(value_name = "IF")]
+    interface: Option<String>,
+    /// The gateway's socket, if it was started with another one than usual.
+    #[arg(long, value_name = "PATH", conflicts_with = "interface")]
+    socket: Option<PathBuf>,
+}
+
+impl Which {
+    /// Where this gateway answers.
+    pub(crate) fn socket(&self) -> Result<PathBuf, BadUsage> {
+        match (&self.socket, &self.interface) {
+            (Some(path), _) => Ok(path.clone()),
+            (None, Some(interface)) => Ok(airmend_live::gateway::default_socket(interface)),
+            (None, None) => find::the_only_one(find::DIRECTORY.as_ref()).map_err(BadUsage),
+        }
+    }
+}
+
+/// `airmend status`.
+#[derive(Args, Debug)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Print one JSON object; docs/gateway-metrics.md explains its fields.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Asks once and prints the answer.
+pub(crate) fn status(args: &StatusArgs) -> Result<()> {
+    let status = client::ask(&args.which.socket()?)?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer(&mut out, &status)?;
+        writeln!(out)?;
+    } else {
+        report::print(&mut out, &status)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! A status for people.
+
+use crate::table;
+use crate::text::{bytes, count, counted, percent, significant};
+use airmend_live::gateway::sight::{FlowStatus, Status};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Flows that are listed; `--json` names more.
+const FLOWS: usize = 20;
+
+/// Prints everything that matters.
+pub(super) fn print(out: &mut impl Write, status: &Status) -> io::Result<()> {
+    writeln!(out, "{}", headline(status))?;
+    for (name, words) in lines(status) {
+        writeln!(out, "  {name:<9} {words}")?;
+    }
+    let mended: Vec<_> = status.top.iter().filter(|flow| flow.repairs > 0).take(FLOWS).collect();
+    if mended.is_empty() {
+        return Ok(());
+    }
+    let header = ["fixed host", "mobile", "sent", "loss", "repairs", "DUPACKs hidden", "air RTT"];
+    let rows: Vec<_> = mended.into_iter().map(row).collect();
+    writeln!(out, "\n{}", table::render(&header.map(str::to_owned), &rows, 2))
+}
+
+/// `wlan0: snoop (airmend 0.1.0), up 2:13:05`.
+fn headline(status: &Status) -> String {
+    let Status { interface, agent, version, .. } = status;
+    let observe = if status.observe { ", only observing" } else { "" };
+    let up = clock(status.uptime_seconds);
+    format!("{interface}: {agent} (airmend {version}){observe}, up {up}")
+}
+
+fn lines(status: &Status) -> Vec<(&'static str, String)> {
+    let counters = &status.counters;
+    let mut lines = vec![
+        (
+            "flows",
+            format!(
+                "{} of at most {}, caches {} of {}",
+                count(status.flows),
+                count(status.limits.flows),
+                bytes(status.cache_bytes),
+                bytes(status.limits.cache_bytes)
+            ),
+        ),
+        ("air", air(status)),
+        ("repairs", by_name(&status.repairs)),
+        (
+            "senders",
+            format!(
+                "{} hidden, {} stripped, {} revealed, at most {} saved",
+                counted(counters.suppressed_dupacks, "DUPACK"),
+                counted(counters.stripped_acks, "ACK"),
+                counted(counters.reveals, "hole"),
+                counted(status.timeouts_saved.tail + status.timeouts_saved.handshake, "timeout")
+            ),
+        ),
+        ("packets", by_name(&status.packets)),
+        ("CPU", percent(status.cpu_seconds / status.uptime_seconds.max(1e-9)) + " of a core"),
+    ];
+    let trouble = trouble(status);
+    if !trouble.is_empty() {
+        lines.push(("trouble", trouble.join(", ")));
+    }
+    lines
+}
+
+fn air(status: &Status) -> String {
+    let rtt = &status.air_rtt_seconds;
+    let loss = match status.air_loss() {
+        Some(loss) => percent(loss) + " loss",
+        None => "nothing sent".to_owned(),
+    };
+    match rtt.quantile(0.9) {
+        None => loss,
+        Some(most) => {
+            let mean = significant(rtt.sum / rtt.count as f64 * 1e3);
+            let most = match most.is_finite() {
+                true => format!(", nine of ten within {} ms", most * 1e3),
+                false => String::new(),
+            };
+            format!("{loss}, round trip {mean} ms on average{most}")
+        }
+    }
+}
+
+/// `rack 1,180, tail_probe 24`; zeros are left out.
+fn by_name(counts: &BTreeMap<String, u64>) -> String {
+    let parts = counts.iter().filter(|(_, value)| **value > 0);
+    let parts: Vec<_> = parts.map(|(name, value)| format!("{name} {}", count(*value))).collect();
+    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+}
+
+/// What an operator can do something about.
+fn trouble(status: &Status) -> Vec<String> {
+    let memory = status.uncached.get("memory").copied().unwrap_or(0);
+    [
+        (status.counters.agent_panics, "panic of the agent", "panics of the agent"),
+        (status.heartbeat_lapses, "heartbeat lapse", "heartbeat lapses"),
+        (status.copies_lost, "copy lost", "copies lost"),
+        (
+            status.counters.flow_table_full,
+            "packet unmended for want of a place in the flow table",
+            "packets unmended for want of a place in the flow table",
+        ),
+        (memory, "packet not cached for want of memory", "packets not cached for want of memory"),
+    ]
+    .into_iter()
+    .filter(|(value, ..)| *value > 0)
+    .map(|(value, one, more)| format!("{} {}", count(value), if value == 1 { one } else { more }))
+    .collect()
+}
+
+fn row(flow: &FlowStatus) -> Vec<String> {
+    let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    vec![
+        flow.wired.clone(),
+        flow.air.clone(),
+        known(flow.bytes.map(bytes)),
+        known(flow.loss.map(percent)),
+        count(flow.repairs),
+        count(flow.suppressed_dupacks),
+        known(flow.air_rtt_ms.map(|rtt| significant(rtt) + " ms")),
+    ]
+}
+
+/// Hours, minutes and seconds, after days if there are any: `2 d 3:04:05`.
+pub(crate) fn clock(seconds: f64) -> String {
+    let seconds = seconds as u64;
+    let time = format!("{}:{:02}:{:02}", seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
+    match seconds / 86_400 {
+        0 => time,
+        days => format!("{days} d {time}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(status: &Status) -> String {
+        let mut text = Vec::new();
+        print(&mut text, status).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn a_quiet_gateway_takes_few_lines() {
+        let status = Status {
+            interface: "wlan0".into(),
+            agent: "snoop".into(),
+            version: "1.2.3".into(),
+            observe: true,
+            uptime_seconds: 90_061.5,
+            ..Status::default()
+        };
+        let expected = "\
+wlan0: snoop (airmend 1.2.3), only observing, up 1 d 1:01:01
+  flows     0 of at most 0, caches 0 bytes of 0 bytes
+  air       nothing sent
+  repairs   none
+  senders   0 DUPACKs hidden, 0 ACKs stripped, 0 holes revealed, at most 0 timeouts saved
+  packets   none
+  CPU       0 % of a core
+";
+        assert_eq!(printed(&status), expected);
+    }
+
+    #[test]
+    fn what_was_mended_and_what_is_wrong_is_said() {
+        let flow = FlowStatus {
+            wired: "10.0.0.1:80".into(),
+            air: "10.0.1.2:5000".into(),
+            bytes: Some(1_500_000),
+            loss: Some(0.051),
+            repairs: 1_204,
+            suppressed_dupacks: 3_000,
+            air_rtt_ms: Some(4.25),
+            ..FlowStatus::default()
+        };
+        let mut status = Status {
+            air_packets: 1_000,
+            air_losses: 51,
+            copies_lost: 1,
+            heartbeat_lapses: 2,
+            repairs: [("rack".to_owned(), 1_180), ("dup_ack".to_owned(), 0)].into(),
+            top: vec![flow, FlowStatus { wired: "clean".into(), ..FlowStatus::default() }],
+            ..Status::default()
+        };
+        status.air_rtt_seconds.counts[4] = 2;
+        status.air_rtt_seconds.count = 2;
+        status.air_rtt_seconds.sum = 0.0085;
+        let text = printed(&status);
+        for words in [
+            "5.1 % loss, round trip 4.25 ms on average, nine of ten within 5 ms\n",
+            "  repairs   rack 1,180\n",
+            "  trouble   2 heartbeat lapses, 1 copy lost\n",
+            "10.0.0.1:80",
+        ] {
+            assert!(text.contains(words), "no {words:?} in\n{text}");
+        }
+        assert!(!text.contains("clean"), "{text}");
+    }
+}

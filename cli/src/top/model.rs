@@ -1,0 +1,148 @@
+//! What `airmend top` shows: the last status, and how it changed from one to the next.
+
+use airmend_live::gateway::sight::{FlowStatus, Status};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Intervals that are remembered: ten minutes of seconds, more than a terminal is wide.
+const HISTORY: usize = 600;
+
+/// What flows are sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Order {
+    #[default]
+    Mended,
+    Rate,
+    Loss,
+    AirRtt,
+}
+
+impl Order {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Mended => "repairs",
+            Self::Rate => "rate",
+            Self::Loss => "loss",
+            Self::AirRtt => "air RTT",
+        }
+    }
+
+    fn next(self) -> Self {
+        match self {
+            Self::Mended => Self::Rate,
+            Self::Rate => Self::Loss,
+            Self::Loss => Self::AirRtt,
+            Self::AirRtt => Self::Mended,
+        }
+    }
+}
+
+/// What happened from one status to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Interval {
+    /// The share of packets that the air lost; `None` if none was sent.
+    pub(super) loss: Option<f64>,
+    /// The mean round trip of the air, in milliseconds; `None` if none was measured.
+    pub(super) rtt_ms: Option<f64>,
+    /// Repairs a second.
+    pub(super) repairs: f64,
+    /// The share of a core.
+    pub(super) cpu: f64,
+}
+
+/// Everything on the screen.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    pub(super) status: Status,
+    /// The newest last.
+    pub(super) history: VecDeque<Interval>,
+    pub(super) order: Order,
+    /// Why there was no status the last time.
+    pub(super) trouble: Option<String>,
+    /// Bits per second by flow, if it was there before and the kernel tells.
+    rates: BTreeMap<u64, f64>,
+    paused: bool,
+}
+
+impl Model {
+    /// Takes a new status.
+    pub(super) fn update(&mut self, new: Status) {
+        let old = std::mem::replace(&mut self.status, new);
+        self.trouble = None;
+        let new = &self.status;
+        let is_same_run = old.started_unix_seconds == new.started_unix_seconds;
+        let seconds = new.uptime_seconds - old.uptime_seconds;
+        if !is_same_run {
+            self.history.clear();
+            self.rates.clear();
+        } else if seconds > 0.0 {
+            self.rates = rates(&old, new, seconds);
+            self.history.push_back(interval(&old, new, seconds));
+            if self.history.len() > HISTORY {
+                self.history.pop_front();
+            }
+        }
+    }
+
+    /// The gateway did not answer: what was seen last stays.
+    pub(super) fn lost(&mut self, why: String) {
+        self.trouble = Some(why);
+    }
+
+    pub(super) fn sort_by_next(&mut self) {
+        self.order = self.order.next();
+    }
+
+    pub(super) fn pause_or_go_on(&mut self) {
+        self.paused = !self.paused;
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// Bits per second towards the mobile.
+    pub(super) fn rate(&self, flow: &FlowStatus) -> Option<f64> {
+        self.rates.get(&flow.flow).copied()
+    }
+
+    /// The flows as they are sorted now; equal ones stay in the gateway's order.
+    pub(super) fn flows(&self) -> Vec<&FlowStatus> {
+        let mut flows: Vec<_> = self.status.top.iter().collect();
+        match self.order {
+            Order::Mended => {}
+            Order::Rate => flows.sort_by(|a, b| descending(self.rate(a), self.rate(b))),
+            Order::Loss => flows.sort_by(|a, b| descending(a.loss, b.loss)),
+            Order::AirRtt => flows.sort_by(|a, b| descending(a.air_rtt_ms, b.air_rtt_ms)),
+        }
+        flows
+    }
+}
+
+/// What is unknown comes last.
+fn descending(a: Option<f64>, b: Option<f64>) -> Ordering {
+    let value = |known: Option<f64>| known.unwrap_or(f64::NEG_INFINITY);
+    value(b).total_cmp(&value(a))
+}
+
+fn rates(old: &Status, new: &Status, seconds: f64) -> BTreeMap<u64, f64> {
+    let before: BTreeMap<_, _> = old.top.iter().map(|flow| (flow.flow, flow.bytes)).collect();
+    let rate = |flow: &FlowStatus| {
+        let bytes = flow.bytes?.saturating_sub((*before.get(&flow.flow)?)?);
+        Some((flow.flow, bytes as f64 * 8.0 / seconds))
+    };
+    new.top.iter().filter_map(rate).collect()
+}
+
+fn interval(old: &Status, new: &Status, seconds: f64) -> Interval {
+    let total = |status: &Status| status.repairs.values().sum::<u64>();
+    let more = |new: u64, old: u64| new.saturating_sub(old) as f64;
+    let mean = |sum: f64, count: f64| (count > 0.0).then(|| sum / count);
+    let (rtt, past) = (&new.air_rtt_seconds, &old.air_rtt_seconds);
+    Interval {
+        loss: mean(more(new.air_losses, old.air_losses), more(new.air_packets, old.air_packets)),
+        rtt_ms: mean((rtt.sum - past.sum) * 1e3, more(rtt.count, past.count)),
+        repairs: more(total(new), total(old)) / seconds,
+        cpu: (new.cpu_seconds - old.cpu_seconds) / seconds,
+    }
+}

@@ -1,0 +1,158 @@
+//! Draws the model.
+
+use super::model::{Interval, Model, Order};
+use crate::status::clock;
+use crate::text::{bytes, count, percent, rate, significant};
+use airmend_live::gateway::sight::FlowStatus;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Style, Stylize};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
+
+/// With fewer lines than this the flows need the place of the sparklines.
+const HEIGHT_FOR_SPARKLINES: u16 = 14;
+const SPARKLINES: u16 = 4;
+
+/// The whole screen.
+pub(super) fn draw(frame: &mut Frame<'_>, model: &Model) {
+    let sparklines = if frame.area().height < HEIGHT_FOR_SPARKLINES { 0 } else { SPARKLINES };
+    let [header, charts, flows, footer] = Layout::vertical([
+        Constraint::Length(3),
+        Constraint::Length(sparklines),
+        Constraint::Min(0),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area());
+    frame.render_widget(Paragraph::new(header_lines(model).to_vec()), header);
+    let [loss, rtt] = Layout::horizontal([Constraint::Fill(1); 2]).spacing(1).areas(charts);
+    chart(frame, loss, model, "loss", Color::Red, &percent, |interval| interval.loss);
+    let millis = |value| significant(value) + " ms";
+    chart(frame, rtt, model, "air RTT", Color::Cyan, &millis, |interval| interval.rtt_ms);
+    table(frame, flows, model);
+    frame.render_widget(footer_line(model), footer);
+}
+
+fn header_lines(model: &Model) -> [Line<'static>; 3] {
+    let status = &model.status;
+    let now = model.history.back().copied().unwrap_or_default();
+    let observe = if status.observe { "  only observing" } else { "" };
+    let saved = status.timeouts_saved.tail + status.timeouts_saved.handshake;
+    let panics = status.counters.agent_panics;
+    let health = format!("lapses {}  panics {panics}", count(status.heartbeat_lapses));
+    let is_well = status.heartbeat_lapses == 0 && panics == 0;
+    let health = if is_well { health.into() } else { health.red() };
+    [
+        Line::from(vec![
+            format!("airmend {}", status.interface).bold(),
+            format!(
+                "  {} {}  up {}{observe}",
+                status.agent,
+                status.version,
+                clock(status.uptime_seconds)
+            )
+            .into(),
+        ]),
+        Line::from(vec![
+            format!(
+                "flows {}/{}  cache {}/{}  CPU {}  ",
+                count(status.flows),
+                count(status.limits.flows),
+                bytes(status.cache_bytes),
+                bytes(status.limits.cache_bytes),
+                percent(now.cpu)
+            )
+            .into(),
+            health,
+        ]),
+        Line::from(format!(
+            "repairs {} ({}/s)  hidden DUPACKs {}  revealed {}  timeouts saved ≤ {}",
+            count(status.repairs.values().sum()),
+            significant(now.repairs),
+            count(status.counters.suppressed_dupacks),
+            count(status.counters.reveals),
+            count(saved)
+        )),
+    ]
+}
+
+/// One quantity over time, the newest interval at the right edge.
+fn chart(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    model: &Model,
+    name: &str,
+    color: Color,
+    words: &dyn Fn(f64) -> String,
+    value: fn(&Interval) -> Option<f64>,
+) {
+    let width = usize::from(area.width);
+    let shown = model.history.len().min(width);
+    let known = model.history.iter().skip(model.history.len() - shown).map(value);
+    let values: Vec<_> = std::iter::repeat_n(None, width - shown).chain(known).collect();
+    let most = values.iter().flatten().copied().fold(0.0, f64::max);
+    let said = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), words);
+    let last = values.last().copied().flatten();
+    let title = format!("{name} {}, at most {}", said(last), said((most > 0.0).then_some(most)));
+    // Only the share of the highest one counts.
+    let scaled =
+        values.iter().map(|value| value.map(|v| (v / most.max(1e-9) * 1e4).round() as u64));
+    let sparkline = Sparkline::default()
+        .block(Block::new().title_top(title))
+        .style(Style::new().fg(color))
+        .max(10_000)
+        .data(scaled.collect::<Vec<_>>());
+    frame.render_widget(sparkline, area);
+}
+
+fn table(frame: &mut Frame<'_>, area: Rect, model: &Model) {
+    let columns = [
+        ("fixed host", Constraint::Fill(1), None),
+        ("mobile", Constraint::Fill(1), None),
+        ("rate", Constraint::Length(11), Some(Order::Rate)),
+        ("loss", Constraint::Length(7), Some(Order::Loss)),
+        ("repairs", Constraint::Length(9), Some(Order::Mended)),
+        ("hidden", Constraint::Length(9), None),
+        ("air RTT", Constraint::Length(9), Some(Order::AirRtt)),
+    ];
+    let header = columns.iter().enumerate().map(|(position, (name, _, order))| {
+        let is_sorted = *order == Some(model.order);
+        let name = if is_sorted { format!("{name}↓") } else { (*name).to_owned() };
+        aligned(position, name)
+    });
+    let rows = model.flows().into_iter().map(|flow| {
+        let cells = cells(model, flow);
+        Row::new(cells.into_iter().enumerate().map(|(position, cell)| aligned(position, cell)))
+    });
+    let table = Table::new(rows, columns.map(|(_, width, _)| width))
+        .header(Row::new(header).style(Style::new().reversed()))
+        .column_spacing(1);
+    frame.render_widget(table, area);
+}
+
+/// Names to the left, numbers to the right.
+fn aligned(column: usize, text: String) -> Line<'static> {
+    let line = Line::from(text);
+    if column < 2 { line } else { line.right_aligned() }
+}
+
+fn cells(model: &Model, flow: &FlowStatus) -> [String; 7] {
+    let known = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    [
+        flow.wired.clone(),
+        flow.air.clone(),
+        known(model.rate(flow).map(rate)),
+        known(flow.loss.map(percent)),
+        count(flow.repairs),
+        count(flow.suppressed_dupacks),
+        known(flow.air_rtt_ms.map(|rtt| significant(rtt) + " ms")),
+    ]
+}
+
+fn footer_line(model: &Model) -> Line<'static> {
+    if let Some(trouble) = &model.trouble {
+        return Line::from(trouble.clone()).red();
+    }
+    let pause = if model.is_paused() { "p go on (paused)" } else { "p pause" };
+    Line::from(format!("q quit  s sort (by {})  {pause}", model.order.name())).dim()
+}
