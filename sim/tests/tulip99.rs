@@ -62,7 +62,7 @@ fn figure_2a_at_low_error_rates() {
     let gain = figure.kbps(&[SNOOP_ACCELERATED, "0"]) / figure.kbps(&[SNOOP, "0"]);
     assert!((1.04..1.051).contains(&gain), "acceleration gives the same link layer {gain}");
     let gain = figure.kbps(&[TULIP, "0"]) / figure.kbps(&[UNACCELERATED, "0"]);
-    assert!((1.04..1.08).contains(&gain), "acceleration gives TULIP {gain}");
+    assert!((1.04..1.055).contains(&gain), "acceleration gives TULIP {gain}");
     let kept = |ber: &str| figure.kbps(&[PLAIN, ber]) / figure.kbps(&[PLAIN, "0"]);
     assert!(kept("0.5e-6") > 0.95 && kept("5e-6") < 0.5, "{} {}", kept("0.5e-6"), kept("5e-6"));
     for ber in ["0", "0.5e-6", "1e-6", "2e-6", "5e-6", "10e-6", "15e-6"] {
@@ -169,10 +169,10 @@ snoop with fix 6: 11.301088 s, 0 again, 66 lost, 604.012 ± 293.455 ms
 snoop with fix, accelerated 2: 9.455471 s, 0 again, 22 lost, 497.672 ± 126.769 ms
 snoop with fix, accelerated 4: 9.859182 s, 0 again, 44 lost, 520.344 ± 151.551 ms
 snoop with fix, accelerated 6: 10.409090 s, 0 again, 66 lost, 546.439 ± 196.036 ms
-tulip 2: 9.896333 s, 0 again, 24 lost, 520.928 ± 128.080 ms
+tulip 2: 9.787524 s, 0 again, 22 lost, 516.451 ± 125.585 ms
 tulip 4: 10.162412 s, 0 again, 44 lost, 537.248 ± 132.677 ms
-tulip 6: 10.577634 s, 0 again, 66 lost, 560.050 ± 142.858 ms
-tulip, no acceleration 2: 10.448680 s, 0 again, 24 lost, 538.055 ± 136.218 ms
-tulip, no acceleration 4: 10.953304 s, 0 again, 48 lost, 563.806 ± 143.686 ms
-tulip, no acceleration 6: 11.593378 s, 0 again, 72 lost, 601.762 ± 161.940 ms
+tulip 6: 10.547951 s, 0 again, 66 lost, 557.949 ± 141.630 ms
+tulip, no acceleration 2: 10.339097 s, 0 again, 22 lost, 532.426 ± 133.686 ms
+tulip, no acceleration 4: 10.751393 s, 0 again, 44 lost, 555.279 ± 141.354 ms
+tulip, no acceleration 6: 11.189183 s, 0 again, 66 lost, 580.209 ± 155.070 ms
 ";

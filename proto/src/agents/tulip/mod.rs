@@ -10,6 +10,7 @@
 mod classes;
 mod due;
 mod event;
+mod half_duplex;
 mod pace;
 mod queue;
 mod receiver;
@@ -181,16 +182,6 @@ impl Tulip {
         false
     }
 
-    /// Half duplex: the other end has spoken; whether more follows, and whether it wants an answer.
-    fn take_turn(&mut self, now: Instant, more: bool, poll: bool) {
-        let (frame_wait, ack_delay) = (self.settings.frame_wait(), self.settings.ack_delay);
-        if self.turn.received(now, (more, poll), frame_wait, ack_delay) {
-            // What it says was true when our turn had ended: all that it lacks is lost, also the
-            // last frame.
-            self.sender.lose_outstanding();
-        }
-    }
-
     /// Begins a new stream with what the other end has not acknowledged.
     fn resend_all(&mut self) {
         self.queue.put_back(self.sender.restart());
@@ -285,13 +276,8 @@ impl Tulip {
     /// What goes next: a packet that the link gave back, a link ACK that could not travel, what is
     /// missing, what is new, or a link ACK alone.
     fn next_payload(&mut self, now: Instant) -> Option<Frame> {
-        if let Some(returned) = self.returned.take() {
-            if returned.ack.is_some() {
-                self.receiver.want_ack();
-            }
-            if self.is_current(&returned) {
-                return Some(Frame { poll: false, ack: None, ..returned });
-            }
+        if let Some(frame) = self.returned_frame() {
+            return Some(frame);
         }
         if core::mem::take(&mut self.ack_alone) {
             return Some(self.control_frame());
@@ -315,18 +301,6 @@ impl Tulip {
         }
         let acks = self.receiver.ack_due() == Due::Now && self.turn.may_ack();
         (acks || self.turn.must_send()).then(|| self.control_frame())
-    }
-
-    /// Whether a packet that the link gave back still has to be sent.
-    fn is_current(&self, returned: &Frame) -> bool {
-        let Frame { kind, from, to, seq, serial, .. } = *returned;
-        from == self.epoch
-            && Some(to) == self.peer
-            && match kind {
-                Kind::Control => false,
-                Kind::Unreliable => true,
-                Kind::Reliable | Kind::Skip => self.sender.is_outstanding(seq, serial),
-            }
     }
 
     /// Whether a packet could leave right now.
@@ -431,7 +405,7 @@ impl Agent for Tulip {
         }
         if self.turn.ripen(now) {
             self.unanswered += 1;
-            self.no_answer();
+            self.answer_missing();
         }
     }
 
@@ -452,7 +426,7 @@ impl Agent for Tulip {
                 self.tell(LinkEvent::Damaged);
                 // It can only have been the answer.
                 if matches!(self.turn, Turn::Theirs(_)) && self.turn.give_up() {
-                    self.no_answer();
+                    self.answer_missing();
                 }
             }
             LinkSignal::Idle => {
@@ -485,15 +459,5 @@ impl Agent for Tulip {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
-    }
-}
-
-impl Tulip {
-    /// Half duplex: a turn has ended without an answer.
-    fn no_answer(&mut self) {
-        self.sender.lose_outstanding();
-        if self.peer.is_none() && !self.queue.is_empty() {
-            self.hello = Due::Now;
-        }
     }
 }

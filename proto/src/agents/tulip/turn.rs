@@ -81,7 +81,7 @@ impl Turn {
         }
     }
 
-    /// A frame of the other end arrived. True if it is the answer to our turn.
+    /// A frame of the other end arrived. True if it was sent after all that we have sent.
     pub(super) fn received(
         &mut self,
         now: Instant,
@@ -89,7 +89,6 @@ impl Turn {
         frame_wait: Duration,
         ack_delay: Duration,
     ) -> bool {
-        let is_answer = matches!(self, Self::Theirs(_));
         match self {
             Self::Always | Self::Ours(_) | Self::Leaving(..) => return false,
             Self::Free | Self::Theirs(_) | Self::Listening(_) | Self::Answer(_) => {}
@@ -102,7 +101,7 @@ impl Turn {
             },
             (false, false) => Self::Free,
         };
-        is_answer
+        true
     }
 
     /// No answer will come to what was sent. True if there was one to wait for: in the middle of
