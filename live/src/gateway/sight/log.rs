@@ -43,7 +43,8 @@ pub fn reloaded(about: &About) {
 
 /// The new configuration cannot be used; the old one stays.
 pub fn not_reloaded(about: &About, why: &dyn std::error::Error) {
-    error!(interface = about.interface, why = %why, "configuration not reloaded, the old one stays");
+    let interface = &about.interface;
+    error!(interface, why = %why, "configuration not reloaded, the old one stays");
 }
 
 /// The interface is gone or down.
