@@ -5,6 +5,7 @@ mod args;
 mod file;
 mod options;
 mod report;
+mod service;
 
 pub(crate) use args::GatewayArgs;
 
@@ -12,6 +13,7 @@ use crate::BadUsage;
 use crate::gateway_log::{Log, start_logging};
 use airmend_live::gateway::{Gateway, GatewayConfig, privileges};
 use anyhow::Result;
+use service::Service;
 use signal_hook::consts::SIGHUP;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -28,12 +30,16 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     signal_hook::flag::register(SIGHUP, Arc::clone(&wants_reload))?;
     let mut gateway = Gateway::open(config.clone())?;
     say(&begins(&config));
+    let mut service = Service::new();
+    service.ready(&begins(&config));
     while !stop.load(Ordering::Relaxed) {
         gateway.step()?;
+        service.alive();
         if wants_reload.swap(false, Ordering::Relaxed) {
             reload(args, &mut gateway, &log);
         }
     }
+    service.stopping();
     let status = gateway.close()?;
     report::print(&mut io::stdout().lock(), &status, args.json)?;
     Ok(())
