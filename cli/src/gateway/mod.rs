@@ -11,6 +11,7 @@ pub(crate) use args::GatewayArgs;
 
 use crate::BadUsage;
 use crate::gateway_log::{Log, start_logging};
+use airmend_live::gateway::sight::server::{Server, ServerConfig};
 use airmend_live::gateway::{Gateway, GatewayConfig, privileges};
 use anyhow::Result;
 use service::Service;
@@ -28,6 +29,9 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     let stop = crate::stop_flag()?;
     let wants_reload = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGHUP, Arc::clone(&wants_reload))?;
+    // Before anything is attached: where another gateway answers, this one must not begin.
+    let (socket, metrics) = (config.socket.clone(), config.metrics.clone());
+    let mut server = Server::start(&ServerConfig { socket, metrics })?;
     let mut gateway = Gateway::open(config.clone())?;
     say(&begins(&config));
     let mut service = Service::new();
@@ -35,6 +39,9 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     while !stop.load(Ordering::Relaxed) {
         gateway.step()?;
         service.alive();
+        while let Some(request) = server.poll() {
+            request.answer(gateway.status());
+        }
         if wants_reload.swap(false, Ordering::Relaxed) {
             reload(args, &mut gateway, &log);
         }

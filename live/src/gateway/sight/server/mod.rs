@@ -11,7 +11,7 @@ mod listen;
 mod tests;
 
 use super::Status;
-use crate::gateway::MetricsAddress;
+use crate::gateway::{MetricsAddress, privileges};
 use client::Office;
 use listen::{Listener, SocketFile};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -114,7 +114,12 @@ impl Server {
         let thread = thread::Builder::new()
             .name("status".into())
             .stack_size(STACK_BYTES)
-            .spawn(move || accept(&listeners, &stopped, &office))
+            .spawn(move || {
+                // What hostile clients talk to must not be able to do anything.
+                if privileges::drop_all().is_ok() {
+                    accept(&listeners, &stopped, &office);
+                }
+            })
             .map_err(ServerError::Thread)?;
         Ok(Self { requests, stop, thread: Some(thread), _files: files })
     }
