@@ -54,12 +54,12 @@ pub enum GatewayError {
         /// The interface's name.
         name: String,
     },
-    /// The device for returned packets cannot be made.
+    /// A device that packets take to the daemon and back cannot be made.
     #[error(
         "no TAP device can be made ({0}): the gateway needs /dev/net/tun (`modprobe tun`) and \
          CAP_NET_ADMIN"
     )]
-    Injector(#[source] io::Error),
+    Detour(#[source] io::Error),
     /// A packet socket cannot be opened.
     #[error(
         "no packet socket can be opened ({0}): the gateway needs CAP_NET_RAW and CAP_NET_ADMIN"

@@ -2,6 +2,7 @@
 //! order in which they crossed the interface.
 
 use crate::clock::{self, Clock};
+use crate::port::detour::Detour;
 use crate::port::offload::whole;
 use crate::steer::{Report, Steering};
 use crate::sys::{Copied, PacketSocket};
@@ -34,10 +35,12 @@ pub(super) struct Arrival {
     pub(super) damaged: bool,
 }
 
-/// Both queues that the kernel fills.
+/// The queues that the kernel fills.
 #[derive(Debug)]
 pub(super) struct Intake {
     copies: PacketSocket,
+    /// Data that the agent holds itself.
+    hold: Option<Detour>,
     link_type: LinkType,
     data: VecDeque<Arrival>,
     acks: VecDeque<Arrival>,
@@ -50,10 +53,11 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    pub(super) fn new(copies: PacketSocket, link_type: LinkType) -> Self {
+    pub(super) fn new(copies: PacketSocket, hold: Option<Detour>, link_type: LinkType) -> Self {
         let (data, acks) = (VecDeque::new(), VecDeque::new());
         Self {
             copies,
+            hold,
             link_type,
             data,
             acks,
@@ -63,9 +67,22 @@ impl Intake {
         }
     }
 
-    /// Reads what has come and says until when everything that crossed is at hand.
-    pub(super) fn collect(&mut self, clock: &Clock, steering: &mut Steering) -> Instant {
+    /// Reads what has come and says until when everything that crossed is at hand; `detour` gives
+    /// what mobiles sent that was too long to be told of.
+    ///
+    /// # Errors
+    /// A device fails.
+    pub(super) fn collect(
+        &mut self,
+        clock: &Clock,
+        steering: &mut Steering,
+        detour: &mut Detour,
+    ) -> io::Result<Instant> {
         let begin = clock.now();
+        detoured(detour, begin, Side::Air, &mut self.acks)?;
+        if let Some(hold) = &mut self.hold {
+            detoured(hold, begin, Side::Wired, &mut self.data)?;
+        }
         while self.acks.len() < REPORTS {
             let link_type = self.link_type;
             let take = |report: Report<'_>| arrival(clock, link_type, &report);
@@ -76,7 +93,7 @@ impl Intake {
         let last_ack = self.acks.back().filter(|_| is_full).map(|ack| ack.at);
         let last_copy = self.collect_copies(clock);
         self.horizon = [last_ack, last_copy].into_iter().flatten().fold(begin, Instant::min);
-        self.horizon
+        Ok(self.horizon)
     }
 
     /// Reads copies; if they were too many for one turn, says when the last one read had left.
@@ -132,8 +149,13 @@ impl Intake {
     }
 
     /// Becomes readable with every copy.
-    pub(super) fn readable(&self) -> BorrowedFd<'_> {
+    pub(super) fn copies_readable(&self) -> BorrowedFd<'_> {
         self.copies.as_fd()
+    }
+
+    /// Becomes readable when data waits to be forwarded, if the agent holds data.
+    pub(super) fn hold_readable(&self) -> Option<BorrowedFd<'_>> {
+        self.hold.as_ref().map(Detour::readable)
     }
 
     /// Takes note of an error that the socket reports, such as an interface set down: until then it
@@ -149,6 +171,26 @@ impl Intake {
     }
 }
 
+/// Takes what was redirected to a device: nobody has passed it on.
+fn detoured(
+    detour: &mut Detour,
+    at: Instant,
+    from: Side,
+    queue: &mut VecDeque<Arrival>,
+) -> io::Result<()> {
+    while queue.len() < REPORTS
+        && let Some(packet) = detour.receive()?
+    {
+        let (packet, damaged) = match packet.segment_size() {
+            // The kernel joins sound segments only.
+            Some(_) => (packet, false),
+            None => sound(packet),
+        };
+        queue.push_back(Arrival { at, from, packet, passed: false, damaged });
+    }
+    Ok(())
+}
+
 fn data_packet(link_type: LinkType, copied: &Copied<'_>) -> Option<Packet> {
     let is_whole = copied.bytes.len() == copied.wire_len as usize;
     if !is_whole {
@@ -161,11 +203,7 @@ fn arrival(clock: &Clock, link_type: LinkType, report: &Report<'_>) -> Option<Ar
     let packet = whole(link_type, [0; 10], report.vlan, report.bytes)?;
     let at = clock.at(Duration::from_nanos(report.at));
     let (packet, damaged) = if report.bytes.len() == report.wire_len as usize {
-        match checked(&packet) {
-            Checksum::Right => (packet, false),
-            Checksum::LeftToCard(completed) => (completed, false),
-            Checksum::Wrong => (packet, true),
-        }
+        sound(packet)
     } else {
         let captured = packet.shared_bytes();
         let extra = report.wire_len.saturating_sub(report.bytes.len() as u32);
@@ -173,6 +211,15 @@ fn arrival(clock: &Clock, link_type: LinkType, report: &Report<'_>) -> Option<Ar
         (Packet::truncated(link_type, captured, wire_len), false)
     };
     Some(Arrival { at, from: Side::Air, packet, passed: !report.diverted, damaged })
+}
+
+/// The packet with its checksum complete, and whether it is damaged.
+fn sound(packet: Packet) -> (Packet, bool) {
+    match checked(&packet) {
+        Checksum::Right => (packet, false),
+        Checksum::LeftToCard(completed) => (completed, false),
+        Checksum::Wrong => (packet, true),
+    }
 }
 
 /// What a checksum field says.

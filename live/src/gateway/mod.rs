@@ -23,7 +23,7 @@ pub use error::GatewayError;
 use crate::clock::{self, Clock};
 use crate::guard::Guard;
 use crate::pcap::Recording;
-use crate::port::injector::Injector;
+use crate::port::detour::Detour;
 use crate::port::transmitter::Transmitter;
 use crate::steer::{SteerConfig, SteerCounters, Steering};
 use crate::sys::PacketSocket;
@@ -84,17 +84,23 @@ impl Gateway {
             return Err(GatewayError::LinkAgent(config.agent.name()));
         }
         let interface = Interface::find(&config.interface)?;
-        let has_ethernet = interface.link_type == LinkType::Ethernet;
-        let injector = Injector::create(has_ethernet).map_err(GatewayError::Injector)?;
+        let link_type = interface.link_type;
+        let detour = Detour::create(link_type).map_err(GatewayError::Detour)?;
+        let holds = config.agent.holds_data() && !config.observe;
+        let hold = holds.then(|| Detour::create(link_type)).transpose();
+        let hold = hold.map_err(GatewayError::Detour)?;
         let copies = PacketSocket::open_copies(interface.index).map_err(GatewayError::Socket)?;
         let priority = config.priority.unwrap_or_else(|| interface.highest_priority());
-        let transmitter = Transmitter::open(interface.index, config.mark, priority);
-        let transmitter = transmitter.map_err(GatewayError::Socket)?;
+        let transmitter = |priority| {
+            Transmitter::open(interface.index, config.mark, priority).map_err(GatewayError::Socket)
+        };
+        let (repairs, held) = (transmitter(priority)?, transmitter(0)?);
         let steer = SteerConfig {
             air: &interface.name,
             air_index: interface.index as u32,
-            injector: injector.name(),
-            has_ethernet,
+            detour: (detour.name(), detour.index()),
+            hold: hold.as_ref().map(Detour::index),
+            has_ethernet: link_type == LinkType::Ethernet,
             mark: config.mark,
             observe: config.observe,
             max_flows: u32::try_from(config.limits.flows).unwrap_or(u32::MAX).max(1),
@@ -117,8 +123,8 @@ impl Gateway {
         Ok(Self {
             agent: Guard::new(agent, config.limits.egress),
             clock: Clock::start(),
-            intake: Intake::new(copies, interface.link_type),
-            outbound: Outbound { injector, transmitter, observe, passed: None, error: None },
+            intake: Intake::new(copies, hold, link_type),
+            outbound: Outbound { detour, repairs, held, observe, current: None, error: None },
             steering,
             is_up: interface.is_up(),
             config,
@@ -139,7 +145,7 @@ impl Gateway {
     pub fn step(&mut self) -> Result<(), GatewayError> {
         self.beat()?;
         self.inspect()?;
-        let known = self.intake.collect(&self.clock, &mut self.steering);
+        let known = self.collect()?;
         self.beat()?;
         while let Some(arrival) = self.intake.next(&self.clock) {
             self.take(arrival)?;
@@ -178,7 +184,7 @@ impl Gateway {
     pub fn reload(&mut self, wanted: &GatewayConfig) -> Result<Vec<&'static str>, GatewayError> {
         if wanted.priority != self.config.priority {
             let priority = wanted.priority.unwrap_or_else(|| self.interface.highest_priority());
-            let changed = self.outbound.transmitter.set(self.config.mark, priority);
+            let changed = self.outbound.repairs.set(self.config.mark, priority);
             changed.map_err(GatewayError::io("changing the priority of repairs"))?;
             self.config.priority = wanted.priority;
         }
@@ -199,7 +205,7 @@ impl Gateway {
     pub fn close(mut self) -> Result<Status, GatewayError> {
         // Diverting ends with the heartbeat, and what was diverted before is judged.
         self.steering.stop()?;
-        let known = self.intake.collect(&self.clock, &mut self.steering);
+        let known = self.collect()?;
         while let Some(arrival) = self.intake.next(&self.clock) {
             self.take(arrival)?;
         }
@@ -213,23 +219,28 @@ impl Gateway {
         Ok(status)
     }
 
+    fn collect(&mut self) -> Result<Instant, GatewayError> {
+        self.intake
+            .collect(&self.clock, &mut self.steering, &mut self.outbound.detour)
+            .map_err(GatewayError::io("taking packets from the kernel"))
+    }
+
     /// Hands one packet to the agent.
     fn take(&mut self, arrival: Arrival) -> Result<(), GatewayError> {
         let Arrival { at, from, packet, passed, damaged } = arrival;
         self.now = self.now.max(at);
         if damaged || !self.is_chosen(from, &packet)? {
             if !passed {
-                let returned = self.outbound.injector.inject(packet.bytes());
-                returned.map_err(GatewayError::io("returning a packet"))?;
+                self.outbound.pass(from.opposite(), &packet);
             }
             return Ok(());
         }
         self.journal.enters(from, &packet, passed);
-        self.outbound.passed = passed.then(|| (from.opposite(), packet.clone()));
+        self.outbound.current = Some((from.opposite(), packet.clone(), passed));
         self.agent.handle_packet(self.now, from, packet);
         self.drain();
         self.journal.left_alone(self.now);
-        self.outbound.passed = None;
+        self.outbound.current = None;
         Ok(())
     }
 
@@ -299,15 +310,17 @@ impl Gateway {
         }
         let is_active = self.clock.now().since(self.active_at) < HEARTBEAT;
         let wait = if is_active { wait.min(TICK) } else { wait };
-        let acks = PollFd::new(self.steering.readable(), PollFlags::POLLIN);
-        let copies = PollFd::new(self.intake.readable(), PollFlags::POLLIN);
-        let mut both = [acks, copies];
-        let polled = if is_active { &mut both[..1] } else { &mut both[..] };
+        let copies = PollFd::new(self.intake.copies_readable(), PollFlags::POLLIN);
+        let detour = self.outbound.detour.readable();
+        let urgent = [Some(self.steering.readable()), Some(detour), self.intake.hold_readable()];
+        let urgent = urgent.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        let mut all: Vec<_> = std::iter::once(copies).chain(urgent).collect();
+        let polled = if is_active { &mut all[1..] } else { &mut all[..] };
         match ppoll(polled, Some(wait.into()), None) {
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(GatewayError::io("waiting for packets")(error.into())),
         }
-        let failed = both[1].revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
+        let failed = all[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
         if failed {
             self.intake.take_error().map_err(GatewayError::io("reading the packet socket"))?;
         }

@@ -2,7 +2,7 @@
 
 use super::journal::Journal;
 use super::sight::Path;
-use crate::port::injector::Injector;
+use crate::port::detour::Detour;
 use crate::port::transmitter::Transmitter;
 use airmend_proto::{Instant, Packet, Ports, Side};
 use std::cell::RefCell;
@@ -11,13 +11,17 @@ use std::io;
 /// The ways out.
 #[derive(Debug)]
 pub(super) struct Outbound {
-    pub(super) injector: Injector,
-    pub(super) transmitter: Transmitter,
+    /// Towards the wired side, through the kernel's own forwarding.
+    pub(super) detour: Detour,
+    /// Towards the mobiles, before everything else.
+    pub(super) repairs: Transmitter,
+    /// Towards the mobiles, in turn: what the agent holds.
+    pub(super) held: Transmitter,
     /// Send nothing: the agent only observes.
     pub(super) observe: bool,
-    /// The packet last handed to the agent, if the kernel has passed it on: the agent will send it
-    /// too, and once is enough.
-    pub(super) passed: Option<(Side, Packet)>,
+    /// The packet last handed to the agent, where it would go, and whether the kernel has passed it
+    /// on: the agent will send it too, and once is enough.
+    pub(super) current: Option<(Side, Packet, bool)>,
     /// What went wrong, since [`Ports::send`] cannot say.
     pub(super) error: Option<io::Error>,
 }
@@ -28,19 +32,40 @@ pub(super) struct Watched<'a, 'b> {
     pub(super) journal: &'a RefCell<&'b mut Journal>,
 }
 
+/// What a packet is that the agent sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The one that came in last, which the kernel has sent.
+    Passed,
+    /// The one that came in last, which nobody has sent.
+    Held,
+    /// Something else.
+    Own,
+}
+
 impl Outbound {
-    fn is_passed(&mut self, side: Side, packet: &Packet) -> bool {
-        // The very bytes: a copy with the same contents would be something else.
-        let is_it = |(to, passed): &mut (Side, Packet)| {
-            *to == side && std::ptr::eq(passed.bytes(), packet.bytes())
-        };
-        self.passed.take_if(is_it).is_some()
+    /// Passes a packet on that the agent shall not see.
+    pub(super) fn pass(&mut self, side: Side, packet: &Packet) {
+        self.send(side, packet, Kind::Held);
     }
 
-    fn send(&mut self, side: Side, packet: &Packet) {
-        let result = match side {
-            Side::Air => self.transmitter.send(packet),
-            Side::Wired => self.injector.inject(packet.bytes()),
+    fn kind(&mut self, side: Side, packet: &Packet) -> Kind {
+        // The very bytes: a copy with the same contents would be something else.
+        let is_it = |(to, current, _): &mut (Side, Packet, bool)| {
+            *to == side && std::ptr::eq(current.bytes(), packet.bytes())
+        };
+        match self.current.take_if(is_it) {
+            Some((.., true)) => Kind::Passed,
+            Some((.., false)) => Kind::Held,
+            None => Kind::Own,
+        }
+    }
+
+    fn send(&mut self, side: Side, packet: &Packet, kind: Kind) {
+        let result = match (side, kind) {
+            (Side::Wired, _) => self.detour.inject(packet),
+            (Side::Air, Kind::Held) => self.held.send(packet),
+            (Side::Air, _) => self.repairs.send(packet),
         };
         if let Err(error) = result {
             self.error.get_or_insert(error);
@@ -55,14 +80,15 @@ impl Ports for Watched<'_, '_> {
     }
 
     fn send(&mut self, now: Instant, side: Side, packet: Packet) {
-        let path = match (self.outbound.is_passed(side, &packet), side) {
-            (true, _) => None,
-            (false, Side::Air) => Some(Path::Repairs),
-            (false, Side::Wired) => Some(Path::AcksReturned),
+        let kind = self.outbound.kind(side, &packet);
+        let path = match (side, kind) {
+            (_, Kind::Passed) | (Side::Air, Kind::Held) => None,
+            (Side::Air, Kind::Own) => Some(Path::Repairs),
+            (Side::Wired, _) => Some(Path::AcksReturned),
         };
         self.journal.borrow_mut().leaves(now, side, &packet, path);
-        if path.is_some() && !self.outbound.observe {
-            self.outbound.send(side, &packet);
+        if kind != Kind::Passed && !self.outbound.observe {
+            self.outbound.send(side, &packet, kind);
         }
     }
 }

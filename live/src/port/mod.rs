@@ -1,6 +1,6 @@
 //! What joins a loop in user space to a host's network stack.
 
-pub(crate) mod injector;
+pub(crate) mod detour;
 pub(crate) mod offload;
 pub mod packet;
 pub(crate) mod transmitter;

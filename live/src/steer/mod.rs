@@ -21,6 +21,7 @@ use std::time::Duration;
 static PROGRAMS: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/steer.o"));
 const COPY: &str = "airmend_copy";
 const JUDGE: &str = "airmend_judge";
+const HOLD: &str = "airmend_hold";
 const RETURN: &str = "airmend_return";
 /// Bytes of a report before the packet's own.
 const REPORT_HEADER: usize = 24;
@@ -44,8 +45,10 @@ pub enum Attach {
 pub(crate) struct SteerConfig<'a> {
     pub(crate) air: &'a str,
     pub(crate) air_index: u32,
-    /// The device through which ACKs are returned.
-    pub(crate) injector: &'a str,
+    /// The device through which packets are returned, its name and its index.
+    pub(crate) detour: (&'a str, u32),
+    /// The index of the device through which data comes that the agent holds, if it holds any.
+    pub(crate) hold: Option<u32>,
     pub(crate) has_ethernet: bool,
     pub(crate) mark: u32,
     /// Divert nothing.
@@ -107,9 +110,12 @@ impl Steering {
         let link_header = if config.has_ethernet { 14u32 } else { 0 };
         let lapse = u64::try_from(config.lapse.as_nanos()).unwrap_or(u64::MAX);
         let observe = u32::from(config.observe);
+        let hold = config.hold.unwrap_or(0);
         let mut programs = EbpfLoader::new()
             .override_global("MARK", &config.mark, true)
             .override_global("AIR", &config.air_index, true)
+            .override_global("DETOUR", &config.detour.1, true)
+            .override_global("HOLD", &hold, true)
             .override_global("LINK_HEADER", &link_header, true)
             .override_global("OBSERVE", &observe, true)
             .override_global("LAPSE_NS", &lapse, true)
@@ -127,15 +133,25 @@ impl Steering {
         let filter: &mut SocketFilter = program(&mut steering.programs, COPY)?;
         filter.load().map_err(SteerError::program)?;
         filter.attach(copies).map_err(SteerError::program)?;
-        steering.attach_classifier(RETURN, config.injector, config.attach)?;
+        steering.attach_classifier(
+            RETURN,
+            config.detour.0,
+            TcAttachType::Ingress,
+            config.attach,
+        )?;
         Ok(steering)
     }
 
-    /// Attaches the program that diverts; what a crashed run left behind is taken away first.
+    /// Attaches the programs that divert; what a crashed run left behind is taken away first.
     pub(crate) fn attach(&mut self, config: &SteerConfig<'_>) -> Result<(), SteerError> {
-        // Nothing is there on most machines.
-        qdisc_detach_program(config.air, TcAttachType::Ingress, JUDGE).ok();
-        if self.attach_classifier(JUDGE, config.air, config.attach)? == Attach::Clsact {
+        detach_leftovers(config.air);
+        let mut attached =
+            self.attach_classifier(JUDGE, config.air, TcAttachType::Ingress, config.attach)?;
+        if config.hold.is_some() {
+            attached =
+                self.attach_classifier(HOLD, config.air, TcAttachType::Egress, config.attach)?;
+        }
+        if attached == Attach::Clsact {
             self.clsact = Some(config.air.to_owned());
         }
         Ok(())
@@ -145,6 +161,7 @@ impl Steering {
         &mut self,
         name: &str,
         interface: &str,
+        direction: TcAttachType,
         attach: Attach,
     ) -> Result<Attach, SteerError> {
         let has_tcx =
@@ -166,7 +183,7 @@ impl Steering {
         let classifier: &mut SchedClassifier = program(&mut self.programs, name)?;
         classifier.load().map_err(SteerError::program)?;
         classifier
-            .attach_with_options(interface, TcAttachType::Ingress, options)
+            .attach_with_options(interface, direction, options)
             .map_err(|source| SteerError::attach(interface, source))?;
         Ok(attach)
     }
@@ -246,9 +263,15 @@ impl Drop for Steering {
     fn drop(&mut self) {
         if let Some(interface) = &self.clsact {
             // If it fails, the heartbeat has ended and everything passes.
-            qdisc_detach_program(interface, TcAttachType::Ingress, JUDGE).ok();
+            detach_leftovers(interface);
         }
     }
+}
+
+/// Takes this program's filters from clsact; there are none on most machines.
+fn detach_leftovers(interface: &str) {
+    qdisc_detach_program(interface, TcAttachType::Ingress, JUDGE).ok();
+    qdisc_detach_program(interface, TcAttachType::Egress, HOLD).ok();
 }
 
 impl<'a> Report<'a> {

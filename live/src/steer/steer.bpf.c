@@ -32,6 +32,8 @@ static void (*ringbuf_discard)(void *data, __u64 flags) = (void *)BPF_FUNC_ringb
 // Set by the daemon before it loads this.
 volatile const __u32 MARK = 0;         // of what the daemon sends
 volatile const __u32 AIR = 0;          // index of the air interface
+volatile const __u32 DETOUR = 0;     // index of the device through which the daemon returns packets
+volatile const __u32 HOLD = 0;         // of the one through which it takes data, if it holds any
 volatile const __u32 LINK_HEADER = 14; // bytes before the IP header: 14, or 0 without Ethernet
 volatile const __u32 OBSERVE = 0;      // divert nothing
 volatile const __u64 LAPSE_NS = 50000000;
@@ -227,13 +229,12 @@ INLINE int parse(struct __sk_buff *skb, struct segment *segment)
     return 0;
 }
 
-// Attached to the packet socket that collects copies: bytes to keep, 0 for none.
-SEC("socket") int airmend_copy(struct __sk_buff *skb)
+// Whether the daemon should see this packet towards a mobile: data, or the begin or end of a
+// connection. Notes its flow, so that the mobile's packets are known too.
+INLINE int is_wanted(struct __sk_buff *skb)
 {
-    if (skb->pkt_type != PACKET_OUTGOING || skb->mark == MARK)
-        return 0;
     struct segment segment = {};
-    if (!parse(skb, &segment))
+    if (skb->mark == MARK || !parse(skb, &segment))
         return 0;
     struct flow *flow = map_lookup(&flows, &segment.key);
     if (flow && flow->state & IGNORED)
@@ -248,7 +249,37 @@ SEC("socket") int airmend_copy(struct __sk_buff *skb)
         __sync_fetch_and_add(&flow->packets, packets);
         __sync_fetch_and_add(&flow->bytes, segment.payload_len);
     }
-    return 0x7fffffff;
+    return 1;
+}
+
+// Attached to the packet socket that collects copies: bytes to keep, 0 for none.
+SEC("socket") int airmend_copy(struct __sk_buff *skb)
+{
+    return skb->pkt_type == PACKET_OUTGOING && !HOLD && is_wanted(skb) ? 0x7fffffff : 0;
+}
+
+INLINE int is_alive(void)
+{
+    __u32 last = 0, late = 1;
+    __u64 *beat = map_lookup(&heartbeat, &last);
+    __u64 *late_beat = map_lookup(&heartbeat, &late);
+    if (!beat || !late_beat)
+        return 0;
+    __u64 at = *beat;
+    if ((__s64)(ktime_ns() - at) < (__s64)LAPSE_NS)
+        return 1;
+    if (*late_beat != at) {
+        *late_beat = at;
+        count(LAPSES);
+    }
+    count(LAPSED);
+    return 0;
+}
+
+// Attached where packets leave towards the mobile, for an agent that holds data itself.
+SEC("classifier") int airmend_hold(struct __sk_buff *skb)
+{
+    return is_wanted(skb) && is_alive() ? redirect(HOLD, 0) : PASS;
 }
 
 // Tells the daemon of a packet; 0 if it cannot be told.
@@ -292,24 +323,6 @@ INLINE int has_plain_options(struct __sk_buff *skb, const struct segment *segmen
     return begin == swap32(0x0101080a);
 }
 
-INLINE int is_alive(void)
-{
-    __u32 last = 0, late = 1;
-    __u64 *beat = map_lookup(&heartbeat, &last);
-    __u64 *late_beat = map_lookup(&heartbeat, &late);
-    if (!beat || !late_beat)
-        return 0;
-    __u64 at = *beat;
-    if ((__s64)(ktime_ns() - at) < (__s64)LAPSE_NS)
-        return 1;
-    if (*late_beat != at) {
-        *late_beat = at;
-        count(LAPSES);
-    }
-    count(LAPSED);
-    return 0;
-}
-
 // Attached where packets from the mobile come in.
 SEC("classifier") int airmend_judge(struct __sk_buff *skb)
 {
@@ -340,13 +353,21 @@ SEC("classifier") int airmend_judge(struct __sk_buff *skb)
         flow->state |= ACKED_KNOWN;
     }
     int is_pure = segment.payload_len == 0 && !(segment.flags & (SYN | FIN | RST));
-    int is_plain = advances && !(segment.flags & URG) && has_plain_options(skb, &segment);
-    if (is_pure && !is_plain && !OBSERVE) {
+    int is_plain = has_plain_options(skb, &segment);
+    if (is_pure && !(advances && is_plain && !(segment.flags & URG)) && !OBSERVE) {
         if (!tell(skb, 1))
             return PASS;
         count(DIVERTED);
         return DROP;
     }
+    if (segment.payload_len && !is_plain && !OBSERVE) {
+        // It may tell of holes beside its data, and is too long to be told of.
+        count(DIVERTED);
+        return redirect(DETOUR, 0);
+    }
+    int is_news = advances || !is_known || segment.flags & (SYN | FIN | RST);
+    if (!is_news && !OBSERVE)
+        return PASS;
     // No agent would keep this from the sender, or change it.
     if (tell(skb, 0))
         count(TOLD);

@@ -106,6 +106,12 @@ impl AgentConfig {
         matches!(self, Self::Tulip(_))
     }
 
+    /// Whether it holds data on its way to the mobiles, in a queue of its own [snoop95 §4]: a
+    /// gateway must then hand it the data itself, and not a copy of what has left.
+    pub fn holds_data(&self) -> bool {
+        matches!(self, Self::Snoop95(_))
+    }
+
     /// Makes the cache hold a window of this many packets, and not less than by default: a cache
     /// must hold the maximum transmission window [snoop95 §4].
     pub fn hold_window(&mut self, packets: usize) {

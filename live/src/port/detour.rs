@@ -1,0 +1,103 @@
+//! A device that joins the daemon to the kernel's programs.
+//!
+//! Whatever is written to it, a program at its ingress makes enter the kernel as if another
+//! interface had received it. What programs elsewhere redirect to it is read here.
+
+use super::is_full;
+use super::offload::{outgoing, whole};
+use super::tun::TunPort;
+use crate::sys;
+use airmend_proto::{LinkType, Packet};
+use nix::sys::uio::writev;
+use std::fs::File;
+use std::io::{self, IoSlice, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// The kernel finds a free number.
+const NAME: &str = "airmend%d";
+/// The longest packet, with its `virtio_net_hdr`.
+const LONGEST: usize = 1 << 17;
+
+/// The device, which vanishes with this value.
+#[derive(Debug)]
+pub(crate) struct Detour {
+    device: File,
+    name: String,
+    index: i32,
+    link_type: LinkType,
+    buffer: Vec<u8>,
+    drops: u64,
+}
+
+impl Detour {
+    /// Creates the device in the calling thread's network namespace and sets it up.
+    pub(crate) fn create(link_type: LinkType) -> io::Result<Self> {
+        let device = TunPort::open_device()?;
+        let name = sys::attach_detour(device.as_fd(), NAME, link_type == LinkType::Ethernet)?;
+        // No IPv6 of its own: nobody else is on it. Where that cannot be said, nobody answers.
+        std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1").ok();
+        sys::set_interface_mtu(&name, 65_521).ok();
+        sys::set_interface_up(&name)?;
+        let index = sys::interface_index(&name)?;
+        Ok(Self { device, name, index, link_type, buffer: vec![0; LONGEST], drops: 0 })
+    }
+
+    /// The device's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The device's index.
+    pub(crate) fn index(&self) -> u32 {
+        self.index as u32
+    }
+
+    /// The next packet that was redirected here.
+    pub(crate) fn receive(&mut self) -> io::Result<Option<Packet>> {
+        loop {
+            let length = match self.device.read(&mut self.buffer) {
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            let read = self.buffer.get(..length).unwrap_or(&[]);
+            let Some((header, bytes)) = read.split_first_chunk() else { continue };
+            if let Some(packet) = whole(self.link_type, *header, None, bytes) {
+                return Ok(Some(packet));
+            }
+            self.drops += 1;
+        }
+    }
+
+    /// Becomes readable when something was redirected here.
+    pub(crate) fn readable(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+
+    /// Lets a packet enter. One that the kernel has no room for is dropped and counted, as is any
+    /// while the device is down.
+    pub(crate) fn inject(&mut self, packet: &Packet) -> io::Result<()> {
+        let Some((header, edited)) = outgoing(packet) else {
+            self.drops += 1;
+            return Ok(());
+        };
+        let bytes = edited.as_deref().unwrap_or(packet.bytes());
+        match writev(&self.device, &[IoSlice::new(&header), IoSlice::new(bytes)]) {
+            Ok(_) => Ok(()),
+            Err(nix::Error::EIO) => {
+                self.drops += 1;
+                Ok(())
+            }
+            Err(error) => {
+                let error = io::Error::from(error);
+                self.drops += 1;
+                if is_full(&error) { Ok(()) } else { Err(error) }
+            }
+        }
+    }
+
+    /// Packets that could not enter, or came in a form that nobody knows.
+    pub(crate) fn drops(&self) -> u64 {
+        self.drops
+    }
+}
