@@ -101,6 +101,10 @@ impl Stage {
             ("silence", "") => return self.silence(),
             ("block", "") => self.is_blocked = true,
             ("unblock", "") => self.is_blocked = false,
+            ("take", "") => {
+                let frame = self.agent().poll_transmit(now, Side::Air);
+                self.left.extend(frame.map(|frame| (Side::Air, frame)));
+            }
             ("link", "leaving") => self.agent().handle_link(now, LinkSignal::Leaving),
             ("link", "sent") => self.agent().handle_link(now, LinkSignal::Sent),
             ("link", "damaged") => self.agent().handle_link(now, LinkSignal::Damaged),
@@ -119,7 +123,9 @@ impl Stage {
                 };
                 self.agent().handle_packet(now, side, packet);
             }
-            _ => return Err("wired, air, link, block, unblock, silence, event or timer".into()),
+            _ => {
+                return Err("wired, air, link, block, unblock, take, silence, event or timer".into());
+            }
         }
         self.drain();
         Ok(())
