@@ -39,8 +39,8 @@ pub(crate) struct Options {
     /// the interface's queue such as 1:10 [default: the highest that the interface honours].
     #[arg(long, value_name = "P", value_parser = priority, help_heading = PACKETS)]
     pub(super) priority: Option<u32>,
-    /// Where the kernel's programs are attached: tcx, clsact, or auto for tcx where the kernel has it
-    /// [default: auto].
+    /// Where the kernel's programs are attached: tcx, clsact, or auto for tcx where the kernel has
+    /// it [default: auto].
     #[arg(long, value_name = "WHERE", value_parser = attach, help_heading = PACKETS)]
     pub(super) attach: Option<Attach>,
     /// The rate of the air where the interface cannot tell it, such as 20mbit: for estimates only.
