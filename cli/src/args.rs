@@ -284,7 +284,7 @@ pub(crate) struct Setup {
     /// (a kernel, no agent) or gateway (that kernel with `airmend gateway` beside it; needs root).
     #[arg(long, value_name = "PATH", default_value = "inline", value_parser = path)]
     #[arg(help_heading = "Links")]
-    path: Path,
+    pub(crate) path: Path,
     /// What joins the hosts to the links: veth, or tun (which needs /dev/net/tun).
     #[arg(long, value_name = "KIND", default_value = "veth", value_parser = port)]
     #[arg(help_heading = "Links")]
@@ -423,8 +423,14 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Refuses to record what has no one agent.
-    pub(crate) fn check(&self, agents: &[AgentConfig]) -> Result<(), BadUsage> {
+    /// Refuses to record what has no one agent in the laboratory's loop.
+    pub(crate) fn check(&self, agents: &[AgentConfig], path: Path) -> Result<(), BadUsage> {
+        if self.pcap.is_some() && path != Path::Inline {
+            return Err(BadUsage(format!(
+                "--path {} cannot take --pcap: it records an agent in the laboratory's loop",
+                path.name()
+            )));
+        }
         match agents.iter().find(|agent| agent.is_link() && self.pcap.is_some()) {
             None => Ok(()),
             Some(link) => Err(BadUsage(format!(

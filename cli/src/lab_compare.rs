@@ -22,7 +22,7 @@ pub(crate) use combination::{Case, Combination, Measured};
 pub(crate) fn compare(args: &CompareArgs) -> Result<()> {
     let mut agents = args.agents.clone();
     args.setup.set(&mut agents)?;
-    args.output.check(&agents)?;
+    args.output.check(&agents, args.setup.path)?;
     if let Some(directory) = &args.output.plot {
         create(directory)?;
     }

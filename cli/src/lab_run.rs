@@ -19,7 +19,7 @@ mod describe;
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mut agents = [args.agent.clone()];
     args.setup.set(&mut agents)?;
-    args.output.check(&agents)?;
+    args.output.check(&agents, args.setup.path)?;
     let [agent] = agents;
     let mut config = args.setup.config(args.cc, args.errors.model());
     config.pcap = args.output.pcap.clone();

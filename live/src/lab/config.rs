@@ -72,7 +72,8 @@ pub enum PortKind {
 pub enum Path {
     /// An agent inside the loop that emulates the links.
     Inline,
-    /// A kernel between two interfaces of its own, and nothing else: the baseline of [`Self::Gateway`].
+    /// A kernel between two interfaces of its own, and nothing else: what [`Self::Gateway`] is
+    /// compared with.
     Kernel,
     /// That kernel with a gateway, a process of its own, on the air interface.
     Gateway,

@@ -8,6 +8,7 @@ use crate::sys;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -46,10 +47,13 @@ pub(crate) struct GatewayReport {
     pub(crate) lapses: u64,
 }
 
-/// A gateway at work. It ends with this value; and if that is never dropped, with the thread that
-/// started it.
+/// A gateway at work, with the real-time priority that the loop has: on a busy machine its figures
+/// would else be those of the machine's scheduler. It ends with this value, and if that is never
+/// dropped, with the thread that started it.
 pub(crate) struct Gateway {
     child: Child,
+    /// Where it can be asked for its status.
+    socket: PathBuf,
     says: Arc<Says>,
     stderr: Option<JoinHandle<()>>,
     stdout: Option<JoinHandle<io::Result<String>>>,
@@ -68,9 +72,13 @@ impl Gateway {
         if !is_initial_user_namespace() {
             return Err(LabError::GatewayNeedsRoot);
         }
+        let socket = std::env::temp_dir().join(format!("airmend-lab-{}.sock", std::process::id()));
         let mut process = Command::new(&command.program);
         process
             .args(["gateway", AIR, "--priority", FAST_CLASS, "--json"])
+            // The machine may have a gateway and a configuration of its own, for such a name too.
+            .args(["--config", "/dev/null", "--socket"])
+            .arg(&socket)
             .args(&command.arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -80,7 +88,7 @@ impl Gateway {
         let child = sys::spawn_inside(&mut process, station.file());
         let child = child.map_err(|error| failed("could not be started", error.to_string()))?;
         let (ready, is_ready) = channel();
-        let mut gateway = Self { child, says: Arc::default(), stderr: None, stdout: None };
+        let mut gateway = Self { child, socket, says: Arc::default(), stderr: None, stdout: None };
         if let Some(stderr) = gateway.child.stderr.take() {
             let says = Arc::clone(&gateway.says);
             gateway.stderr = Some(thread::spawn(move || listen(stderr, &says, &ready)));
@@ -130,6 +138,8 @@ impl Drop for Gateway {
         // Both fail only where it has ended and was waited for.
         self.child.kill().ok();
         self.child.wait().ok();
+        // One that was killed leaves it.
+        fs::remove_file(&self.socket).ok();
         if let Some(stderr) = self.stderr.take() {
             stderr.join().ok();
         }
@@ -141,7 +151,8 @@ fn listen(stderr: ChildStderr, says: &Says, ready: &Sender<()>) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
     while matches!((&mut stderr).take(MAX_LINE).read_until(b'\n', &mut line), Ok(1..)) {
-        let text = String::from_utf8_lossy(&line).trim().to_owned();
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim().trim_start_matches("airmend: ").to_owned();
         if text.contains(READY) {
             // Nobody waits for a second one.
             ready.send(()).ok();
