@@ -1,11 +1,13 @@
 //! Network namespaces without names: they vanish with the process, however it ends.
 
 use super::error::LabError;
+use crate::sys;
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
+use std::process::{Child, Command};
 use std::thread;
 
 /// `CAP_NET_ADMIN` and `CAP_SYS_ADMIN`, as bits of `/proc/self/status`.
@@ -70,6 +72,18 @@ impl Namespace {
     /// Runs `ip -batch` with these commands inside.
     pub fn ip(&self, commands: &str) -> Result<(), LabError> {
         self.run(|| super::iproute::ip(commands))
+    }
+
+    /// Starts a program inside, with real-time priority if this user may ask for that. The kernel
+    /// kills it when the calling thread ends.
+    pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+        sys::spawn_inside(command, &self.file)
+    }
+
+    /// Makes everything that leaves through an interface of this namespace be of wire size and
+    /// whole: no segmentation, and no checksum, is left to a card.
+    pub fn disable_offloads(&self, interface: &str) -> Result<(), LabError> {
+        self.run(|| super::topology::disable_offloads(interface))
     }
 
     /// The open file, for `setns`.

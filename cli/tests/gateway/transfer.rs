@@ -1,0 +1,188 @@
+//! TCP connections between hosts, every byte checked.
+
+use crate::world::{PATIENCE, Result, World, fixed_address};
+use airmend_live::lab::Namespace;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const PORT: u16 = 5001;
+const BLOCK: usize = 65_536;
+
+/// Transfers from the fixed host to a mobile one, which asks for them.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// Bytes of each, and when it begins.
+    pub(crate) transfers: Vec<(u64, Duration)>,
+    pub(crate) is_ipv6: bool,
+    /// The number of the mobile host.
+    pub(crate) mobile: usize,
+}
+
+impl Plan {
+    /// 20 transfers, short and long in turns, that begin one after the other.
+    pub(crate) fn mixed() -> Self {
+        let bytes = |n: u64| if n.is_multiple_of(2) { 30_000 + 20_000 * n } else { 800_000 };
+        let begin = |n: u64| Duration::from_millis(60 * n);
+        Self {
+            transfers: (0..20).map(|n| (bytes(n), begin(n))).collect(),
+            is_ipv6: false,
+            mobile: 0,
+        }
+    }
+
+    /// A few of the same length, all at once.
+    pub(crate) fn equal(count: usize, bytes: u64) -> Self {
+        Self { transfers: vec![(bytes, Duration::ZERO); count], is_ipv6: false, mobile: 0 }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.transfers.iter().map(|(bytes, _)| bytes).sum()
+    }
+}
+
+/// How the transfers come along.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    received: AtomicU64,
+    done: AtomicU64,
+}
+
+impl Progress {
+    /// Waits until this share of all bytes has arrived.
+    pub(crate) fn reach(&self, plan: &Plan, share: f64) -> Result {
+        let wanted = (plan.bytes() as f64 * share) as u64;
+        crate::world::until("progress", || (self.received() >= wanted).then_some(()))
+    }
+
+    /// Bytes so far.
+    pub(crate) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
+    }
+
+    /// Transfers that are over.
+    pub(crate) fn done(&self) -> u64 {
+        self.done.load(Ordering::Relaxed)
+    }
+}
+
+/// Carries them out; `meanwhile` is called at their beginning. How long the whole took.
+pub(crate) fn transfer(
+    world: &World,
+    plan: &Plan,
+    meanwhile: impl FnOnce(&Progress) -> Result,
+) -> Result<Duration> {
+    let address: IpAddr = fixed_address(plan.is_ipv6).parse()?;
+    let port = PORT + u16::try_from(plan.mobile)?;
+    let at = SocketAddr::new(address, port);
+    let listener = world.fixed.run(|| Ok(TcpListener::bind(at)))??;
+    let progress = Progress::default();
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        let stop = AtomicBool::new(false);
+        let serving = scope.spawn(|| serve(&listener, plan.transfers.len()));
+        let receiving: Vec<_> = plan
+            .transfers
+            .iter()
+            .zip(0..)
+            .map(|(&(bytes, delay), number)| {
+                let (progress, mobile) = (&progress, &world.mobiles[plan.mobile]);
+                scope.spawn(move || {
+                    thread::sleep(delay);
+                    let received = receive(mobile, at, number, bytes, progress);
+                    progress.done.fetch_add(1, Ordering::Relaxed);
+                    received.map_err(|error| format!("transfer {number}: {error}"))
+                })
+            })
+            .collect();
+        let done = meanwhile(&progress);
+        let broken: Vec<String> =
+            receiving.into_iter().filter_map(|thread| join(thread.join()).err()).collect();
+        stop.store(true, Ordering::Relaxed);
+        if !broken.is_empty() {
+            // Nobody may come any more, for whom the server waits.
+            drop(world.fixed.run(|| Ok(TcpStream::connect(at))));
+            return Err(format!("{} of {} broken: {broken:?}", broken.len(), plan.transfers.len()));
+        }
+        join(serving.join())?;
+        done.map_err(|error| error.to_string())
+    })?;
+    Ok(begin.elapsed())
+}
+
+fn join<T>(
+    joined: thread::Result<std::result::Result<T, String>>,
+) -> std::result::Result<T, String> {
+    joined.unwrap_or_else(|_| Err("a panic".to_owned()))
+}
+
+/// Answers so many clients: each sends a number and a length, and gets so many bytes.
+fn serve(listener: &TcpListener, clients: usize) -> std::result::Result<(), String> {
+    thread::scope(|scope| {
+        for _ in 0..clients {
+            let (stream, _) = listener.accept().map_err(|error| error.to_string())?;
+            // Who asked tells of an error; it misses something then.
+            scope.spawn(|| send(stream).ok());
+        }
+        Ok(())
+    })
+}
+
+fn send(mut stream: TcpStream) -> Result {
+    patient(&stream)?;
+    let mut request = [[0; 8]; 2];
+    stream.read_exact(request.as_flattened_mut())?;
+    let [number, bytes] = request.map(u64::from_be_bytes);
+    let mut offset = 0;
+    while offset < bytes {
+        let end = bytes.min(offset + BLOCK as u64);
+        let block: Vec<u8> = (offset..end).map(|at| byte(number, at)).collect();
+        stream.write_all(&block)?;
+        offset = end;
+    }
+    stream.shutdown(std::net::Shutdown::Write)?;
+    // The other end closes when it has everything.
+    stream.read(&mut [0])?;
+    Ok(())
+}
+
+fn receive(
+    mobile: &Namespace,
+    at: SocketAddr,
+    number: u64,
+    bytes: u64,
+    progress: &Progress,
+) -> Result {
+    let mut stream = mobile.run(|| Ok(TcpStream::connect_timeout(&at, PATIENCE)))??;
+    patient(&stream)?;
+    stream.write_all([number, bytes].map(u64::to_be_bytes).as_flattened())?;
+    let mut block = vec![0; BLOCK];
+    let mut offset = 0;
+    loop {
+        let length = stream.read(&mut block)?;
+        if length == 0 {
+            break;
+        }
+        for (value, at) in block.iter().take(length).zip(offset..) {
+            if *value != byte(number, at) {
+                return Err(format!("the byte at offset {at} is wrong").into());
+            }
+        }
+        offset += length as u64;
+        progress.received.fetch_add(length as u64, Ordering::Relaxed);
+    }
+    if offset == bytes { Ok(()) } else { Err(format!("{offset} of {bytes} bytes").into()) }
+}
+
+fn patient(stream: &TcpStream) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))
+}
+
+/// The byte at this offset: neighbours differ, and so do packets and transfers.
+fn byte(number: u64, offset: u64) -> u8 {
+    let mixed = (offset ^ number << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 56) as u8
+}
