@@ -101,20 +101,15 @@ impl Intake {
         let (now, today) = (clock::monotonic(), clock::realtime());
         let mut bytes = 0;
         while self.data.len() < COPIES && bytes < COPIED_BYTES {
-            let (link_type, data) = (self.link_type, &mut self.data);
-            let received = self.copies.receive_copy(|copied| {
-                let at = clock.at(now.saturating_sub(today.saturating_sub(copied.at)));
-                let Some(packet) = data_packet(link_type, &copied) else {
-                    self.drops += 1;
-                    return;
-                };
-                bytes += packet.bytes().len();
-                let (passed, damaged) = (true, false);
-                data.push_back(Arrival { at, from: Side::Wired, packet, passed, damaged });
-            });
-            if !received {
-                return None;
-            }
+            let copied = self.copies.receive_copy()?;
+            let at = clock.at(now.saturating_sub(today.saturating_sub(copied.at)));
+            let Some(packet) = data_packet(self.link_type, copied) else {
+                self.drops += 1;
+                continue;
+            };
+            bytes += packet.bytes().len();
+            let (passed, damaged) = (true, false);
+            self.data.push_back(Arrival { at, from: Side::Wired, packet, passed, damaged });
         }
         self.data.back().map(|copy| copy.at)
     }
@@ -191,7 +186,7 @@ fn detoured(
     Ok(())
 }
 
-fn data_packet(link_type: LinkType, copied: &Copied<'_>) -> Option<Packet> {
+fn data_packet(link_type: LinkType, copied: Copied) -> Option<Packet> {
     let is_whole = copied.bytes.len() == copied.wire_len as usize;
     if !is_whole {
         return None;
@@ -200,7 +195,7 @@ fn data_packet(link_type: LinkType, copied: &Copied<'_>) -> Option<Packet> {
 }
 
 fn arrival(clock: &Clock, link_type: LinkType, report: &Report<'_>) -> Option<Arrival> {
-    let packet = whole(link_type, [0; 10], report.vlan, report.bytes)?;
+    let packet = whole(link_type, [0; 10], report.vlan, report.bytes.into())?;
     let at = clock.at(Duration::from_nanos(report.at));
     let (packet, damaged) = if report.bytes.len() == report.wire_len as usize {
         sound(packet)

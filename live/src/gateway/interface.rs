@@ -5,6 +5,8 @@ use crate::sys;
 use airmend_proto::LinkType;
 use std::fs;
 use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// The highest priority of an 802.11 access category (voice), as Linux takes it from a socket:
 /// 256 and above are user priorities (cfg80211).
@@ -38,6 +40,19 @@ impl Interface {
             kind => return Err(GatewayError::LinkType { name: name.to_owned(), kind }),
         };
         Ok(Self { name: name.to_owned(), index, link_type })
+    }
+
+    /// The right to mend on this interface, which ends with the value. Its name is known in this
+    /// network namespace only, as is the interface.
+    pub(super) fn claim(&self) -> Result<UnixDatagram, GatewayError> {
+        let address = SocketAddr::from_abstract_name(format!("airmend-gateway-{}", self.index));
+        address.and_then(|address| UnixDatagram::bind_addr(&address)).map_err(|source| {
+            let name = self.name.clone();
+            match source.kind() {
+                io::ErrorKind::AddrInUse => GatewayError::Occupied { name },
+                _ => GatewayError::Interface { name, source },
+            }
+        })
     }
 
     /// Whether the very interface that was found still exists, whatever its name is now.

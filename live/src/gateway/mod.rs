@@ -7,6 +7,8 @@
 
 mod config;
 mod error;
+#[cfg(debug_assertions)]
+mod fault;
 mod intake;
 mod interface;
 mod journal;
@@ -40,6 +42,7 @@ use sight::{About, KernelView, Sight, Status};
 use std::cell::RefCell;
 use std::io::Read;
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, SystemTime};
 
 /// Without a sign of life for so long, the kernel lets everything pass.
@@ -56,6 +59,8 @@ const INSPECTION: Duration = Duration::from_secs(1);
 pub struct Gateway {
     config: GatewayConfig,
     interface: Interface,
+    /// Keeps other gateways off it.
+    _claim: UnixDatagram,
     clock: Clock,
     steering: Steering,
     intake: Intake,
@@ -83,7 +88,9 @@ impl Gateway {
         if config.agent.is_link() {
             return Err(GatewayError::LinkAgent(config.agent.name()));
         }
+        crate::sys::keep_heap();
         let interface = Interface::find(&config.interface)?;
+        let claim = interface.claim()?;
         let link_type = interface.link_type;
         let detour = Detour::create(link_type).map_err(GatewayError::Detour)?;
         let holds = config.agent.holds_data() && !config.observe;
@@ -118,6 +125,8 @@ impl Gateway {
         }
         let journal = journal(&config)?;
         let agent = config.agent.build(config.limits, hash_seed());
+        #[cfg(debug_assertions)]
+        let agent = fault::inject(agent);
         let observe = config.observe;
         sight::log::started(journal.sight.about());
         Ok(Self {
@@ -129,6 +138,7 @@ impl Gateway {
             is_up: interface.is_up(),
             config,
             interface,
+            _claim: claim,
             journal,
             now: Instant::ZERO,
             last_beat,
@@ -171,6 +181,7 @@ impl Gateway {
             lapses: counters.lapses,
             passed_unseen: counters.lapsed + counters.ring_full,
             copies_lost,
+            refused: self.outbound.drops(),
             flow: &|key| self.steering.flow(key),
         };
         self.journal.sight.status(self.clock.now(), self.agent.load(), &kernel)

@@ -49,6 +49,11 @@ impl Outbound {
         self.send(side, packet, Kind::Held);
     }
 
+    /// Packets that the ways out refused.
+    pub(super) fn drops(&self) -> u64 {
+        self.detour.drops() + self.repairs.drops() + self.held.drops()
+    }
+
     fn kind(&mut self, side: Side, packet: &Packet) -> Kind {
         // The very bytes: a copy with the same contents would be something else.
         let is_it = |(to, current, _): &mut (Side, Packet, bool)| {

@@ -62,7 +62,7 @@ impl Detour {
             };
             let read = self.buffer.get(..length).unwrap_or(&[]);
             let Some((header, bytes)) = read.split_first_chunk() else { continue };
-            if let Some(packet) = whole(self.link_type, *header, None, bytes) {
+            if let Some(packet) = whole(self.link_type, *header, None, bytes.into()) {
                 return Ok(Some(packet));
             }
             self.drops += 1;

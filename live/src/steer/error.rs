@@ -40,17 +40,17 @@ pub enum SteerError {
 impl SteerError {
     pub(super) fn load(error: EbpfError) -> Self {
         match error {
-            EbpfError::MapError(error) => Self::map(error),
+            EbpfError::MapError(error) => Self::map(&error),
             error => Self::from_error(&error),
         }
     }
 
-    pub(super) fn map(error: MapError) -> Self {
-        Self::from_error(&error)
+    pub(super) fn map(error: &MapError) -> Self {
+        Self::from_error(error)
     }
 
-    pub(super) fn program(error: ProgramError) -> Self {
-        Self::from_error(&error)
+    pub(super) fn program(error: &ProgramError) -> Self {
+        Self::from_error(error)
     }
 
     pub(super) fn attach(interface: &str, error: ProgramError) -> Self {

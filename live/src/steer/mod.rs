@@ -131,8 +131,8 @@ impl Steering {
             programs,
         };
         let filter: &mut SocketFilter = program(&mut steering.programs, COPY)?;
-        filter.load().map_err(SteerError::program)?;
-        filter.attach(copies).map_err(SteerError::program)?;
+        filter.load().map_err(|error| SteerError::program(&error))?;
+        filter.attach(copies).map_err(|error| SteerError::program(&error))?;
         steering.attach_classifier(
             RETURN,
             config.detour.0,
@@ -181,7 +181,7 @@ impl Steering {
             TcAttachOptions::Netlink(NlOptions::default())
         };
         let classifier: &mut SchedClassifier = program(&mut self.programs, name)?;
-        classifier.load().map_err(SteerError::program)?;
+        classifier.load().map_err(|error| SteerError::program(&error))?;
         classifier
             .attach_with_options(interface, direction, options)
             .map_err(|source| SteerError::attach(interface, source))?;
@@ -196,12 +196,12 @@ impl Steering {
     /// A sign of life at this time of `CLOCK_MONOTONIC`.
     pub(crate) fn beat(&mut self, now: Duration) -> Result<(), SteerError> {
         let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-        self.heartbeat.set(0, nanos, 0).map_err(SteerError::map)
+        self.heartbeat.set(0, nanos, 0).map_err(|error| SteerError::map(&error))
     }
 
     /// Ends diverting at once: from here on everything passes.
     pub(crate) fn stop(&mut self) -> Result<(), SteerError> {
-        self.heartbeat.set(0, 0, 0).map_err(SteerError::map)
+        self.heartbeat.set(0, 0, 0).map_err(|error| SteerError::map(&error))
     }
 
     /// The next packet that the kernel tells of.
@@ -221,7 +221,9 @@ impl Steering {
 
     /// Lets all packets of a flow pass unseen from now on.
     pub(crate) fn ignore(&mut self, key: &FlowKey) -> Result<(), SteerError> {
-        self.flows.insert(flow_key(key), [IGNORED, 0, 0], 0).map_err(SteerError::map)
+        self.flows
+            .insert(flow_key(key), [IGNORED, 0, 0], 0)
+            .map_err(|error| SteerError::map(&error))
     }
 
     /// Forgets which flows pass unseen: the rules have changed.
@@ -295,7 +297,7 @@ fn map<T: TryFrom<aya::maps::Map, Error = aya::maps::MapError>>(
     name: &str,
 ) -> Result<T, SteerError> {
     let map = programs.take_map(name).ok_or(SteerError::Missing)?;
-    T::try_from(map).map_err(SteerError::map)
+    T::try_from(map).map_err(|error| SteerError::map(&error))
 }
 
 fn program<'a, T>(programs: &'a mut Ebpf, name: &str) -> Result<&'a mut T, SteerError>
@@ -303,7 +305,7 @@ where
     &'a mut T: TryFrom<&'a mut aya::programs::Program, Error = aya::programs::ProgramError>,
 {
     let program = programs.program_mut(name).ok_or(SteerError::Missing)?;
-    program.try_into().map_err(SteerError::program)
+    program.try_into().map_err(|error| SteerError::program(&error))
 }
 
 /// `struct flow_key` of the C program.

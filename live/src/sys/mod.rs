@@ -245,6 +245,17 @@ pub(crate) fn set_option(
     set_option_value(socket, level, name, &value)
 }
 
+/// Lets the allocator keep what it has once got: packets come and go, and giving their memory back
+/// to the kernel each time costs more than anything that is done with them.
+pub(crate) fn keep_heap() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: mallopt changes two numbers of the allocator; it is made for being called any time.
+    unsafe {
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 256 << 20);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 4 << 20);
+    }
+}
+
 /// Shuts a socket down in both directions: calls that wait on it, in any thread, return.
 ///
 /// Unlike std's `shutdown` it also works on listening sockets and while connecting.

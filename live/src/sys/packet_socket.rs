@@ -4,6 +4,7 @@
 //! this file.
 
 use super::{check, interface_index, set_option, set_option_value};
+use bytes::BytesMut;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -27,8 +28,10 @@ const ADDRESS_OFFSET: usize = size_of::<SlotHeader>();
 const VNET_HEADER: usize = 10;
 /// What the socket's buffer holds of packets that are too long for a slot, in bytes.
 const LONG_BUFFER: i32 = 64 << 20;
-/// The longest packet, with its `virtio_net_hdr`.
-const LONGEST: usize = 1 << 17;
+/// Longer packets do not exist; a length above is a mistake.
+const LONGEST: usize = 1 << 20;
+/// A VLAN tag may be put into a packet without moving it to a larger buffer.
+const TAG: usize = 4;
 
 /// `struct tpacket2_hdr`.
 #[repr(C)]
@@ -63,7 +66,7 @@ struct RingStatistics {
 
 /// A packet that left through the interface, as the driver took it.
 #[derive(Debug)]
-pub(crate) struct Copied<'a> {
+pub(crate) struct Copied {
     /// Since 1970, by the system's clock.
     pub(crate) at: Duration,
     /// What segmentation and checksum offload have left to do.
@@ -71,7 +74,7 @@ pub(crate) struct Copied<'a> {
     /// A VLAN tag that stands outside the packet: its protocol and its control information.
     pub(crate) vlan: Option<(u16, u16)>,
     /// From the link layer's first byte on.
-    pub(crate) bytes: &'a [u8],
+    pub(crate) bytes: BytesMut,
     /// Bytes of the packet, of which `bytes` may be fewer if the socket's buffer was full.
     pub(crate) wire_len: u32,
 }
@@ -84,8 +87,6 @@ pub(crate) struct PacketSocket {
     ring: NonNull<u8>,
     next_slot: usize,
     interface_index: i32,
-    /// Packets too long for a slot are read into it.
-    long: Vec<u8>,
 }
 
 // SAFETY: the ring belongs to this value alone and is reached only through `&mut self`.
@@ -109,9 +110,7 @@ impl PacketSocket {
         set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
         set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_COPY_THRESH, 1)?;
         set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, LONG_BUFFER)?;
-        let mut socket = Self::with_ring(fd, interface_index)?;
-        socket.long = vec![0; LONGEST];
-        Ok(socket)
+        Self::with_ring(fd, interface_index)
     }
 
     /// Lets packets of all protocols arrive.
@@ -142,7 +141,7 @@ impl PacketSocket {
         let ring = NonNull::new(ring.cast::<u8>())
             .filter(|ring| ring.as_ptr().cast() != libc::MAP_FAILED)
             .ok_or_else(io::Error::last_os_error)?;
-        Ok(Self { fd, ring, next_slot: 0, interface_index, long: Vec::new() })
+        Ok(Self { fd, ring, next_slot: 0, interface_index })
     }
 
     /// Hands the next packet that has arrived to `take`: its EtherType, the sender's MAC address,
@@ -162,33 +161,37 @@ impl PacketSocket {
         whole
     }
 
-    /// Hands the next copy to `take`; false if there is none.
-    pub(crate) fn receive_copy(&mut self, take: impl FnOnce(Copied<'_>)) -> bool {
-        let Some(Slot { header, slot, .. }) = self.next() else { return false };
+    /// The next copy, if there is one.
+    pub(crate) fn receive_copy(&mut self) -> Option<Copied> {
+        let Slot { header, slot, .. } = self.next()?;
         let status = header.status.load(Ordering::Relaxed);
         let tagged = status & libc::TP_STATUS_VLAN_VALID != 0;
         let at = Duration::new(header.seconds.into(), header.nanoseconds);
         let vlan = tagged.then_some((header.vlan_tpid, header.vlan_tci));
         let wire_len = header.wire_len;
-        let begin = usize::from(header.mac_offset);
-        let end = begin.saturating_add(header.captured_len as usize);
-        let short = slot.get(begin..end).unwrap_or(&[]);
-        let vnet_header = begin.checked_sub(VNET_HEADER).and_then(|at| slot.get(at..begin));
-        let vnet_header = vnet_header.and_then(|bytes| bytes.try_into().ok()).unwrap_or_default();
-        let copied = Copied { at, vnet_header, vlan, bytes: short, wire_len };
-        if status & libc::TP_STATUS_COPY == 0 {
-            take(copied);
-        } else if let Ok(length) = nix::sys::socket::recv(
-            self.fd.as_raw_fd(),
-            &mut self.long,
-            nix::sys::socket::MsgFlags::MSG_DONTWAIT,
-        ) && let Some((header, bytes)) =
-            self.long[..length].split_first_chunk::<VNET_HEADER>()
-        {
-            take(Copied { vnet_header: *header, bytes, ..copied });
-        }
+        let is_long = status & libc::TP_STATUS_COPY != 0;
+        let long = is_long.then(|| self.receive_long(wire_len as usize)).flatten();
+        let (vnet_header, bytes) = long.unwrap_or_else(|| short(slot, header));
         self.hand_back();
-        true
+        Some(Copied { at, vnet_header, vlan, bytes, wire_len })
+    }
+
+    /// Reads a packet that was too long for its slot, straight into a buffer of its own.
+    fn receive_long(&self, length: usize) -> Option<([u8; VNET_HEADER], BytesMut)> {
+        let mut header = [0; VNET_HEADER];
+        let mut bytes = BytesMut::with_capacity(length.min(LONGEST) + TAG);
+        let room = bytes.spare_capacity_mut();
+        let parts = [
+            libc::iovec { iov_base: header.as_mut_ptr().cast(), iov_len: header.len() },
+            libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() },
+        ];
+        // SAFETY: both parts are writable for their lengths and outlive the call.
+        let read = unsafe { libc::readv(self.fd.as_raw_fd(), parts.as_ptr(), 2) };
+        let read = usize::try_from(read).ok()?.checked_sub(VNET_HEADER)?;
+        // SAFETY: the kernel has written so many bytes behind the header, and not more than there
+        // was room for.
+        unsafe { bytes.set_len(read) };
+        Some((header, bytes))
     }
 
     fn next(&mut self) -> Option<Slot<'static>> {
@@ -276,6 +279,17 @@ pub(crate) fn open_sending_socket(interface_index: i32) -> io::Result<OwnedFd> {
     // Protocol 0: nothing is received.
     bind(fd.as_fd(), interface_index, 0)?;
     Ok(fd)
+}
+
+/// A packet, or the part of it, that lies in its slot.
+fn short(slot: &[u8], header: &SlotHeader) -> ([u8; VNET_HEADER], BytesMut) {
+    let begin = usize::from(header.mac_offset);
+    let end = begin.saturating_add(header.captured_len as usize);
+    let captured = slot.get(begin..end).unwrap_or(&[]);
+    let mut bytes = BytesMut::with_capacity(captured.len() + TAG);
+    bytes.extend_from_slice(captured);
+    let vnet_header = begin.checked_sub(VNET_HEADER).and_then(|at| slot.get(at..begin));
+    (vnet_header.and_then(|bytes| bytes.try_into().ok()).unwrap_or_default(), bytes)
 }
 
 struct Slot<'a> {

@@ -62,6 +62,8 @@ pub struct KernelView<'a> {
     pub passed_unseen: u64,
     /// Copies of packets that were lost because the daemon did not take them in time.
     pub copies_lost: u64,
+    /// Packets of the daemon's that the interface, or the way back into the kernel, refused.
+    pub refused: u64,
     /// What it knows of a flow.
     pub flow: &'a dyn Fn(&FlowKey) -> Option<KernelFlow>,
 }
@@ -165,7 +167,7 @@ impl Sight {
             cache_bytes: load.cache_bytes as u64,
             heartbeat_lapses: kernel.lapses,
             copies_lost: kernel.copies_lost,
-            packets: packets.with(("unseen", kernel.passed_unseen)),
+            packets: packets.with([("unseen", kernel.passed_unseen), ("refused", kernel.refused)]),
             air_packets: data + packets.get(Path::Repairs),
             air_losses: self.losses,
             repairs: self.tallies.repairs.named(),

@@ -132,10 +132,9 @@ impl<L: Label> Tally<L> {
     }
 
     /// All of them, and one more that is counted elsewhere.
-    pub(super) fn with(&self, (name, count): (&str, u64)) -> BTreeMap<String, u64> {
-        let mut all = self.named();
-        all.insert(name.to_owned(), count);
-        all
+    pub(super) fn with<const N: usize>(&self, more: [(&str, u64); N]) -> BTreeMap<String, u64> {
+        let more = more.map(|(name, count)| (name.to_owned(), count));
+        self.named().into_iter().chain(more).collect()
     }
 }
 

@@ -51,7 +51,8 @@ fn sight(flows: &[u64], events: &[Event]) -> Sight {
 
 fn status(sight: &Sight) -> Status {
     let flow = |_: &FlowKey| Some(KernelFlow { packets: 97, bytes: 140_000 });
-    let kernel = KernelView { lapses: 2, passed_unseen: 30, copies_lost: 4, flow: &flow };
+    let kernel =
+        KernelView { lapses: 2, passed_unseen: 30, copies_lost: 4, refused: 5, flow: &flow };
     sight.status(at(2_000), Load { flows: 1, cache_bytes: 9_000 }, &kernel)
 }
 

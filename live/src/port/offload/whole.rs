@@ -19,11 +19,9 @@ pub(crate) fn whole(
     link_type: LinkType,
     header: [u8; HEADER_LEN],
     vlan: Option<(u16, u16)>,
-    frame: &[u8],
+    mut bytes: BytesMut,
 ) -> Option<Packet> {
     let header = Header::parse(header);
-    let mut bytes = BytesMut::with_capacity(frame.len() + 4);
-    bytes.extend_from_slice(frame);
     let mut segment_size = None;
     match header.gso_type & !GSO_ECN {
         GSO_TCPV4 | GSO_TCPV6 => segment_size = NonZeroU16::new(header.segment_size),
@@ -32,9 +30,12 @@ pub(crate) fn whole(
         _ => return None,
     }
     if let Some((protocol, control)) = vlan {
-        let from = TAG_OFFSET..frame.len();
-        bytes.resize(frame.len() + 4, 0);
-        bytes.copy_within(from, TAG_OFFSET + 4);
+        let end = bytes.len();
+        if end < TAG_OFFSET {
+            return None;
+        }
+        bytes.resize(end + 4, 0);
+        bytes.copy_within(TAG_OFFSET..end, TAG_OFFSET + 4);
         put_u16(&mut bytes, TAG_OFFSET, protocol);
         put_u16(&mut bytes, TAG_OFFSET + 2, control);
     }
@@ -92,7 +93,8 @@ mod tests {
         let plain = frame(b"hello");
         let header = Header::default().to_bytes();
         let tagged =
-            whole(LinkType::Ethernet, header, Some((0x8100, 0x2007)), plain.bytes()).unwrap();
+            whole(LinkType::Ethernet, header, Some((0x8100, 0x2007)), plain.bytes().into())
+                .unwrap();
         assert_eq!(tagged.bytes()[..12], plain.bytes()[..12]);
         assert_eq!(tagged.bytes()[12..16], [0x81, 0x00, 0x20, 0x07]);
         assert_eq!(tagged.bytes()[16..], plain.bytes()[12..]);
@@ -116,10 +118,10 @@ mod tests {
             checksum_offset: 16,
             ..Header::default()
         };
-        let made = whole(LinkType::Ethernet, header.to_bytes(), None, &bytes).unwrap();
+        let made = whole(LinkType::Ethernet, header.to_bytes(), None, bytes[..].into()).unwrap();
         assert_eq!(made, right);
         let outside = Header { checksum_start: 400, ..header };
-        assert_eq!(whole(LinkType::Ethernet, outside.to_bytes(), None, &bytes), None);
+        assert_eq!(whole(LinkType::Ethernet, outside.to_bytes(), None, bytes[..].into()), None);
     }
 
     #[test]
@@ -127,7 +129,7 @@ mod tests {
         let packet = frame(&[7; 4000]).with_segment_size(NonZeroU16::new(1448));
         let (header, bytes) = outgoing(&packet).unwrap();
         let bytes = bytes.unwrap();
-        let again = whole(LinkType::Ethernet, header, None, &bytes).unwrap();
+        let again = whole(LinkType::Ethernet, header, None, bytes[..].into()).unwrap();
         assert_eq!(again.segment_size(), packet.segment_size());
         let (second, same) = outgoing(&again).unwrap();
         assert_eq!((second, same.unwrap()), (header, bytes));
