@@ -88,6 +88,7 @@ impl Gateway {
         if config.agent.is_link() {
             return Err(GatewayError::LinkAgent(config.agent.name()));
         }
+        crate::sys::keep_heap();
         let interface = Interface::find(&config.interface)?;
         let claim = interface.claim()?;
         let link_type = interface.link_type;
@@ -180,6 +181,7 @@ impl Gateway {
             lapses: counters.lapses,
             passed_unseen: counters.lapsed + counters.ring_full,
             copies_lost,
+            refused: self.outbound.drops(),
             flow: &|key| self.steering.flow(key),
         };
         self.journal.sight.status(self.clock.now(), self.agent.load(), &kernel)
