@@ -1,4 +1,5 @@
-//! What is noted of each packet at the agent: for whoever looks at the gateway, and for a recording.
+//! What is noted of each packet at the agent: for whoever looks at the gateway, and for a
+//! recording.
 
 use super::sight::{Path, Sight};
 use crate::pcap::{Crossing, Recording};

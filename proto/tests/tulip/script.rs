@@ -124,7 +124,8 @@ impl Stage {
                 self.agent().handle_packet(now, side, packet);
             }
             _ => {
-                return Err("wired, air, link, block, unblock, take, silence, event or timer".into());
+                let known = "wired, air, link, block, unblock, take, silence, event or timer";
+                return Err(known.into());
             }
         }
         self.drain();

@@ -26,8 +26,8 @@ pub enum Output {
     /// A packet arrived at this end with bit errors.
     Damaged(usize),
     /// This end's packet is about to leave, and can be exchanged for another one until
-    /// [`Channel::handle_timeout`] is called again, which is due at once. Only for packets of a link
-    /// protocol.
+    /// [`Channel::handle_timeout`] is called again, which is due at once. Only for packets of a
+    /// link protocol.
     Leaving(usize),
     /// The last bit of this end's packet has left.
     Sent(usize),
