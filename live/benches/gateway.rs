@@ -157,6 +157,7 @@ fn shares(world: &World, offloads: bool, flows: usize, required: f64) -> Result<
 fn transfer(world: &World, flows: usize) -> Result<f64> {
     let listener = world.mobile.run(|| listen().map_err(|error| failed(&error)))?;
     let address = listener.local_addr()?;
+    let begin = Instant::now();
     thread::scope(|scope| {
         for _ in 0..flows {
             scope.spawn(move || -> Result {
@@ -173,7 +174,6 @@ fn transfer(world: &World, flows: usize) -> Result<f64> {
                 Ok(scope.spawn(move || drain(&mut receiver)))
             })
             .collect::<std::io::Result<_>>()?;
-        let begin = Instant::now();
         let mut bytes = 0;
         for receiver in receivers {
             bytes += receiver.join().map_err(|_| "a receiver panicked")??;

@@ -3,7 +3,7 @@
 
 use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::agents::plain::Plain;
-use airmend_proto::{Agent, Deadline, Event, Instant, Load, Packet, Side, Timer};
+use airmend_proto::{Agent, Deadline, Event, Instant, LinkSignal, Load, Packet, Side, Timer};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -58,6 +58,11 @@ impl Agent for Guard {
             self.replace();
         }
         self.call(|agent| agent.handle_timeout(now));
+    }
+
+    fn handle_link(&mut self, now: Instant, signal: LinkSignal) {
+        self.now = now;
+        self.call(|agent| agent.handle_link(now, signal));
     }
 
     fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {

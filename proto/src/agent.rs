@@ -90,6 +90,9 @@ pub enum LinkSignal {
     /// polls once more, and takes what it is then given in its stead. Only a link that holds frames
     /// while others arrive signals it, and only for frames of a link protocol.
     Leaving,
+    /// Packets have crossed in both directions that the agent was not shown: what it takes for lost
+    /// may have arrived, and be acknowledged already.
+    Missed,
     /// A frame arrived damaged: something was sent, but nobody can say what.
     Damaged,
     /// Half duplex: no answer is coming to what was sent last (no frame followed in the exchange,

@@ -138,6 +138,12 @@ impl Intake {
         self.acks.pop_front()
     }
 
+    /// Whether the mobiles' packets come faster than they are read: the kernel may have let some
+    /// pass without telling.
+    pub(super) fn is_behind(&self) -> bool {
+        self.acks.len() >= REPORTS
+    }
+
     /// Whether something waits for the next turn.
     pub(super) fn has_more(&self) -> bool {
         !self.data.is_empty() || !self.acks.is_empty()

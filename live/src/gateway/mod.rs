@@ -32,7 +32,7 @@ use crate::sys::PacketSocket;
 use airmend_proto::recording::RecordedAgent;
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Agent, Instant, LinkType, Packet, Side, drain};
+use airmend_proto::{Agent, Instant, LinkSignal, LinkType, Packet, Side, drain};
 use intake::{Arrival, Intake};
 use interface::Interface;
 use journal::Journal;
@@ -74,6 +74,8 @@ pub struct Gateway {
     /// What the kernel had counted then.
     inspected: SteerCounters,
     is_up: bool,
+    /// Packets that had passed unseen when the agent was last told.
+    unseen: u64,
     /// When something last came.
     active_at: Instant,
 }
@@ -144,6 +146,7 @@ impl Gateway {
             last_beat,
             last_inspection: Instant::ZERO,
             inspected: SteerCounters::default(),
+            unseen: 0,
             active_at: Instant::ZERO,
         })
     }
@@ -153,13 +156,17 @@ impl Gateway {
     /// # Errors
     /// The interface has vanished, or the kernel fails.
     pub fn step(&mut self) -> Result<(), GatewayError> {
-        self.beat()?;
+        let is_late = self.beat()?;
         self.inspect()?;
         let known = self.collect()?;
-        self.beat()?;
+        let may_have_missed = self.beat()? || is_late || self.intake.is_behind();
         while let Some(arrival) = self.intake.next(&self.clock) {
             self.take(arrival)?;
             self.active_at = self.now;
+        }
+        if may_have_missed {
+            // Of what has just been handed in, too.
+            self.look_for_missed();
         }
         self.now = self.now.max(known);
         if self.agent.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
@@ -280,13 +287,26 @@ impl Gateway {
         next.map(|deadline| deadline.at)
     }
 
-    fn beat(&mut self) -> Result<(), GatewayError> {
+    /// Gives a sign of life; says whether it was so late that packets may have passed unseen.
+    fn beat(&mut self) -> Result<bool, GatewayError> {
         let now = clock::monotonic();
-        if now.saturating_sub(self.last_beat) >= LEAST_HEARTBEAT {
+        let since = now.saturating_sub(self.last_beat);
+        if since >= LEAST_HEARTBEAT {
             self.last_beat = now;
             self.steering.beat(now)?;
         }
-        Ok(())
+        // The kernel looks at a clock of its own.
+        Ok(since >= LAPSE - LEAST_HEARTBEAT)
+    }
+
+    /// Tells the agent if packets have passed unseen.
+    fn look_for_missed(&mut self) {
+        let counters = self.steering.counters();
+        let unseen = counters.lapsed + counters.ring_full;
+        if unseen > self.unseen {
+            self.unseen = unseen;
+            self.agent.handle_link(self.now, LinkSignal::Missed);
+        }
     }
 
     /// Looks now and then at what no packet tells.

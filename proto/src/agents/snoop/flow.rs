@@ -110,6 +110,16 @@ impl Flow {
         }
     }
 
+    /// ACKs have passed unseen, and a SACK block is not sent for ever: what seems missing may have
+    /// arrived. What was sent before is not mended any more, and nothing about it is hidden.
+    pub(super) fn forget_sent(&mut self) {
+        self.cache = Cache::default();
+        self.sacked = Ranges::default();
+        self.withheld = None;
+        self.reordering_due = None;
+        self.timeouts = 0;
+    }
+
     /// The place of a sequence number in the stream; `None` if it is too far from the window to
     /// say anything about it.
     pub(super) fn position(&self, seq: SeqNumber) -> Option<u64> {

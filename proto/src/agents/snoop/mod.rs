@@ -18,13 +18,14 @@ mod rtt;
 mod settings;
 mod timers;
 
+pub use rtt::WiredPath;
 pub use settings::Settings;
 
 use super::Limits;
 use super::deadlines::Deadlines;
 use super::egress::{Class, Egress};
 use super::flow_table::{FlowRef, FlowTable};
-use crate::agent::{Agent, Deadline, Load, Side, Timer};
+use crate::agent::{Agent, Deadline, LinkSignal, Load, Side, Timer};
 use crate::event::{Cause, Event, FlowEnd, FlowId};
 use crate::packet::Packet;
 use crate::ranges::Span;
@@ -234,6 +235,20 @@ impl Agent for Snoop {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.run_timers(now);
+    }
+
+    fn handle_link(&mut self, _now: Instant, signal: LinkSignal) {
+        if signal != LinkSignal::Missed {
+            return;
+        }
+        for slot in 0..self.flows.slots() as u32 {
+            let flow = self.flows.reference(slot).and_then(|flow| self.flows.get_mut(flow));
+            if let Some(flow) = flow {
+                self.cache_bytes -= flow.cache.memory();
+                flow.forget_sent();
+                self.cache_bytes += flow.cache.memory();
+            }
+        }
     }
 
     fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {

@@ -108,7 +108,7 @@ impl AirPath {
 /// The round trip from the agent to the sender and back, from timestamps: the time from an ACK with
 /// a new TSval to the first data that echoes it (RFC 7323 §4.1).
 #[derive(Clone, Debug, Default)]
-pub(super) struct WiredPath {
+pub struct WiredPath {
     /// The TSval that is being timed, and when it left.
     pending: Option<(u32, Instant)>,
     /// The newest TSval that left.
@@ -121,7 +121,7 @@ pub(super) struct WiredPath {
 
 impl WiredPath {
     /// An ACK with this TSval goes to the sender.
-    pub(super) fn ack_left(&mut self, now: Instant, value: u32) {
+    pub fn ack_left(&mut self, now: Instant, value: u32) {
         // Data may be on its way already that echoes a TSval which is not new.
         if self.newest.is_none_or(|newest| is_before(newest, value)) {
             self.newest = Some(value);
@@ -130,7 +130,7 @@ impl WiredPath {
     }
 
     /// Data with this TSecr came from the sender.
-    pub(super) fn data_came(&mut self, now: Instant, echo: u32) {
+    pub fn data_came(&mut self, now: Instant, echo: u32) {
         let Some((value, at)) = self.pending else { return };
         if is_before(echo, value) {
             return;
@@ -143,7 +143,7 @@ impl WiredPath {
     }
 
     /// The round trip, if it is known.
-    pub(super) fn round_trip(&self) -> Option<Duration> {
+    pub fn round_trip(&self) -> Option<Duration> {
         self.samples.iter().flatten().min().copied()
     }
 }

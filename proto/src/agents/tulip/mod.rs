@@ -434,6 +434,8 @@ impl Agent for Tulip {
                     self.no_answer();
                 }
             }
+            // Its frames bear numbers of their own: one that was not shown is one that was lost.
+            LinkSignal::Missed => {}
         }
     }
 
