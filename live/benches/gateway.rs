@@ -2,8 +2,8 @@
 //!
 //! TCP from a fixed host through a base station, whose kernel forwards, to a mobile host, each a
 //! namespace: with the gateway on the interface towards the mobile and without it, in alternating
-//! runs; medians, and the gateway's share of what plain forwarding carries. Then its share of a core
-//! at 18 Mb/s, and the delay that it adds to an echo.
+//! runs; medians, and the gateway's share of what plain forwarding carries. Then its share of a
+//! core at 18 Mb/s, and the delay that it adds to an echo.
 
 use airmend_live::gateway::{Gateway, GatewayConfig};
 use airmend_live::lab::{LabError, Namespace};
@@ -146,7 +146,8 @@ fn shares(world: &World, offloads: bool, flows: usize, required: f64) -> Result<
     let verdict = if share >= required { "ok" } else { "TOO SLOW" };
     let packets = if offloads { "offloads on" } else { "wire-size packets" };
     println!(
-        "{packets}, {flows} flows: {verdict}, {:.2} Gb/s of {:.2}: {share:.2} (wanted {required:.2})",
+        "{packets}, {flows} flows: {verdict}, {:.2} Gb/s of {:.2}: {share:.2} \
+         (wanted {required:.2})",
         mended / 1e9,
         plain / 1e9
     );
