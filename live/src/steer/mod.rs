@@ -11,7 +11,10 @@ pub use error::SteerError;
 use crate::gateway::sight::KernelFlow;
 use airmend_proto::wire::flow::FlowKey;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
-use aya::programs::tc::{NlOptions, TcAttachOptions, qdisc_add_clsact, qdisc_detach_program};
+use aya::programs::links::Link;
+use aya::programs::tc::{
+    NlOptions, SchedClassifierLink, TcAttachOptions, TcHandle, qdisc_add_clsact,
+};
 use aya::programs::{LinkOrder, SchedClassifier, SocketFilter, TcAttachType};
 use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
@@ -23,6 +26,10 @@ const COPY: &str = "airmend_copy";
 const JUDGE: &str = "airmend_judge";
 const HOLD: &str = "airmend_hold";
 const RETURN: &str = "airmend_return";
+/// Where in clsact they stand, so that what a crashed run left is found: programs have no names
+/// there, since the kernel tells this process too little for aya to know that they could.
+const CLSACT: NlOptions =
+    NlOptions { priority: 0x6d65, handle: TcHandle::new(0x6d65, 0x6e64), classid: None };
 /// Bytes of a report before the packet's own.
 const REPORT_HEADER: usize = 24;
 /// The second word of a flow's first value: the operator does not want it mended.
@@ -178,7 +185,7 @@ impl Steering {
             // It is there already where something else uses it; if it cannot be added, attaching
             // says why.
             qdisc_add_clsact(interface).ok();
-            TcAttachOptions::Netlink(NlOptions::default())
+            TcAttachOptions::Netlink(CLSACT)
         };
         let classifier: &mut SchedClassifier = program(&mut self.programs, name)?;
         classifier.load().map_err(|error| SteerError::program(&error))?;
@@ -272,8 +279,11 @@ impl Drop for Steering {
 
 /// Takes this program's filters from clsact; there are none on most machines.
 fn detach_leftovers(interface: &str) {
-    qdisc_detach_program(interface, TcAttachType::Ingress, JUDGE).ok();
-    qdisc_detach_program(interface, TcAttachType::Egress, HOLD).ok();
+    for direction in [TcAttachType::Ingress, TcAttachType::Egress] {
+        let NlOptions { priority, handle, classid } = CLSACT;
+        let left = SchedClassifierLink::attached(interface, direction, priority, handle, classid);
+        left.ok().map(Link::detach);
+    }
 }
 
 impl<'a> Report<'a> {
