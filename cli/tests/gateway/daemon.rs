@@ -26,7 +26,13 @@ impl Daemon {
     /// Starts a gateway and waits until it is at work; the error is what it said.
     pub(crate) fn start(base: &Namespace, interface: &str, flags: &[&str]) -> Result<Self> {
         let socket = socket();
-        let mut child = base.spawn(&mut command(interface, &socket, flags))?;
+        let command = command(interface, &socket, flags);
+        Self::launch(base, command, socket)
+    }
+
+    /// The same for a command line that is to answer at this socket.
+    pub(crate) fn launch(base: &Namespace, mut command: Command, socket: PathBuf) -> Result<Self> {
+        let mut child = base.spawn(&mut command)?;
         let stderr = BufReader::new(child.stderr.take().ok_or("stderr is piped")?);
         let said = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&said);

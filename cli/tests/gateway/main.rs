@@ -2,7 +2,12 @@
 //! this user may not attach BPF programs, or the kernel has no tcx, every test is ignored.
 
 mod cable;
+mod changes;
 mod daemon;
+mod hostile;
+mod others;
+mod places;
+mod soak;
 mod survival;
 mod transfer;
 mod world;
@@ -15,7 +20,29 @@ use world::Result;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 1] = [("killed", survival::killed)];
+const TESTS: [(&str, Test); 21] = [
+    ("killed", survival::killed),
+    ("killed_with_clsact", survival::killed_with_clsact),
+    ("restarted", survival::restarted),
+    ("stopped", survival::stopped),
+    ("panicked", survival::panicked),
+    ("started_late", survival::started_late),
+    ("down_and_up", changes::down_and_up),
+    ("other_mtu", changes::other_mtu),
+    ("other_address", changes::other_address),
+    ("deleted", changes::deleted),
+    ("two_gateways", places::two_gateways),
+    ("behind_nat_and_firewall", places::behind_nat_and_firewall),
+    ("over_ipv6", places::over_ipv6),
+    ("on_a_bridge", places::on_a_bridge),
+    ("in_a_vlan", places::in_a_vlan),
+    ("with_offloads", places::with_offloads),
+    ("flooded", hostile::flooded),
+    ("many_flows", hostile::many_flows),
+    ("no_tcp", others::no_tcp),
+    ("bad_places", others::bad_places),
+    ("soak", soak::soak),
+];
 
 /// A harness of its own: gateways end with the thread that started them, and so that must be the
 /// one thread that lasts.
@@ -27,9 +54,10 @@ fn main() -> ExitCode {
     if let Some(reason) = &skipped {
         println!("The gateway's tests are ignored: {reason}");
     }
+    let is_soaked = std::env::var_os(soak::VARIABLE).is_some();
     let trial = |(name, test): (&str, Test)| {
         Trial::test(name, move || test().map_err(|error| error.to_string().into()))
-            .with_ignored_flag(skipped.is_some())
+            .with_ignored_flag(skipped.is_some() || name == "soak" && !is_soaked)
     };
     libtest_mimic::run(&arguments, TESTS.map(trial).into()).exit_code()
 }

@@ -47,7 +47,6 @@ impl Plan {
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     received: AtomicU64,
-    done: AtomicU64,
 }
 
 impl Progress {
@@ -60,11 +59,6 @@ impl Progress {
     /// Bytes so far.
     pub(crate) fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
-    }
-
-    /// Transfers that are over.
-    pub(crate) fn done(&self) -> u64 {
-        self.done.load(Ordering::Relaxed)
     }
 }
 
@@ -92,7 +86,6 @@ pub(crate) fn transfer(
                 scope.spawn(move || {
                     thread::sleep(delay);
                     let received = receive(mobile, at, number, bytes, progress);
-                    progress.done.fetch_add(1, Ordering::Relaxed);
                     received.map_err(|error| format!("transfer {number}: {error}"))
                 })
             })

@@ -2,7 +2,7 @@
 //! has a name, so nothing is left behind.
 
 use crate::cable::{Cables, Ends, Quality, open_end};
-use airmend_live::lab::{LabError, Namespace};
+use airmend_live::lab::Namespace;
 use std::error::Error;
 use std::fs;
 use std::io::Write;
@@ -13,12 +13,11 @@ pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
 /// Longer than anything here takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
-/// The number of the cable to the fixed host; those after it are the air.
-pub(crate) const WIRED: usize = 0;
-pub(crate) const AIR: usize = 1;
+/// The number of the cable to the first mobile host; other mobiles' follow, then the fixed host's.
+pub(crate) const AIR: usize = 0;
 /// The air's bits per second, as the interface's queue sends them.
 pub(crate) const RATE_BPS: u64 = 30_000_000;
-/// Fine for any transfer: the radio behind the interface's queue.
+/// And as the cable carries them: the queue is in the interface.
 const RADIO_BPS: u64 = RATE_BPS / 10 * 11;
 /// The class of the air interface's queue that repairs take.
 pub(crate) const FAST_CLASS: &str = "1:1";
@@ -35,13 +34,24 @@ pub(crate) struct Shape {
     pub(crate) is_bridge: bool,
     /// All frames at the base station are in this VLAN.
     pub(crate) vlan: Option<u16>,
-    /// The base station joins packets to super-packets, and its air interface sends them so.
+    /// The fixed host is next to the base station, without a cable, and sends super-packets; the
+    /// base station's air interface sends them as they are.
     pub(crate) has_offloads: bool,
+    /// See [`Quality::is_forged`], of the air.
+    pub(crate) is_forged: bool,
 }
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { loss: 0.05, seed: 6, mobiles: 1, is_bridge: false, vlan: None, has_offloads: false }
+        Self {
+            loss: 0.05,
+            seed: 6,
+            mobiles: 1,
+            is_bridge: false,
+            vlan: None,
+            has_offloads: false,
+            is_forged: false,
+        }
     }
 }
 
@@ -68,16 +78,22 @@ impl World {
             delay: Duration::from_millis(5),
             loss: 0.0,
             vlan: shape.vlan,
+            is_forged: false,
         };
         let air = Quality {
             rate_bps: RADIO_BPS,
             delay: Duration::from_millis(2),
             loss: shape.loss,
             vlan: shape.vlan,
+            is_forged: shape.is_forged,
         };
-        let mut cables = vec![(world.cable(&fixed, WIRED, "wired0")?, wired)];
+        let mut cables = Vec::new();
         for (number, mobile) in mobiles.iter().enumerate() {
             cables.push((world.cable(mobile, AIR + number, &format!("air{number}"))?, air));
+        }
+        match shape.has_offloads {
+            true => veth((&fixed, "eth0"), (&base, "wired0"))?,
+            false => cables.push((world.cable(&fixed, mobiles.len(), "wired0")?, wired)),
         }
         world.forward(&fixed, &mobiles)?;
         let mut cabling = world.cabling;
@@ -86,13 +102,18 @@ impl World {
         Ok(Self { fixed, base, mobiles, cables, _cabling: cabling })
     }
 
+    /// The number of the fixed host's cable.
+    pub(crate) fn wired(&self) -> usize {
+        self.mobiles.len()
+    }
+
     /// Runs a program with its standard input in the base station; what it printed.
     pub(crate) fn at_base(&self, program: &str, arguments: &[&str], input: &str) -> Result<String> {
         run(&self.base, program, arguments, input)
     }
 }
 
-/// The address of the fixed host, and those of the mobile hosts.
+/// The address of the fixed host.
 pub(crate) fn fixed_address(is_ipv6: bool) -> &'static str {
     if is_ipv6 { "fd77:1::2" } else { "10.77.1.2" }
 }
@@ -144,8 +165,8 @@ impl Builder<'_> {
     fn cable(&mut self, host: &Namespace, number: usize, interface: &str) -> Result<Ends> {
         let (host_end, station_end) = (format!("host{number}"), format!("station{number}"));
         pair((self.ether, &host_end), (host, "eth0"))?;
-        let is_split = self.shape.has_offloads && number >= AIR;
-        if is_split {
+        let is_air = number < self.shape.mobiles;
+        if is_air && self.shape.has_offloads {
             // What leaves the bridge for an interface without offloads is split there.
             let splitter = Namespace::new()?;
             quiet(&splitter)?;
@@ -157,7 +178,7 @@ impl Builder<'_> {
         } else {
             pair((self.ether, &station_end), (self.base, interface))?;
         }
-        if number >= AIR {
+        if is_air {
             run(self.base, "tc", &["-batch", "-"], &air_queue(interface))?;
         }
         for end in [&host_end, &station_end] {
@@ -226,14 +247,11 @@ fn forwarding() -> std::io::Result<()> {
 
 /// Nothing speaks of itself there.
 fn quiet(namespace: &Namespace) -> Result {
-    let write = || fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
-    let written = namespace.run(|| Ok::<_, LabError>(write()))?;
-    let written = written.and_then(|()| {
-        namespace
-            .run(|| Ok(fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")))
-            .unwrap_or(Ok(()))
-    });
-    Ok(written?)
+    let write = || -> std::io::Result<()> {
+        fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1")?;
+        fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")
+    };
+    Ok(namespace.run(|| Ok(write()))??)
 }
 
 type Place<'a> = (&'a Namespace, &'a str);

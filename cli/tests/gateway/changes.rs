@@ -1,0 +1,65 @@
+//! What happens to the air interface while it is at work.
+
+use crate::daemon::{Daemon, repairs};
+use crate::transfer::{Plan, transfer};
+use crate::world::{Result, Shape, World, run};
+use std::thread;
+use std::time::Duration;
+
+/// Losses that must be mended after each change.
+const ENOUGH: u64 = 20;
+
+/// A transfer that such a change does not end, and a gateway that mends after it.
+fn lives_on(what: &str, change: impl FnOnce(&World) -> Result) -> Result {
+    let world = World::new(Shape::default())?;
+    let daemon = Daemon::start(&world.base, "air0", &[])?;
+    let plan = Plan::equal(4, 2_500_000);
+    transfer(&world, &plan, |progress| {
+        progress.reach(&plan, 0.3)?;
+        let before = repairs(&daemon.status()?);
+        change(&world)?;
+        let after = daemon.mended(before + ENOUGH)?;
+        println!("{what}: {before} repairs before, {after} already");
+        assert!(progress.received() < plan.bytes(), "in the middle");
+        Ok(())
+    })?;
+    daemon.end()?;
+    Ok(())
+}
+
+pub(crate) fn down_and_up() -> Result {
+    lives_on("down and up", |world| {
+        world.base.ip("link set air0 down\n")?;
+        thread::sleep(Duration::from_millis(300));
+        Ok(world.base.ip("link set air0 up\n")?)
+    })
+}
+
+/// Smaller, so that packets in the cache are too long, and as large as before.
+pub(crate) fn other_mtu() -> Result {
+    lives_on("MTU 1300", |world| {
+        world.base.ip("link set air0 mtu 1300\n")?;
+        thread::sleep(Duration::from_millis(500));
+        Ok(world.base.ip("link set air0 mtu 1500\n")?)
+    })
+}
+
+pub(crate) fn other_address() -> Result {
+    lives_on("address change", |world| {
+        world.base.ip("address del 10.77.2.1/24 dev air0\naddress add 10.77.2.9/24 dev air0\n")?;
+        Ok(world.mobiles[0].ip("route replace default via 10.77.2.9\n")?)
+    })
+}
+
+/// A gateway cannot go on without its interface, and says so.
+pub(crate) fn deleted() -> Result {
+    let world = World::new(Shape::default())?;
+    let mut daemon = Daemon::start(&world.base, "air0", &[])?;
+    run(&world.base, "ip", &["link", "del", "air0"], "")?;
+    let status = daemon.wait()?;
+    let said = daemon.said();
+    let last = said.last().ok_or("it said nothing")?;
+    assert!(!status.success() && last.contains("air0 has vanished"), "{status}: {said:?}");
+    println!("{last}");
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! Where a gateway can be: on several interfaces, behind a firewall, on a bridge.
+
+use crate::daemon::{Daemon, repairs};
+use crate::transfer::{Plan, transfer};
+use crate::world::{AIR, Result, Shape, World, run};
+use std::fs;
+use std::thread;
+
+/// Of the losses on the air, what a gateway must have mended at least: it does not see those of
+/// SYNs as losses of data, for instance.
+const MENDED_SHARE: f64 = 0.5;
+
+/// Whole transfers beside a gateway, which mends them.
+fn mends(world: &World, plan: &Plan, what: &str) -> Result {
+    let daemon = Daemon::start(&world.base, "air0", &[])?;
+    let before = world.cables.carried(AIR);
+    let took = transfer(world, plan, |_| Ok(()))?;
+    let mended = repairs(&daemon.end()?);
+    let (carried, lost) = world.cables.carried(AIR);
+    let (carried, lost) = (carried - before.0, lost - before.1);
+    println!("{what}: {mended} repairs of {lost} losses of {carried} frames, {took:.1?}");
+    assert!(mended as f64 > lost as f64 * MENDED_SHARE, "{mended} repairs of {lost} losses");
+    Ok(())
+}
+
+pub(crate) fn over_ipv6() -> Result {
+    let world = World::new(Shape::default())?;
+    let plan = Plan { is_ipv6: true, ..Plan::equal(4, 1_000_000) };
+    mends(&world, &plan, "IPv6")
+}
+
+/// The air interface is a port of a bridge, and has no address.
+pub(crate) fn on_a_bridge() -> Result {
+    let world = World::new(Shape { is_bridge: true, ..Shape::default() })?;
+    mends(&world, &Plan::equal(4, 1_000_000), "bridge, IPv4")?;
+    let plan = Plan { is_ipv6: true, ..Plan::equal(2, 500_000) };
+    mends(&world, &plan, "bridge, IPv6")
+}
+
+/// Frames with an 802.1Q tag, as a bridge hands them on.
+pub(crate) fn in_a_vlan() -> Result {
+    let world = World::new(Shape { is_bridge: true, vlan: Some(7), ..Shape::default() })?;
+    mends(&world, &Plan::equal(4, 1_000_000), "VLAN")
+}
+
+/// Super-packets arrive, and leave as they are.
+pub(crate) fn with_offloads() -> Result {
+    let world = World::new(Shape { has_offloads: true, ..Shape::default() })?;
+    let sent = || -> Result<u64> {
+        let read = || Ok(fs::read_to_string("/proc/thread-self/net/dev"));
+        let text = world.base.run(read)??;
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("air0:"));
+        // The tenth figure: packets sent.
+        Ok(line.and_then(|line| line.split_whitespace().nth(9)).ok_or("no air0")?.parse()?)
+    };
+    let before = sent()?;
+    mends(&world, &Plan::equal(4, 1_500_000), "GSO")?;
+    let (packets, frames) = (sent()? - before, world.cables.carried(AIR).0);
+    println!("{frames} frames left in {packets} packets");
+    assert!(packets < frames / 10 * 9, "there were super-packets");
+    Ok(())
+}
+
+/// Each gateway mends what leaves through its own interface, and only one can be on each.
+pub(crate) fn two_gateways() -> Result {
+    let world = World::new(Shape { mobiles: 2, ..Shape::default() })?;
+    let first = Daemon::start(&world.base, "air0", &[])?;
+    let second = Daemon::start(&world.base, "air1", &[])?;
+    let refused = Daemon::start(&world.base, "air0", &[]).err().ok_or("two on one interface")?;
+    let refused = refused.to_string();
+    assert!(refused.contains("another airmend gateway mends air0 already"), "{refused}");
+    assert_eq!(refused.lines().count(), 1, "{refused}");
+    // The same names and numbers in another world are other interfaces.
+    let other = World::new(Shape { mobiles: 2, ..Shape::default() })?;
+    Daemon::start(&other.base, "air0", &[])?.end()?;
+    let plan = |mobile| Plan { mobile, ..Plan::equal(4, 1_000_000) };
+    thread::scope(|scope| {
+        let run = |mobile| transfer(&world, &plan(mobile), |_| Ok(())).map_err(|e| e.to_string());
+        let both = [0, 1].map(|mobile| scope.spawn(move || run(mobile)));
+        both.into_iter().try_for_each(|one| one.join().map_err(|_| "a panic".to_owned())?.map(drop))
+    })?;
+    for (daemon, number) in [first, second].into_iter().zip(0..) {
+        let mended = repairs(&daemon.end()?);
+        let lost = world.cables.carried(AIR + number).1;
+        println!("air{number}: {mended} repairs of {lost} losses");
+        assert!(mended as f64 > lost as f64 * MENDED_SHARE, "{mended} of {lost}");
+    }
+    Ok(())
+}
+
+/// What a home router does: masquerade, and let in only what belongs to a connection.
+const FIREWALL: &str = r#"
+table inet router {
+    chain forward {
+        type filter hook forward priority 0; policy drop;
+        ct state invalid counter drop
+        ct state established,related accept
+        iifname "air0" ct state new accept
+    }
+    chain postrouting {
+        type nat hook postrouting priority 100;
+        oifname "wired0" masquerade
+    }
+}
+"#;
+
+pub(crate) fn behind_nat_and_firewall() -> Result {
+    let world = World::new(Shape::default())?;
+    if let Err(why) = world.at_base("nft", &["-f", "-"], FIREWALL) {
+        println!("not tested, since this machine has no nftables: {why}");
+        return Ok(());
+    }
+    // Only the base station's own address can be answered.
+    run(&world.fixed, "ip", &["route", "del", "default"], "")?;
+    mends(&world, &Plan::equal(6, 1_000_000), "NAT and firewall")?;
+    let rules = world.at_base("nft", &["list", "ruleset"], "")?;
+    let invalid = rules.lines().find(|line| line.contains("invalid")).unwrap_or_default();
+    println!("the firewall says: {}", invalid.trim());
+    Ok(())
+}
