@@ -5,10 +5,12 @@ CARGO := tools/cargo
 # How long `make fuzz` and the brief run in `make test` spend on each target.
 FUZZ_SECONDS ?= 600
 FUZZ_SECONDS_IN_TEST ?= 20
+# How long `make soak` runs.
+SOAK_MINUTES ?= 60
 DEMO_DIR := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench bench-ns2 fuzz install uninstall deb
+.PHONY: help setup demo test lint bench bench-ns2 fuzz soak install uninstall deb
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 11
@@ -45,6 +47,10 @@ bench-ns2: ## cost of a packet in the simulator beside ns-2, if that is installe
 
 fuzz: setup ## fuzz every target for FUZZ_SECONDS (600) each
 	@tools/fuzz $(FUZZ_SECONDS)
+
+soak: setup ## transfers come and go beside a gateway for SOAK_MINUTES (60): is memory flat? (root)
+	@SOAK_MINUTES=$(SOAK_MINUTES) $(CARGO) test --release --locked -p airmend --test gateway \
+		-- --exact soak --nocapture
 
 install: setup ## install program, manual and service; PREFIX=/usr/local, DESTDIR for packagers
 	@$(CARGO) build --release --locked -p airmend
