@@ -1,4 +1,5 @@
-//! airmend in real time: ports, the namespace laboratory and its emulated radio hop.
+//! airmend in real time: the gateway beside a kernel that forwards, the link between two machines,
+//! and the laboratory with its namespaces and its emulated radio hop.
 #![deny(unsafe_code)]
 
 mod clock;
