@@ -36,7 +36,7 @@ lint: setup ## formatting, and clippy with warnings as errors
 	@$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-bench: setup ## cost of a packet in the agents and in the simulator; how true the lab is
+bench: setup ## what a packet costs in agents and simulator, and a gateway; how true the lab is
 	@$(CARGO) bench --locked --no-fail-fast -p airmend-proto -p airmend-sim -p airmend-live
 
 bench-ns2: ## cost of a packet in the simulator beside ns-2, if that is installed
