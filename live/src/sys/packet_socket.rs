@@ -26,7 +26,8 @@ const PACKET_IGNORE_OUTGOING: i32 = 23;
 const ADDRESS_OFFSET: usize = size_of::<SlotHeader>();
 /// Bytes of a `virtio_net_hdr`.
 const VNET_HEADER: usize = 10;
-/// What the socket's buffer holds of packets that are too long for a slot, in bytes.
+/// What a socket's buffer holds, in bytes: of packets that are too long for a slot, or that wait in
+/// the interface's queue.
 const LONG_BUFFER: i32 = 64 << 20;
 /// Longer packets do not exist; a length above is a mistake.
 const LONGEST: usize = 1 << 20;
@@ -186,7 +187,10 @@ impl PacketSocket {
             libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() },
         ];
         // SAFETY: both parts are writable for their lengths and outlive the call.
-        let read = unsafe { libc::readv(self.fd.as_raw_fd(), parts.as_ptr(), 2) };
+        let read = || unsafe { libc::readv(self.fd.as_raw_fd(), parts.as_ptr(), 2) };
+        // The first call may only tell that the interface was set down meanwhile. The packet is
+        // still there, and if it stayed, every later one would come in its place.
+        let read = Some(read()).filter(|read| *read >= 0).unwrap_or_else(read);
         let read = usize::try_from(read).ok()?.checked_sub(VNET_HEADER)?;
         // SAFETY: the kernel has written so many bytes behind the header, and not more than there
         // was room for.
@@ -278,6 +282,8 @@ pub(crate) fn open_sending_socket(interface_index: i32) -> io::Result<OwnedFd> {
     set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
     // Protocol 0: nothing is received.
     bind(fd.as_fd(), interface_index, 0)?;
+    // How much may wait is for the interface's queue to say.
+    set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, LONG_BUFFER)?;
     Ok(fd)
 }
 
