@@ -60,6 +60,15 @@ pub enum GatewayError {
          CAP_NET_ADMIN"
     )]
     Detour(#[source] io::Error),
+    /// The device was set down: what goes its way would be lost.
+    #[error(
+        "{name}, through which packets visit the gateway, was set down, renamed or removed: start \
+         the gateway again, and keep other programs off the device"
+    )]
+    DetourDown {
+        /// Its name.
+        name: String,
+    },
     /// A packet socket cannot be opened.
     #[error(
         "no packet socket can be opened ({0}): the gateway needs CAP_NET_RAW and CAP_NET_ADMIN"

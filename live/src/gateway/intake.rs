@@ -7,7 +7,7 @@ use crate::port::offload::whole;
 use crate::steer::{Report, Steering};
 use crate::sys::{Copied, PacketSocket};
 use airmend_proto::wire::checksum;
-use airmend_proto::wire::tcp::Segment;
+use airmend_proto::wire::tcp::{Bypass, Segment};
 use airmend_proto::{Instant, LinkType, Packet, Side};
 use std::collections::VecDeque;
 use std::io;
@@ -79,18 +79,22 @@ impl Intake {
         detour: &mut Detour,
     ) -> io::Result<Instant> {
         let begin = clock.now();
-        detoured(detour, begin, Side::Air, &mut self.acks)?;
-        if let Some(hold) = &mut self.hold {
-            detoured(hold, begin, Side::Wired, &mut self.data)?;
-        }
         while self.acks.len() < REPORTS {
             let link_type = self.link_type;
             let take = |report: Report<'_>| arrival(clock, link_type, &report);
             let Some(arrival) = steering.next_report(take) else { break };
-            self.acks.extend(arrival);
+            if let Some(arrival) = arrival {
+                queue_up(&mut self.acks, arrival);
+            }
         }
         let is_full = self.acks.len() >= REPORTS;
         let last_ack = self.acks.back().filter(|_| is_full).map(|ack| ack.at);
+        // After the reports, which know when they crossed, and with places of its own: nobody else
+        // takes what waits there.
+        detoured(detour, begin, Side::Air, &mut self.acks)?;
+        if let Some(hold) = &mut self.hold {
+            detoured(hold, begin, Side::Wired, &mut self.data)?;
+        }
         let last_copy = self.collect_copies(clock);
         self.horizon = [last_ack, last_copy].into_iter().flatten().fold(begin, Instant::min);
         Ok(self.horizon)
@@ -109,7 +113,8 @@ impl Intake {
             };
             bytes += packet.bytes().len();
             let (passed, damaged) = (true, false);
-            self.data.push_back(Arrival { at, from: Side::Wired, packet, passed, damaged });
+            let arrival = Arrival { at, from: Side::Wired, packet, passed, damaged };
+            queue_up(&mut self.data, arrival);
         }
         self.data.back().map(|copy| copy.at)
     }
@@ -149,6 +154,11 @@ impl Intake {
         !self.data.is_empty() || !self.acks.is_empty()
     }
 
+    /// The device through which data comes that the agent holds, if it holds any.
+    pub(super) fn hold(&self) -> Option<&Detour> {
+        self.hold.as_ref()
+    }
+
     /// Becomes readable with every copy.
     pub(super) fn copies_readable(&self) -> BorrowedFd<'_> {
         self.copies.as_fd()
@@ -179,17 +189,29 @@ fn detoured(
     from: Side,
     queue: &mut VecDeque<Arrival>,
 ) -> io::Result<()> {
-    while queue.len() < REPORTS
+    while queue.len() < 2 * REPORTS
         && let Some(packet) = detour.receive()?
     {
+        if matches!(Segment::parse(&packet), Err(Bypass::NotIp | Bypass::NotTcp)) {
+            // Nobody redirected it: the kernel or a daemon speaks of itself on every device.
+            continue;
+        }
         let (packet, damaged) = match packet.segment_size() {
             // The kernel joins sound segments only.
             Some(_) => (packet, false),
             None => sound(packet),
         };
-        queue.push_back(Arrival { at, from, packet, passed: false, damaged });
+        queue_up(queue, Arrival { at, from, packet, passed: false, damaged });
     }
     Ok(())
+}
+
+/// Appends what crossed after everything in the queue, whatever its stamp says: clocks are set, and
+/// processors differ. Else what waits at the front for a horizon that the back sets waits for ever.
+fn queue_up(queue: &mut VecDeque<Arrival>, mut arrival: Arrival) {
+    let last = queue.back().map_or(Instant::ZERO, |last| last.at);
+    arrival.at = arrival.at.max(last);
+    queue.push_back(arrival);
 }
 
 fn data_packet(link_type: LinkType, copied: Copied) -> Option<Packet> {
@@ -260,6 +282,24 @@ fn checked(packet: &Packet) -> Checksum {
 mod tests {
     use super::*;
     use airmend_proto::wire::build::SegmentBuilder;
+
+    #[test]
+    fn a_queue_never_waits_for_what_is_behind_it() {
+        let packet = Packet::new(LinkType::Ip, vec![0x45; 40].into());
+        let arrival = |millis| Arrival {
+            at: Instant::from_millis(millis),
+            from: Side::Air,
+            packet: packet.clone(),
+            passed: false,
+            damaged: false,
+        };
+        let mut queue = VecDeque::new();
+        for millis in [7, 3, 9, 8] {
+            queue_up(&mut queue, arrival(millis));
+        }
+        let times: Vec<_> = queue.iter().map(|arrival| arrival.at).collect();
+        assert_eq!(times, [7, 7, 9, 9].map(Instant::from_millis));
+    }
 
     #[test]
     fn a_checksum_is_right_left_to_a_card_or_wrong() {

@@ -41,6 +41,7 @@ use outbound::{Outbound, Watched};
 use sight::{About, KernelView, Sight, Status};
 use std::cell::RefCell;
 use std::io::Read;
+use std::iter;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, SystemTime};
@@ -52,6 +53,8 @@ const HEARTBEAT: Duration = Duration::from_millis(20);
 const LEAST_HEARTBEAT: Duration = Duration::from_millis(5);
 /// While packets come, copies do not wake the daemon one by one: it looks after so long.
 const TICK: Duration = Duration::from_millis(4);
+/// Turns that empty all queues, if nothing new comes.
+const CLOSING_TURNS: usize = 64;
 /// How often the gateway looks whether the interface is still there.
 const INSPECTION: Duration = Duration::from_secs(1);
 
@@ -161,7 +164,7 @@ impl Gateway {
         let known = self.collect()?;
         let may_have_missed = self.beat()? || is_late || self.intake.is_behind();
         while let Some(arrival) = self.intake.next(&self.clock) {
-            self.take(arrival)?;
+            self.take(arrival);
             self.active_at = self.now;
         }
         if may_have_missed {
@@ -174,6 +177,7 @@ impl Gateway {
         }
         let deadline = self.drain();
         if let Some(source) = self.outbound.error.take() {
+            self.look_at_detours()?;
             return Err(GatewayError::Io { doing: "sending a packet", source });
         }
         let wait = deadline.map_or(HEARTBEAT, |at| self.clock.until(at).min(HEARTBEAT));
@@ -223,11 +227,19 @@ impl Gateway {
     pub fn close(mut self) -> Result<Status, GatewayError> {
         // Diverting ends with the heartbeat, and what was diverted before is judged.
         self.steering.stop()?;
-        let known = self.collect()?;
-        while let Some(arrival) = self.intake.next(&self.clock) {
-            self.take(arrival)?;
+        for _ in 0..CLOSING_TURNS {
+            let known = self.collect()?;
+            let mut is_empty = true;
+            while let Some(arrival) = self.intake.next(&self.clock) {
+                // Copies of data come as before.
+                is_empty &= arrival.passed && arrival.from == Side::Wired;
+                self.take(arrival);
+            }
+            self.now = self.now.max(known);
+            if is_empty && !self.intake.has_more() {
+                break;
+            }
         }
-        self.now = self.now.max(known);
         let status = self.status();
         sight::log::stopped(&status);
         self.journal.finish().map_err(|source| GatewayError::Recording {
@@ -244,14 +256,14 @@ impl Gateway {
     }
 
     /// Hands one packet to the agent.
-    fn take(&mut self, arrival: Arrival) -> Result<(), GatewayError> {
+    fn take(&mut self, arrival: Arrival) {
         let Arrival { at, from, packet, passed, damaged } = arrival;
         self.now = self.now.max(at);
-        if damaged || !self.is_chosen(from, &packet)? {
+        if damaged || !self.is_chosen(from, &packet) {
             if !passed {
                 self.outbound.pass(from.opposite(), &packet);
             }
-            return Ok(());
+            return;
         }
         self.journal.enters(from, &packet, passed);
         self.outbound.current = Some((from.opposite(), packet.clone(), passed));
@@ -259,22 +271,23 @@ impl Gateway {
         self.drain();
         self.journal.left_alone(self.now);
         self.outbound.current = None;
-        Ok(())
     }
 
     /// Whether the operator's rules let this packet's flow be mended; a flow that is not passes
     /// unseen from now on.
-    fn is_chosen(&mut self, from: Side, packet: &Packet) -> Result<bool, GatewayError> {
-        if self.config.rules.is_all() {
-            return Ok(true);
+    fn is_chosen(&mut self, from: Side, packet: &Packet) -> bool {
+        // A mobile's packets come because of data that was chosen, and bear a DSCP of their own.
+        if self.config.rules.is_all() || from == Side::Air {
+            return true;
         }
-        let Ok(segment) = Segment::parse(packet) else { return Ok(false) };
+        let Ok(segment) = Segment::parse(packet) else { return false };
         let key = FlowKey::of(&segment, from);
         let chosen = self.config.rules.chooses(&key, dscp(packet, &segment));
         if !chosen {
-            self.steering.ignore(&key)?;
+            // If the kernel has no room for that, the next packet asks again.
+            self.steering.ignore(&key).ok();
         }
-        Ok(chosen)
+        chosen
     }
 
     /// Lets the agent act; says when it must be asked again.
@@ -319,6 +332,7 @@ impl Gateway {
         if matches!(self.interface.exists(), Ok(false)) {
             return Err(GatewayError::Gone { name: self.interface.name.clone() });
         }
+        self.look_at_detours()?;
         let (about, is_up) = (self.journal.sight.about(), self.interface.is_up());
         match (self.is_up, is_up) {
             (true, false) => sight::log::interface_down(about),
@@ -334,6 +348,15 @@ impl Gateway {
         Ok(())
     }
 
+    /// Somebody may set a device down: what is redirected to it then would be lost.
+    fn look_at_detours(&self) -> Result<(), GatewayError> {
+        let mut detours = iter::once(&self.outbound.detour).chain(self.intake.hold());
+        match detours.find(|detour| !detour.is_up()) {
+            Some(down) => Err(GatewayError::DetourDown { name: down.name().to_owned() }),
+            None => Ok(()),
+        }
+    }
+
     /// Waits until an ACK wants a verdict, a deadline is due, or it is time to look.
     fn wait(&mut self, wait: Duration) -> Result<(), GatewayError> {
         if self.intake.has_more() {
@@ -345,7 +368,7 @@ impl Gateway {
         let detour = self.outbound.detour.readable();
         let urgent = [Some(self.steering.readable()), Some(detour), self.intake.hold_readable()];
         let urgent = urgent.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        let mut all: Vec<_> = std::iter::once(copies).chain(urgent).collect();
+        let mut all: Vec<_> = iter::once(copies).chain(urgent).collect();
         let polled = if is_active { &mut all[1..] } else { &mut all[..] };
         match ppoll(polled, Some(wait.into()), None) {
             Ok(_) | Err(nix::Error::EINTR) => {}

@@ -34,9 +34,9 @@ impl Detour {
     pub(crate) fn create(link_type: LinkType) -> io::Result<Self> {
         let device = TunPort::open_device()?;
         let name = sys::attach_detour(device.as_fd(), NAME, link_type == LinkType::Ethernet)?;
-        // No IPv6 of its own: nobody else is on it. Where that cannot be said, nobody answers.
-        std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1").ok();
-        sys::set_interface_mtu(&name, 65_521).ok();
+        // The kernel speaks no IPv6 on it, which needs 1280 bytes (RFC 8200 §5). What is redirected
+        // here may be longer.
+        sys::set_interface_mtu(&name, 1_279)?;
         sys::set_interface_up(&name)?;
         let index = sys::interface_index(&name)?;
         Ok(Self { device, name, index, link_type, buffer: vec![0; LONGEST], drops: 0 })
@@ -74,8 +74,13 @@ impl Detour {
         self.device.as_fd()
     }
 
-    /// Lets a packet enter. One that the kernel has no room for is dropped and counted, as is any
-    /// while the device is down.
+    /// Whether it is still there and up.
+    pub(crate) fn is_up(&self) -> bool {
+        sys::interface_is_up(&self.name).unwrap_or(false)
+    }
+
+    /// Lets a packet enter. One that the kernel has no room for, or finds malformed, is dropped and
+    /// counted. An error if none can enter any more: the device is down or removed.
     pub(crate) fn inject(&mut self, packet: &Packet) -> io::Result<()> {
         let Some((header, edited)) = outgoing(packet) else {
             self.drops += 1;
@@ -84,14 +89,14 @@ impl Detour {
         let bytes = edited.as_deref().unwrap_or(packet.bytes());
         match writev(&self.device, &[IoSlice::new(&header), IoSlice::new(bytes)]) {
             Ok(_) => Ok(()),
-            Err(nix::Error::EIO) => {
-                self.drops += 1;
-                Ok(())
-            }
             Err(error) => {
-                let error = io::Error::from(error);
                 self.drops += 1;
-                if is_full(&error) { Ok(()) } else { Err(error) }
+                match error {
+                    // Nothing that a network can carry.
+                    nix::Error::EINVAL | nix::Error::ENOMEM => Ok(()),
+                    error if is_full(&error.into()) => Ok(()),
+                    error => Err(error.into()),
+                }
             }
         }
     }
