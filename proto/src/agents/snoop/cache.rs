@@ -31,7 +31,7 @@ pub(super) struct Cached {
     /// Its last transmission.
     pub(super) sent: Sent,
     /// Its first transmission.
-    pub(super) first_sent: Instant,
+    pub(super) first: Sent,
     /// A copy waits in the egress queue: the first one, or a retransmission.
     pub(super) queued: bool,
     /// How often it was retransmitted locally.
@@ -46,6 +46,13 @@ impl Cached {
     /// Whether its acknowledgment leaves open which transmission arrived.
     pub(super) fn is_ambiguous(&self) -> bool {
         self.attempts > 0 || self.resent
+    }
+
+    /// The transmission that an acknowledgment proves to have arrived. One that was sent again
+    /// although nothing told of its loss, by a probe or by the sender, may have been late only: then
+    /// what was sent after its first transmission may be on its way still.
+    pub(super) fn proven(&self) -> Sent {
+        if self.is_ambiguous() && self.missing_since.is_none() { self.first } else { self.sent }
     }
 
     /// How many of its flow's transmissions it takes: a super-packet's segments leave one by one.
@@ -170,6 +177,7 @@ impl Cache {
         tail.start = position;
         if tail.was_sent() {
             tail.sent.order += segments_before;
+            tail.first.order += segments_before;
         }
         self.ranges.insert(index + 1, tail);
     }
@@ -194,7 +202,7 @@ mod tests {
             origin: start,
             packet: Packet::new(LinkType::Ip, Bytes::from_static(b"packet")),
             sent: Sent::default(),
-            first_sent: Instant::ZERO,
+            first: Sent::default(),
             queued: true,
             attempts: 0,
             resent: false,

@@ -76,7 +76,7 @@ impl Snoop {
             origin: span.start,
             packet,
             sent: Sent::default(),
-            first_sent: now,
+            first: Sent::default(),
             queued: true,
             attempts: 0,
             resent: again,

@@ -113,9 +113,10 @@ impl Flow {
         if cached.attempts > 0 {
             self.air.saw_loss();
         }
-        let delivered = Delivered { sent: cached.sent, round_trip };
+        let sent = cached.proven();
+        let delivered = Delivered { sent, round_trip: now - sent.at };
         let is_newer =
-            |than: &Option<Delivered>| than.is_none_or(|than| than.sent.order <= cached.sent.order);
+            |than: &Option<Delivered>| than.is_none_or(|than| than.sent.order <= sent.order);
         if is_newer(&arrivals.newest) {
             arrivals.newest = Some(delivered);
         }

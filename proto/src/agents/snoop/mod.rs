@@ -187,10 +187,11 @@ impl Snoop {
         flow.quiet_since = now;
         let mut attempt = 0;
         for cached in flow.cache.overlapping(start, end) {
+            let sent = Sent { at: now, order: flow.transmissions + 1 };
             if !cached.was_sent() {
-                cached.first_sent = now;
+                cached.first = sent;
             }
-            cached.sent = Sent { at: now, order: flow.transmissions + 1 };
+            cached.sent = sent;
             flow.transmissions += cached.segments();
             cached.queued = false;
             attempt = cached.attempts;
