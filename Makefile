@@ -18,7 +18,7 @@ help: ## list these targets
 setup: ## install what is missing to build and test (Debian: with apt-get)
 	@tools/setup
 
-demo: setup ## measure what airmend gains on this machine: a table and a picture (3 minutes)
+demo: setup ## measure what airmend gains on this machine: a table and a picture (4 minutes)
 	@$(CARGO) build --release --locked -p airmend
 	@rm -rf $(DEMO_DIR) && mkdir -p $(DEMO_DIR)
 	@$(CARGO) run --quiet --release --locked -p airmend -- lab compare \
