@@ -246,7 +246,7 @@ fn untagged(frame: &[u8]) -> Vec<u8> {
 }
 
 fn carry(mut cables: Vec<Carrier>, shared: &Shared) {
-    // A late thread would be taken for a late gateway. Without the right or the program, it is late.
+    // A late thread would be taken for a late gateway. Not everybody may ask for this.
     let me = nix::unistd::gettid().to_string();
     let mut chrt = Command::new("chrt");
     let chrt = chrt.args(["--fifo", "--pid", "2", &me]).stdout(Stdio::null()).stderr(Stdio::null());
