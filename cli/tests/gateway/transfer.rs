@@ -4,7 +4,7 @@ use crate::world::{PATIENCE, Result, World, fixed_address};
 use airmend_live::lab::Namespace;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -75,7 +75,6 @@ pub(crate) fn transfer(
     let progress = Progress::default();
     let begin = Instant::now();
     thread::scope(|scope| {
-        let stop = AtomicBool::new(false);
         let serving = scope.spawn(|| serve(&listener, plan.transfers.len()));
         let receiving: Vec<_> = plan
             .transfers
@@ -93,7 +92,6 @@ pub(crate) fn transfer(
         let done = meanwhile(&progress);
         let broken: Vec<String> =
             receiving.into_iter().filter_map(|thread| join(thread.join()).err()).collect();
-        stop.store(true, Ordering::Relaxed);
         if !broken.is_empty() {
             // Nobody may come any more, for whom the server waits.
             drop(world.fixed.run(|| Ok(TcpStream::connect(at))));
@@ -137,8 +135,10 @@ fn send(mut stream: TcpStream) -> Result {
     }
     stream.shutdown(std::net::Shutdown::Write)?;
     // The other end closes when it has everything.
-    stream.read(&mut [0])?;
-    Ok(())
+    match stream.read(&mut [0])? {
+        0 => Ok(()),
+        _ => Err("the client has nothing to say".into()),
+    }
 }
 
 fn receive(
