@@ -214,6 +214,9 @@ INLINE int parse(struct __sk_buff *skb, struct segment *segment)
     for (int tags = 0; tags < 2; tags++) {
         if (protocol != ETH_VLAN && protocol != ETH_QINQ)
             break;
+        // The agent reads two, of which one may stand outside the packet here.
+        if (tags && skb->vlan_present)
+            return 0;
         struct {
             __u16 tci, protocol;
         } tag;
@@ -362,8 +365,10 @@ SEC("classifier") int airmend_judge(struct __sk_buff *skb)
         count(DIVERTED);
         return DROP;
     }
-    if (segment.payload_len && !is_plain && !OBSERVE) {
-        // It may tell of holes beside its data, and is too long to be told of.
+    int connects = segment.flags & (SYN | RST);
+    if (!is_pure && !connects && (!is_plain || HOLD) && !OBSERVE) {
+        // Data or a FIN, which may tell of holes too, and may be too long to be told of; and an
+        // agent that repeats ACKs must not believe, and sum anew, what nobody has checked.
         count(DIVERTED);
         return redirect(DETOUR, 0);
     }
