@@ -93,8 +93,10 @@ pub(crate) fn transfer(
         let broken: Vec<String> =
             receiving.into_iter().filter_map(|thread| join(thread.join()).err()).collect();
         if !broken.is_empty() {
-            // Nobody may come any more, for whom the server waits.
-            drop(world.fixed.run(|| Ok(TcpStream::connect(at))));
+            // Some may never have come, and the server waits for each.
+            for _ in &broken {
+                drop(world.fixed.run(|| Ok(TcpStream::connect(at))));
+            }
             return Err(format!("{} of {} broken: {broken:?}", broken.len(), plan.transfers.len()));
         }
         join(serving.join())?;
