@@ -27,6 +27,9 @@ use thiserror::Error;
 
 /// Clients that are served at the same time; one more gets a 503.
 const MAX_CLIENTS: usize = 16;
+/// Of those, clients of a loopback address, which any user may be: the others are for who may ask
+/// for the status.
+const MAX_PUBLIC_CLIENTS: usize = 8;
 /// A client's thread needs little.
 const STACK_BYTES: usize = 256 << 10;
 /// How long no client is accepted when the process has no descriptor left.
@@ -171,7 +174,8 @@ fn is_passing(error: &io::Error) -> bool {
 }
 
 fn serve(mut stream: listen::Stream, office: &Arc<Office>) {
-    let Some(seat) = Office::seat(office, MAX_CLIENTS) else {
+    let limit = if stream.is_public() { MAX_PUBLIC_CLIENTS } else { MAX_CLIENTS };
+    let Some(seat) = Office::seat(office, limit) else {
         http::refuse_in_haste(&mut stream);
         return;
     };
