@@ -15,6 +15,7 @@ use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -54,7 +55,9 @@ pub struct Recording {
 impl Recording {
     /// Creates the file and starts its writer. What is known of the agent stands at the head.
     pub fn create(path: &Path, agent: Option<&RecordedAgent>) -> io::Result<Self> {
-        let file = BufWriter::with_capacity(1 << 18, File::create(path)?);
+        // What others send is for its owner only.
+        let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        let file = BufWriter::with_capacity(1 << 18, file);
         let mut file = PcapNgWriter::with_section_header(file, section(agent)).map_err(into_io)?;
         for side in [Side::Wired, Side::Air] {
             file.write_pcapng_block(interface(side)).map_err(into_io)?;
