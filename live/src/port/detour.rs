@@ -15,6 +15,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// The kernel finds a free number.
 const NAME: &str = "airmend%d";
+/// Packets that wait here at most: what comes until the kernel stops to redirect because there was
+/// no sign of life. What finds no place is lost.
+const QUEUE: i32 = 1 << 14;
 /// The longest packet, with its `virtio_net_hdr`.
 const LONGEST: usize = 1 << 17;
 
@@ -37,6 +40,7 @@ impl Detour {
         // The kernel speaks no IPv6 on it, which needs 1280 bytes (RFC 8200 §5). What is redirected
         // here may be longer.
         sys::set_interface_mtu(&name, 1_279)?;
+        sys::set_interface_queue(&name, QUEUE)?;
         sys::set_interface_up(&name)?;
         let index = sys::interface_index(&name)?;
         Ok(Self { device, name, index, link_type, buffer: vec![0; LONGEST], drops: 0 })

@@ -143,6 +143,19 @@ pub(crate) fn set_interface_mtu(interface: &str, mtu: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// Sets how many packets wait at most to leave through `interface`.
+pub(crate) fn set_interface_queue(interface: &str, packets: i32) -> io::Result<()> {
+    /// libc has no name for it; see `linux/sockios.h`.
+    const SIOCSIFTXQLEN: libc::Ioctl = 0x8943;
+    let socket = datagram_socket()?;
+    let mut request = interface_request(interface);
+    // `ifr_qlen`, which libc does not name either, is an integer at the same place.
+    request.ifr_ifru.ifru_metric = packets;
+    // SAFETY: SIOCSIFTXQLEN reads the request, which outlives the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCSIFTXQLEN, &raw const request) })?;
+    Ok(())
+}
+
 /// Whether `interface` is up.
 pub(crate) fn interface_is_up(interface: &str) -> io::Result<bool> {
     Ok(i32::from(interface_flags(interface)?) & libc::IFF_UP != 0)
