@@ -16,13 +16,22 @@ pub(super) struct Journal {
     current: Option<(Side, Packet)>,
     /// Whether that packet is still to be recorded: its events may not all be known.
     is_entering: bool,
+    /// The packet about to leave is the agent's own.
+    is_repair: bool,
     /// Events that wait for their packet, if somebody records.
     events: Vec<Event>,
 }
 
 impl Journal {
     pub(super) fn new(sight: Sight, recording: Option<Recording>) -> Self {
-        Self { sight, recording, current: None, is_entering: false, events: Vec::new() }
+        Self {
+            sight,
+            recording,
+            current: None,
+            is_entering: false,
+            is_repair: false,
+            events: Vec::new(),
+        }
     }
 
     /// A packet is about to enter the agent.
@@ -58,6 +67,7 @@ impl Journal {
         {
             self.sight.flow_opened(now, flow, FlowKey::of(&segment, *from));
         }
+        self.is_repair |= is_repair(&event);
         self.sight.event(now, &event);
         if self.recording.is_some() {
             self.events.push(event);
@@ -76,8 +86,14 @@ impl Journal {
         self.events.clear();
     }
 
-    /// A packet leaves the agent; `path` is how, if the kernel has not sent it already.
-    pub(super) fn leaves(&mut self, now: Instant, side: Side, packet: &Packet, path: Option<Path>) {
+    /// A packet leaves the agent; the kernel may have passed it on already.
+    pub(super) fn leaves(&mut self, now: Instant, side: Side, packet: &Packet, is_passed: bool) {
+        let path = match side {
+            Side::Air if self.is_repair => Some(Path::Repairs),
+            Side::Wired if !is_passed => Some(Path::AcksReturned),
+            _ => None,
+        };
+        self.is_repair = false;
         if let Some(path) = path {
             self.sight.packets(path, packets_of_wire_size(packet));
         }
@@ -91,6 +107,10 @@ impl Journal {
     pub(super) fn finish(&mut self) -> std::io::Result<()> {
         self.recording.take().map_or(Ok(()), Recording::finish)
     }
+}
+
+fn is_repair(event: &Event) -> bool {
+    matches!(event, Event::LocalRetransmit { .. } | Event::HandshakeRepeated { .. })
 }
 
 fn packets_of_wire_size(packet: &Packet) -> u64 {

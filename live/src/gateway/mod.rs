@@ -39,7 +39,7 @@ use journal::Journal;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use outbound::{Outbound, Watched};
 use sight::{About, KernelView, Sight, Status};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::Read;
 use std::iter;
 use std::os::fd::AsFd;
@@ -106,7 +106,11 @@ impl Gateway {
         let transmitter = |priority| {
             Transmitter::open(interface.index, config.mark, priority).map_err(GatewayError::Socket)
         };
-        let (repairs, held) = (transmitter(priority)?, transmitter(0)?);
+        let repairs = transmitter(priority)?;
+        let held = holds.then(|| transmitter(0)).transpose()?;
+        if let Some(held) = &held {
+            held.keep_queue_short().map_err(GatewayError::Socket)?;
+        }
         let steer = SteerConfig {
             air: &interface.name,
             air_index: interface.index as u32,
@@ -138,7 +142,15 @@ impl Gateway {
             agent: Guard::new(agent, config.limits.egress),
             clock: Clock::start(),
             intake: Intake::new(copies, hold, link_type),
-            outbound: Outbound { detour, repairs, held, observe, current: None, error: None },
+            outbound: Outbound {
+                detour,
+                repairs,
+                held,
+                is_blocked: Cell::new(false),
+                observe,
+                passed: None,
+                error: None,
+            },
             steering,
             is_up: interface.is_up(),
             config,
@@ -261,16 +273,16 @@ impl Gateway {
         self.now = self.now.max(at);
         if damaged || !self.is_chosen(from, &packet) {
             if !passed {
-                self.outbound.pass(from.opposite(), &packet);
+                self.outbound.send(from.opposite(), &packet);
             }
             return;
         }
         self.journal.enters(from, &packet, passed);
-        self.outbound.current = Some((from.opposite(), packet.clone(), passed));
+        self.outbound.passed = passed.then(|| (from.opposite(), packet.clone()));
         self.agent.handle_packet(self.now, from, packet);
         self.drain();
         self.journal.left_alone(self.now);
-        self.outbound.current = None;
+        self.outbound.passed = None;
     }
 
     /// Whether the operator's rules let this packet's flow be mended; a flow that is not passes
@@ -368,7 +380,9 @@ impl Gateway {
         let detour = self.outbound.detour.readable();
         let urgent = [Some(self.steering.readable()), Some(detour), self.intake.hold_readable()];
         let urgent = urgent.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        let mut all: Vec<_> = iter::once(copies).chain(urgent).collect();
+        let held = self.outbound.held.as_ref().filter(|_| self.outbound.is_blocked.get());
+        let room = held.map(|held| PollFd::new(held.writable(), PollFlags::POLLOUT));
+        let mut all: Vec<_> = iter::once(copies).chain(urgent).chain(room).collect();
         let polled = if is_active { &mut all[1..] } else { &mut all[..] };
         match ppoll(polled, Some(wait.into()), None) {
             Ok(_) | Err(nix::Error::EINTR) => {}

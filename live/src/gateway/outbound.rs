@@ -1,11 +1,10 @@
 //! What the agent sends, in a world where the kernel has sent most of it already.
 
 use super::journal::Journal;
-use super::sight::Path;
 use crate::port::detour::Detour;
 use crate::port::transmitter::Transmitter;
 use airmend_proto::{Instant, Packet, Ports, Side};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 
 /// The ways out.
@@ -15,13 +14,16 @@ pub(super) struct Outbound {
     pub(super) detour: Detour,
     /// Towards the mobiles, before everything else.
     pub(super) repairs: Transmitter,
-    /// Towards the mobiles, in turn: what the agent holds.
-    pub(super) held: Transmitter,
+    /// Towards the mobiles, everything that goes there, if the agent holds data itself: it is asked
+    /// for a packet when the interface can take one.
+    pub(super) held: Option<Transmitter>,
+    /// The agent was not asked, since there was no room.
+    pub(super) is_blocked: Cell<bool>,
     /// Send nothing: the agent only observes.
     pub(super) observe: bool,
-    /// The packet last handed to the agent, where it would go, and whether the kernel has passed it
-    /// on: the agent will send it too, and once is enough.
-    pub(super) current: Option<(Side, Packet, bool)>,
+    /// The packet last handed to the agent and where it went, if the kernel has passed it on: the
+    /// agent will send it too, and once is enough.
+    pub(super) passed: Option<(Side, Packet)>,
     /// What went wrong, since [`Ports::send`] cannot say.
     pub(super) error: Option<io::Error>,
 }
@@ -32,68 +34,51 @@ pub(super) struct Watched<'a, 'b> {
     pub(super) journal: &'a RefCell<&'b mut Journal>,
 }
 
-/// What a packet is that the agent sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// The one that came in last, which the kernel has sent.
-    Passed,
-    /// The one that came in last, which nobody has sent.
-    Held,
-    /// Something else.
-    Own,
-}
-
 impl Outbound {
-    /// Passes a packet on that the agent shall not see.
-    pub(super) fn pass(&mut self, side: Side, packet: &Packet) {
-        self.send(side, packet, Kind::Held);
-    }
-
-    /// Packets that the ways out refused.
-    pub(super) fn drops(&self) -> u64 {
-        self.detour.drops() + self.repairs.drops() + self.held.drops()
-    }
-
-    fn kind(&mut self, side: Side, packet: &Packet) -> Kind {
-        // The very bytes: a copy with the same contents would be something else.
-        let is_it = |(to, current, _): &mut (Side, Packet, bool)| {
-            *to == side && std::ptr::eq(current.bytes(), packet.bytes())
-        };
-        match self.current.take_if(is_it) {
-            Some((.., true)) => Kind::Passed,
-            Some((.., false)) => Kind::Held,
-            None => Kind::Own,
-        }
-    }
-
-    fn send(&mut self, side: Side, packet: &Packet, kind: Kind) {
-        let result = match (side, kind) {
-            (Side::Wired, _) => self.detour.inject(packet),
-            (Side::Air, Kind::Held) => self.held.send(packet),
-            (Side::Air, _) => self.repairs.send(packet),
+    /// Sends a packet, be it the agent's or one that it shall not see.
+    pub(super) fn send(&mut self, side: Side, packet: &Packet) {
+        let result = match side {
+            Side::Wired => self.detour.inject(packet),
+            Side::Air => self.held.as_mut().unwrap_or(&mut self.repairs).send(packet),
         };
         if let Err(error) = result {
             self.error.get_or_insert(error);
         }
     }
+
+    /// Packets that the ways out refused.
+    pub(super) fn drops(&self) -> u64 {
+        let held = self.held.as_ref().map_or(0, Transmitter::drops);
+        self.detour.drops() + self.repairs.drops() + held
+    }
+
+    fn is_passed(&mut self, side: Side, packet: &Packet) -> bool {
+        // The very bytes: a copy with the same contents would be something else.
+        let is_it = |(to, passed): &mut (Side, Packet)| {
+            *to == side && std::ptr::eq(passed.bytes(), packet.bytes())
+        };
+        self.passed.take_if(is_it).is_some()
+    }
+
+    fn has_room(&self, side: Side) -> bool {
+        let Some(held) = self.held.as_ref().filter(|_| side == Side::Air) else { return true };
+        let has_room = held.has_room();
+        self.is_blocked.set(!has_room);
+        has_room
+    }
 }
 
 impl Ports for Watched<'_, '_> {
-    fn can_send(&self, now: Instant, _side: Side) -> bool {
+    fn can_send(&self, now: Instant, side: Side) -> bool {
         self.journal.borrow_mut().entered(now);
-        true
+        self.outbound.has_room(side)
     }
 
     fn send(&mut self, now: Instant, side: Side, packet: Packet) {
-        let kind = self.outbound.kind(side, &packet);
-        let path = match (side, kind) {
-            (_, Kind::Passed) | (Side::Air, Kind::Held) => None,
-            (Side::Air, Kind::Own) => Some(Path::Repairs),
-            (Side::Wired, _) => Some(Path::AcksReturned),
-        };
-        self.journal.borrow_mut().leaves(now, side, &packet, path);
-        if kind != Kind::Passed && !self.outbound.observe {
-            self.outbound.send(side, &packet, kind);
+        let is_passed = self.outbound.is_passed(side, &packet);
+        self.journal.borrow_mut().leaves(now, side, &packet, is_passed);
+        if !is_passed && !self.outbound.observe {
+            self.outbound.send(side, &packet);
         }
     }
 }
