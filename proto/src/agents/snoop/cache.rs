@@ -49,8 +49,8 @@ impl Cached {
     }
 
     /// The transmission that an acknowledgment proves to have arrived. One that was sent again
-    /// although nothing told of its loss, by a probe or by the sender, may have been late only: then
-    /// what was sent after its first transmission may be on its way still.
+    /// although nothing told of its loss, by a probe or by the sender, may have been late only:
+    /// then what was sent after its first transmission may be on its way still.
     pub(super) fn proven(&self) -> Sent {
         if self.is_ambiguous() && self.missing_since.is_none() { self.first } else { self.sent }
     }
