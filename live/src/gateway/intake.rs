@@ -121,8 +121,8 @@ impl Intake {
 
     /// The next packet, by the time when it crossed.
     ///
-    /// Before an ACK that may lead to a repair, all that has left by now: the agent sends the repair
-    /// after it, and takes what arrives of later frames for a sign that the repair is lost.
+    /// Before an ACK that may lead to a repair, all that has left by now: the agent sends the
+    /// repair after it, and takes what arrives of later frames for a sign that it is lost.
     pub(super) fn next(&mut self, clock: &Clock) -> Option<Arrival> {
         let at = |queue: &VecDeque<Arrival>| queue.front().map(|arrival| arrival.at);
         let (data, ack) = (at(&self.data), at(&self.acks));
