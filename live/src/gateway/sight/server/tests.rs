@@ -218,8 +218,7 @@ fn a_loopback_address_has_metrics_but_no_status() {
     assert!(status.starts_with("HTTP/1.1 403 "), "{status}");
 
     // Strangers who say nothing do not keep those out who may ask for more.
-    let idle: Vec<_> =
-        (0..2 * MAX_CLIENTS).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let idle: Vec<_> = (0..2 * MAX_CLIENTS).map(|_| TcpStream::connect(address).unwrap()).collect();
     let refused = exchange(TcpStream::connect(address).unwrap(), &get("/metrics"));
     assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
     let status = answering(&mut server, || ask(&config.socket, &get("/status")));
