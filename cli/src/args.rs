@@ -285,6 +285,9 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "PATH", default_value = "inline", value_parser = path)]
     #[arg(help_heading = "Links")]
     pub(crate) path: Path,
+    /// The gateway mends nothing and tells what that would gain; with --path gateway.
+    #[arg(long, help_heading = "Links")]
+    observe: bool,
     /// What joins the hosts to the links: veth, or tun (which needs /dev/net/tun).
     #[arg(long, value_name = "KIND", default_value = "veth", value_parser = port)]
     #[arg(help_heading = "Links")]
@@ -301,6 +304,7 @@ impl Setup {
         let limit = self.time_limit.unwrap_or(TIME_LIMIT + self.seconds.unwrap_or_default());
         let mut config = LabConfig {
             path: self.path,
+            observe: self.observe,
             cc,
             sack: !self.no_sack,
             timestamps: !self.no_timestamps,
@@ -376,6 +380,9 @@ impl Setup {
         };
         let flag = format!("--agent {}", agent.name());
         match (self.path, agent) {
+            (Path::Inline | Path::Kernel, _) if self.observe => {
+                refuse("--observe", "there is no gateway that could; write --path gateway")
+            }
             (Path::Inline, _) => Ok(()),
             (Path::Kernel, agent) if *agent != AgentConfig::Plain => {
                 refuse(&flag, "it is a kernel alone, so write --agent plain")

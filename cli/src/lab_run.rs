@@ -72,17 +72,18 @@ pub(crate) fn transfer(
         BasePath::Inline => lab::run(config, build(0), stop, progress),
         BasePath::Kernel => lab::run_kernel(config, None, stop, progress),
         BasePath::Gateway => {
-            let command = gateway(agent).map_err(LabError::OwnProgram)?;
+            let command = gateway(config, agent).map_err(LabError::OwnProgram)?;
             lab::run_kernel(config, Some(&command), stop, progress)
         }
     }
 }
 
 /// This very program as a gateway with this very agent.
-fn gateway(agent: &AgentConfig) -> io::Result<GatewayCommand> {
+fn gateway(config: &LabConfig, agent: &AgentConfig) -> io::Result<GatewayCommand> {
     let settings = agent.settings();
     let settings = settings.split_whitespace().flat_map(|setting| ["--set", setting]);
-    let arguments = ["--agent", agent.name()].into_iter().chain(settings);
+    let observe = config.observe.then_some("--observe");
+    let arguments = ["--agent", agent.name()].into_iter().chain(settings).chain(observe);
     let arguments = arguments.map(str::to_owned).collect();
     Ok(GatewayCommand { program: std::env::current_exe()?, arguments })
 }

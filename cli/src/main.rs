@@ -9,6 +9,7 @@ mod keygen;
 mod lab_compare;
 mod lab_run;
 mod link;
+mod observation;
 mod plot;
 mod progress;
 mod replay;

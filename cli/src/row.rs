@@ -56,6 +56,9 @@ pub(crate) struct Row<'a> {
     /// Only where a gateway ran: how often it was late, and the kernel passed it by.
     #[serde(skip_serializing_if = "Option::is_none")]
     gateway_lapses: Option<u64>,
+    /// Only where a gateway observed: what it told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    observation: Option<&'a serde_json::Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -198,6 +201,7 @@ impl<'a> Row<'a> {
             tcp_ext: &outcome.tcp_ext,
             mobile_counters: &outcome.mobile_counters,
             gateway_lapses: outcome.gateway_lapses,
+            observation: outcome.observation.as_ref(),
             lateness_us: Lateness {
                 p50: outcome.lateness_us.p50,
                 p99: outcome.lateness_us.p99,

@@ -25,7 +25,7 @@ pub mod invariants;
 pub mod link;
 pub mod packet;
 pub mod random;
-mod ranges;
+pub mod ranges;
 pub mod recording;
 pub mod tcp;
 pub mod time;

@@ -4,11 +4,11 @@ use alloc::collections::VecDeque;
 
 /// Positions from `start` up to but not including `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub struct Span {
     /// The first position.
-    pub(crate) start: u64,
+    pub start: u64,
     /// The position behind the last one.
-    pub(crate) end: u64,
+    pub end: u64,
 }
 
 impl Span {
@@ -21,33 +21,38 @@ impl Span {
 /// A set of positions, as few spans as possible. Growing at its end and shrinking at its beginning,
 /// which is what a transfer does, take constant time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ranges {
+pub struct Ranges {
     spans: VecDeque<Span>,
 }
 
 impl Ranges {
     /// Whether it holds nothing.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
+    /// How many spans it takes.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
     /// The spans, lowest first.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Span> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Span> {
         self.spans.iter().copied()
     }
 
     /// The end of the highest span.
-    pub(crate) fn end(&self) -> Option<u64> {
+    pub fn end(&self) -> Option<u64> {
         self.spans.back().map(|span| span.end)
     }
 
     /// The span that holds `position`.
-    pub(crate) fn span_at(&self, position: u64) -> Option<Span> {
+    pub fn span_at(&self, position: u64) -> Option<Span> {
         self.spans.get(self.first_beyond(position)).copied().filter(|span| span.start <= position)
     }
 
     /// Adds `span`; says whether any of it was new.
-    pub(crate) fn insert(&mut self, span: Span) -> bool {
+    pub fn insert(&mut self, span: Span) -> bool {
         if span.start >= span.end {
             return false;
         }
@@ -77,7 +82,7 @@ impl Ranges {
     }
 
     /// Takes away every position below `position`.
-    pub(crate) fn remove_below(&mut self, position: u64) {
+    pub fn remove_below(&mut self, position: u64) {
         while let Some(first) = self.spans.front_mut() {
             if first.end > position {
                 first.start = first.start.max(position);
@@ -88,7 +93,7 @@ impl Ranges {
     }
 
     /// How many positions from `start` up to `end` are not held.
-    pub(crate) fn missing(&self, start: u64, end: u64) -> u64 {
+    pub fn missing(&self, start: u64, end: u64) -> u64 {
         let spans = self.spans.iter().skip(self.first_beyond(start));
         let held: u64 = spans
             .take_while(|span| span.start < end)
@@ -98,7 +103,7 @@ impl Ranges {
     }
 
     /// The first gap from `start` on, cut at `end`.
-    pub(crate) fn gap(&self, start: u64, end: u64) -> Option<Span> {
+    pub fn gap(&self, start: u64, end: u64) -> Option<Span> {
         let mut at = self.first_beyond(start);
         let mut start = start;
         if let Some(span) = self.spans.get(at).filter(|span| span.start <= start) {

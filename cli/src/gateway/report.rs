@@ -1,5 +1,7 @@
 //! The gateway's last words: what it did.
 
+use crate::observation;
+use crate::text::counted;
 use airmend_live::gateway::sight::Status;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
@@ -14,6 +16,14 @@ pub(super) fn print(out: &mut impl Write, status: &Status, is_json: bool) -> Res
             object.insert("lapses".to_owned(), json!(status.heartbeat_lapses));
         }
         writeln!(out, "{object}")?;
+        return Ok(());
+    }
+    if let Some(observed) = &status.observation {
+        let seen = counted(observed.flows_seen, "flow");
+        writeln!(out, "{seen} observed in {:.0} s", status.uptime_seconds)?;
+        for (name, words) in observation::lines(observed) {
+            writeln!(out, "  {name:<9} {words}")?;
+        }
         return Ok(());
     }
     let total = |map: &std::collections::BTreeMap<String, u64>| map.values().sum::<u64>();

@@ -1,5 +1,6 @@
 //! A status for people.
 
+use crate::observation;
 use crate::table;
 use crate::text::{bytes, count, counted, percent, significant};
 use airmend_live::gateway::sight::{FlowStatus, Status};
@@ -14,6 +15,9 @@ pub(super) fn print(out: &mut impl Write, status: &Status) -> io::Result<()> {
     writeln!(out, "{}", headline(status))?;
     for (name, words) in lines(status) {
         writeln!(out, "  {name:<9} {words}")?;
+    }
+    if let Some(flows) = status.observation.as_ref().and_then(observation::flows) {
+        return writeln!(out, "\n{flows}");
     }
     let mended: Vec<_> = status.top.iter().filter(|flow| flow.repairs > 0).take(FLOWS).collect();
     if mended.is_empty() {
@@ -33,18 +37,35 @@ fn headline(status: &Status) -> String {
 }
 
 fn lines(status: &Status) -> Vec<(&'static str, String)> {
-    let counters = &status.counters;
-    let mut lines = vec![
-        (
-            "flows",
-            format!(
-                "{} of at most {}, caches {} of {}",
-                count(status.flows),
-                count(status.limits.flows),
-                bytes(status.cache_bytes),
-                bytes(status.limits.cache_bytes)
-            ),
+    let mut lines = vec![(
+        "flows",
+        format!(
+            "{} of at most {}, caches {} of {}",
+            count(status.flows),
+            count(status.limits.flows),
+            bytes(status.cache_bytes),
+            bytes(status.limits.cache_bytes)
         ),
+    )];
+    match &status.observation {
+        Some(observed) => lines.extend(observation::lines(observed)),
+        None => lines.extend(mending(status)),
+    }
+    lines.extend([
+        ("packets", by_name(&status.packets)),
+        ("CPU", percent(status.cpu_seconds / status.uptime_seconds.max(1e-9)) + " of a core"),
+    ]);
+    let trouble = trouble(status);
+    if !trouble.is_empty() {
+        lines.push(("trouble", trouble.join(", ")));
+    }
+    lines
+}
+
+/// What the agent does.
+fn mending(status: &Status) -> [(&'static str, String); 3] {
+    let counters = &status.counters;
+    [
         ("air", air(status)),
         ("repairs", by_name(&status.repairs)),
         (
@@ -57,14 +78,7 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
                 counted(status.timeouts_saved.tail + status.timeouts_saved.handshake, "timeout")
             ),
         ),
-        ("packets", by_name(&status.packets)),
-        ("CPU", percent(status.cpu_seconds / status.uptime_seconds.max(1e-9)) + " of a core"),
-    ];
-    let trouble = trouble(status);
-    if !trouble.is_empty() {
-        lines.push(("trouble", trouble.join(", ")));
-    }
-    lines
+    ]
 }
 
 fn air(status: &Status) -> String {

@@ -5,6 +5,7 @@ mod cable;
 mod changes;
 mod daemon;
 mod hostile;
+mod observing;
 mod others;
 mod places;
 mod soak;
@@ -20,7 +21,7 @@ use world::Result;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 21] = [
+const TESTS: [(&str, Test); 22] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -39,6 +40,7 @@ const TESTS: [(&str, Test); 21] = [
     ("with_offloads", places::with_offloads),
     ("flooded", hostile::flooded),
     ("many_flows", hostile::many_flows),
+    ("observing", observing::observing),
     ("no_tcp", others::no_tcp),
     ("bad_places", others::bad_places),
     ("soak", soak::soak),

@@ -12,6 +12,7 @@ mod fault;
 mod intake;
 mod interface;
 mod journal;
+pub mod observe;
 mod outbound;
 pub mod privileges;
 pub mod rules;
@@ -37,6 +38,7 @@ use intake::{Arrival, Intake};
 use interface::Interface;
 use journal::Journal;
 use nix::poll::{PollFd, PollFlags, ppoll};
+use observe::{CapacityFrom, Observer, shaper};
 use outbound::{Outbound, Watched};
 use sight::{About, KernelView, Sight, Status};
 use std::cell::{Cell, RefCell};
@@ -70,6 +72,8 @@ pub struct Gateway {
     outbound: Outbound,
     agent: Guard,
     journal: Journal,
+    /// With `--observe`, what looks at packets instead of the agent.
+    observer: Option<Observer>,
     /// Time as the agent knows it, which never goes back.
     now: Instant,
     last_beat: Duration,
@@ -136,12 +140,14 @@ impl Gateway {
         let agent = config.agent.build(config.limits, hash_seed());
         #[cfg(debug_assertions)]
         let agent = fault::inject(agent);
-        let observe = config.observe;
+        let observer =
+            config.observe.then(|| Observer::new(air_rate(&config), config.limits.flows));
         sight::log::started(journal.sight.about());
         Ok(Self {
             agent: Guard::new(agent, config.limits.egress),
             clock: Clock::start(),
             intake: Intake::new(copies, hold, link_type),
+<<<<<<< ours
             outbound: Outbound {
                 detour,
                 repairs,
@@ -151,12 +157,16 @@ impl Gateway {
                 passed: None,
                 error: None,
             },
+=======
+            outbound: Outbound { detour, repairs, held, current: None, error: None },
+>>>>>>> theirs
             steering,
             is_up: interface.is_up(),
             config,
             interface,
             _claim: claim,
             journal,
+            observer,
             now: Instant::ZERO,
             last_beat,
             last_inspection: Instant::ZERO,
@@ -207,7 +217,12 @@ impl Gateway {
             refused: self.outbound.drops(),
             flow: &|key| self.steering.flow(key),
         };
-        self.journal.sight.status(self.clock.now(), self.agent.load(), &kernel)
+        let now = self.clock.now();
+        let status = self.journal.sight.status(now, self.agent.load(), &kernel);
+        match &mut self.observer {
+            Some(observer) => status.observed(observer.observation(now), observer.len()),
+            None => status,
+        }
     }
 
     /// Takes over what can change while flows are mended; says what of `wanted` must wait for a
@@ -226,7 +241,11 @@ impl Gateway {
             self.config.rules = wanted.rules.clone();
             self.steering.forget_ignored();
         }
-        self.config.air_rate_bps = wanted.air_rate_bps;
+        if self.config.air_rate_bps != wanted.air_rate_bps {
+            self.config.air_rate_bps = wanted.air_rate_bps;
+            let known = air_rate(&self.config);
+            self.observer.iter_mut().for_each(|observer| observer.know(known));
+        }
         self.config.log_level = wanted.log_level;
         sight::log::reloaded(self.journal.sight.about());
         Ok(self.config.differences(wanted))
@@ -278,7 +297,16 @@ impl Gateway {
             return;
         }
         self.journal.enters(from, &packet, passed);
+<<<<<<< ours
         self.outbound.passed = passed.then(|| (from.opposite(), packet.clone()));
+=======
+        if let Some(observer) = &mut self.observer {
+            observer.packet(self.now, from, &packet);
+            self.journal.left_alone(self.now);
+            return;
+        }
+        self.outbound.current = Some((from.opposite(), packet.clone(), passed));
+>>>>>>> theirs
         self.agent.handle_packet(self.now, from, packet);
         self.drain();
         self.journal.left_alone(self.now);
@@ -394,6 +422,12 @@ impl Gateway {
         }
         Ok(())
     }
+}
+
+/// The air's rate, if the operator or the interface's queue tells it.
+fn air_rate(config: &GatewayConfig) -> Option<(u64, CapacityFrom)> {
+    let configured = config.air_rate_bps.map(|rate| (rate, CapacityFrom::Configured));
+    configured.or_else(|| Some((shaper::rate(&config.interface)?, CapacityFrom::Shaper)))
 }
 
 fn journal(config: &GatewayConfig) -> Result<Journal, GatewayError> {

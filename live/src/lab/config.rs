@@ -104,6 +104,8 @@ pub struct Hop {
 pub struct LabConfig {
     /// What the base station forwards with.
     pub path: Path,
+    /// A gateway there only observes, and tells what mending would gain.
+    pub observe: bool,
     /// The sender's congestion control.
     pub cc: CongestionControl,
     /// Whether the hosts negotiate SACK.
@@ -160,6 +162,7 @@ impl Default for LabConfig {
     fn default() -> Self {
         let mut config = Self {
             path: Path::Inline,
+            observe: false,
             cc: CongestionControl::Cubic,
             sack: true,
             timestamps: true,

@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The word of the line on stderr with which a gateway says that it is at work.
-const READY: &str = "mending";
+/// One of these stands in the line on stderr with which a gateway says that it is at work.
+const READY: [&str; 2] = ["mending with", "observing"];
 /// How long a gateway may take to start, and to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often an ending one is looked after.
@@ -39,12 +39,14 @@ pub struct GatewayCommand {
 }
 
 /// What a gateway tells at its end.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct GatewayReport {
     /// By event counter.
     pub(crate) agent_counters: BTreeMap<String, u64>,
     /// Times that the kernel found it too late and let everything pass.
     pub(crate) lapses: u64,
+    /// What one that only observes has seen, as it stands in its report.
+    pub(crate) observation: Option<serde_json::Value>,
 }
 
 /// A gateway at work, with the real-time priority that the loop has: on a busy machine its figures
@@ -146,14 +148,14 @@ impl Drop for Gateway {
     }
 }
 
-/// Remembers the last line, and tells of the one that says `READY`.
+/// Remembers the last line, and tells of the one that says one of `READY`.
 fn listen(stderr: ChildStderr, says: &Says, ready: &Sender<()>) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
     while matches!((&mut stderr).take(MAX_LINE).read_until(b'\n', &mut line), Ok(1..)) {
         let text = String::from_utf8_lossy(&line);
         let text = text.trim().trim_start_matches("airmend: ").to_owned();
-        if text.contains(READY) {
+        if READY.iter().any(|ready| text.contains(ready)) {
             // Nobody waits for a second one.
             ready.send(()).ok();
         }
@@ -180,6 +182,7 @@ fn parse(text: &str) -> Option<GatewayReport> {
     Some(GatewayReport {
         agent_counters: counters.iter().map(counter).collect::<Option<_>>()?,
         lapses: report["lapses"].as_u64()?,
+        observation: report.get("observation").cloned(),
     })
 }
 
@@ -195,7 +198,10 @@ mod tests {
     fn a_report_is_the_last_line() {
         let text = "{\"agent_counters\":{\"local_retransmits\":3},\"lapses\":1,\"more\":[]}\n";
         let agent_counters = BTreeMap::from([("local_retransmits".to_owned(), 3)]);
-        assert_eq!(parse(text), Some(GatewayReport { agent_counters, lapses: 1 }));
+        assert_eq!(
+            parse(text),
+            Some(GatewayReport { agent_counters, lapses: 1, observation: None })
+        );
         for wrong in ["", "mending", "{\"agent_counters\":{}}", "{\"lapses\":1}"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }

@@ -43,6 +43,8 @@ pub struct Outcome {
     pub agent_counters: BTreeMap<String, u64>,
     /// How often the kernel found a gateway too late and passed it by; `None` without one.
     pub gateway_lapses: Option<u64>,
+    /// What a gateway told that only observes.
+    pub observation: Option<serde_json::Value>,
     /// What the one at the mobile did, where the air needs an agent at each end.
     pub mobile_counters: BTreeMap<String, u64>,
     /// What the links did, by name (`air_down`, …).

@@ -95,9 +95,11 @@ fn outcome(
     let (from, to) = transfer.measured;
     let rates = transfer.warm_flows.iter().map(|flow| rate(flow.bytes, flow.seconds));
     let flow_goodput_bps: Vec<f64> = rates.collect();
-    let (agent_counters, gateway_lapses) = match station.gateway {
-        None => (owned(station.recorder.counters), None),
-        Some(GatewayReport { agent_counters, lapses }) => (agent_counters, Some(lapses)),
+    let (agent_counters, gateway_lapses, observation) = match station.gateway {
+        None => (owned(station.recorder.counters), None, None),
+        Some(GatewayReport { agent_counters, lapses, observation }) => {
+            (agent_counters, Some(lapses), observation)
+        }
     };
     let mended = transfer.samples.iter().filter(|sample| sample.flow < config.flows);
     Outcome {
@@ -118,6 +120,7 @@ fn outcome(
         tcp_ext: sender.tcp_ext,
         agent_counters,
         gateway_lapses,
+        observation,
         mobile_counters: owned(station.mobile_counters),
         links: station.links,
         port_drops: station.port_drops,

@@ -36,7 +36,7 @@ pub struct About {
     pub agent: String,
     /// The program's version.
     pub version: String,
-    /// Nothing is touched; what is counted would have been done.
+    /// Nothing is touched.
     pub observe: bool,
     /// What the agent may take at most.
     pub limits: Limits,
@@ -178,6 +178,7 @@ impl Sight {
             counters: self.counters.clone(),
             air_rtt_seconds: self.air_rtt.clone(),
             top: self.flows.top(TOP, now, kernel.flow),
+            observation: None,
         }
     }
 

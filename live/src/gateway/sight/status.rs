@@ -1,5 +1,6 @@
 //! A gateway's state at one moment, as its clients get it.
 
+use super::super::observe::Observation;
 use super::histogram::Histogram;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -17,7 +18,7 @@ pub struct Status {
     pub agent: String,
     /// The program's version.
     pub version: String,
-    /// Nothing is touched; what is counted would have been done.
+    /// Nothing is touched; `observation` says what mending would gain.
     pub observe: bool,
     /// When the gateway began: seconds since 1970.
     pub started_unix_seconds: f64,
@@ -57,12 +58,27 @@ pub struct Status {
     pub air_rtt_seconds: Histogram,
     /// The flows for which most was mended, in this order.
     pub top: Vec<FlowStatus>,
+    /// Only with `--observe`: what mending would gain. No agent runs, and what it counts is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observation: Option<Observation>,
 }
 
 impl Status {
     /// The share of packets that the air lost since the gateway began; `None` before the first.
     pub fn air_loss(&self) -> Option<f64> {
         ratio(self.air_losses, self.air_packets)
+    }
+
+    /// With what was observed of so many flows in an agent's place.
+    pub(in crate::gateway) fn observed(self, observation: Observation, flows: usize) -> Self {
+        Self {
+            flows: flows as u64,
+            air_packets: observation.air_frames,
+            air_losses: observation.air_losses,
+            counters: Counters { flows_opened: observation.flows_seen, ..self.counters },
+            observation: Some(observation),
+            ..self
+        }
     }
 }
 
