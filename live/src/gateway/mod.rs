@@ -147,19 +147,14 @@ impl Gateway {
             agent: Guard::new(agent, config.limits.egress),
             clock: Clock::start(),
             intake: Intake::new(copies, hold, link_type),
-<<<<<<< ours
             outbound: Outbound {
                 detour,
                 repairs,
                 held,
                 is_blocked: Cell::new(false),
-                observe,
                 passed: None,
                 error: None,
             },
-=======
-            outbound: Outbound { detour, repairs, held, current: None, error: None },
->>>>>>> theirs
             steering,
             is_up: interface.is_up(),
             config,
@@ -297,16 +292,12 @@ impl Gateway {
             return;
         }
         self.journal.enters(from, &packet, passed);
-<<<<<<< ours
-        self.outbound.passed = passed.then(|| (from.opposite(), packet.clone()));
-=======
         if let Some(observer) = &mut self.observer {
             observer.packet(self.now, from, &packet);
             self.journal.left_alone(self.now);
             return;
         }
-        self.outbound.current = Some((from.opposite(), packet.clone(), passed));
->>>>>>> theirs
+        self.outbound.passed = passed.then(|| (from.opposite(), packet.clone()));
         self.agent.handle_packet(self.now, from, packet);
         self.drain();
         self.journal.left_alone(self.now);

@@ -14,24 +14,14 @@ pub(super) struct Outbound {
     pub(super) detour: Detour,
     /// Towards the mobiles, before everything else.
     pub(super) repairs: Transmitter,
-<<<<<<< ours
     /// Towards the mobiles, everything that goes there, if the agent holds data itself: it is asked
     /// for a packet when the interface can take one.
     pub(super) held: Option<Transmitter>,
     /// The agent was not asked, since there was no room.
     pub(super) is_blocked: Cell<bool>,
-    /// Send nothing: the agent only observes.
-    pub(super) observe: bool,
     /// The packet last handed to the agent and where it went, if the kernel has passed it on: the
     /// agent will send it too, and once is enough.
     pub(super) passed: Option<(Side, Packet)>,
-=======
-    /// Towards the mobiles, in turn: what the agent holds.
-    pub(super) held: Transmitter,
-    /// The packet last handed to the agent, where it would go, and whether the kernel has passed it
-    /// on: the agent will send it too, and once is enough.
-    pub(super) current: Option<(Side, Packet, bool)>,
->>>>>>> theirs
     /// What went wrong, since [`Ports::send`] cannot say.
     pub(super) error: Option<io::Error>,
 }
@@ -83,22 +73,10 @@ impl Ports for Watched<'_, '_> {
     }
 
     fn send(&mut self, now: Instant, side: Side, packet: Packet) {
-<<<<<<< ours
         let is_passed = self.outbound.is_passed(side, &packet);
         self.journal.borrow_mut().leaves(now, side, &packet, is_passed);
-        if !is_passed && !self.outbound.observe {
+        if !is_passed {
             self.outbound.send(side, &packet);
-=======
-        let kind = self.outbound.kind(side, &packet);
-        let path = match (side, kind) {
-            (_, Kind::Passed) | (Side::Air, Kind::Held) => None,
-            (Side::Air, Kind::Own) => Some(Path::Repairs),
-            (Side::Wired, _) => Some(Path::AcksReturned),
-        };
-        self.journal.borrow_mut().leaves(now, side, &packet, path);
-        if kind != Kind::Passed {
-            self.outbound.send(side, &packet, kind);
->>>>>>> theirs
         }
     }
 }
