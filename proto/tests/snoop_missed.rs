@@ -42,7 +42,7 @@ impl World {
 
     /// What leaves to each side, [to the wire, to the air], when this packet comes.
     fn give(&mut self, from: Side, packet: Packet) -> [Vec<Packet>; 2] {
-        self.now = self.now + std::time::Duration::from_millis(5);
+        self.now += std::time::Duration::from_millis(5);
         self.agent.handle_packet(self.now, from, packet);
         [Side::Wired, Side::Air]
             .map(|side| std::iter::from_fn(|| self.agent.poll_transmit(self.now, side)).collect())
