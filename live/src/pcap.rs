@@ -56,7 +56,8 @@ impl Recording {
     /// Creates the file and starts its writer. What is known of the agent stands at the head.
     pub fn create(path: &Path, agent: Option<&RecordedAgent>) -> io::Result<Self> {
         // What others send is for its owner only.
-        let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        let file =
+            File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
         let file = BufWriter::with_capacity(1 << 18, file);
         let mut file = PcapNgWriter::with_section_header(file, section(agent)).map_err(into_io)?;
         for side in [Side::Wired, Side::Air] {

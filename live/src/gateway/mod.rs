@@ -27,7 +27,6 @@ use crate::clock::{self, Clock};
 use crate::guard::Guard;
 use crate::pcap::Recording;
 use crate::port::detour::Detour;
-use crate::port::transmitter::Transmitter;
 use crate::steer::{SteerConfig, SteerCounters, Steering};
 use crate::sys::PacketSocket;
 use airmend_proto::recording::RecordedAgent;
@@ -41,7 +40,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use observe::{CapacityFrom, Observer, shaper};
 use outbound::{Outbound, Watched};
 use sight::{About, KernelView, Sight, Status};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io::Read;
 use std::iter;
 use std::os::fd::AsFd;
@@ -106,19 +105,12 @@ impl Gateway {
         let hold = holds.then(|| Detour::create(link_type)).transpose();
         let hold = hold.map_err(GatewayError::Detour)?;
         let copies = PacketSocket::open_copies(interface.index).map_err(GatewayError::Socket)?;
-        let priority = config.priority.unwrap_or_else(|| interface.highest_priority());
-        let transmitter = |priority| {
-            Transmitter::open(interface.index, config.mark, priority).map_err(GatewayError::Socket)
-        };
-        let repairs = transmitter(priority)?;
-        let held = holds.then(|| transmitter(0)).transpose()?;
-        if let Some(held) = &held {
-            held.keep_queue_short().map_err(GatewayError::Socket)?;
-        }
+        let outbound =
+            Outbound::open(&config, &interface, detour, holds).map_err(GatewayError::Socket)?;
         let steer = SteerConfig {
             air: &interface.name,
             air_index: interface.index as u32,
-            detour: (detour.name(), detour.index()),
+            detour: (outbound.detour.name(), outbound.detour.index()),
             hold: hold.as_ref().map(Detour::index),
             has_ethernet: link_type == LinkType::Ethernet,
             mark: config.mark,
@@ -147,14 +139,7 @@ impl Gateway {
             agent: Guard::new(agent, config.limits.egress),
             clock: Clock::start(),
             intake: Intake::new(copies, hold, link_type),
-            outbound: Outbound {
-                detour,
-                repairs,
-                held,
-                is_blocked: Cell::new(false),
-                passed: None,
-                error: None,
-            },
+            outbound,
             steering,
             is_up: interface.is_up(),
             config,

@@ -1,5 +1,7 @@
 //! What the agent sends, in a world where the kernel has sent most of it already.
 
+use super::config::GatewayConfig;
+use super::interface::Interface;
 use super::journal::Journal;
 use crate::port::detour::Detour;
 use crate::port::transmitter::Transmitter;
@@ -33,6 +35,22 @@ pub(super) struct Watched<'a, 'b> {
 }
 
 impl Outbound {
+    /// Opens the ways towards the mobiles; `holds` is whether the agent holds data.
+    pub(super) fn open(
+        config: &GatewayConfig,
+        interface: &Interface,
+        detour: Detour,
+        holds: bool,
+    ) -> io::Result<Self> {
+        let priority = config.priority.unwrap_or_else(|| interface.highest_priority());
+        let repairs = Transmitter::open(interface.index, config.mark, priority)?;
+        let held = holds.then(|| Transmitter::open(interface.index, config.mark, 0)).transpose()?;
+        if let Some(held) = &held {
+            held.keep_queue_short()?;
+        }
+        Ok(Self { detour, repairs, held, is_blocked: Cell::new(false), passed: None, error: None })
+    }
+
     /// Sends a packet, be it the agent's or one that it shall not see.
     pub(super) fn send(&mut self, side: Side, packet: &Packet) {
         let result = match side {
