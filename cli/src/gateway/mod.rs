@@ -12,7 +12,7 @@ pub(crate) use args::GatewayArgs;
 use crate::BadUsage;
 use crate::gateway_log::{Log, start_logging};
 use airmend_live::gateway::sight::server::{Server, ServerConfig};
-use airmend_live::gateway::{Gateway, GatewayConfig, privileges};
+use airmend_live::gateway::{Gateway, GatewayConfig, LogFormat, privileges};
 use anyhow::Result;
 use service::Service;
 use signal_hook::consts::SIGHUP;
@@ -33,7 +33,7 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     let (socket, metrics) = (config.socket.clone(), config.metrics.clone());
     let mut server = Server::start(&ServerConfig { socket, metrics })?;
     let mut gateway = Gateway::open(config.clone())?;
-    say(&begins(&config));
+    say(config.log, &begins(&config));
     let mut service = Service::new();
     service.ready(&begins(&config));
     while !stop.load(Ordering::Relaxed) {
@@ -43,7 +43,7 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
             request.answer(gateway.status());
         }
         if wants_reload.swap(false, Ordering::Relaxed) {
-            reload(args, &mut gateway, &log);
+            reload(args, &mut gateway, config.log, &log);
         }
     }
     service.stopping();
@@ -55,30 +55,36 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
 /// What the gateway does, in words.
 fn begins(config: &GatewayConfig) -> String {
     let agent = config.agent.name();
-    let what = if config.observe { "observing, as" } else { "mending with" };
-    format!("{what} {agent} what leaves through {}; {}", config.interface, config.limits)
+    let what =
+        if config.observe { "observing".to_owned() } else { format!("mending with {agent}") };
+    format!("{what} what leaves through {}; {}", config.interface, config.limits)
 }
 
 /// A file with a mistake changes nothing.
-fn reload(args: &GatewayArgs, gateway: &mut Gateway, log: &Log) {
+fn reload(args: &GatewayArgs, gateway: &mut Gateway, format: LogFormat, log: &Log) {
     let reloaded = config(args).and_then(|wanted| {
         let left = gateway.reload(&wanted)?;
         log.set_level(wanted.log_level);
         Ok(left)
     });
-    match reloaded {
-        Ok(left) if left.is_empty() => say("the configuration was read again"),
-        Ok(left) => say(&format!(
+    let sentence = match reloaded {
+        Ok(left) if left.is_empty() => "the configuration was read again".to_owned(),
+        Ok(left) => format!(
             "the configuration was read again; until a restart the old values stay of: {}",
             left.join(", ")
-        )),
-        Err(error) => say(&format!("nothing has changed: {error:#}")),
-    }
+        ),
+        Err(error) => format!("nothing has changed: {error:#}"),
+    };
+    say(format, &sentence);
 }
 
-fn say(sentence: &str) {
-    // A gateway must not end because nobody reads its messages.
-    let _ = writeln!(io::stderr(), "airmend: {sentence}");
+/// A line for people, or for programs one like every other.
+fn say(format: LogFormat, sentence: &str) {
+    match format {
+        // A gateway must not end because nobody reads its messages.
+        LogFormat::Text => drop(writeln!(io::stderr(), "airmend: {sentence}")),
+        LogFormat::Json => tracing::info!("{sentence}"),
+    }
 }
 
 /// What flags and file ask for; flags win. Called again to reload: the file is then read again.
