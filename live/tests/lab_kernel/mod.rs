@@ -66,7 +66,7 @@ pub(crate) fn gateway_process() -> Result<(), Box<dyn Error>> {
     let is_initial = map.split_whitespace().eq(["0", "0", "4294967295"]);
     let report = r#"{"agent_counters":{"local_retransmits":3},"lapses":1}"#;
     let good = format!(
-        "echo it is mending >&2\ntrap 'echo \"$*\" >&2; echo \"$REPORT\"; exit' TERM\n\
+        "echo it is mending with nothing >&2\ntrap 'echo \"$*\" >&2; echo \"$REPORT\"; exit' TERM\n\
          REPORT='{report}'\nwhile :; do sleep 0.01; done\n"
     );
     let ran = scripted("good", &good);
@@ -83,13 +83,13 @@ pub(crate) fn gateway_process() -> Result<(), Box<dyn Error>> {
         ("refusing", "echo no such luck >&2; exit 1", "the gateway did not start: no such luck"),
         (
             "dying",
-            "echo mending >&2; sleep 0.1; echo oh dear >&2; exit 1",
+            "echo mending with it >&2; sleep 0.1; echo oh dear >&2; exit 1",
             "the gateway ended in the middle of the run: oh dear",
         ),
         (
             "dumb",
-            "echo mending >&2; trap exit TERM; while :; do sleep 0.01; done",
-            "the gateway ended without a report: mending",
+            "echo mending with it >&2; trap exit TERM; while :; do sleep 0.01; done",
+            "the gateway ended without a report: mending with it",
         ),
     ] {
         assert!(failure(scripted(name, script)).to_string().starts_with(said), "{name}");
