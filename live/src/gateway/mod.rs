@@ -192,7 +192,7 @@ impl Gateway {
         let copies_lost = self.intake.drops();
         let kernel = KernelView {
             lapses: counters.lapses,
-            passed_unseen: counters.lapsed + counters.ring_full,
+            passed_unseen: counters.unseen(),
             copies_lost,
             refused: self.outbound.drops(),
             flow: &|key| self.steering.flow(key),
@@ -330,8 +330,7 @@ impl Gateway {
 
     /// Tells the agent if packets have passed unseen.
     fn look_for_missed(&mut self) {
-        let counters = self.steering.counters();
-        let unseen = counters.lapsed + counters.ring_full;
+        let unseen = self.steering.counters().unseen();
         if unseen > self.unseen {
             self.unseen = unseen;
             self.agent.handle_link(self.now, LinkSignal::Missed);

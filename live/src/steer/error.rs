@@ -40,17 +40,9 @@ pub enum SteerError {
 impl SteerError {
     pub(super) fn load(error: EbpfError) -> Self {
         match error {
-            EbpfError::MapError(error) => Self::map(&error),
+            EbpfError::MapError(error) => error.into(),
             error => Self::from_error(&error),
         }
-    }
-
-    pub(super) fn map(error: &MapError) -> Self {
-        Self::from_error(error)
-    }
-
-    pub(super) fn program(error: &ProgramError) -> Self {
-        Self::from_error(error)
     }
 
     pub(super) fn attach(interface: &str, error: ProgramError) -> Self {
@@ -81,6 +73,18 @@ impl SteerError {
             Some(libc::ENOSYS) => Self::NoBpf,
             _ => Self::Refused(said),
         }
+    }
+}
+
+impl From<MapError> for SteerError {
+    fn from(error: MapError) -> Self {
+        Self::from_error(&error)
+    }
+}
+
+impl From<ProgramError> for SteerError {
+    fn from(error: ProgramError) -> Self {
+        Self::from_error(&error)
     }
 }
 

@@ -95,6 +95,13 @@ pub struct SteerCounters {
     pub told: u64,
 }
 
+impl SteerCounters {
+    /// Packets of mended flows that passed without the daemon's knowledge.
+    pub(crate) fn unseen(&self) -> u64 {
+        self.lapsed + self.ring_full
+    }
+}
+
 /// The programs, loaded and attached; dropping them detaches them.
 pub(crate) struct Steering {
     /// Keeps the programs and their links.
@@ -138,8 +145,8 @@ impl Steering {
             programs,
         };
         let filter: &mut SocketFilter = program(&mut steering.programs, COPY)?;
-        filter.load().map_err(|error| SteerError::program(&error))?;
-        filter.attach(copies).map_err(|error| SteerError::program(&error))?;
+        filter.load()?;
+        filter.attach(copies)?;
         steering.attach_classifier(
             RETURN,
             config.detour.0,
@@ -188,7 +195,7 @@ impl Steering {
             TcAttachOptions::Netlink(CLSACT)
         };
         let classifier: &mut SchedClassifier = program(&mut self.programs, name)?;
-        classifier.load().map_err(|error| SteerError::program(&error))?;
+        classifier.load()?;
         classifier
             .attach_with_options(interface, direction, options)
             .map_err(|source| SteerError::attach(interface, source))?;
@@ -203,12 +210,12 @@ impl Steering {
     /// A sign of life at this time of `CLOCK_MONOTONIC`.
     pub(crate) fn beat(&mut self, now: Duration) -> Result<(), SteerError> {
         let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-        self.heartbeat.set(0, nanos, 0).map_err(|error| SteerError::map(&error))
+        Ok(self.heartbeat.set(0, nanos, 0)?)
     }
 
     /// Ends diverting at once: from here on everything passes.
     pub(crate) fn stop(&mut self) -> Result<(), SteerError> {
-        self.heartbeat.set(0, 0, 0).map_err(|error| SteerError::map(&error))
+        self.beat(Duration::ZERO)
     }
 
     /// The next packet that the kernel tells of.
@@ -228,9 +235,7 @@ impl Steering {
 
     /// Lets all packets of a flow pass unseen from now on.
     pub(crate) fn ignore(&mut self, key: &FlowKey) -> Result<(), SteerError> {
-        self.flows
-            .insert(flow_key(key), [IGNORED, 0, 0], 0)
-            .map_err(|error| SteerError::map(&error))
+        Ok(self.flows.insert(flow_key(key), [IGNORED, 0, 0], 0)?)
     }
 
     /// Forgets which flows pass unseen: the rules have changed.
@@ -307,7 +312,7 @@ fn map<T: TryFrom<aya::maps::Map, Error = aya::maps::MapError>>(
     name: &str,
 ) -> Result<T, SteerError> {
     let map = programs.take_map(name).ok_or(SteerError::Missing)?;
-    T::try_from(map).map_err(|error| SteerError::map(&error))
+    Ok(T::try_from(map)?)
 }
 
 fn program<'a, T>(programs: &'a mut Ebpf, name: &str) -> Result<&'a mut T, SteerError>
@@ -315,7 +320,7 @@ where
     &'a mut T: TryFrom<&'a mut aya::programs::Program, Error = aya::programs::ProgramError>,
 {
     let program = programs.program_mut(name).ok_or(SteerError::Missing)?;
-    program.try_into().map_err(|error| SteerError::program(&error))
+    Ok(program.try_into()?)
 }
 
 /// `struct flow_key` of the C program.
