@@ -69,5 +69,5 @@ fn probe() -> Result {
     enter_user_namespace()?;
     let base = Namespace::new()?;
     base.ip("link add air0 type veth peer name other\nlink set air0 up\n")?;
-    Daemon::start(&base, "air0", &["--attach", "tcx"])?.end().map(drop)
+    Daemon::start(&base, "air0", &[])?.end().map(drop)
 }

@@ -27,7 +27,7 @@ use crate::clock::{self, Clock};
 use crate::guard::Guard;
 use crate::pcap::Recording;
 use crate::port::detour::Detour;
-use crate::steer::{SteerConfig, SteerCounters, Steering};
+use crate::steer::{self, SteerConfig, SteerCounters, Steering};
 use crate::sys::PacketSocket;
 use airmend_proto::recording::RecordedAgent;
 use airmend_proto::wire::flow::FlowKey;
@@ -97,6 +97,7 @@ impl Gateway {
             return Err(GatewayError::LinkAgent(config.agent.name()));
         }
         crate::sys::keep_heap();
+        steer::lift_memory_lock_limit();
         let interface = Interface::find(&config.interface)?;
         let claim = interface.claim()?;
         let link_type = interface.link_type;
@@ -134,7 +135,7 @@ impl Gateway {
         let agent = fault::inject(agent);
         let observer =
             config.observe.then(|| Observer::new(air_rate(&config), config.limits.flows));
-        sight::log::started(journal.sight.about());
+        sight::log::started(journal.sight.about(), steering.attached());
         Ok(Self {
             agent: Guard::new(agent, config.limits.egress),
             clock: Clock::start(),

@@ -61,6 +61,7 @@ pub fn reduce() -> Result<(), PrivilegeError> {
     if let Some((capability, to)) = missing {
         return Err(PrivilegeError::Lacks { capability, to });
     }
+    crate::steer::lift_memory_lock_limit();
     nix::sys::prctl::set_no_new_privs()
         .map_err(|error| PrivilegeError::Kernel(error.desc().to_owned()))?;
     // The service may not empty the bounding set, but has one of these three only; and nobody who

@@ -16,8 +16,8 @@ use aya::programs::tc::{
     NlOptions, SchedClassifierLink, TcAttachOptions, TcHandle, qdisc_add_clsact,
 };
 use aya::programs::{LinkOrder, SchedClassifier, SocketFilter, TcAttachType};
-use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
+use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -32,8 +32,8 @@ const CLSACT: NlOptions =
     NlOptions { priority: 0x6d65, handle: TcHandle::new(0x6d65, 0x6e64), classid: None };
 /// Bytes of a report before the packet's own.
 const REPORT_HEADER: usize = 24;
-/// The second word of a flow's first value: the operator does not want it mended.
-const IGNORED: u64 = 2 << 32;
+/// The state of a flow that the operator does not want mended.
+const IGNORED: u64 = 2;
 
 /// Where the kernel's programs are attached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +45,17 @@ pub enum Attach {
     Tcx,
     /// To the clsact queueing discipline: they stay, and let everything pass.
     Clsact,
+}
+
+impl Attach {
+    /// Its name in flags and in the log.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Tcx => "tcx",
+            Self::Clsact => "clsact",
+        }
+    }
 }
 
 /// What the programs are told before they are loaded.
@@ -102,15 +113,24 @@ impl SteerCounters {
     }
 }
 
+/// Before Linux 5.11 the memory of BPF maps counts as locked, of which an ordinary process may have
+/// next to nothing. Who may raise the limit should do so before giving that right up; later kernels
+/// and those to whom the service gave enough do not need it.
+pub(crate) fn lift_memory_lock_limit() {
+    setrlimit(Resource::RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY).ok();
+}
+
 /// The programs, loaded and attached; dropping them detaches them.
 pub(crate) struct Steering {
     /// Keeps the programs and their links.
     programs: Ebpf,
     heartbeat: Array<MapData, u64>,
-    flows: HashMap<MapData, [u8; 36], [u64; 3]>,
+    flows: HashMap<MapData, [u8; 40], [u64; 4]>,
     counters: PerCpuArray<MapData, u64>,
     reports: RingBuf<MapData>,
-    /// The interface from whose clsact the program must be taken.
+    /// Where the programs that divert are attached: tcx or clsact.
+    attached: Attach,
+    /// The interface from whose clsact the programs must be taken.
     clsact: Option<String>,
 }
 
@@ -141,11 +161,12 @@ impl Steering {
             flows: map(&mut programs, "flows")?,
             counters: map(&mut programs, "counters")?,
             reports: map(&mut programs, "reports")?,
+            attached: config.attach,
             clsact: None,
             programs,
         };
         let filter: &mut SocketFilter = program(&mut steering.programs, COPY)?;
-        filter.load()?;
+        filter.load().map_err(|error| SteerError::program(COPY, error))?;
         filter.attach(copies)?;
         steering.attach_classifier(
             RETURN,
@@ -159,47 +180,49 @@ impl Steering {
     /// Attaches the programs that divert; what a crashed run left behind is taken away first.
     pub(crate) fn attach(&mut self, config: &SteerConfig<'_>) -> Result<(), SteerError> {
         detach_leftovers(config.air);
-        let mut attached =
-            self.attach_classifier(JUDGE, config.air, TcAttachType::Ingress, config.attach)?;
-        if config.hold.is_some() {
-            attached =
-                self.attach_classifier(HOLD, config.air, TcAttachType::Egress, config.attach)?;
-        }
-        if attached == Attach::Clsact {
-            self.clsact = Some(config.air.to_owned());
+        let hold = config.hold.map(|_| (HOLD, TcAttachType::Egress));
+        for (name, direction) in [(JUDGE, TcAttachType::Ingress)].into_iter().chain(hold) {
+            self.attached = self.attach_classifier(name, config.air, direction, config.attach)?;
+            if self.attached == Attach::Clsact {
+                self.clsact = Some(config.air.to_owned());
+            }
         }
         Ok(())
     }
 
+    /// Attaches one program in the way that was asked for, and says which one that was.
     fn attach_classifier(
         &mut self,
-        name: &str,
+        name: &'static str,
         interface: &str,
         direction: TcAttachType,
         attach: Attach,
     ) -> Result<Attach, SteerError> {
-        let has_tcx =
-            KernelVersion::current().is_ok_and(|version| version >= KernelVersion::new(6, 6, 0));
-        let attach = match attach {
-            Attach::Auto if has_tcx => Attach::Tcx,
-            Attach::Auto => Attach::Clsact,
-            Attach::Tcx if !has_tcx => return Err(SteerError::NoTcx),
-            chosen => chosen,
-        };
-        let options = if attach == Attach::Tcx {
-            TcAttachOptions::TcxOrder(LinkOrder::first())
-        } else {
-            // It is there already where something else uses it; if it cannot be added, attaching
-            // says why.
-            qdisc_add_clsact(interface).ok();
-            TcAttachOptions::Netlink(CLSACT)
-        };
         let classifier: &mut SchedClassifier = program(&mut self.programs, name)?;
-        classifier.load()?;
+        classifier.load().map_err(|error| SteerError::program(name, error))?;
+        if attach != Attach::Clsact {
+            let first = TcAttachOptions::TcxOrder(LinkOrder::first());
+            match classifier.attach_with_options(interface, direction, first) {
+                Ok(_) => return Ok(Attach::Tcx),
+                Err(source) if attach == Attach::Tcx => {
+                    return Err(SteerError::attach_tcx(interface, source));
+                }
+                // Whatever the reason: if it stands in the way of clsact too, clsact tells it.
+                Err(source) => tracing::debug!(interface, %source, "no tcx, trying clsact"),
+            }
+        }
+        // It is there already where something else uses it; if it cannot be added, attaching says
+        // why.
+        qdisc_add_clsact(interface).ok();
         classifier
-            .attach_with_options(interface, direction, options)
+            .attach_with_options(interface, direction, TcAttachOptions::Netlink(CLSACT))
             .map_err(|source| SteerError::attach(interface, source))?;
-        Ok(attach)
+        Ok(Attach::Clsact)
+    }
+
+    /// Where the programs that divert are attached.
+    pub(crate) fn attached(&self) -> Attach {
+        self.attached
     }
 
     /// Whether the programs stay when the process ends.
@@ -235,7 +258,7 @@ impl Steering {
 
     /// Lets all packets of a flow pass unseen from now on.
     pub(crate) fn ignore(&mut self, key: &FlowKey) -> Result<(), SteerError> {
-        Ok(self.flows.insert(flow_key(key), [IGNORED, 0, 0], 0)?)
+        Ok(self.flows.insert(flow_key(key), [0, IGNORED, 0, 0], 0)?)
     }
 
     /// Forgets which flows pass unseen: the rules have changed.
@@ -244,7 +267,7 @@ impl Steering {
             .flows
             .iter()
             .filter_map(Result::ok)
-            .filter(|(_, [state, ..])| state & IGNORED != 0)
+            .filter(|(_, [_, state, ..])| state & IGNORED != 0)
             .map(|(key, _)| key)
             .collect();
         // The kernel may have dropped some of them meanwhile.
@@ -253,7 +276,7 @@ impl Steering {
 
     /// What has left towards the mobile of this flow, if the kernel still knows it.
     pub(crate) fn flow(&self, key: &FlowKey) -> Option<KernelFlow> {
-        let [_, packets, bytes] = self.flows.get(&flow_key(key), 0).ok()?;
+        let [_, _, packets, bytes] = self.flows.get(&flow_key(key), 0).ok()?;
         Some(KernelFlow { packets, bytes })
     }
 
@@ -324,11 +347,12 @@ where
 }
 
 /// `struct flow_key` of the C program.
-fn flow_key(key: &FlowKey) -> [u8; 36] {
-    let mut bytes = [0; 36];
+fn flow_key(key: &FlowKey) -> [u8; 40] {
+    let mut bytes = [0; 40];
     bytes[..16].copy_from_slice(&key.wired.address);
     bytes[16..32].copy_from_slice(&key.air.address);
-    bytes[32..34].copy_from_slice(&key.wired.port.to_be_bytes());
-    bytes[34..].copy_from_slice(&key.air.port.to_be_bytes());
+    let [wired, air] = [key.wired.port, key.air.port].map(u16::to_be_bytes);
+    let ports = u32::from_ne_bytes([wired[0], wired[1], air[0], air[1]]);
+    bytes[32..].copy_from_slice(&u64::from(ports).to_ne_bytes());
     bytes
 }

@@ -48,8 +48,8 @@ struct flow_key {
 };
 
 struct flow {
-    __u32 acked; // the highest ACK that has passed
-    __u32 state;
+    __u64 acked; // the highest ACK that has passed
+    __u64 state;
     __u64 packets; // of wire size, sent towards the mobile
     __u64 bytes;   // of payload
 };
@@ -369,9 +369,9 @@ SEC("classifier") int airmend_judge(struct __sk_buff *skb)
     if (!is_alive())
         return PASS;
     if (segment.flags & SYN)
-        flow->state &= ~ACKED_KNOWN;
-    __u32 is_known = flow->state & ACKED_KNOWN;
-    int advances = is_known && (__s32)(segment.ack - flow->acked) > 0;
+        flow->state &= ~(__u64)ACKED_KNOWN;
+    int is_known = flow->state & ACKED_KNOWN;
+    int advances = is_known && (__s32)((__u32)segment.ack - (__u32)flow->acked) > 0;
     if (segment.flags & ACK && !(segment.flags & (SYN | RST)) && (advances || !is_known)) {
         flow->acked = segment.ack;
         flow->state |= ACKED_KNOWN;

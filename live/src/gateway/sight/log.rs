@@ -1,17 +1,19 @@
 //! The gateway's log: every message and its fields, in one place.
 
 use super::{About, Status};
+use crate::steer::Attach;
 use airmend_proto::Instant;
 use std::time::Duration;
 use tracing::{error, info, warn};
 
 /// The gateway has attached itself.
-pub fn started(about: &About) {
+pub(crate) fn started(about: &About, attached: Attach) {
     info!(
         interface = about.interface,
         agent = about.agent,
         version = about.version,
         observe = about.observe,
+        attach = attached.name(),
         limit_flows = about.limits.flows,
         limit_cache_bytes = about.limits.cache_bytes,
         "started"
