@@ -160,6 +160,8 @@ struct Carrier {
     is_forged: bool,
     /// From the host, and from the base station.
     links: [Link; 2],
+    /// Where frames are read to, kept since it is long.
+    buffer: Box<[u8]>,
 }
 
 impl Carrier {
@@ -170,7 +172,13 @@ impl Carrier {
                 LinkParams { rate_bps, delay, queue_frames: 2_000, lookahead: Duration::ZERO };
             Link::new(params, ErrorModel::Loss(loss).process(seed, number, direction))
         };
-        Self { ends, vlan: quality.vlan, is_forged: quality.is_forged, links: [link(0), link(1)] }
+        Self {
+            ends,
+            vlan: quality.vlan,
+            is_forged: quality.is_forged,
+            links: [link(0), link(1)],
+            buffer: vec![0; FRAME_BYTES].into(),
+        }
     }
 
     fn end(&self, end: End) -> &OwnedFd {
@@ -182,10 +190,13 @@ impl Carrier {
 
     /// Takes what has come into one end.
     fn take(&mut self, from: End, now: LinkInstant, log: &mut Log) {
-        let mut buffer = [0; FRAME_BYTES];
         for _ in 0..BATCH {
-            let Ok(length) = read(self.end(from), &mut buffer) else { return };
-            let frame = Packet::new(LinkType::Ethernet, buffer[..length].to_vec().into());
+            let end = match from {
+                End::Host => &self.ends.host,
+                End::Station => &self.ends.station,
+            };
+            let Ok(length) = read(end, &mut self.buffer) else { return };
+            let frame = Packet::new(LinkType::Ethernet, self.buffer[..length].to_vec().into());
             let Ok(segment) = Segment::parse(&frame) else {
                 log.others += 1;
                 self.give(from, frame.bytes());
