@@ -10,11 +10,11 @@ use crate::sim::Sim;
 use crate::status::StatusArgs;
 use crate::top::TopArgs;
 use crate::values::{
-    Window, agent, amount, congestion_control, direction, path, port, positive, queue, seconds,
-    setting, window,
+    Window, agent, air_queue, amount, congestion_control, direction, path, port, positive, queue,
+    seconds, setting, window,
 };
 use airmend_live::lab::config::{
-    Amount, CongestionControl, Direction, Hop, LabConfig, Path, PortKind,
+    AirQueue, Amount, CongestionControl, Direction, Hop, LabConfig, Path, PortKind,
 };
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
@@ -285,6 +285,10 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "PATH", default_value = "inline", value_parser = path)]
     #[arg(help_heading = "Links")]
     pub(crate) path: Path,
+    /// What queues towards the air, with --path kernel or gateway: fast-band (repairs go first),
+    /// fifo, prio, tbf, netem, fq_codel or cake.
+    #[arg(long, value_name = "KIND", value_parser = air_queue, help_heading = "Links")]
+    air_queue: Option<AirQueue>,
     /// The gateway mends nothing and tells what that would gain; with --path gateway.
     #[arg(long, help_heading = "Links")]
     observe: bool,
@@ -304,6 +308,7 @@ impl Setup {
         let limit = self.time_limit.unwrap_or(TIME_LIMIT + self.seconds.unwrap_or_default());
         let mut config = LabConfig {
             path: self.path,
+            air_queue: self.air_queue.unwrap_or_default(),
             observe: self.observe,
             cc,
             sack: !self.no_sack,
@@ -382,6 +387,9 @@ impl Setup {
         match (self.path, agent) {
             (Path::Inline | Path::Kernel, _) if self.observe => {
                 refuse("--observe", "there is no gateway that could; write --path gateway")
+            }
+            (Path::Inline, _) if self.air_queue.is_some() => {
+                refuse("--air-queue", "its queue is the agent's; write --path kernel or gateway")
             }
             (Path::Inline, _) => Ok(()),
             (Path::Kernel, agent) if *agent != AgentConfig::Plain => {

@@ -1,6 +1,6 @@
 //! Numbers and settings in words, for people.
 
-use airmend_live::lab::config::{Amount, Direction, Hop, LabConfig, Path, PortKind};
+use airmend_live::lab::config::{AirQueue, Amount, Direction, Hop, LabConfig, Path, PortKind};
 use airmend_proto::link::ErrorModel;
 use airmend_proto::units::{format_ber, format_probability, format_size};
 use std::time::Duration;
@@ -154,8 +154,12 @@ pub(crate) fn hops(config: &LabConfig) -> String {
         frames => format!(", queue {frames}"),
     };
     let radios = if config.turnaround.is_some() { " half duplex" } else { "" };
+    let queue = match config.air_queue {
+        AirQueue::FastBand => String::new(),
+        other => format!(" {}", other.name()),
+    };
     format!(
-        "air {}{radios}, queue {} · wired {}{wired_queue} · window {}",
+        "air {}{radios}, queue{queue} {} · wired {}{wired_queue} · window {}",
         hop(&config.air),
         config.queue_frames,
         hop(&config.wired),

@@ -1,6 +1,6 @@
 //! Flag values from text; every error says what is wrong and what would be right.
 
-use airmend_live::lab::config::{CongestionControl, Direction, MTU, Path, PortKind};
+use airmend_live::lab::config::{AirQueue, CongestionControl, Direction, MTU, Path, PortKind};
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::units::{UnitError, parse_duration, parse_size};
 use std::time::Duration;
@@ -34,6 +34,15 @@ pub(crate) fn path(name: &str) -> Result<Path, String> {
     let known = [Path::Inline, Path::Kernel, Path::Gateway];
     let path = known.into_iter().find(|path| path.name() == name);
     path.ok_or_else(|| format!("{name:?} is no path; write inline, kernel or gateway"))
+}
+
+/// A queue of the air interface.
+pub(crate) fn air_queue(name: &str) -> Result<AirQueue, String> {
+    let queue = AirQueue::ALL.into_iter().find(|queue| queue.name() == name);
+    queue.ok_or_else(|| {
+        let known = AirQueue::ALL.map(AirQueue::name).join(", ");
+        format!("{name:?} is no queue of the air interface; known are {known}")
+    })
 }
 
 /// A kind of port.

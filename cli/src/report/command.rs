@@ -53,6 +53,8 @@ fn flag(name: &str, value: &Value) -> Option<String> {
         "window_segments" => {
             format!("--window {}", whole.map_or_else(|| "none".to_owned(), |n| n.to_string()))
         }
+        "path" => format!("--path {}", value.as_str()?),
+        "air_queue" => format!("--air-queue {}", value.as_str()?),
         "port" => format!("--port {}", value.as_str()?),
         "sack" if value == &Value::Bool(false) => "--no-sack".to_owned(),
         "timestamps" if value == &Value::Bool(false) => "--no-timestamps".to_owned(),

@@ -373,7 +373,7 @@ const MEASURED: [&str; 30] = [
 ];
 
 /// Settings that every line tells, whether they are swept or not.
-const STANDARD: [&str; 22] = [
+const STANDARD: [&str; 24] = [
     "world",
     "cc",
     "direction",
@@ -396,4 +396,6 @@ const STANDARD: [&str; 22] = [
     "sequential",
     "warmup_seconds",
     "wired_queue_frames",
+    "path",
+    "air_queue",
 ];

@@ -84,6 +84,9 @@ pub(crate) struct MoreSettings {
     /// What the base station forwards with; only where that is not an agent in the loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<&'static str>,
+    /// What queues towards the air there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    air_queue: Option<&'static str>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -139,6 +142,7 @@ impl MoreSettings {
             settings: settings.iter().cloned().collect(),
             turnaround_ms: config.turnaround.map(millis),
             path: (config.path != Path::Inline).then(|| config.path.name()),
+            air_queue: (config.path != Path::Inline).then(|| config.air_queue.name()),
         }
     }
 }

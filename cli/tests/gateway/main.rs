@@ -9,6 +9,7 @@ mod hostile;
 mod observing;
 mod others;
 mod places;
+mod queues;
 mod soak;
 mod survival;
 mod transfer;
@@ -48,7 +49,7 @@ const TESTS: [(&str, Test); 22] = [
 ];
 
 /// Tests that change the machine outside their namespaces, such as its modules.
-const GUEST_TESTS: [(&str, Test); 0] = [];
+const GUEST_TESTS: [(&str, Test); 1] = [("queues", queues::queues)];
 /// `tools/kernel-guest` sets it in its guests.
 const GUEST: &str = "AIRMEND_GUEST";
 

@@ -1,5 +1,6 @@
 //! What one laboratory run is.
 
+pub use super::air_queue::AirQueue;
 use super::error::LabError;
 use super::links::AIR;
 pub use super::topology::MTU;
@@ -104,6 +105,8 @@ pub struct Hop {
 pub struct LabConfig {
     /// What the base station forwards with.
     pub path: Path,
+    /// What queues towards the air where a kernel forwards.
+    pub air_queue: AirQueue,
     /// A gateway there only observes, and tells what mending would gain.
     pub observe: bool,
     /// The sender's congestion control.
@@ -162,6 +165,7 @@ impl Default for LabConfig {
     fn default() -> Self {
         let mut config = Self {
             path: Path::Inline,
+            air_queue: AirQueue::default(),
             observe: false,
             cc: CongestionControl::Cubic,
             sack: true,

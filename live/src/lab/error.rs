@@ -30,6 +30,17 @@ pub enum LabError {
     /// iproute2 refused a command.
     #[error("iproute2 could not set up the laboratory's interfaces: {0}")]
     Interfaces(String),
+    /// The kernel has no such queue.
+    #[error(
+        "the air interface cannot have the queue {queue} ({said}): load its module, such as \
+         `modprobe sch_{queue}`, or write --air-queue fast-band"
+    )]
+    AirQueue {
+        /// Its name.
+        queue: &'static str,
+        /// What `tc` said.
+        said: String,
+    },
     /// A kernel setting could not be made.
     #[error("cannot set {name} to {value} ({source}): is /proc/sys mounted writable?")]
     Sysctl {

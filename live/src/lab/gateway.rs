@@ -1,8 +1,9 @@
 //! The gateway daemon beside the kernel of the base station: a process of its own, as an operator
 //! runs it.
 
+use super::air_queue::AirQueue;
 use super::error::LabError;
-use super::kernel::{AIR, FAST_CLASS};
+use super::kernel::AIR;
 use super::namespace::{Namespace, is_initial_user_namespace};
 use crate::sys;
 use nix::sys::signal::{Signal, kill};
@@ -69,15 +70,21 @@ struct Says {
 }
 
 impl Gateway {
-    /// Starts `command` on the air interface of the base station and waits until it is at work.
-    pub(crate) fn start(command: &GatewayCommand, station: &Namespace) -> Result<Self, LabError> {
+    /// Starts `command` on the air interface of the base station, which has this queue, and waits
+    /// until it is at work.
+    pub(crate) fn start(
+        command: &GatewayCommand,
+        station: &Namespace,
+        queue: AirQueue,
+    ) -> Result<Self, LabError> {
         if !is_initial_user_namespace() {
             return Err(LabError::GatewayNeedsRoot);
         }
         let socket = std::env::temp_dir().join(format!("airmend-lab-{}.sock", std::process::id()));
         let mut process = Command::new(&command.program);
         process
-            .args(["gateway", AIR, "--priority", FAST_CLASS, "--json"])
+            .args(["gateway", AIR, "--json"])
+            .args(queue.priority().into_iter().flat_map(|class| ["--priority", class]))
             // The machine may have a gateway and a configuration of its own, for such a name too.
             .args(["--config", "/dev/null", "--socket"])
             .arg(&socket)

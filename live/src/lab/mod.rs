@@ -1,6 +1,7 @@
 //! The laboratory: `FH – wired link – BS – air link – MH` with real kernel TCP at both ends.
 
 mod air;
+mod air_queue;
 pub mod config;
 mod counters;
 mod error;

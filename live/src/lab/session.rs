@@ -138,7 +138,8 @@ impl Base {
         match (forwarding, kernel) {
             (Forwarding::Agents(agents), None) => Self::of_agents(config, agents),
             (Forwarding::Kernel(command), Some(Kernel { namespace, ports })) => {
-                let gateway = command.map(|command| Gateway::start(command, &namespace));
+                let gateway =
+                    command.map(|command| Gateway::start(command, &namespace, config.air_queue));
                 Ok(Self {
                     middle: Middle::Kernel(ports),
                     mobile: None,
