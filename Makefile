@@ -10,10 +10,10 @@ SOAK_MINUTES ?= 60
 DEMO_DIR := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint bench bench-ns2 fuzz soak install uninstall deb
+.PHONY: help setup demo test test-kernels lint bench bench-ns2 fuzz soak install uninstall deb
 
 help: ## list these targets
-	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 11
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 15
 
 setup: ## install what is missing to build and test (Debian: with apt-get)
 	@tools/setup
@@ -30,6 +30,9 @@ demo: setup ## measure what airmend gains on this machine: a table and a picture
 test: lint ## lint, all tests, and a brief fuzz run
 	@$(CARGO) test --workspace --locked
 	@tools/fuzz $(FUZZ_SECONDS_IN_TEST)
+
+test-kernels: setup ## the gateway and the link on stock Debian kernels, in QEMU (10 minutes; root)
+	@tools/test-kernels
 
 lint: setup ## formatting, and clippy with warnings as errors
 	@$(CARGO) fmt --all --check

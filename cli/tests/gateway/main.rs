@@ -23,7 +23,7 @@ use world::Result;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 22] = [
+const TESTS: [(&str, Test); 23] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -40,6 +40,7 @@ const TESTS: [(&str, Test); 22] = [
     ("on_a_bridge", places::on_a_bridge),
     ("in_a_vlan", places::in_a_vlan),
     ("with_offloads", places::with_offloads),
+    ("with_snoop95", places::with_snoop95),
     ("flooded", hostile::flooded),
     ("many_flows", hostile::many_flows),
     ("observing", observing::observing),

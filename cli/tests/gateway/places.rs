@@ -12,7 +12,11 @@ const MENDED_SHARE: f64 = 0.5;
 
 /// Whole transfers beside a gateway, which mends them.
 fn mends(world: &World, plan: &Plan, what: &str) -> Result {
-    let daemon = Daemon::start(&world.base, "air0", &[])?;
+    mends_with(world, plan, what, &[])
+}
+
+fn mends_with(world: &World, plan: &Plan, what: &str, flags: &[&str]) -> Result {
+    let daemon = Daemon::start(&world.base, "air0", flags)?;
     let before = world.cables.carried(AIR);
     let took = transfer(world, plan, |_| Ok(()))?;
     let mended = repairs(&daemon.end()?);
@@ -20,6 +24,16 @@ fn mends(world: &World, plan: &Plan, what: &str) -> Result {
     let (carried, lost) = (carried - before.0, lost - before.1);
     println!("{what}: {mended} repairs of {lost} losses of {carried} frames, {took:.1?}");
     assert!(mended as f64 > lost as f64 * MENDED_SHARE, "{mended} repairs of {lost} losses");
+    Ok(())
+}
+
+/// The agent of 1995 holds data itself: another program diverts it, at the interface's egress.
+pub(crate) fn with_snoop95() -> Result {
+    let world = World::new(Shape { loss: 0.02, ..Shape::default() })?;
+    for attach in ["auto", "clsact"] {
+        let flags = ["--agent", "snoop95", "--attach", attach];
+        mends_with(&world, &Plan::equal(4, 500_000), &format!("snoop95 by {attach}"), &flags)?;
+    }
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use crate::daemon::airmend;
 use crate::world::Result;
 use serde_json::Value;
 
-/// With it, losses of 1 and 10 % as well, and none.
+/// With it, losses of 0, 1 and 10 % as well, and BBR with every queue.
 const WHOLE: &str = "AIRMEND_WHOLE_TABLE";
 const QUEUES: [&str; 7] = ["fast-band", "fifo", "prio", "tbf", "netem", "fq_codel", "cake"];
 /// What the path of the laboratory is like, and how long a run takes.
@@ -17,7 +17,7 @@ const PATH: [&str; 10] = [
     "--wired-delay",
     "25ms",
     "--seconds",
-    "8",
+    "6",
     "--warmup",
     "2",
 ];
@@ -25,32 +25,32 @@ const PATH: [&str; 10] = [
 const LEAST_MENDED_BPS: f64 = 9.0e6;
 const MOST_PLAIN_BPS: f64 = 2.0e6;
 
-/// Every queue, with two senders: what plain forwarding carries, and what the gateway makes of it.
+/// Every queue with two senders: what plain forwarding carries, and what the gateway makes of it.
 pub(crate) fn queues() -> Result {
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
-    let losses: &[&str] = match std::env::var_os(WHOLE) {
-        Some(_) => &["0", "0.01", "0.05", "0.1"],
-        None => &["0.05"],
-    };
+    let is_whole = std::env::var_os(WHOLE).is_some();
+    let losses: &[&str] = if is_whole { &["0", "0.01", "0.05", "0.1"] } else { &["0.05"] };
     println!("\nkernel, queue, sender, loss: plain, mended (Mb/s), wire bytes per byte of each");
-    for queue in QUEUES {
-        for sender in ["cubic", "bbr"] {
-            for loss in losses {
-                let [plain, mended] =
-                    ["plain", "snoop"].map(|agent| run(agent, queue, sender, loss));
-                let (plain, mended) = (plain?, mended?);
-                println!(
-                    "{} {queue} {sender} {loss}: {:.2} {:.2}, {:.3} {:.3}",
-                    kernel.trim(),
-                    plain.goodput_bps / 1e6,
-                    mended.goodput_bps / 1e6,
-                    plain.wire_bytes_per_byte,
-                    mended.wire_bytes_per_byte,
-                );
-                if (queue, sender, *loss) == ("fast-band", "cubic", "0.05") {
-                    assert!(mended.goodput_bps >= LEAST_MENDED_BPS, "{}", mended.goodput_bps);
-                    assert!(plain.goodput_bps <= MOST_PLAIN_BPS, "{}", plain.goodput_bps);
-                }
+    let queues = QUEUES.iter().flat_map(|queue| [(queue, "cubic"), (queue, "bbr")]);
+    for (queue, sender) in queues {
+        // BBR's timers make a run four times as long.
+        if sender == "bbr" && !is_whole && !["fast-band", "fifo"].contains(queue) {
+            continue;
+        }
+        for loss in losses {
+            let plain = run("plain", queue, sender, loss)?;
+            let mended = run("snoop", queue, sender, loss)?;
+            println!(
+                "{} {queue} {sender} {loss}: {:.2} {:.2}, {:.3} {:.3}",
+                kernel.trim(),
+                plain.goodput_bps / 1e6,
+                mended.goodput_bps / 1e6,
+                plain.wire_bytes_per_byte,
+                mended.wire_bytes_per_byte,
+            );
+            if (*queue, sender, *loss) == ("fast-band", "cubic", "0.05") {
+                assert!(mended.goodput_bps >= LEAST_MENDED_BPS, "{}", mended.goodput_bps);
+                assert!(plain.goodput_bps <= MOST_PLAIN_BPS, "{}", plain.goodput_bps);
             }
         }
     }
