@@ -4,7 +4,7 @@
 //! A thread of its own writes the file: the loop that keeps time never waits for a disk.
 
 use airmend_proto::recording::{RecordedAgent, TimersRan};
-use airmend_proto::{Event, Instant, Packet, Side};
+use airmend_proto::{Event, Instant, LinkType, Packet, Side};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -53,15 +53,20 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Creates the file and starts its writer. What is known of the agent stands at the head.
-    pub fn create(path: &Path, agent: Option<&RecordedAgent>) -> io::Result<Self> {
+    /// Creates the file, of packets that begin as `link_type` says, and starts its writer. What is
+    /// known of the agent stands at the head.
+    pub fn create(
+        path: &Path,
+        link_type: LinkType,
+        agent: Option<&RecordedAgent>,
+    ) -> io::Result<Self> {
         // What others send is for its owner only.
         let file =
             File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
         let file = BufWriter::with_capacity(1 << 18, file);
         let mut file = PcapNgWriter::with_section_header(file, section(agent)).map_err(into_io)?;
         for side in [Side::Wired, Side::Air] {
-            file.write_pcapng_block(interface(side)).map_err(into_io)?;
+            file.write_pcapng_block(interface(side, link_type)).map_err(into_io)?;
         }
         let (records, queue) = sync_channel(BACKLOG);
         let begin = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -125,14 +130,17 @@ fn section(agent: Option<&RecordedAgent>) -> SectionHeaderBlock<'static> {
     SectionHeaderBlock { endianness: Endianness::native(), options, ..Default::default() }
 }
 
-fn interface(side: Side) -> InterfaceDescriptionBlock<'static> {
+fn interface(side: Side, link_type: LinkType) -> InterfaceDescriptionBlock<'static> {
     let name = match side {
         Side::Wired => "wired",
         Side::Air => "air",
     };
     let nanoseconds = 9;
     InterfaceDescriptionBlock {
-        linktype: DataLink::RAW,
+        linktype: match link_type {
+            LinkType::Ethernet => DataLink::ETHERNET,
+            _ => DataLink::RAW,
+        },
         snaplen: 0,
         options: vec![
             InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),

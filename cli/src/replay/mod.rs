@@ -26,7 +26,7 @@ pub(crate) struct ReplayArgs {
     /// A pcapng or pcap file.
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
-    /// The agent: plain or snoop95 [default: the one that was recorded, or snoop95].
+    /// The agent, such as snoop or snoop95 [default: the one that was recorded, or snoop].
     #[arg(long, value_name = "NAME", value_parser = agent)]
     agent: Option<AgentConfig>,
     /// Set a threshold of the agent by its name, such as dupack_threshold=3; may be repeated.
@@ -128,7 +128,7 @@ fn cannot_check(args: &ReplayArgs, capture: &Capture) -> String {
     }
 }
 
-const DEFAULT_AGENT: &str = "snoop95";
+const DEFAULT_AGENT: &str = "snoop";
 /// A capture is no attacker that waits for the replay.
 const HASH_SEED: u64 = 1;
 /// Packets of one flow in the cache, about 1 GB of sequence space at most.

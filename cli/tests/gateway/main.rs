@@ -10,6 +10,7 @@ mod observing;
 mod others;
 mod places;
 mod queues;
+mod recorded;
 mod soak;
 mod survival;
 mod transfer;
@@ -23,7 +24,7 @@ use world::Result;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 23] = [
+const TESTS: [(&str, Test); 24] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -44,6 +45,7 @@ const TESTS: [(&str, Test); 23] = [
     ("flooded", hostile::flooded),
     ("many_flows", hostile::many_flows),
     ("observing", observing::observing),
+    ("recorded", recorded::recorded),
     ("no_tcp", others::no_tcp),
     ("bad_places", others::bad_places),
     ("soak", soak::soak),

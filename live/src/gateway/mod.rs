@@ -129,7 +129,7 @@ impl Gateway {
         if !config.keep_privileges && !steering.needs_detaching() {
             privileges::drop_all()?;
         }
-        let journal = journal(&config)?;
+        let journal = journal(&config, link_type)?;
         let agent = config.agent.build(config.limits, hash_seed());
         #[cfg(debug_assertions)]
         let agent = fault::inject(agent);
@@ -406,7 +406,7 @@ fn air_rate(config: &GatewayConfig) -> Option<(u64, CapacityFrom)> {
     configured.or_else(|| Some((shaper::rate(&config.interface)?, CapacityFrom::Shaper)))
 }
 
-fn journal(config: &GatewayConfig) -> Result<Journal, GatewayError> {
+fn journal(config: &GatewayConfig, link_type: LinkType) -> Result<Journal, GatewayError> {
     let about = About {
         interface: config.interface.clone(),
         agent: config.agent.name().to_owned(),
@@ -417,7 +417,7 @@ fn journal(config: &GatewayConfig) -> Result<Journal, GatewayError> {
     };
     let recorded = RecordedAgent { config: config.agent.clone(), limits: config.limits };
     let recording = config.pcap.as_deref().map(|path| {
-        Recording::create(path, Some(&recorded))
+        Recording::create(path, link_type, Some(&recorded))
             .map_err(|source| GatewayError::Recording { path: path.to_owned(), source })
     });
     Ok(Journal::new(Sight::new(about), recording.transpose()?))

@@ -34,7 +34,7 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) fn new(config: &LabConfig) -> Result<Self, LabError> {
         let recording = config.pcap.as_deref().map(|path| {
-            Recording::create(path, config.recorded_agent.as_ref())
+            Recording::create(path, LinkType::Ip, config.recorded_agent.as_ref())
                 .map_err(|source| LabError::Recording { path: path.to_owned(), source })
         });
         Ok(Self {
