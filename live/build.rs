@@ -5,20 +5,28 @@ use std::path::PathBuf;
 use std::process::Command;
 
 const SOURCE: &str = "src/steer/steer.bpf.c";
+const HEADERS: &str = "src/steer/include";
 
 fn main() {
     println!("cargo::rerun-if-changed={SOURCE}");
+    println!("cargo::rerun-if-changed={HEADERS}");
     println!("cargo::rerun-if-env-changed=CLANG");
     let variable = |name| env::var(name).unwrap_or_default();
     let object = PathBuf::from(variable("OUT_DIR")).join("steer.o");
-    // Debian keeps headers that depend on the machine in a directory of its own.
-    let headers = format!("/usr/include/{}-linux-gnu", variable("CARGO_CFG_TARGET_ARCH"));
+    // BPF is of the byte order of the kernel that runs it.
+    let target = match variable("CARGO_CFG_TARGET_ENDIAN").as_str() {
+        "big" => "bpfeb",
+        _ => "bpfel",
+    };
     let mut compile = Command::new(clang());
-    compile.args(["-target", "bpf", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-idirafter"]);
-    compile.arg(headers).args(["-c", SOURCE, "-o"]).arg(object);
+    compile.args(["-target", target, "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-I", HEADERS]);
+    compile.args(["-c", SOURCE, "-o"]).arg(object);
     match compile.status() {
         Ok(status) if status.success() => {}
-        Ok(status) => panic!("{compile:?} ended with {status}: see what it says above"),
+        Ok(status) => panic!(
+            "{compile:?} ended with {status}: see what it says above; linux/bpf.h comes with the \
+             kernel's headers (linux-libc-dev, kernel-headers or linux-headers)"
+        ),
         Err(error) => panic!("clang cannot be started ({error}): install it or set CLANG"),
     }
 }

@@ -103,8 +103,14 @@ struct {
 #define RING_NO_WAKEUP 1
 #define RING_FORCE_WAKEUP 2
 
+// Between network order and the machine's.
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+INLINE __u16 swap16(__u16 value) { return value; }
+INLINE __u32 swap32(__u32 value) { return value; }
+#else
 INLINE __u16 swap16(__u16 value) { return __builtin_bswap16(value); }
 INLINE __u32 swap32(__u32 value) { return __builtin_bswap32(value); }
+#endif
 
 INLINE void count(__u32 which)
 {
