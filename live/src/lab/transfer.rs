@@ -14,8 +14,8 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -82,9 +82,15 @@ struct Flow {
     listener: TcpListener,
     sender: OwnedFd,
     accepted: OnceLock<TcpStream>,
-    received: AtomicU64,
-    /// When the last byte was read, in nanoseconds of the run.
-    last_byte: AtomicU64,
+    /// A lock, because not every machine has atomic numbers of 64 bits.
+    received: Mutex<Received>,
+}
+
+#[derive(Clone, Copy)]
+struct Received {
+    bytes: u64,
+    /// When the last of them was read.
+    at: Instant,
 }
 
 /// All flows of one run, ready to start.
@@ -165,7 +171,7 @@ impl<'a> Transfer<'a> {
     ) -> TransferReport {
         let timed = matches!(self.config.amount, Amount::Time(time) if end.since(start) >= time);
         let (warm, before) = watched.warm.unwrap_or_else(|| (start, vec![0; self.flows.len()]));
-        let last = |flow: &Flow| Instant::from_nanos(flow.last_byte.load(Ordering::SeqCst));
+        let last = |flow: &Flow| flow.received().at;
         let ends = self.flows.iter().map(|flow| if stopped { end } else { last(flow) });
         let ends: Vec<Instant> = ends.collect();
         let carried = |since: Instant, before: &[u64]| {
@@ -246,7 +252,7 @@ impl<'a> Transfer<'a> {
     }
 
     fn received(&self) -> Vec<u64> {
-        self.flows.iter().map(|flow| flow.received.load(Ordering::SeqCst)).collect()
+        self.flows.iter().map(|flow| flow.received().bytes).collect()
     }
 
     fn sample(&self, elapsed: Duration, samples: &mut Vec<TcpSample>) {
@@ -315,8 +321,7 @@ impl<'a> Transfer<'a> {
                 return Err(LabError::WrongByte { flow: flow.number, offset });
             }
             received += count as u64;
-            flow.last_byte.store(self.clock.now().as_nanos(), Ordering::SeqCst);
-            flow.received.store(received, Ordering::SeqCst);
+            flow.note(Received { bytes: received, at: self.clock.now() });
         };
         match self.config.amount {
             Amount::Bytes(expected) if received == expected => Ok(()),
@@ -349,9 +354,16 @@ impl Flow {
             listener,
             sender: sender.namespace.run(|| open_sender(config))?,
             accepted: OnceLock::new(),
-            received: AtomicU64::new(0),
-            last_byte: AtomicU64::new(0),
+            received: Mutex::new(Received { bytes: 0, at: Instant::from_nanos(0) }),
         })
+    }
+
+    fn received(&self) -> Received {
+        *self.received.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, received: Received) {
+        *self.received.lock().unwrap_or_else(PoisonError::into_inner) = received;
     }
 
     /// Wakes whoever waits on one of the flow's sockets.
