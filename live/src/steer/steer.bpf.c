@@ -32,7 +32,7 @@ static void (*ringbuf_discard)(void *data, __u64 flags) = (void *)BPF_FUNC_ringb
 // Set by the daemon before it loads this.
 volatile const __u32 MARK = 0;         // of what the daemon sends
 volatile const __u32 AIR = 0;          // index of the air interface
-volatile const __u32 DETOUR = 0;       // index of the device through which the daemon returns packets
+volatile const __u32 DETOUR = 0;       // of the device through which the daemon returns packets
 volatile const __u32 HOLD = 0;         // of the one through which it takes data, if it holds any
 volatile const __u32 LINK_HEADER = 14; // bytes before the IP header: 14, or 0 without Ethernet
 volatile const __u32 OBSERVE = 0;      // divert nothing
@@ -258,7 +258,8 @@ INLINE int is_wanted(struct __sk_buff *skb)
         return 0;
     if (segment.payload_len == 0 && !(segment.flags & (SYN | FIN | RST)))
         return 0;
-    struct flow sent = { .packets = skb->gso_segs ? skb->gso_segs : 1, .bytes = segment.payload_len };
+    __u64 packets = skb->gso_segs ? skb->gso_segs : 1;
+    struct flow sent = { .packets = packets, .bytes = segment.payload_len };
     struct flow *flow = map_lookup(&flows, &segment.key);
     // Asked once, and not together with anything else: without CAP_PERFMON the verifier follows
     // mispredicted branches too, and must not find one on which this is a null pointer after all.
