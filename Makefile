@@ -10,7 +10,7 @@ SOAK_MINUTES ?= 60
 DEMO_DIR := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-kernels lint bench bench-ns2 fuzz soak install uninstall deb
+.PHONY: help setup demo test test-kernels lint bench bench-ns2 fuzz soak install uninstall deb cross
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 15
@@ -65,3 +65,6 @@ uninstall: ## take them away again
 deb: setup ## make a Debian package in out/
 	@$(CARGO) build --release --locked -p airmend
 	@tools/deb
+
+cross: ## build for aarch64, armv7, mips and s390x, and try each under qemu (half an hour, once)
+	@tools/cross
