@@ -1,4 +1,4 @@
-//! The air interface: what it is, and whether it is still there.
+//! The air interface: what it is, and how it is called.
 
 use super::error::GatewayError;
 use crate::sys;
@@ -55,9 +55,10 @@ impl Interface {
         })
     }
 
-    /// Whether the very interface that was found still exists, whatever its name is now.
-    pub(super) fn exists(&self) -> io::Result<bool> {
-        sys::interface_exists(self.index)
+    /// Learns the name that it has by now; returns the one before, if that was another.
+    pub(super) fn rename(&mut self) -> Option<String> {
+        let name = sys::interface_name(self.index).ok().filter(|name| *name != self.name)?;
+        Some(std::mem::replace(&mut self.name, name))
     }
 
     /// Whether it is up: packets can leave.
