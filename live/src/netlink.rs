@@ -1,4 +1,4 @@
-//! Filters and queueing disciplines of an interface, as the kernel's netlink tells them.
+//! Filters and queueing disciplines of an interface, and its kind, as the kernel's netlink tells them.
 //!
 //! Read `rtnetlink(7)`, `linux/pkt_sched.h` and the kernel's `net/sched/cls_api.c` before working on
 //! this file.
@@ -18,15 +18,21 @@ const PARENT: u32 = 0xffff_fff1;
 /// And within clsact what comes in and what leaves.
 const INGRESS: u32 = 0xffff_fff2;
 const EGRESS: u32 = 0xffff_fff3;
+/// Where the queue of what leaves stands.
+const ROOT: u32 = 0xffff_ffff;
 /// The name of a kind of filter or queueing discipline.
 const TCA_KIND: u16 = 1;
+/// What an interface's driver tells of it, and therein the name of its kind.
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
 /// Of an attribute's type, the bits that tell which one it is.
 const TYPE_MASK: u16 = 0x3fff;
 /// The bit of `RTNLGRP_TC`.
 const TC_GROUP: u32 = 1 << (libc::RTNLGRP_TC - 1);
-/// Bytes of `struct nlmsghdr`, of `struct tcmsg` and of `struct nlattr`.
+/// Bytes of `struct nlmsghdr`, of `struct tcmsg`, of `struct ifinfomsg` and of `struct nlattr`.
 const HEADER: usize = 16;
 const TRAFFIC_CONTROL: usize = 20;
+const LINK: usize = 16;
 const ATTRIBUTE: usize = 4;
 /// The kernel sends no longer datagrams.
 const LONGEST: usize = 1 << 15;
@@ -72,6 +78,25 @@ pub(crate) fn has_ingress(index: u32) -> bool {
     let asked = Asked { index, handle: HANDLE, parent: PARENT, info: 0, kind: Some("ingress") };
     // The kernel finds it, or says that there is none of this kind.
     ask(libc::RTM_GETQDISC, libc::NLM_F_ACK as u16, &asked.bytes()).is_ok()
+}
+
+/// Whether what leaves through the interface waits in a queue there.
+pub(crate) fn has_queue(index: u32) -> bool {
+    let asked = Asked { index, handle: 0, parent: ROOT, info: 0, kind: Some("noqueue") };
+    ask(libc::RTM_GETQDISC, libc::NLM_F_ACK as u16, &asked.bytes()).is_err()
+}
+
+/// The kind of a virtual interface, such as `vlan`.
+pub(crate) fn kind(index: u32) -> Option<String> {
+    let mut body = [0; LINK];
+    body[4..8].copy_from_slice(&index.to_ne_bytes());
+    let answer = ask(libc::RTM_GETLINK, libc::NLM_F_ACK as u16, &body).ok()?;
+    let all = attributes(answer.first()?.get(LINK..)?);
+    let [info, kind] = [IFLA_LINKINFO, IFLA_INFO_KIND];
+    let info = all.into_iter().find(|(which, _)| *which == info)?.1;
+    let name = attributes(info).into_iter().find(|(which, _)| *which == kind)?.1;
+    let name = std::ffi::CStr::from_bytes_until_nul(name).ok()?;
+    Some(name.to_string_lossy().into_owned())
 }
 
 /// Tells that somebody has changed filters or queueing disciplines. Asking the kernel for them
@@ -250,5 +275,6 @@ mod tests {
         assert!(!filters(none, TcAttachType::Ingress).is_ok_and(|all| !all.is_empty()));
         assert!(!has_ingress(none));
         assert!(remove_clsact(none).is_err());
+        assert_eq!(kind(none), None);
     }
 }

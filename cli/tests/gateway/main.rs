@@ -12,6 +12,7 @@ mod observing;
 mod others;
 mod places;
 mod soak;
+mod stacked;
 mod survival;
 mod transfer;
 mod world;
@@ -24,7 +25,7 @@ use world::Result;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 36] = [
+const TESTS: [(&str, Test); 37] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -49,6 +50,7 @@ const TESTS: [(&str, Test); 36] = [
     ("clsact_deleted", clsact::deleted),
     ("clsact_of_others_deleted", clsact::of_others_deleted),
     ("ingress_qdisc", clsact::ingress_qdisc),
+    ("above_the_queue", stacked::above_the_queue),
     ("two_gateways", places::two_gateways),
     ("behind_nat_and_firewall", places::behind_nat_and_firewall),
     ("over_ipv6", places::over_ipv6),
@@ -64,7 +66,12 @@ const TESTS: [(&str, Test); 36] = [
 ];
 
 /// Tests that change the machine outside their namespaces, such as its modules.
-const GUEST_TESTS: [(&str, Test); 0] = [];
+const GUEST_TESTS: [(&str, Test); 4] = [
+    ("below_a_vlan", stacked::below_a_vlan),
+    ("on_a_vlan", stacked::on_a_vlan),
+    ("below_a_bond", stacked::below_a_bond),
+    ("on_a_bond", stacked::on_a_bond),
+];
 /// `tools/kernel-guest` sets it in its guests.
 const GUEST: &str = "AIRMEND_GUEST";
 

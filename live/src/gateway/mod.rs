@@ -137,6 +137,9 @@ impl Gateway {
             .observe
             .then(|| Observer::new(air_rate(&config, &interface), config.limits.flows));
         sight::log::started(journal.sight.about(), steering.attached());
+        if let Some(kind) = interface.stacked() {
+            sight::log::queue_below(journal.sight.about(), &kind);
+        }
         Ok(Self {
             agent: Guard::new(agent, config.limits.egress),
             clock: Clock::start(),

@@ -59,6 +59,16 @@ pub fn interface_up(about: &About) {
     info!(interface = about.interface, "interface up");
 }
 
+/// The interface has no queue, since it is of this kind.
+pub(crate) fn queue_below(about: &About, kind: &str) {
+    warn!(
+        interface = about.interface,
+        kind,
+        "the queue is in the interface below this one, and what it drops is taken for losses of the \
+         air: name that interface instead"
+    );
+}
+
 /// The interface has another name now.
 pub(crate) fn renamed(about: &About, from: &str) {
     info!(interface = about.interface, from, "interface renamed");
