@@ -6,6 +6,7 @@ mod clock;
 pub mod gateway;
 pub mod guard;
 pub mod lab;
+mod netlink;
 pub mod pcap;
 pub mod port;
 pub mod steer;

@@ -2,7 +2,7 @@
 
 use crate::daemon::{Daemon, repairs};
 use crate::transfer::{Plan, transfer};
-use crate::world::{Result, Shape, World, run};
+use crate::world::{Result, Shape, World};
 use std::thread;
 use std::time::Duration;
 
@@ -13,17 +13,28 @@ const ENOUGH: u64 = 20;
 fn lives_on(what: &str, change: impl FnOnce(&World) -> Result) -> Result {
     let world = World::new(Shape::default())?;
     let daemon = Daemon::start(&world.base, "air0", &[])?;
+    goes_on(&world, &daemon, what, || change(&world))?;
+    daemon.end()?;
+    Ok(())
+}
+
+/// The same in a world that is there already.
+pub(crate) fn goes_on(
+    world: &World,
+    daemon: &Daemon,
+    what: &str,
+    change: impl FnOnce() -> Result,
+) -> Result {
     let plan = Plan::equal(4, 2_500_000);
-    transfer(&world, &plan, |progress| {
+    transfer(world, &plan, |progress| {
         progress.reach(&plan, 0.3)?;
         let before = repairs(&daemon.status()?);
-        change(&world)?;
+        change()?;
         let after = daemon.mended(before + ENOUGH)?;
         println!("{what}: {before} repairs before, {after} already");
         assert!(progress.received() < plan.bytes(), "in the middle");
         Ok(())
     })?;
-    daemon.end()?;
     Ok(())
 }
 
@@ -49,17 +60,4 @@ pub(crate) fn other_address() -> Result {
         world.base.ip("address del 10.77.2.1/24 dev air0\naddress add 10.77.2.9/24 dev air0\n")?;
         Ok(world.mobiles[0].ip("route replace default via 10.77.2.9\n")?)
     })
-}
-
-/// A gateway cannot go on without its interface, and says so.
-pub(crate) fn deleted() -> Result {
-    let world = World::new(Shape::default())?;
-    let mut daemon = Daemon::start(&world.base, "air0", &[])?;
-    run(&world.base, "ip", &["link", "del", "air0"], "")?;
-    let status = daemon.wait()?;
-    let said = daemon.said();
-    let last = said.last().ok_or("it said nothing")?;
-    assert!(!status.success() && last.contains("air0 has vanished"), "{status}: {said:?}");
-    println!("{last}");
-    Ok(())
 }

@@ -55,6 +55,11 @@ impl Daemon {
         Ok(daemon)
     }
 
+    /// Where it answers.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
     /// The lines on stderr so far.
     pub(crate) fn said(&self) -> Vec<String> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()

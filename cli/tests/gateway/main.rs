@@ -2,8 +2,10 @@
 //! this user may not attach BPF programs, every test is ignored; those that need a machine of their
 //! own run in the guests of `make test-kernels` only.
 
+mod accidents;
 mod cable;
 mod changes;
+mod clsact;
 mod daemon;
 mod hostile;
 mod observing;
@@ -12,6 +14,7 @@ mod places;
 mod queues;
 mod recorded;
 mod soak;
+mod stacked;
 mod survival;
 mod transfer;
 mod world;
@@ -24,7 +27,7 @@ use world::Result;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 24] = [
+const TESTS: [(&str, Test); 39] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -34,7 +37,22 @@ const TESTS: [(&str, Test); 24] = [
     ("down_and_up", changes::down_and_up),
     ("other_mtu", changes::other_mtu),
     ("other_address", changes::other_address),
-    ("deleted", changes::deleted),
+    ("deleted", accidents::deleted),
+    ("deleted_with_clsact", accidents::deleted_with_clsact),
+    ("moved", accidents::moved),
+    ("moved_with_clsact", accidents::moved_with_clsact),
+    ("moved_and_back", accidents::moved_and_back),
+    ("renamed", accidents::renamed),
+    ("renamed_with_clsact", accidents::renamed_with_clsact),
+    ("second_instance", accidents::second_instance),
+    ("second_instance_with_clsact", accidents::second_instance_with_clsact),
+    ("filters_of_others", clsact::filters_of_others),
+    ("filters_of_others_with_clsact", clsact::filters_of_others_with_clsact),
+    ("clsact_goes_with_us", clsact::goes_with_us),
+    ("clsact_deleted", clsact::deleted),
+    ("clsact_of_others_deleted", clsact::of_others_deleted),
+    ("ingress_qdisc", clsact::ingress_qdisc),
+    ("above_the_queue", stacked::above_the_queue),
     ("two_gateways", places::two_gateways),
     ("behind_nat_and_firewall", places::behind_nat_and_firewall),
     ("over_ipv6", places::over_ipv6),
@@ -52,7 +70,13 @@ const TESTS: [(&str, Test); 24] = [
 ];
 
 /// Tests that change the machine outside their namespaces, such as its modules.
-const GUEST_TESTS: [(&str, Test); 1] = [("queues", queues::queues)];
+const GUEST_TESTS: [(&str, Test); 5] = [
+    ("queues", queues::queues),
+    ("below_a_vlan", stacked::below_a_vlan),
+    ("on_a_vlan", stacked::on_a_vlan),
+    ("below_a_bond", stacked::below_a_bond),
+    ("on_a_bond", stacked::on_a_bond),
+];
 /// `tools/kernel-guest` sets it in its guests.
 const GUEST: &str = "AIRMEND_GUEST";
 

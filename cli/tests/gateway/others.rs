@@ -83,7 +83,8 @@ pub(crate) fn bad_places() -> Result {
     Ok(())
 }
 
-fn refusal(output: &Output, words: &str) -> Result {
+/// It has ended with one sentence, which has these words.
+pub(crate) fn refusal(output: &Output, words: &str) -> Result {
     let said = String::from_utf8_lossy(&output.stderr);
     println!("{}", said.trim());
     assert!(!output.status.success(), "{words}");

@@ -240,7 +240,7 @@ impl Builder<'_> {
 }
 
 /// Of the calling thread's namespace.
-fn forwarding() -> std::io::Result<()> {
+pub(crate) fn forwarding() -> std::io::Result<()> {
     fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
     fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1")
 }

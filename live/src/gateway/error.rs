@@ -40,7 +40,10 @@ pub enum GatewayError {
         kind: u16,
     },
     /// The interface has vanished.
-    #[error("the interface {name} has vanished: start the gateway again when it is back")]
+    #[error(
+        "the interface {name} has vanished: it was removed or moved to another network namespace; \
+         start the gateway again when it is back, or at its new place"
+    )]
     Gone {
         /// Its name.
         name: String,

@@ -175,6 +175,11 @@ impl Intake {
         crate::sys::option(self.copies.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR).map(drop)
     }
 
+    /// Whether the interface is still there for this process.
+    pub(super) fn has_interface(&self) -> bool {
+        self.copies.is_bound()
+    }
+
     /// Copies that were lost, or came without all of their bytes: the agent did not see them.
     pub(super) fn drops(&mut self) -> u64 {
         self.drops += self.copies.drops().unwrap_or(0);

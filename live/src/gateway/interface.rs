@@ -1,7 +1,7 @@
-//! The air interface: what it is, and whether it is still there.
+//! The air interface: what it is, and how it is called.
 
 use super::error::GatewayError;
-use crate::sys;
+use crate::{netlink, sys};
 use airmend_proto::LinkType;
 use std::fs;
 use std::io;
@@ -13,6 +13,9 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 const WIRELESS_VOICE: u32 = 256 + 6;
 /// `TC_PRIO_CONTROL`: the first band of pfifo_fast and of whatever has the usual priority map.
 const CONTROL: u32 = 7;
+
+/// Kinds of interfaces that hand their packets to others.
+const STACKED: [&str; 6] = ["bond", "bridge", "ipvlan", "macvlan", "team", "vlan"];
 
 /// An interface that packets can be mended on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,14 +58,22 @@ impl Interface {
         })
     }
 
-    /// Whether the very interface that was found still exists, whatever its name is now.
-    pub(super) fn exists(&self) -> io::Result<bool> {
-        sys::interface_exists(self.index)
+    /// Learns the name that it has by now; returns the one before, if that was another.
+    pub(super) fn rename(&mut self) -> Option<String> {
+        let name = sys::interface_name(self.index).ok().filter(|name| *name != self.name)?;
+        Some(std::mem::replace(&mut self.name, name))
     }
 
     /// Whether it is up: packets can leave.
     pub(super) fn is_up(&self) -> bool {
         sys::interface_is_up(&self.name).unwrap_or(false)
+    }
+
+    /// What it is, if its packets wait in a queue of an interface below it.
+    pub(super) fn stacked(&self) -> Option<String> {
+        let index = self.index as u32;
+        let kind = netlink::kind(index).filter(|kind| STACKED.contains(&kind.as_str()))?;
+        (!netlink::has_queue(index)).then_some(kind)
     }
 
     /// The highest priority that this kind of interface honours.

@@ -76,7 +76,8 @@ pub struct Gateway {
     /// Time as the agent knows it, which never goes back.
     now: Instant,
     last_beat: Duration,
-    last_inspection: Instant,
+    /// `None` to look at once.
+    last_inspection: Option<Instant>,
     /// What the kernel had counted then.
     inspected: SteerCounters,
     is_up: bool,
@@ -109,9 +110,8 @@ impl Gateway {
         let outbound =
             Outbound::open(&config, &interface, detour, holds).map_err(GatewayError::Socket)?;
         let steer = SteerConfig {
-            air: &interface.name,
-            air_index: interface.index as u32,
-            detour: (outbound.detour.name(), outbound.detour.index()),
+            air: interface.index as u32,
+            detour: outbound.detour.index(),
             hold: hold.as_ref().map(Detour::index),
             has_ethernet: link_type == LinkType::Ethernet,
             mark: config.mark,
@@ -133,9 +133,13 @@ impl Gateway {
         let agent = config.agent.build(config.limits, hash_seed());
         #[cfg(debug_assertions)]
         let agent = fault::inject(agent);
-        let observer =
-            config.observe.then(|| Observer::new(air_rate(&config), config.limits.flows));
+        let observer = config
+            .observe
+            .then(|| Observer::new(air_rate(&config, &interface), config.limits.flows));
         sight::log::started(journal.sight.about(), steering.attached());
+        if let Some(kind) = interface.stacked() {
+            sight::log::queue_below(journal.sight.about(), &kind);
+        }
         Ok(Self {
             agent: Guard::new(agent, config.limits.egress),
             clock: Clock::start(),
@@ -150,7 +154,7 @@ impl Gateway {
             observer,
             now: Instant::ZERO,
             last_beat,
-            last_inspection: Instant::ZERO,
+            last_inspection: None,
             inspected: SteerCounters::default(),
             unseen: 0,
             active_at: Instant::ZERO,
@@ -162,6 +166,11 @@ impl Gateway {
     /// # Errors
     /// The interface has vanished, or the kernel fails.
     pub fn step(&mut self) -> Result<(), GatewayError> {
+        // Where a device is gone, whatever failed did so because of that.
+        self.turn().map_err(|error| self.look_at_devices().err().unwrap_or(error))
+    }
+
+    fn turn(&mut self) -> Result<(), GatewayError> {
         let is_late = self.beat()?;
         self.inspect()?;
         let known = self.collect()?;
@@ -180,7 +189,6 @@ impl Gateway {
         }
         let deadline = self.drain();
         if let Some(source) = self.outbound.error.take() {
-            self.look_at_detours()?;
             return Err(GatewayError::Io { doing: "sending a packet", source });
         }
         let wait = deadline.map_or(HEARTBEAT, |at| self.clock.until(at).min(HEARTBEAT));
@@ -224,7 +232,7 @@ impl Gateway {
         }
         if self.config.air_rate_bps != wanted.air_rate_bps {
             self.config.air_rate_bps = wanted.air_rate_bps;
-            let known = air_rate(&self.config);
+            let known = air_rate(&self.config, &self.interface);
             self.observer.iter_mut().for_each(|observer| observer.know(known));
         }
         self.config.log_level = wanted.log_level;
@@ -341,14 +349,18 @@ impl Gateway {
     /// Looks now and then at what no packet tells.
     fn inspect(&mut self) -> Result<(), GatewayError> {
         let now = self.clock.now();
-        if now.since(self.last_inspection) < INSPECTION {
+        if self.last_inspection.is_some_and(|last| now.since(last) < INSPECTION) {
             return Ok(());
         }
-        self.last_inspection = now;
-        if matches!(self.interface.exists(), Ok(false)) {
-            return Err(GatewayError::Gone { name: self.interface.name.clone() });
+        self.last_inspection = Some(now);
+        self.look_at_devices()?;
+        if let Some(before) = self.interface.rename() {
+            self.journal.sight.rename(self.interface.name.clone());
+            sight::log::renamed(self.journal.sight.about(), &before);
         }
-        self.look_at_detours()?;
+        if self.steering.restore()? {
+            sight::log::attached_again(self.journal.sight.about());
+        }
         let (about, is_up) = (self.journal.sight.about(), self.interface.is_up());
         match (self.is_up, is_up) {
             (true, false) => sight::log::interface_down(about),
@@ -364,8 +376,12 @@ impl Gateway {
         Ok(())
     }
 
-    /// Somebody may set a device down: what is redirected to it then would be lost.
-    fn look_at_detours(&self) -> Result<(), GatewayError> {
+    /// Without the interface there is nothing to mend; and what is redirected to a device that
+    /// somebody has set down would be lost.
+    fn look_at_devices(&self) -> Result<(), GatewayError> {
+        if !self.intake.has_interface() {
+            return Err(GatewayError::Gone { name: self.interface.name.clone() });
+        }
         let mut detours = iter::once(&self.outbound.detour).chain(self.intake.hold());
         match detours.find(|detour| !detour.is_up()) {
             Some(down) => Err(GatewayError::DetourDown { name: down.name().to_owned() }),
@@ -395,15 +411,16 @@ impl Gateway {
         let failed = all[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
         if failed {
             self.intake.take_error().map_err(GatewayError::io("reading the packet socket"))?;
+            self.last_inspection = None;
         }
         Ok(())
     }
 }
 
 /// The air's rate, if the operator or the interface's queue tells it.
-fn air_rate(config: &GatewayConfig) -> Option<(u64, CapacityFrom)> {
+fn air_rate(config: &GatewayConfig, interface: &Interface) -> Option<(u64, CapacityFrom)> {
     let configured = config.air_rate_bps.map(|rate| (rate, CapacityFrom::Configured));
-    configured.or_else(|| Some((shaper::rate(&config.interface)?, CapacityFrom::Shaper)))
+    configured.or_else(|| Some((shaper::rate(&interface.name)?, CapacityFrom::Shaper)))
 }
 
 fn journal(config: &GatewayConfig, link_type: LinkType) -> Result<Journal, GatewayError> {

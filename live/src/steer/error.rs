@@ -30,6 +30,15 @@ pub enum SteerError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// What stands in the place of clsact has no place for programs at what leaves.
+    #[error(
+        "{interface} has an ingress qdisc, and this agent needs clsact in its place: \
+         `tc qdisc del dev {interface} ingress`, or choose the agent snoop"
+    )]
+    IngressQdisc {
+        /// The interface.
+        interface: String,
+    },
     /// The kernel does not give the process the memory for the maps (before Linux 5.11).
     #[error(
         "the limit of locked memory is too low for the gateway's BPF maps: raise it \

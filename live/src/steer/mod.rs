@@ -4,19 +4,20 @@
 //! when the process ends; kernels before 6.6 attach to clsact instead, where programs stay until
 //! somebody takes them away: there it is the heartbeat that lets everything pass.
 
+mod clsact;
 mod error;
 
 pub use error::SteerError;
 
 use crate::gateway::sight::KernelFlow;
+use crate::netlink::Changes;
+use crate::sys;
 use airmend_proto::wire::flow::FlowKey;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
-use aya::programs::links::Link;
-use aya::programs::tc::{
-    NlOptions, SchedClassifierLink, TcAttachOptions, TcHandle, qdisc_add_clsact,
-};
+use aya::programs::tc::TcAttachOptions;
 use aya::programs::{LinkOrder, SchedClassifier, SocketFilter, TcAttachType};
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
+use clsact::{Clsact, Filed};
 use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -26,10 +27,6 @@ const COPY: &str = "airmend_copy";
 const JUDGE: &str = "airmend_judge";
 const HOLD: &str = "airmend_hold";
 const RETURN: &str = "airmend_return";
-/// Where in clsact they stand, so that what a crashed run left is found: programs have no names
-/// there, since the kernel tells this process too little for aya to know that they could.
-const CLSACT: NlOptions =
-    NlOptions { priority: 0x6d65, handle: TcHandle::new(0x6d65, 0x6e64), classid: None };
 /// Bytes of a report before the packet's own.
 const REPORT_HEADER: usize = 24;
 /// The state of a flow that the operator does not want mended.
@@ -60,11 +57,11 @@ impl Attach {
 
 /// What the programs are told before they are loaded.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SteerConfig<'a> {
-    pub(crate) air: &'a str,
-    pub(crate) air_index: u32,
-    /// The device through which packets are returned, its name and its index.
-    pub(crate) detour: (&'a str, u32),
+pub(crate) struct SteerConfig {
+    /// The index of the air interface.
+    pub(crate) air: u32,
+    /// The index of the device through which packets are returned.
+    pub(crate) detour: u32,
     /// The index of the device through which data comes that the agent holds, if it holds any.
     pub(crate) hold: Option<u32>,
     pub(crate) has_ethernet: bool,
@@ -130,25 +127,26 @@ pub(crate) struct Steering {
     reports: RingBuf<MapData>,
     /// Where the programs that divert are attached: tcx or clsact.
     attached: Attach,
-    /// The interface from whose clsact the programs must be taken.
-    clsact: Option<String>,
+    /// That of the air interface.
+    clsact: Clsact,
+    /// The programs that stand in a clsact, the detour's too. Others may take them away.
+    filed: Vec<Filed>,
+    /// Tells whether somebody may have; `None` while nothing stands there.
+    changes: Option<Changes>,
 }
 
 impl Steering {
     /// Loads everything and attaches what returns packets and what copies them to `copies`. Call
     /// [`Self::attach`] when the daemon can read what will be diverted.
-    pub(crate) fn load(
-        config: &SteerConfig<'_>,
-        copies: BorrowedFd<'_>,
-    ) -> Result<Self, SteerError> {
+    pub(crate) fn load(config: &SteerConfig, copies: BorrowedFd<'_>) -> Result<Self, SteerError> {
         let link_header = if config.has_ethernet { 14u32 } else { 0 };
         let lapse = u64::try_from(config.lapse.as_nanos()).unwrap_or(u64::MAX);
         let observe = u32::from(config.observe);
         let hold = config.hold.unwrap_or(0);
         let mut programs = EbpfLoader::new()
             .override_global("MARK", &config.mark, true)
-            .override_global("AIR", &config.air_index, true)
-            .override_global("DETOUR", &config.detour.1, true)
+            .override_global("AIR", &config.air, true)
+            .override_global("DETOUR", &config.detour, true)
             .override_global("HOLD", &hold, true)
             .override_global("LINK_HEADER", &link_header, true)
             .override_global("OBSERVE", &observe, true)
@@ -162,30 +160,28 @@ impl Steering {
             counters: map(&mut programs, "counters")?,
             reports: map(&mut programs, "reports")?,
             attached: config.attach,
-            clsact: None,
+            clsact: Clsact::of(config.air),
+            filed: Vec::new(),
+            changes: None,
             programs,
         };
         let filter: &mut SocketFilter = program(&mut steering.programs, COPY)?;
         filter.load().map_err(|error| SteerError::program(COPY, error))?;
         filter.attach(copies)?;
-        steering.attach_classifier(
-            RETURN,
-            config.detour.0,
-            TcAttachType::Ingress,
-            config.attach,
-        )?;
+        steering.attach_classifier(RETURN, config.detour, TcAttachType::Ingress, config.attach)?;
         Ok(steering)
     }
 
     /// Attaches the programs that divert; what a crashed run left behind is taken away first.
-    pub(crate) fn attach(&mut self, config: &SteerConfig<'_>) -> Result<(), SteerError> {
-        detach_leftovers(config.air);
+    pub(crate) fn attach(&mut self, config: &SteerConfig) -> Result<(), SteerError> {
+        self.clsact.remove_filters();
         let hold = config.hold.map(|_| (HOLD, TcAttachType::Egress));
         for (name, direction) in [(JUDGE, TcAttachType::Ingress)].into_iter().chain(hold) {
             self.attached = self.attach_classifier(name, config.air, direction, config.attach)?;
-            if self.attached == Attach::Clsact {
-                self.clsact = Some(config.air.to_owned());
-            }
+        }
+        if !self.needs_detaching() {
+            // The crashed run had added it. Later this process may not remove it any more.
+            self.clsact.remove_if_added();
         }
         Ok(())
     }
@@ -194,30 +190,56 @@ impl Steering {
     fn attach_classifier(
         &mut self,
         name: &'static str,
-        interface: &str,
+        index: u32,
         direction: TcAttachType,
         attach: Attach,
     ) -> Result<Attach, SteerError> {
+        let interface = sys::interface_name(index as i32)
+            .map_err(|source| SteerError::Attach { interface: format!("{index}"), source })?;
         let classifier: &mut SchedClassifier = program(&mut self.programs, name)?;
-        classifier.load().map_err(|error| SteerError::program(name, error))?;
+        if classifier.fd().is_err() {
+            classifier.load().map_err(|error| SteerError::program(name, error))?;
+        }
         if attach != Attach::Clsact {
             let first = TcAttachOptions::TcxOrder(LinkOrder::first());
-            match classifier.attach_with_options(interface, direction, first) {
+            match classifier.attach_with_options(&interface, direction, first) {
                 Ok(_) => return Ok(Attach::Tcx),
                 Err(source) if attach == Attach::Tcx => {
-                    return Err(SteerError::attach_tcx(interface, source));
+                    return Err(SteerError::attach_tcx(&interface, source));
                 }
                 // Whatever the reason: if it stands in the way of clsact too, clsact tells it.
                 Err(source) => tracing::debug!(interface, %source, "no tcx, trying clsact"),
             }
         }
-        // It is there already where something else uses it; if it cannot be added, attaching says
-        // why.
-        qdisc_add_clsact(interface).ok();
-        classifier
-            .attach_with_options(interface, direction, TcAttachOptions::Netlink(CLSACT))
-            .map_err(|source| SteerError::attach(interface, source))?;
+        if self.changes.is_none() {
+            let listening = Changes::listen();
+            let failed = |source| SteerError::Attach { interface: interface.clone(), source };
+            self.changes = Some(listening.map_err(failed)?);
+        }
+        // The detour's goes with the detour.
+        let mut other = Clsact::of(index);
+        let clsact = if index == self.clsact.index { &mut self.clsact } else { &mut other };
+        self.filed.push(clsact.file(name, classifier, &interface, direction)?);
         Ok(Attach::Clsact)
+    }
+
+    /// Attaches again what somebody has taken from a clsact since the last call; says whether there
+    /// was anything.
+    pub(crate) fn restore(&mut self) -> Result<bool, SteerError> {
+        if !self.changes.as_mut().is_some_and(Changes::happened) {
+            return Ok(false);
+        }
+        let (there, gone): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.filed).into_iter().partition(Filed::is_there);
+        self.filed = there;
+        let is_any_gone = !gone.is_empty();
+        for Filed { program: name, index, direction, link, .. } in gone {
+            let classifier: &mut SchedClassifier = program(&mut self.programs, name)?;
+            // That it is not there any more is known; aya must learn it.
+            classifier.detach(link).ok();
+            self.attach_classifier(name, index, direction, Attach::Clsact)?;
+        }
+        Ok(is_any_gone)
     }
 
     /// Where the programs that divert are attached.
@@ -227,7 +249,7 @@ impl Steering {
 
     /// Whether the programs stay when the process ends.
     pub(crate) fn needs_detaching(&self) -> bool {
-        self.clsact.is_some()
+        self.filed.iter().any(|filed| filed.index == self.clsact.index)
     }
 
     /// A sign of life at this time of `CLOCK_MONOTONIC`.
@@ -298,19 +320,11 @@ impl Steering {
 
 impl Drop for Steering {
     fn drop(&mut self) {
-        if let Some(interface) = &self.clsact {
-            // If it fails, the heartbeat has ended and everything passes.
-            detach_leftovers(interface);
+        // If it fails, the heartbeat has ended and everything passes.
+        if self.needs_detaching() {
+            self.clsact.remove_filters();
         }
-    }
-}
-
-/// Takes this program's filters from clsact; there are none on most machines.
-fn detach_leftovers(interface: &str) {
-    for direction in [TcAttachType::Ingress, TcAttachType::Egress] {
-        let NlOptions { priority, handle, classid } = CLSACT;
-        let left = SchedClassifierLink::attached(interface, direction, priority, handle, classid);
-        left.ok().map(Link::detach);
+        self.clsact.remove_if_added();
     }
 }
 

@@ -73,17 +73,14 @@ pub(crate) fn hardware_type(interface: &str) -> io::Result<u16> {
     Ok(unsafe { request.ifr_ifru.ifru_hwaddr }.sa_family)
 }
 
-/// Whether an interface with this index exists in the calling thread's network namespace.
-pub(crate) fn interface_exists(index: i32) -> io::Result<bool> {
+/// The name that the interface with this index has now, in the calling thread's network namespace.
+pub(crate) fn interface_name(index: i32) -> io::Result<String> {
     let socket = datagram_socket()?;
     let mut request = interface_request("");
     request.ifr_ifru.ifru_ifindex = index;
     // SAFETY: SIOCGIFNAME reads the index and writes the name into the request.
-    match check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFNAME, &raw mut request) }) {
-        Ok(_) => Ok(true),
-        Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(false),
-        Err(error) => Err(error),
-    }
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFNAME, &raw mut request) })?;
+    Ok(request_name(&request))
 }
 
 /// Makes an open `/dev/net/tun` the TUN device `interface` without packet information.
@@ -119,8 +116,7 @@ fn tun_set_interface(device: BorrowedFd<'_>, interface: &str, flags: i32) -> io:
     request.ifr_ifru.ifru_flags = flags as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes the `ifreq`, which outlives the call.
     check(unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
-    let name = request.ifr_name.iter().take_while(|byte| **byte != 0);
-    Ok(name.map(|byte| char::from(*byte as u8)).collect())
+    Ok(request_name(&request))
 }
 
 /// The MTU of `interface`, in bytes.
@@ -319,6 +315,12 @@ fn interface_request(interface: &str) -> libc::ifreq {
         *to = from as libc::c_char;
     }
     request
+}
+
+fn request_name(request: &libc::ifreq) -> String {
+    let name: Vec<u8> =
+        request.ifr_name.iter().take_while(|byte| **byte != 0).map(|byte| *byte as u8).collect();
+    String::from_utf8_lossy(&name).into_owned()
 }
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {

@@ -119,6 +119,18 @@ impl PacketSocket {
         bind(self.fd.as_fd(), self.interface_index, libc::ETH_P_ALL as u16)
     }
 
+    /// Whether the interface is the one that the socket was bound to. One that was removed, or moved
+    /// to another network namespace, never becomes that again, even with the same name and index.
+    pub(crate) fn is_bound(&self) -> bool {
+        let mut address = link_address(0, 0, [0; 6]);
+        let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        let socket = self.fd.as_raw_fd();
+        // SAFETY: the kernel writes at most `length` bytes to the address of that size.
+        let result =
+            unsafe { libc::getsockname(socket, (&raw mut address).cast(), &raw mut length) };
+        result == 0 && address.sll_ifindex == self.interface_index
+    }
+
     fn with_ring(fd: OwnedFd, interface_index: i32) -> io::Result<Self> {
         set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, TPACKET_V2)?;
         let request = RingRequest {

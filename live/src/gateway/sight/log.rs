@@ -59,6 +59,36 @@ pub fn interface_up(about: &About) {
     info!(interface = about.interface, "interface up");
 }
 
+/// The interface has no queue, since it is of this kind.
+pub(crate) fn queue_below(about: &About, kind: &str) {
+    warn!(
+        interface = about.interface,
+        kind,
+        "the queue is in the interface below this one, and what it drops is taken for losses of the \
+         air: name that interface instead"
+    );
+}
+
+/// The interface has another name now.
+pub(crate) fn renamed(about: &About, from: &str) {
+    info!(interface = about.interface, from, "interface renamed");
+}
+
+/// Somebody had taken the gateway's programs from clsact, or clsact itself.
+pub(crate) fn attached_again(about: &About) {
+    let interface = &about.interface;
+    warn!(interface, "another program took the gateway's filters from clsact, attached again");
+}
+
+/// Filters of other programs in the same clsact cannot be preceded.
+pub(crate) fn others_first(interface: &str) {
+    warn!(
+        interface,
+        "a tc filter of another program has priority 1: what it keeps is not mended; give it 2 or \
+         more, then start the gateway again"
+    );
+}
+
 /// The kernel let `packets` pass without the daemon, whose heartbeat had been too old.
 pub fn lapsed(about: &About, packets: u64) {
     warn!(interface = about.interface, packets, "heartbeat lapsed, the kernel forwarded alone");

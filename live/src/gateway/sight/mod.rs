@@ -101,6 +101,11 @@ impl Sight {
         &self.about
     }
 
+    /// The interface has another name from now on.
+    pub fn rename(&mut self, interface: String) {
+        self.about.interface = interface;
+    }
+
     /// Names the flow that [`Event::FlowOpened`] is about; call it before [`Sight::event`].
     pub fn flow_opened(&mut self, now: Instant, flow: FlowId, key: FlowKey) {
         self.flows.open(now, flow, key);

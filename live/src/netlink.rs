@@ -1,0 +1,280 @@
+//! Filters and queueing disciplines of an interface, and its kind, as the kernel's netlink tells them.
+//!
+//! Read `rtnetlink(7)`, `linux/pkt_sched.h` and the kernel's `net/sched/cls_api.c` before working on
+//! this file.
+
+use aya::programs::TcAttachType;
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send,
+    socket,
+};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Where clsact and ingress stand: both have this number, and so an interface has one of them.
+const HANDLE: u32 = 0xffff_0000;
+const PARENT: u32 = 0xffff_fff1;
+/// And within clsact what comes in and what leaves.
+const INGRESS: u32 = 0xffff_fff2;
+const EGRESS: u32 = 0xffff_fff3;
+/// Where the queue of what leaves stands.
+const ROOT: u32 = 0xffff_ffff;
+/// The name of a kind of filter or queueing discipline.
+const TCA_KIND: u16 = 1;
+/// What an interface's driver tells of it, and therein the name of its kind.
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
+/// Of an attribute's type, the bits that tell which one it is.
+const TYPE_MASK: u16 = 0x3fff;
+/// The bit of `RTNLGRP_TC`.
+const TC_GROUP: u32 = 1 << (libc::RTNLGRP_TC - 1);
+/// Bytes of `struct nlmsghdr`, of `struct tcmsg`, of `struct ifinfomsg` and of `struct nlattr`.
+const HEADER: usize = 16;
+const TRAFFIC_CONTROL: usize = 20;
+const LINK: usize = 16;
+const ATTRIBUTE: usize = 4;
+/// The kernel sends no longer datagrams.
+const LONGEST: usize = 1 << 15;
+
+/// A filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Filter {
+    pub(crate) priority: u16,
+    /// 0 for what all filters of one priority have in common.
+    pub(crate) handle: u32,
+    pub(crate) is_bpf: bool,
+}
+
+/// The filters of an interface, in this direction; none without a place for them.
+pub(crate) fn filters(index: u32, direction: TcAttachType) -> io::Result<Vec<Filter>> {
+    let asked = Asked { index, handle: 0, parent: parent(direction), info: 0, kind: None };
+    let flags = libc::NLM_F_DUMP as u16;
+    let all = ask(libc::RTM_GETTFILTER, flags, &asked.bytes())?;
+    Ok(all.iter().filter_map(|message| filter(message)).collect())
+}
+
+/// Takes one filter away, if it is one of BPF.
+pub(crate) fn remove_filter(index: u32, direction: TcAttachType, filter: Filter) -> io::Result<()> {
+    let protocol = u32::from((libc::ETH_P_ALL as u16).to_be());
+    let asked = Asked {
+        index,
+        handle: filter.handle,
+        parent: parent(direction),
+        info: u32::from(filter.priority) << 16 | protocol,
+        kind: Some("bpf"),
+    };
+    ask(libc::RTM_DELTFILTER, libc::NLM_F_ACK as u16, &asked.bytes()).map(drop)
+}
+
+/// Takes clsact away, with all that stands in it.
+pub(crate) fn remove_clsact(index: u32) -> io::Result<()> {
+    let asked = Asked { index, handle: HANDLE, parent: PARENT, info: 0, kind: Some("clsact") };
+    ask(libc::RTM_DELQDISC, libc::NLM_F_ACK as u16, &asked.bytes()).map(drop)
+}
+
+/// Whether the interface has the older `ingress` in the place of clsact.
+pub(crate) fn has_ingress(index: u32) -> bool {
+    let asked = Asked { index, handle: HANDLE, parent: PARENT, info: 0, kind: Some("ingress") };
+    // The kernel finds it, or says that there is none of this kind.
+    ask(libc::RTM_GETQDISC, libc::NLM_F_ACK as u16, &asked.bytes()).is_ok()
+}
+
+/// Whether what leaves through the interface waits in a queue there.
+pub(crate) fn has_queue(index: u32) -> bool {
+    let asked = Asked { index, handle: 0, parent: ROOT, info: 0, kind: Some("noqueue") };
+    ask(libc::RTM_GETQDISC, libc::NLM_F_ACK as u16, &asked.bytes()).is_err()
+}
+
+/// The kind of a virtual interface, such as `vlan`.
+pub(crate) fn kind(index: u32) -> Option<String> {
+    let mut body = [0; LINK];
+    body[4..8].copy_from_slice(&index.to_ne_bytes());
+    let answer = ask(libc::RTM_GETLINK, libc::NLM_F_ACK as u16, &body).ok()?;
+    let all = attributes(answer.first()?.get(LINK..)?);
+    let [info, kind] = [IFLA_LINKINFO, IFLA_INFO_KIND];
+    let info = all.into_iter().find(|(which, _)| *which == info)?.1;
+    let name = attributes(info).into_iter().find(|(which, _)| *which == kind)?.1;
+    let name = std::ffi::CStr::from_bytes_until_nul(name).ok()?;
+    Some(name.to_string_lossy().into_owned())
+}
+
+/// Tells that somebody has changed filters or queueing disciplines. Asking the kernel for them
+/// instead would wait for whoever else configures the network.
+#[derive(Debug)]
+pub(crate) struct Changes(OwnedFd);
+
+impl Changes {
+    /// Listens from now on, in the calling thread's network namespace.
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Self(open(TC_GROUP)?))
+    }
+
+    /// Whether there were changes since the last call, at any interface.
+    pub(crate) fn happened(&mut self) -> bool {
+        let mut happened = false;
+        let mut buffer = [0; 64];
+        loop {
+            match recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
+                // Too many to be kept are changes, too.
+                Ok(_) | Err(Errno::ENOBUFS | Errno::EINTR) => happened = true,
+                Err(_) => return happened,
+            }
+        }
+    }
+}
+
+/// What a request is about traffic control: `struct tcmsg`, and the kind.
+struct Asked {
+    index: u32,
+    handle: u32,
+    parent: u32,
+    info: u32,
+    kind: Option<&'static str>,
+}
+
+fn parent(direction: TcAttachType) -> u32 {
+    match direction {
+        TcAttachType::Ingress => INGRESS,
+        TcAttachType::Egress => EGRESS,
+        TcAttachType::Custom(parent) => parent,
+    }
+}
+
+/// Sends a request; the messages of the answer, without their headers.
+fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+    let socket = open(0)?;
+    send(socket.as_raw_fd(), &request(kind, flags, body), MsgFlags::empty())?;
+    let mut buffer = vec![0; LONGEST];
+    let mut answer = Vec::new();
+    loop {
+        let length = match recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
+            Err(Errno::EINTR) => continue,
+            received => received?,
+        };
+        let mut rest = &buffer[..length];
+        while let Some((kind, message, after)) = next(rest) {
+            match i32::from(kind) {
+                libc::NLMSG_DONE => return Ok(answer),
+                libc::NLMSG_ERROR => return error(message).map(|()| answer),
+                _ => answer.push(message.to_vec()),
+            }
+            rest = after;
+        }
+    }
+}
+
+fn open(groups: u32) -> io::Result<OwnedFd> {
+    let (kind, protocol) = (SockType::Raw, SockProtocol::NetlinkRoute);
+    let socket = socket(AddressFamily::Netlink, kind, SockFlag::SOCK_CLOEXEC, protocol)?;
+    bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
+    Ok(socket)
+}
+
+fn request(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
+    let mut bytes = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
+    bytes.extend_from_slice(&kind.to_ne_bytes());
+    bytes.extend_from_slice(&(flags | libc::NLM_F_REQUEST as u16).to_ne_bytes());
+    // Sequence number and port: one request is under way, from a socket of its own.
+    bytes.extend_from_slice(&[0; 8]);
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+impl Asked {
+    fn bytes(&self) -> Vec<u8> {
+        // No family.
+        let words = [0, self.index, self.handle, self.parent, self.info];
+        let mut bytes: Vec<u8> = words.into_iter().flat_map(u32::to_ne_bytes).collect();
+        if let Some(kind) = self.kind {
+            let length = ATTRIBUTE + kind.len() + 1;
+            bytes.extend_from_slice(&(length as u16).to_ne_bytes());
+            bytes.extend_from_slice(&TCA_KIND.to_ne_bytes());
+            bytes.extend_from_slice(kind.as_bytes());
+            bytes.resize(TRAFFIC_CONTROL + length.next_multiple_of(4), 0);
+        }
+        bytes
+    }
+}
+
+/// The first of these messages: its kind, what follows its header, and the messages after it.
+fn next(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let length = word(bytes, 0)? as usize;
+    let kind = u16::from_ne_bytes(*bytes.get(4..)?.first_chunk()?);
+    let message = bytes.get(HEADER..length)?;
+    Some((kind, message, bytes.get(length.next_multiple_of(4)..).unwrap_or(&[])))
+}
+
+fn error(message: &[u8]) -> io::Result<()> {
+    match word(message, 0).unwrap_or(0) as i32 {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(-code)),
+    }
+}
+
+fn filter(message: &[u8]) -> Option<Filter> {
+    let handle = word(message, 8)?;
+    let priority = (word(message, 16)? >> 16) as u16;
+    let all = attributes(message.get(TRAFFIC_CONTROL..)?);
+    Some(Filter { priority, handle, is_bpf: all.contains(&(TCA_KIND, b"bpf\0")) })
+}
+
+/// Which attributes stand here, and what each says.
+fn attributes(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
+    let mut all = Vec::new();
+    while let Some(header) = word(bytes, 0) {
+        let [low, high, which @ ..] = header.to_ne_bytes();
+        let length = usize::from(u16::from_ne_bytes([low, high]));
+        let Some(value) = bytes.get(ATTRIBUTE..length) else { break };
+        all.push((u16::from_ne_bytes(which) & TYPE_MASK, value));
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
+    }
+    all
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_what_the_kernel_reads() {
+        let asked = Asked { index: 7, handle: HANDLE, parent: PARENT, info: 0, kind: Some("bpf") };
+        let bytes = request(libc::RTM_DELTFILTER, libc::NLM_F_ACK as u16, &asked.bytes());
+        assert_eq!(bytes.len(), 44);
+        assert_eq!(word(&bytes, 0), Some(44));
+        let (kind, message, rest) = next(&bytes).unwrap();
+        assert_eq!((kind, rest), (libc::RTM_DELTFILTER, &[][..]));
+        assert_eq!((word(message, 4), word(message, 12)), (Some(7), Some(PARENT)));
+        let read = filter(message).unwrap();
+        assert_eq!(read, Filter { priority: 0, handle: HANDLE, is_bpf: true });
+    }
+
+    #[test]
+    fn nothing_is_read_from_what_is_cut_short() {
+        let asked =
+            Asked { index: 7, handle: 1, parent: INGRESS, info: 3 << 16, kind: Some("u32") };
+        let bytes = request(libc::RTM_NEWTFILTER, 0, &asked.bytes());
+        let whole = Filter { priority: 3, handle: 1, is_bpf: false };
+        for length in 0..bytes.len() {
+            assert_eq!(next(&bytes[..length]), None);
+            let cut = bytes.get(HEADER..length).and_then(filter);
+            assert!(cut.is_none_or(|cut| cut == whole), "{cut:?}");
+        }
+        assert_eq!(filter(&bytes[HEADER..]), Some(whole));
+        // An attribute that claims to have no length.
+        assert_eq!(attributes(&[0; 8]), []);
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_has_no_filters() {
+        let none = u32::MAX >> 1;
+        assert!(!filters(none, TcAttachType::Ingress).is_ok_and(|all| !all.is_empty()));
+        assert!(!has_ingress(none));
+        assert!(remove_clsact(none).is_err());
+        assert_eq!(kind(none), None);
+    }
+}
