@@ -70,7 +70,8 @@ const TESTS: [(&str, Test); 39] = [
 ];
 
 /// Tests that change the machine outside their namespaces, such as its modules.
-const GUEST_TESTS: [(&str, Test); 5] = [
+const GUEST_TESTS: [(&str, Test); 6] = [
+    ("fast_band", queues::fast_band),
     ("queues", queues::queues),
     ("below_a_vlan", stacked::below_a_vlan),
     ("on_a_vlan", stacked::on_a_vlan),
