@@ -12,6 +12,7 @@ mod places;
 mod soak;
 mod survival;
 mod transfer;
+mod wifi;
 mod world;
 
 use airmend_live::lab::{Namespace, enter_user_namespace};
@@ -48,7 +49,13 @@ const TESTS: [(&str, Test); 22] = [
 ];
 
 /// Tests that change the machine outside their namespaces, such as its modules.
-const GUEST_TESTS: [(&str, Test); 0] = [];
+const GUEST_TESTS: [(&str, Test); 5] = [
+    ("wifi_routed", wifi::routed),
+    ("wifi_bridged", wifi::bridged),
+    ("wifi_reconnects", wifi::reconnects),
+    ("wifi_two_stations", wifi::two_stations),
+    ("wifi_power_save", wifi::power_save),
+];
 /// `tools/kernel-guest` sets it in its guests.
 const GUEST: &str = "AIRMEND_GUEST";
 
