@@ -144,9 +144,15 @@ pub(crate) fn airmend() -> Command {
 /// A gateway's command line; the machine may have a gateway and a configuration of its own, for
 /// such an interface too.
 pub(crate) fn command(interface: &str, socket: &Path, flags: &[&str]) -> Command {
+    let mut airmend = default_command(interface, socket);
+    airmend.args(["--priority", FAST_CLASS]).args(flags);
+    airmend
+}
+
+/// The same with the interface's own priority for repairs.
+pub(crate) fn default_command(interface: &str, socket: &Path) -> Command {
     let mut airmend = airmend();
-    airmend.args(["gateway", interface, "--json", "--config", "/dev/null"]);
-    airmend.args(["--priority", FAST_CLASS, "--socket"]).arg(socket).args(flags);
+    airmend.args(["gateway", interface, "--json", "--config", "/dev/null", "--socket"]).arg(socket);
     airmend.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     airmend
 }

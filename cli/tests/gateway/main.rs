@@ -17,6 +17,7 @@ mod soak;
 mod stacked;
 mod survival;
 mod transfer;
+mod wifi;
 mod world;
 
 use airmend_live::lab::{Namespace, enter_user_namespace};
@@ -70,13 +71,18 @@ const TESTS: [(&str, Test); 39] = [
 ];
 
 /// Tests that change the machine outside their namespaces, such as its modules.
-const GUEST_TESTS: [(&str, Test); 6] = [
+const GUEST_TESTS: [(&str, Test); 11] = [
     ("fast_band", queues::fast_band),
     ("queues", queues::queues),
     ("below_a_vlan", stacked::below_a_vlan),
     ("on_a_vlan", stacked::on_a_vlan),
     ("below_a_bond", stacked::below_a_bond),
     ("on_a_bond", stacked::on_a_bond),
+    ("wifi_routed", wifi::routed),
+    ("wifi_bridged", wifi::bridged),
+    ("wifi_reconnects", wifi::reconnects),
+    ("wifi_two_stations", wifi::two_stations),
+    ("wifi_power_save", wifi::power_save),
 ];
 /// `tools/kernel-guest` sets it in its guests.
 const GUEST: &str = "AIRMEND_GUEST";

@@ -43,6 +43,21 @@ impl Plan {
     }
 }
 
+/// Who transfers: one host sends at these addresses (IPv4, IPv6), others ask it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hosts<'a> {
+    pub(crate) fixed: &'a Namespace,
+    pub(crate) addresses: [&'static str; 2],
+    pub(crate) mobiles: &'a [Namespace],
+}
+
+impl<'a> From<&'a World> for Hosts<'a> {
+    fn from(world: &'a World) -> Self {
+        let addresses = [false, true].map(fixed_address);
+        Self { fixed: &world.fixed, addresses, mobiles: &world.mobiles }
+    }
+}
+
 /// How the transfers come along.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
@@ -63,15 +78,16 @@ impl Progress {
 }
 
 /// Carries them out; `meanwhile` is called at their beginning. How long the whole took.
-pub(crate) fn transfer(
-    world: &World,
+pub(crate) fn transfer<'a>(
+    hosts: impl Into<Hosts<'a>>,
     plan: &Plan,
     meanwhile: impl FnOnce(&Progress) -> Result,
 ) -> Result<Duration> {
-    let address: IpAddr = fixed_address(plan.is_ipv6).parse()?;
+    let hosts = hosts.into();
+    let address: IpAddr = hosts.addresses[usize::from(plan.is_ipv6)].parse()?;
     let port = PORT + u16::try_from(plan.mobile)?;
     let at = SocketAddr::new(address, port);
-    let listener = world.fixed.run(|| Ok(TcpListener::bind(at)))??;
+    let listener = hosts.fixed.run(|| Ok(TcpListener::bind(at)))??;
     let progress = Progress::default();
     let begin = Instant::now();
     thread::scope(|scope| {
@@ -81,7 +97,7 @@ pub(crate) fn transfer(
             .iter()
             .zip(0..)
             .map(|(&(bytes, delay), number)| {
-                let (progress, mobile) = (&progress, &world.mobiles[plan.mobile]);
+                let (progress, mobile) = (&progress, &hosts.mobiles[plan.mobile]);
                 scope.spawn(move || {
                     thread::sleep(delay);
                     let received = receive(mobile, at, number, bytes, progress);
@@ -95,7 +111,7 @@ pub(crate) fn transfer(
         if !broken.is_empty() {
             // Some may never have come, and the server waits for each.
             for _ in &broken {
-                drop(world.fixed.run(|| Ok(TcpStream::connect(at))));
+                drop(hosts.fixed.run(|| Ok(TcpStream::connect(at))));
             }
             return Err(format!("{} of {} broken: {broken:?}", broken.len(), plan.transfers.len()));
         }

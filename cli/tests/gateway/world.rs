@@ -179,7 +179,7 @@ impl Builder<'_> {
             pair((self.ether, &station_end), (self.base, interface))?;
         }
         if is_air {
-            run(self.base, "tc", &["-batch", "-"], &air_queue(interface))?;
+            run(self.base, "tc", &["-batch", "-"], &air_queue(interface, RATE_BPS))?;
         }
         for end in [&host_end, &station_end] {
             self.ether.ip(&format!("link set {end} up promisc on\n"))?;
@@ -267,7 +267,7 @@ fn veth(near: Place<'_>, far: Place<'_>) -> Result {
 }
 
 /// The same, for frames as a wire carries them.
-fn pair(near: Place<'_>, far: Place<'_>) -> Result {
+pub(crate) fn pair(near: Place<'_>, far: Place<'_>) -> Result {
     veth(near, far)?;
     for (namespace, name) in [near, far] {
         namespace.disable_offloads(name)?;
@@ -276,11 +276,11 @@ fn pair(near: Place<'_>, far: Place<'_>) -> Result {
 }
 
 /// A radio's queue: 100 frames, and a class that goes first.
-fn air_queue(interface: &str) -> String {
-    let class = format!("htb ceil {RATE_BPS} burst 6k cburst 6k quantum 1514");
+pub(crate) fn air_queue(interface: &str, rate_bps: u64) -> String {
+    let class = format!("htb ceil {rate_bps} burst 6k cburst 6k quantum 1514");
     format!(
         "qdisc add dev {interface} root handle 1: htb default 2\n\
-         class add dev {interface} parent 1: classid 1:3 {class} rate {RATE_BPS}\n\
+         class add dev {interface} parent 1: classid 1:3 {class} rate {rate_bps}\n\
          class add dev {interface} parent 1:3 classid {FAST_CLASS} {class} rate 8 prio 0\n\
          class add dev {interface} parent 1:3 classid 1:2 {class} rate 8 prio 1\n\
          qdisc add dev {interface} parent {FAST_CLASS} pfifo limit 100\n\
