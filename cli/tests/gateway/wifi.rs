@@ -22,9 +22,9 @@ const MENDED_BYTES: u64 = 4_000_000;
 /// Losses that must be mended after each event.
 const ENOUGH: u64 = 10;
 
-/// The gateway beside an access point that routes. Where the limit is behind the driver, repairs wait
-/// behind the data like everything else, and what that queue drops looks like the air's loss: that is
-/// measured, and nothing is asserted but that every byte arrives.
+/// The gateway beside an access point that routes. Where the limit is behind the driver, repairs
+/// wait behind the data like everything else, and what that queue drops looks like the air's loss:
+/// that is measured, and nothing is asserted but that every byte arrives.
 pub(crate) fn routed() -> Result {
     const BEHIND_BYTES: u64 = 1_500_000;
     let cell = Cell::new(Shape::default())?;
@@ -191,8 +191,9 @@ fn flow_repairs(status: &Value, mobile: &str) -> u64 {
     flows.iter().filter(is_its).filter_map(|flow| flow["repairs"].as_u64()).sum()
 }
 
-/// Of the goodput without aggregation and with a station that is awake, what is left with it and with
-/// one that dozes: a few dozen losses differ from run to run, and so does the goodput by some 5 %.
+/// Of the goodput without aggregation and with a station that is awake, what is left with it and
+/// with one that dozes: a few dozen losses differ from run to run, and so does the goodput by some
+/// 5 %.
 const UNHARMED: f64 = 0.8;
 
 /// What 802.11 does to the order and the timing of frames does no harm: aggregation with repairs in

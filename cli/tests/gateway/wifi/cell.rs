@@ -19,8 +19,8 @@ const AIR: &str = "2ms";
 /// What an access point's own queue may hold where it stands behind the interface.
 const QUEUE_BEHIND: u32 = 100;
 /// Repairs keep the priority that a gateway gives them on 802.11 by itself (the access category
-/// voice), and their mark chooses the fast class. A priority that names the class does not get there
-/// where mac80211 has no queues of its own (hwsim before Linux 6.2): it writes its own first.
+/// voice), and their mark chooses the fast class. A priority that names the class does not get
+/// there where mac80211 has no queues of its own (hwsim before Linux 6.2): it writes its own first.
 const MARKED: &str = "filter add dev wlan0 parent 1: handle 0x6d656e64 fw classid 1:1\n";
 /// `/sys` shows the interfaces of the namespace that it was mounted in.
 const WITH_SYSFS: &str = "mount -t sysfs sysfs /sys && exec \"$@\"";
@@ -140,7 +140,8 @@ impl Cell {
         };
         let loss = format!("netem delay {AIR} loss {}%", share * 100.0);
         let commands = format!(
-            "qdisc replace dev heard root {loss} {rate}\nqdisc replace dev said root {loss} limit 10000\n"
+            "qdisc replace dev heard root {loss} {rate}\n\
+             qdisc replace dev said root {loss} limit 10000\n",
         );
         self.stations.iter().try_for_each(|station| tc(station, &commands).map(drop))
     }

@@ -31,7 +31,7 @@ pub(super) fn measure(
     let plan = Plan::equal(1, bytes);
     let mut began = None;
     transfer(cell.hosts(), &plan, |progress| {
-        // What the mobile says at first may be lost before the gateway sees it, which mends nothing.
+        // What the mobile says at first may be lost before the gateway sees it: not mended.
         until("the first byte", || (progress.received() > 0).then_some(()))?;
         let begin = Instant::now();
         began = Some(begin);
