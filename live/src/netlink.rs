@@ -1,7 +1,7 @@
-//! Filters and queueing disciplines of an interface, and its kind, as the kernel's netlink tells them.
+//! What the kernel's netlink tells of an interface: its kind, filters and queueing disciplines.
 //!
-//! Read `rtnetlink(7)`, `linux/pkt_sched.h` and the kernel's `net/sched/cls_api.c` before working on
-//! this file.
+//! Read `rtnetlink(7)`, `linux/pkt_sched.h` and the kernel's `net/sched/cls_api.c` before working
+//! on this file.
 
 use aya::programs::TcAttachType;
 use nix::errno::Errno;

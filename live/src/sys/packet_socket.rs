@@ -119,8 +119,9 @@ impl PacketSocket {
         bind(self.fd.as_fd(), self.interface_index, libc::ETH_P_ALL as u16)
     }
 
-    /// Whether the interface is the one that the socket was bound to. One that was removed, or moved
-    /// to another network namespace, never becomes that again, even with the same name and index.
+    /// Whether the interface is the one that the socket was bound to. One that was removed, or
+    /// moved to another network namespace, never becomes that again, even with the same name and
+    /// index.
     pub(crate) fn is_bound(&self) -> bool {
         let mut address = link_address(0, 0, [0; 6]);
         let mut length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;

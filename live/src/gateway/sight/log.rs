@@ -64,8 +64,8 @@ pub(crate) fn queue_below(about: &About, kind: &str) {
     warn!(
         interface = about.interface,
         kind,
-        "the queue is in the interface below this one, and what it drops is taken for losses of the \
-         air: name that interface instead"
+        "the queue is in the interface below this one, and what it drops is taken for losses of \
+         the air: name that interface instead"
     );
 }
 
