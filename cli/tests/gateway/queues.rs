@@ -17,11 +17,19 @@ const MOST_PLAIN_BPS: f64 = 2.0e6;
 
 /// With a queue that lets repairs go first, CUBIC is mended as well as TCP's headers and the losses
 /// allow.
+///
+/// A run of a few seconds varies with what the sender still saw: the median of three is judged.
 pub(crate) fn fast_band() -> Result {
-    let [plain, mended] = row("fast-band", "cubic", "0.05", ["8", "2"])?;
-    assert!(mended.goodput_bps >= LEAST_MENDED_BPS, "{}", mended.goodput_bps);
-    assert!(plain.goodput_bps <= MOST_PLAIN_BPS, "{}", plain.goodput_bps);
-    Ok(())
+    let mut mended = Vec::new();
+    for _ in 0..3 {
+        let [plain, with_gateway] = row("fast-band", "cubic", "0.05", ["8", "2"])?;
+        assert!(plain.goodput_bps <= MOST_PLAIN_BPS, "{}", plain.goodput_bps);
+        mended.push(with_gateway.goodput_bps);
+        if mended.iter().filter(|bps| **bps >= LEAST_MENDED_BPS).count() == 2 {
+            return Ok(());
+        }
+    }
+    Err(format!("the median is below {LEAST_MENDED_BPS} bit/s: {mended:?}").into())
 }
 
 /// Every queue: what plain forwarding carries, and what the gateway makes of it.
