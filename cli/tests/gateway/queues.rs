@@ -18,8 +18,8 @@ const MOST_PLAIN_BPS: f64 = 2.0e6;
 /// With a queue that lets repairs go first, CUBIC is mended as well as TCP's headers and the losses
 /// allow.
 ///
-/// A run varies with what the sender still saw, a short one more: the median of three is judged, and
-/// each is as long as those of docs/measuring.md.
+/// A run varies with what the sender still saw, a short one more: the median of three is judged,
+/// and each is as long as those of docs/measuring.md.
 pub(crate) fn fast_band() -> Result {
     let mut mended = Vec::new();
     for _ in 0..3 {
