@@ -14,7 +14,7 @@ use crate::values::{
     seconds, setting, window,
 };
 use airmend_live::lab::config::{
-    AirQueue, Amount, CongestionControl, Direction, Hop, LabConfig, Path, PortKind,
+    AirQueue, Amount, CongestionControl, DeviceKind, Direction, Hop, LabConfig, Path,
 };
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
@@ -295,7 +295,7 @@ pub(crate) struct Setup {
     /// What joins the hosts to the links: veth, or tun (which needs /dev/net/tun).
     #[arg(long, value_name = "KIND", default_value = "veth", value_parser = port)]
     #[arg(help_heading = "Links")]
-    port: PortKind,
+    port: DeviceKind,
     /// The seed of every random stream of the links.
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(help_heading = "Links")]

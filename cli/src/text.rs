@@ -1,6 +1,6 @@
 //! Numbers and settings in words, for people.
 
-use airmend_live::lab::config::{AirQueue, Amount, Direction, Hop, LabConfig, Path, PortKind};
+use airmend_live::lab::config::{AirQueue, Amount, DeviceKind, Direction, Hop, LabConfig, Path};
 use airmend_proto::link::ErrorModel;
 use airmend_proto::units::{format_ber, format_probability, format_size};
 use std::time::Duration;
@@ -81,10 +81,10 @@ pub(crate) fn direction(direction: Direction) -> &'static str {
 }
 
 /// `veth` or `tun`.
-pub(crate) fn port(port: PortKind) -> &'static str {
+pub(crate) fn port(port: DeviceKind) -> &'static str {
     match port {
-        PortKind::Veth => "veth",
-        PortKind::Tun => "tun",
+        DeviceKind::Veth => "veth",
+        DeviceKind::Tun => "tun",
     }
 }
 

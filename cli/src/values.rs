@@ -1,6 +1,6 @@
 //! Flag values from text; every error says what is wrong and what would be right.
 
-use airmend_live::lab::config::{AirQueue, CongestionControl, Direction, MTU, Path, PortKind};
+use airmend_live::lab::config::{AirQueue, CongestionControl, DeviceKind, Direction, MTU, Path};
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::units::{UnitError, parse_duration, parse_size};
 use std::time::Duration;
@@ -46,10 +46,10 @@ pub(crate) fn air_queue(name: &str) -> Result<AirQueue, String> {
 }
 
 /// A kind of port.
-pub(crate) fn port(name: &str) -> Result<PortKind, String> {
+pub(crate) fn port(name: &str) -> Result<DeviceKind, String> {
     match name {
-        "veth" => Ok(PortKind::Veth),
-        "tun" => Ok(PortKind::Tun),
+        "veth" => Ok(DeviceKind::Veth),
+        "tun" => Ok(DeviceKind::Tun),
         _ => Err(format!("{name:?} is no kind of port; write veth or tun")),
     }
 }

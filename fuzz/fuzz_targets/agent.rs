@@ -9,7 +9,7 @@ mod common;
 use airmend_proto::agents::snoop::{self, Snoop};
 use airmend_proto::agents::snoop95::{Settings, Snoop95};
 use airmend_proto::wire::tcp::Flags;
-use airmend_proto::{LinkType, Side};
+use airmend_proto::{LinkType, Port};
 use common::hostile::{ISN, Step, TINY, hasty, play, quick};
 use common::packet::{Foreign, Tcp};
 use core::num::NonZeroU16;
@@ -59,7 +59,7 @@ impl Input<'_> {
 
     fn step(&mut self) -> Step {
         let kind = self.byte();
-        let side = if kind & 0x80 == 0 { Side::Wired } else { Side::Air };
+        let side = if kind & 0x80 == 0 { Port::Wired } else { Port::Air };
         match kind & 0x0f {
             0..9 => Step::Tcp(self.tcp(side, kind)),
             // Up to 6.5 s, in steps that meet the timers.
@@ -75,7 +75,7 @@ impl Input<'_> {
     }
 
     /// A segment on a grid of 100 bytes across the wrap; rarely anywhere else.
-    fn tcp(&mut self, sender: Side, kind: u8) -> Tcp {
+    fn tcp(&mut self, sender: Port, kind: u8) -> Tcp {
         let place = self.byte();
         let detail = self.byte();
         let number = match place {
@@ -85,9 +85,9 @@ impl Input<'_> {
         let flow = u16::from(detail & 7).min(5);
         let data_len = [100, 200, 0, u16::from(detail)][usize::from(detail >> 6)];
         let mut tcp = match sender {
-            Side::Wired => Tcp::new(flow, sender, number, data_len, ISN),
-            Side::Air if detail >> 6 == 3 => Tcp::new(flow, sender, ISN, 50, number),
-            Side::Air => Tcp::new(flow, sender, ISN, 0, number),
+            Port::Wired => Tcp::new(flow, sender, number, data_len, ISN),
+            Port::Air if detail >> 6 == 3 => Tcp::new(flow, sender, ISN, 50, number),
+            Port::Air => Tcp::new(flow, sender, ISN, 0, number),
         };
         tcp.ipv6 = detail & 8 != 0;
         tcp.window += u16::from(detail >> 4 & 1);
@@ -97,7 +97,7 @@ impl Input<'_> {
         match kind & 0x70 {
             0x60 => tcp.options = (0..8).map(|_| self.byte()).collect(),
             0x50 => tcp.options = vec![1, 1, 8, 10, 0, 0, 0, self.byte(), 0, 0, 0, self.byte()],
-            0x40 if sender == Side::Air => tcp.options = self.sack(),
+            0x40 if sender == Port::Air => tcp.options = self.sack(),
             0x40 => tcp.segment_size = NonZeroU16::new(100).filter(|size| size.get() < tcp.len),
             0x30 => tcp.ecn = self.byte() & 3,
             _ => {}
@@ -117,7 +117,7 @@ impl Input<'_> {
         option
     }
 
-    fn bytes(&mut self, side: Side, kind: u8) -> Step {
+    fn bytes(&mut self, side: Port, kind: u8) -> Step {
         let link_type = if kind & 0x40 == 0 { LinkType::Ip } else { LinkType::Ethernet };
         let len = usize::from(self.byte()).min(self.0.len());
         let (bytes, rest) = self.0.split_at(len);

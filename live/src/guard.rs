@@ -3,7 +3,7 @@
 
 use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::agents::plain::Plain;
-use airmend_proto::{Agent, Deadline, Event, Instant, LinkSignal, Load, Packet, Side, Timer};
+use airmend_proto::{Agent, Deadline, Event, Instant, LinkSignal, Load, Packet, Port, Timer};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -44,7 +44,7 @@ impl Guard {
 }
 
 impl Agent for Guard {
-    fn handle_packet(&mut self, now: Instant, from: Side, packet: Packet) {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         self.now = now;
         let spare = packet.clone();
         if self.call(|agent| agent.handle_packet(now, from, packet)).is_none() {
@@ -65,7 +65,7 @@ impl Agent for Guard {
         self.call(|agent| agent.handle_link(now, signal));
     }
 
-    fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {
+    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
         self.now = now;
         self.call(|agent| agent.poll_transmit(now, to)).flatten()
     }
@@ -110,13 +110,13 @@ mod tests {
     }
 
     impl Agent for Bad {
-        fn handle_packet(&mut self, _: Instant, _: Side, _: Packet) {
+        fn handle_packet(&mut self, _: Instant, _: Port, _: Packet) {
             self.maybe_panic("handle_packet");
         }
         fn handle_timeout(&mut self, _: Instant) {
             self.maybe_panic("handle_timeout");
         }
-        fn poll_transmit(&mut self, _: Instant, _: Side) -> Option<Packet> {
+        fn poll_transmit(&mut self, _: Instant, _: Port) -> Option<Packet> {
             self.maybe_panic("poll_transmit");
             None
         }
@@ -148,14 +148,14 @@ mod tests {
                 guard.handle_timeout(now);
             }
             guard.handle_timeout(now);
-            assert_eq!(guard.poll_transmit(now, Side::Air), None);
+            assert_eq!(guard.poll_transmit(now, Port::Air), None);
             let packet = Packet::new(LinkType::Ip, vec![0x45; 40].into());
             // The first packet meets the bug if nothing did before.
-            guard.handle_packet(now, Side::Wired, packet.clone());
+            guard.handle_packet(now, Port::Wired, packet.clone());
             let events: Vec<_> = std::iter::from_fn(|| guard.poll_event()).collect();
             assert!(matches!(events[..], [Event::AgentReplaced(_)]), "{method}: {events:?}");
-            guard.handle_packet(now, Side::Wired, packet.clone());
-            assert_eq!(guard.poll_transmit(now, Side::Air), Some(packet), "{method}");
+            guard.handle_packet(now, Port::Wired, packet.clone());
+            assert_eq!(guard.poll_transmit(now, Port::Air), Some(packet), "{method}");
         }
     }
 }

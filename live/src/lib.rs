@@ -3,12 +3,12 @@
 #![deny(unsafe_code)]
 
 mod clock;
+pub mod device;
 pub mod gateway;
 pub mod guard;
 pub mod lab;
 mod netlink;
 pub mod pcap;
-pub mod port;
 pub mod steer;
 #[allow(unsafe_code)]
 mod sys;

@@ -4,7 +4,7 @@
 //! A thread of its own writes the file: the loop that keeps time never waits for a disk.
 
 use airmend_proto::recording::{RecordedAgent, TimersRan};
-use airmend_proto::{Event, Instant, LinkType, Packet, Side};
+use airmend_proto::{Event, Instant, LinkType, Packet, Port};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -35,7 +35,7 @@ pub enum Crossing {
 
 struct Record {
     at: Instant,
-    side: Side,
+    side: Port,
     crossing: Crossing,
     packet: Packet,
     comments: Vec<Event>,
@@ -65,7 +65,7 @@ impl Recording {
             File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
         let file = BufWriter::with_capacity(1 << 18, file);
         let mut file = PcapNgWriter::with_section_header(file, section(agent)).map_err(into_io)?;
-        for side in [Side::Wired, Side::Air] {
+        for side in [Port::Wired, Port::Air] {
             file.write_pcapng_block(interface(side, link_type)).map_err(into_io)?;
         }
         let (records, queue) = sync_channel(BACKLOG);
@@ -80,7 +80,7 @@ impl Recording {
     pub fn record(
         &mut self,
         at: Instant,
-        side: Side,
+        side: Port,
         crossing: Crossing,
         packet: &Packet,
         comments: &[Event],
@@ -130,10 +130,10 @@ fn section(agent: Option<&RecordedAgent>) -> SectionHeaderBlock<'static> {
     SectionHeaderBlock { endianness: Endianness::native(), options, ..Default::default() }
 }
 
-fn interface(side: Side, link_type: LinkType) -> InterfaceDescriptionBlock<'static> {
+fn interface(side: Port, link_type: LinkType) -> InterfaceDescriptionBlock<'static> {
     let name = match side {
-        Side::Wired => "wired",
-        Side::Air => "air",
+        Port::Wired => "wired",
+        Port::Air => "air",
     };
     let nanoseconds = 9;
     InterfaceDescriptionBlock {
@@ -157,8 +157,8 @@ fn block(record: &Record, begin: Duration) -> EnhancedPacketBlock<'_> {
     options.extend(timers.chain(events).map(comment));
     EnhancedPacketBlock {
         interface_id: match record.side {
-            Side::Wired => 0,
-            Side::Air => 1,
+            Port::Wired => 0,
+            Port::Air => 1,
         },
         timestamp: begin + record.at.since(Instant::ZERO),
         original_len: record.packet.wire_len(),

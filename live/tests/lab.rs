@@ -6,13 +6,13 @@ mod lab_kernel;
 mod lab_link;
 
 use agents::{Cheating, Panicking};
-use airmend_live::lab::config::{Amount, CongestionControl, Direction, Hop, LabConfig, PortKind};
+use airmend_live::lab::config::{Amount, CongestionControl, DeviceKind, Direction, Hop, LabConfig};
 use airmend_live::lab::outcome::{Outcome, TraceKind};
 use airmend_live::lab::{LabError, Probe, enter_user_namespace, probe, run};
 use airmend_proto::agents::plain::Plain;
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::link::ErrorModel;
-use airmend_proto::{Agent, Side};
+use airmend_proto::{Agent, Port};
 use libtest_mimic::{Arguments, Trial};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
@@ -132,7 +132,7 @@ fn down() -> Result<(), Box<dyn Error>> {
     let outcome = complete(&config)?;
     // What the full queue dropped leaves for the first time when the sender sends it again.
     let data = outcome.trace.iter().filter(|point| point.kind != TraceKind::Ack);
-    assert!(data.clone().all(|point| point.side == Side::Air));
+    assert!(data.clone().all(|point| point.side == Port::Air));
     let frames = u64::from(1_000_000u32.div_ceil(config.payload_per_frame()));
     // Full frames of wire size reached the air: no segmentation offload was at work.
     assert!(data.clone().count() as u64 >= frames);
@@ -151,8 +151,8 @@ fn up() -> Result<(), Box<dyn Error>> {
         let is_data = |kind| kind == TraceKind::Data;
         outcome.trace.iter().filter(|point| is_data(point.kind) && point.side == side).count()
     };
-    assert!(data(Side::Wired) > 0);
-    assert_eq!(data(Side::Air), 0);
+    assert!(data(Port::Wired) > 0);
+    assert_eq!(data(Port::Air), 0);
     Ok(())
 }
 
@@ -327,7 +327,7 @@ fn every_congestion_control() -> Result<(), Box<dyn Error>> {
 }
 
 fn tun() -> Result<(), Box<dyn Error>> {
-    let tun = LabConfig { port: PortKind::Tun, errors: ErrorModel::Loss(0.01), ..config() };
+    let tun = LabConfig { port: DeviceKind::Tun, errors: ErrorModel::Loss(0.01), ..config() };
     match complete(&tun) {
         Err(error @ LabError::Tun(_)) => println!("skipped: {error}"),
         result => {

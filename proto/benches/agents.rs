@@ -10,7 +10,7 @@ use airmend_proto::random::{Purpose, Stream};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Flags;
-use airmend_proto::{Agent, Event, Instant, LinkType, Packet, Ports, Side, drain};
+use airmend_proto::{Agent, Event, Instant, LinkType, Packet, Port, Ports, drain};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ struct Case {
     /// Data packets so far; flow `order[turns % flows]` is next.
     turns: u64,
     /// Packets of the present round, and a second reference to them that outlives the flow's.
-    arrivals: Vec<(Side, Packet)>,
+    arrivals: Vec<(Port, Packet)>,
     kept: VecDeque<Packet>,
     port: Sink,
     nanos_per_packet: Vec<f64>,
@@ -156,7 +156,7 @@ impl Case {
     /// The part that is measured.
     fn feed(&mut self) {
         for (from, packet) in self.arrivals.drain(..) {
-            if from == Side::Wired {
+            if from == Port::Wired {
                 self.now += STEP;
             }
             self.agent.handle_packet(self.now, from, packet);
@@ -173,9 +173,9 @@ impl Case {
         for _ in 0..data {
             let flow = self.order[(self.turns % u64::from(self.flows)) as usize];
             let turn = (self.turns / u64::from(self.flows)) as u32;
-            self.arrivals.push((Side::Wired, data_packet(flow, turn, self.capture)));
+            self.arrivals.push((Port::Wired, data_packet(flow, turn, self.capture)));
             if let (1, Some(acked)) = (turn % 2, (turn + 1).checked_sub(IN_FLIGHT)) {
-                self.arrivals.push((Side::Air, ack_packet(flow, acked)));
+                self.arrivals.push((Port::Air, ack_packet(flow, acked)));
             }
             self.turns += 1;
         }
@@ -198,11 +198,11 @@ struct Sink {
 }
 
 impl Ports for Sink {
-    fn can_send(&self, _now: Instant, _side: Side) -> bool {
+    fn can_send(&self, _now: Instant, _side: Port) -> bool {
         true
     }
 
-    fn send(&mut self, _now: Instant, _side: Side, packet: Packet) {
+    fn send(&mut self, _now: Instant, _side: Port, packet: Packet) {
         self.sent.push(packet);
     }
 }

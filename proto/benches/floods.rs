@@ -7,7 +7,7 @@
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::tcp::Flags;
-use airmend_proto::{Agent, Instant, LinkType, Packet, Side};
+use airmend_proto::{Agent, Instant, LinkType, Packet, Port};
 use std::time::Duration;
 
 const FLOWS: u32 = 100_000;
@@ -46,11 +46,11 @@ fn flood(name: &str, agent: &mut dyn Agent, now: &mut Instant, template: &Packet
         bytes[12..16].copy_from_slice(&first.wrapping_add(number).to_be_bytes());
         let packet = Packet::truncated(LinkType::Ip, bytes.into(), template.wire_len());
         let start = std::time::Instant::now();
-        agent.handle_packet(*now, Side::Wired, packet);
+        agent.handle_packet(*now, Port::Wired, packet);
         if agent.poll_timeout().is_some_and(|deadline| deadline.at <= *now) {
             agent.handle_timeout(*now);
         }
-        let sent = agent.poll_transmit(*now, Side::Air);
+        let sent = agent.poll_transmit(*now, Port::Air);
         while agent.poll_event().is_some() {}
         let took = start.elapsed();
         assert!(sent.is_some(), "a flood passes: that is all it may do");

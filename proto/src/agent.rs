@@ -7,14 +7,14 @@ use core::fmt;
 
 /// The two sides of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Side {
+pub enum Port {
     /// Towards the fixed hosts (FH).
     Wired,
     /// Towards the mobile hosts (MH), over the lossy hop.
     Air,
 }
 
-impl Side {
+impl Port {
     /// Both sides, in the order in which they are served.
     pub const BOTH: [Self; 2] = [Self::Air, Self::Wired];
 
@@ -116,7 +116,7 @@ pub struct Load {
 /// returns a `Result`. `now` never goes backwards between calls.
 pub trait Agent {
     /// Takes a packet that arrived from `from`.
-    fn handle_packet(&mut self, now: Instant, from: Side, packet: Packet);
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet);
 
     /// Acts on every deadline that is due; spurious calls are no-ops.
     fn handle_timeout(&mut self, now: Instant);
@@ -126,7 +126,7 @@ pub trait Agent {
 
     /// The most urgent packet for `to`, asked when that side can take one.
     #[must_use]
-    fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet>;
+    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet>;
 
     /// The next deadline. It may turn out to be early, never late.
     #[must_use]
@@ -145,10 +145,10 @@ pub trait Agent {
 /// What a runner offers; implemented by the virtual link, the emulated link and the real port.
 pub trait Ports {
     /// Whether `side` can take a packet at once.
-    fn can_send(&self, now: Instant, side: Side) -> bool;
+    fn can_send(&self, now: Instant, side: Port) -> bool;
 
     /// Takes a packet for `side`.
-    fn send(&mut self, now: Instant, side: Side, packet: Packet);
+    fn send(&mut self, now: Instant, side: Port, packet: Packet);
 }
 
 /// Feeds due timeouts, moves what the agent wants sent, and reports events; returns the next
@@ -172,7 +172,7 @@ pub fn drain(
         }
     };
     report(agent);
-    for side in Side::BOTH {
+    for side in Port::BOTH {
         while ports.can_send(now, side) {
             let Some(packet) = agent.poll_transmit(now, side) else { break };
             report(agent);

@@ -1,6 +1,6 @@
 //! Everything worth counting or tracing, typed.
 
-use crate::agent::Side;
+use crate::agent::Port;
 use crate::agents::tulip::LinkEvent;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -66,7 +66,7 @@ pub enum Event {
     /// A packet passed untouched because it is nothing that the agent could mend.
     Bypassed(Bypass),
     /// A SYN or RST passed; no state is kept for it, and what there was ends.
-    ConnectionChange(Side),
+    ConnectionChange(Port),
     /// A flow's state was created.
     FlowOpened(FlowId),
     /// A flow's state was freed.
@@ -76,7 +76,7 @@ pub enum Event {
     /// A packet was forwarded without being cached.
     Uncached(FlowId, SeqNumber, Uncached),
     /// A packet was refused by the egress queue towards this side.
-    EgressDropped(Side),
+    EgressDropped(Port),
     /// A cached packet leaves again.
     LocalRetransmit {
         /// The flow.
@@ -142,8 +142,8 @@ impl Event {
             Self::Uncached(_, _, Uncached::HighWaterMark) => "uncached_high_water",
             Self::Uncached(_, _, Uncached::MemoryLimit) => "uncached_memory",
             Self::Uncached(_, _, Uncached::Congestion) => "uncached_congestion",
-            Self::EgressDropped(Side::Air) => "egress_drops_air",
-            Self::EgressDropped(Side::Wired) => "egress_drops_wired",
+            Self::EgressDropped(Port::Air) => "egress_drops_air",
+            Self::EgressDropped(Port::Wired) => "egress_drops_wired",
             Self::LocalRetransmit { .. } => "local_retransmits",
             Self::SenderRetransmit(..) => "sender_retransmits",
             Self::DupAckSuppressed(..) => "suppressed_dupacks",
@@ -183,8 +183,8 @@ impl fmt::Display for Event {
                 };
                 write!(f, "{flow}: {seq} not cached: {why}")
             }
-            Self::EgressDropped(Side::Air) => f.write_str("dropped: the air queue is full"),
-            Self::EgressDropped(Side::Wired) => f.write_str("dropped: the wired queue is full"),
+            Self::EgressDropped(Port::Air) => f.write_str("dropped: the air queue is full"),
+            Self::EgressDropped(Port::Wired) => f.write_str("dropped: the wired queue is full"),
             Self::LocalRetransmit { flow, seq, cause, attempt } => {
                 let cause = match cause {
                     Cause::DupAck => "duplicate ACK",

@@ -5,7 +5,7 @@
 //! bounded memory of both; what it has forgotten it cannot accuse. A segment may be cut out of a
 //! super-packet.
 
-use crate::agent::Side;
+use crate::agent::Port;
 use crate::packet::Packet;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Endpoint, Flags, Segment};
@@ -28,7 +28,7 @@ pub enum Violation {
     /// An ACK left the agent above the highest one that had entered it.
     AckInvented {
         /// Towards which side it left.
-        to: Side,
+        to: Port,
         /// The ACK number that left.
         sent: SeqNumber,
         /// The highest one that had entered in this direction.
@@ -37,14 +37,14 @@ pub enum Violation {
     /// Payload left the agent that is not what had entered it.
     PayloadChanged {
         /// Towards which side it left.
-        to: Side,
+        to: Port,
         /// The sequence number of its first byte.
         seq: SeqNumber,
     },
     /// Payload left the agent that had never entered it.
     PayloadInvented {
         /// Towards which side it left.
-        to: Side,
+        to: Port,
         /// The sequence number of its first byte.
         seq: SeqNumber,
         /// Its length in bytes.
@@ -54,9 +54,9 @@ pub enum Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |side: &Side| match side {
-            Side::Wired => "wired",
-            Side::Air => "air",
+        let name = |side: &Port| match side {
+            Port::Wired => "wired",
+            Port::Air => "air",
         };
         match self {
             Self::AckInvented { to, sent, highest } => write!(
@@ -156,7 +156,7 @@ impl Invariants {
     }
 
     /// Checks a packet that leaves the agent towards `to`.
-    pub fn leaves(&self, to: Side, packet: &Packet) -> Result<(), Violation> {
+    pub fn leaves(&self, to: Port, packet: &Packet) -> Result<(), Violation> {
         let Ok(segment) = Segment::parse(packet) else { return Ok(()) };
         let flow = (segment.source, segment.destination);
         if segment.flags.intersects(Flags::ACK)
@@ -180,7 +180,7 @@ impl Invariants {
     /// super-packet.
     fn check_part(
         &self,
-        to: Side,
+        to: Port,
         flow: Flow,
         packet: &Packet,
         segment: &Segment,
@@ -275,17 +275,17 @@ mod tests {
     #[test]
     fn an_ack_may_be_repeated_or_dropped_but_not_invented() {
         let mut invariants = Invariants::default();
-        assert_eq!(invariants.leaves(Side::Wired, &ack(5)), Ok(()), "nothing is known yet");
+        assert_eq!(invariants.leaves(Port::Wired, &ack(5)), Ok(()), "nothing is known yet");
         // Across the wrap, and with an older one behind it.
         for number in [u32::MAX - 10, 100, 50] {
             invariants.enters(&ack(number));
         }
         for number in [u32::MAX - 10, 100, 100, 7] {
-            assert_eq!(invariants.leaves(Side::Wired, &ack(number)), Ok(()));
+            assert_eq!(invariants.leaves(Port::Wired, &ack(number)), Ok(()));
         }
-        let violation = invariants.leaves(Side::Wired, &ack(101)).unwrap_err();
+        let violation = invariants.leaves(Port::Wired, &ack(101)).unwrap_err();
         let (sent, highest) = (SeqNumber(101), SeqNumber(100));
-        assert_eq!(violation, Violation::AckInvented { to: Side::Wired, sent, highest });
+        assert_eq!(violation, Violation::AckInvented { to: Port::Wired, sent, highest });
     }
 
     #[test]
@@ -295,7 +295,7 @@ mod tests {
             invariants.enters(&ack(number));
         }
         for number in [0, 1 << 31, 5] {
-            assert_eq!(invariants.leaves(Side::Wired, &ack(number)), Ok(()));
+            assert_eq!(invariants.leaves(Port::Wired, &ack(number)), Ok(()));
         }
     }
 
@@ -306,22 +306,22 @@ mod tests {
         let syn = SegmentBuilder::new(MOBILE, FIXED).flags(Flags::SYN).build(LinkType::Ip);
         invariants.enters(&syn);
         invariants.enters(&ack(500));
-        assert!(invariants.leaves(Side::Wired, &ack(600)).is_err());
-        assert_eq!(invariants.leaves(Side::Wired, &ack(500)), Ok(()));
+        assert!(invariants.leaves(Port::Wired, &ack(600)).is_err());
+        assert_eq!(invariants.leaves(Port::Wired, &ack(500)), Ok(()));
     }
 
     #[test]
     fn payload_leaves_as_it_entered() {
         let mut invariants = Invariants::default();
         invariants.enters(&data(1, b"snoop"));
-        assert_eq!(invariants.leaves(Side::Air, &data(1, b"snoop")), Ok(()));
+        assert_eq!(invariants.leaves(Port::Air, &data(1, b"snoop")), Ok(()));
         assert_eq!(
-            invariants.leaves(Side::Air, &data(1, b"snooP")),
-            Err(Violation::PayloadChanged { to: Side::Air, seq: SeqNumber(1) })
+            invariants.leaves(Port::Air, &data(1, b"snooP")),
+            Err(Violation::PayloadChanged { to: Port::Air, seq: SeqNumber(1) })
         );
         assert_eq!(
-            invariants.leaves(Side::Air, &data(2, b"noop")),
-            Err(Violation::PayloadInvented { to: Side::Air, seq: SeqNumber(2), payload_len: 4 })
+            invariants.leaves(Port::Air, &data(2, b"noop")),
+            Err(Violation::PayloadInvented { to: Port::Air, seq: SeqNumber(2), payload_len: 4 })
         );
     }
 
@@ -330,20 +330,20 @@ mod tests {
         let mut invariants = Invariants::default();
         let whole = data(u32::MAX - 2, b"snoop's cache").with_segment_size(NonZeroU16::new(4));
         invariants.enters(&whole);
-        assert_eq!(invariants.leaves(Side::Air, &data(1, b"p's ")), Ok(()));
+        assert_eq!(invariants.leaves(Port::Air, &data(1, b"p's ")), Ok(()));
         let seq = SeqNumber(1);
-        let changed = Err(Violation::PayloadChanged { to: Side::Air, seq });
-        assert_eq!(invariants.leaves(Side::Air, &data(1, b"p's!")), changed);
+        let changed = Err(Violation::PayloadChanged { to: Port::Air, seq });
+        assert_eq!(invariants.leaves(Port::Air, &data(1, b"p's!")), changed);
         let seq = SeqNumber(9);
-        let beyond = Err(Violation::PayloadInvented { to: Side::Air, seq, payload_len: 4 });
-        assert_eq!(invariants.leaves(Side::Air, &data(9, b"e..!")), beyond);
+        let beyond = Err(Violation::PayloadInvented { to: Port::Air, seq, payload_len: 4 });
+        assert_eq!(invariants.leaves(Port::Air, &data(9, b"e..!")), beyond);
         // Of many super-packets the first is forgotten, and what it held is not accused.
         for part in 1..=SUPER_PACKETS as u32 {
             let packet = data(part * 100, b"another one").with_segment_size(NonZeroU16::new(4));
             invariants.enters(&packet);
         }
         assert_eq!(invariants.super_packets.len(), SUPER_PACKETS);
-        assert_eq!(invariants.leaves(Side::Air, &data(1, b"p's ")), Ok(()));
+        assert_eq!(invariants.leaves(Port::Air, &data(1, b"p's ")), Ok(()));
     }
 
     #[test]
@@ -353,7 +353,7 @@ mod tests {
             invariants.enters(&data(seq, b"x"));
         }
         assert_eq!(invariants.payload_hash.map.len(), PAYLOADS);
-        assert_eq!(invariants.leaves(Side::Air, &data(0, b"y")), Ok(()));
-        assert!(invariants.leaves(Side::Air, &data(2 * PAYLOADS as u32 - 1, b"y")).is_err());
+        assert_eq!(invariants.leaves(Port::Air, &data(0, b"y")), Ok(()));
+        assert!(invariants.leaves(Port::Air, &data(2 * PAYLOADS as u32 - 1, b"y")).is_err());
     }
 }

@@ -32,7 +32,7 @@ pub mod time;
 pub mod units;
 pub mod wire;
 
-pub use agent::{Agent, Deadline, LinkSignal, Load, Ports, Side, Timer, drain};
+pub use agent::{Agent, Deadline, LinkSignal, Load, Port, Ports, Timer, drain};
 pub use event::Event;
 pub use packet::{LinkType, Packet};
 pub use time::Instant;

@@ -9,7 +9,7 @@ use airmend_proto::agents::plain::Plain;
 use airmend_proto::agents::snoop::{self, Snoop};
 use airmend_proto::agents::snoop95::{Settings, Snoop95};
 use airmend_proto::wire::tcp::Flags;
-use airmend_proto::{LinkType, Side};
+use airmend_proto::{LinkType, Port};
 use common::hostile::{ISN, Step, TINY, hasty, play, quick};
 use common::packet::{Foreign, Tcp};
 use proptest::prelude::*;
@@ -118,7 +118,7 @@ fn tcp(number: impl Strategy<Value = u32> + Clone, flows: u16) -> impl Strategy<
             flags,
             ecn,
             segment_size: segment_size.filter(|size| size.get() < len),
-            ..Tcp::new(flow, Side::Wired, seq, len, ISN)
+            ..Tcp::new(flow, Port::Wired, seq, len, ISN)
         },
     );
     let mobile_len = prop_oneof![9 => Just(0u16), 1 => Just(50u16)];
@@ -127,7 +127,7 @@ fn tcp(number: impl Strategy<Value = u32> + Clone, flows: u16) -> impl Strategy<
         |(flow, ack, len, window, flags)| Tcp {
             window,
             flags,
-            ..Tcp::new(flow, Side::Air, ISN, len, ack)
+            ..Tcp::new(flow, Port::Air, ISN, len, ack)
         },
     );
     let sack = prop::collection::vec((near(), 0u32..300), 1..4).prop_map(sack);
@@ -185,6 +185,6 @@ fn bytes() -> impl Strategy<Value = Step> {
         .prop_map(|(side, link_type, bytes)| Step::Bytes(side, link_type, bytes))
 }
 
-fn side() -> impl Strategy<Value = Side> {
-    prop_oneof![Just(Side::Air), Just(Side::Wired)]
+fn side() -> impl Strategy<Value = Port> {
+    prop_oneof![Just(Port::Air), Just(Port::Wired)]
 }

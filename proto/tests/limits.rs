@@ -10,7 +10,7 @@ use airmend_proto::agents::snoop95::{self, Snoop95};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Flags;
-use airmend_proto::{Instant, LinkType, Packet, Side};
+use airmend_proto::{Instant, LinkType, Packet, Port};
 use common::observed::Observed;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -32,14 +32,14 @@ impl<A: Observed> Bench<A> {
     }
 
     /// Hands a packet in, a microsecond after the last one, and takes out what leaves.
-    fn pass(&mut self, from: Side, packet: Packet) -> usize {
+    fn pass(&mut self, from: Port, packet: Packet) -> usize {
         self.now += Duration::from_micros(1);
         self.agent.handle_packet(self.now, from, packet);
         if self.agent.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
             self.agent.handle_timeout(self.now);
         }
         let mut sent = 0;
-        for side in Side::BOTH {
+        for side in Port::BOTH {
             while self.agent.poll_transmit(self.now, side).is_some() {
                 sent += 1;
             }
@@ -88,7 +88,7 @@ fn resident_bytes() -> usize {
 fn a_flood_of_ten_million_syns_leaves_no_state(agent: impl Observed) {
     let mut bench = Bench::new(agent);
     for flow in 0..1_000 {
-        bench.pass(Side::Wired, towards_mobile(flow, 1, Flags::ACK, 1_000));
+        bench.pass(Port::Wired, towards_mobile(flow, 1, Flags::ACK, 1_000));
     }
     let before = resident_bytes();
     // One template: the flood must cost the agent, not the test.
@@ -97,7 +97,7 @@ fn a_flood_of_ten_million_syns_leaves_no_state(agent: impl Observed) {
         let mut bytes = template.bytes().to_vec();
         bytes[12..16].copy_from_slice(&syn.to_be_bytes());
         let syn = Packet::new(LinkType::Ip, bytes.into());
-        assert!(bench.pass(Side::Wired, syn) >= 1, "a SYN must pass");
+        assert!(bench.pass(Port::Wired, syn) >= 1, "a SYN must pass");
     }
     assert_eq!(bench.counted("syns_and_rsts"), 10_000_000);
     assert_eq!(bench.agent.flow_count(), 1_000, "real flows stay, and no SYN made one");
@@ -109,7 +109,7 @@ fn a_flood_of_flows_stays_within_memory_and_keeps_answered_flows(agent: impl Obs
     let before = resident_bytes();
     let mut bench = Bench::new(agent);
     for flow in 0..100_000 {
-        assert!(bench.pass(Side::Wired, towards_mobile(flow, 1, Flags::ACK, 1_000)) >= 1);
+        assert!(bench.pass(Port::Wired, towards_mobile(flow, 1, Flags::ACK, 1_000)) >= 1);
     }
     assert_eq!(bench.agent.flow_count(), 100_000);
     // The mobile answers one of them; nobody answers the others.
@@ -118,16 +118,16 @@ fn a_flood_of_flows_stays_within_memory_and_keeps_answered_flows(agent: impl Obs
         (Ipv4Addr::new(10, 0, 0, 0), 10_000),
     );
     let ack = ack.ack(SeqNumber(1)).flags(Flags::ACK).build(LinkType::Ip);
-    bench.pass(Side::Air, ack);
+    bench.pass(Port::Air, ack);
     for flow in 100_000..1_000_000 {
         let packet = towards_mobile(flow, 1, Flags::ACK, 1_000);
-        assert!(bench.pass(Side::Wired, packet) >= 1, "it passes, mended or not");
+        assert!(bench.pass(Port::Wired, packet) >= 1, "it passes, mended or not");
     }
     assert_eq!(bench.agent.flow_count(), 100_000);
     let turned_away = bench.counted("flow_table_full") + bench.counted("flows_evicted");
     assert_eq!(turned_away, 900_000);
     bench.counters.clear();
-    bench.pass(Side::Wired, towards_mobile(0, 1_001, Flags::ACK, 1_000));
+    bench.pass(Port::Wired, towards_mobile(0, 1_001, Flags::ACK, 1_000));
     assert_eq!(bench.counted("flows_opened"), 0, "the answered flow was kept");
     let table = FlowTable::<[u8; 320]>::BYTES_PER_FLOW * LIMITS.flows;
     let grown = resident_bytes().saturating_sub(before);

@@ -5,7 +5,7 @@ mod common;
 
 use airmend_proto::agents::{AgentConfig, Limits, NAMES};
 use airmend_proto::wire::tcp::Flags;
-use airmend_proto::{Agent, Instant, Side};
+use airmend_proto::{Agent, Instant, Port};
 use common::packet::Tcp;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -63,18 +63,18 @@ fn play(mut agent: Box<dyn Agent>, steps: &[Step]) -> Result<(), TestCaseError> 
             Step::Wait(time) => {
                 now += *time;
                 agent.handle_timeout(now);
-                let _ = leaves(&mut *agent, now, Side::Wired);
+                let _ = leaves(&mut *agent, now, Port::Wired);
                 continue;
             }
             Step::Arrive(tcp) => tcp,
         };
         let packet = tcp.packet(id);
-        let passes = tcp.sender == Side::Air && kernel.passes(tcp);
-        if tcp.sender == Side::Wired && tcp.flags.intersects(Flags::SYN) {
+        let passes = tcp.sender == Port::Air && kernel.passes(tcp);
+        if tcp.sender == Port::Wired && tcp.flags.intersects(Flags::SYN) {
             kernel.acked.remove(&tcp.flow);
         }
         agent.handle_packet(now, tcp.sender, packet.clone());
-        let left = leaves(&mut *agent, now, Side::Wired);
+        let left = leaves(&mut *agent, now, Port::Wired);
         if passes {
             prop_assert!(left.contains(&packet), "step {id} would not pass: {tcp:?}");
         }
@@ -83,7 +83,7 @@ fn play(mut agent: Box<dyn Agent>, steps: &[Step]) -> Result<(), TestCaseError> 
 }
 
 /// Takes everything out of the agent; what leaves for this side.
-fn leaves(agent: &mut dyn Agent, now: Instant, side: Side) -> Vec<airmend_proto::Packet> {
+fn leaves(agent: &mut dyn Agent, now: Instant, side: Port) -> Vec<airmend_proto::Packet> {
     let left = std::iter::from_fn(|| agent.poll_transmit(now, side)).collect();
     while agent.poll_transmit(now, side.opposite()).is_some() {}
     while agent.poll_event().is_some() {}
@@ -126,7 +126,7 @@ fn data() -> impl Strategy<Value = Tcp> {
         |(flow, seq, len, flags, options)| Tcp {
             flags,
             options,
-            ..Tcp::new(flow, Side::Wired, seq, len, ISN)
+            ..Tcp::new(flow, Port::Wired, seq, len, ISN)
         },
     )
 }
@@ -143,7 +143,7 @@ fn answer() -> impl Strategy<Value = Tcp> {
             window,
             flags,
             options,
-            ..Tcp::new(flow, Side::Air, ISN, len, ISN)
+            ..Tcp::new(flow, Port::Air, ISN, len, ISN)
         },
     )
 }

@@ -4,7 +4,7 @@ use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Options};
-use airmend_proto::{Agent, Instant, LinkSignal, LinkType, Packet, Side};
+use airmend_proto::{Agent, Instant, LinkSignal, LinkType, Packet, Port};
 
 const FIXED: ([u8; 4], u16) = ([10, 0, 0, 1], 80);
 const MOBILE: ([u8; 4], u16) = ([10, 0, 1, 2], 5000);
@@ -41,10 +41,10 @@ impl World {
     }
 
     /// What leaves to each side, [to the wire, to the air], when this packet comes.
-    fn give(&mut self, from: Side, packet: Packet) -> [Vec<Packet>; 2] {
+    fn give(&mut self, from: Port, packet: Packet) -> [Vec<Packet>; 2] {
         self.now += std::time::Duration::from_millis(5);
         self.agent.handle_packet(self.now, from, packet);
-        [Side::Wired, Side::Air]
+        [Port::Wired, Port::Air]
             .map(|side| std::iter::from_fn(|| self.agent.poll_transmit(self.now, side)).collect())
     }
 }
@@ -53,16 +53,16 @@ impl World {
 fn under_way() -> World {
     let mut world = World::new();
     for number in 0..4 {
-        world.give(Side::Wired, data(number));
+        world.give(Port::Wired, data(number));
     }
-    world.give(Side::Air, ack(1, None));
+    world.give(Port::Air, ack(1, None));
     world
 }
 
 #[test]
 fn a_hole_is_mended_and_hidden() {
     let mut world = under_way();
-    let [to_wire, to_air] = world.give(Side::Air, ack(1, Some(3)));
+    let [to_wire, to_air] = world.give(Port::Air, ack(1, Some(3)));
     assert_eq!(to_air, [data(1), data(2)]);
     assert_ne!(to_wire, [ack(1, Some(3))], "the block is kept from the sender");
 }
@@ -72,14 +72,14 @@ fn what_was_sent_before_packets_were_missed_is_left_to_the_sender() {
     let mut world = under_way();
     world.agent.handle_link(world.now, LinkSignal::Missed);
     assert_eq!(world.agent.load().flows, 1);
-    let [to_wire, to_air] = world.give(Side::Air, ack(1, Some(3)));
+    let [to_wire, to_air] = world.give(Port::Air, ack(1, Some(3)));
     assert_eq!(to_air, [], "the ACK that told of the others may have been missed");
     assert_eq!(to_wire, [ack(1, Some(3))]);
     // What is sent from here on is mended as before.
     for number in 4..7 {
-        world.give(Side::Wired, data(number));
+        world.give(Port::Wired, data(number));
     }
-    world.give(Side::Air, ack(4, None));
-    let [_, to_air] = world.give(Side::Air, ack(4, Some(6)));
+    world.give(Port::Air, ack(4, None));
+    let [_, to_air] = world.give(Port::Air, ack(4, Some(6)));
     assert_eq!(to_air, [data(4), data(5)]);
 }

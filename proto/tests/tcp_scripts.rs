@@ -25,7 +25,7 @@ mod notation;
 use airmend_proto::tcp::{Endpoint, Profile};
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
-use airmend_proto::{Instant, Packet, Side};
+use airmend_proto::{Instant, Packet, Port};
 use common::packet::Tcp;
 use libtest_mimic::{Arguments, Failed, Trial};
 use notation::{Bases, Pattern, number};
@@ -103,11 +103,11 @@ impl Stage {
                 });
             }
             ["<", ..] => {
-                let pattern = self.pattern(action, Side::Air)?;
+                let pattern = self.pattern(action, Port::Air)?;
                 let now = self.now;
                 self.endpoint()?.handle_packet(now, &pattern.tcp.packet(0));
             }
-            [">", ..] => return self.expect(&self.pattern(action, Side::Wired)?),
+            [">", ..] => return self.expect(&self.pattern(action, Port::Wired)?),
             ["write", bytes] => {
                 let bytes = u64::from(number(bytes)?);
                 let accepted = self.endpoint()?.write(bytes);
@@ -212,7 +212,7 @@ impl Stage {
         self.endpoint.as_mut().ok_or("neither `connect` nor `listen` came before".into())
     }
 
-    fn pattern(&self, action: &str, sender: Side) -> Result<Pattern, String> {
+    fn pattern(&self, action: &str, sender: Port) -> Result<Pattern, String> {
         Pattern::parse(&action[1..], sender, false, self.bases)
     }
 }
@@ -225,7 +225,7 @@ fn as_written(packet: &Packet) -> Tcp {
     Tcp {
         flow: 0,
         ipv6: false,
-        sender: Side::Wired,
+        sender: Port::Wired,
         seq: segment.seq.0,
         len: segment.payload_len as u16,
         ack: segment.flags.intersects(Flags::ACK).then_some(segment.ack.0),

@@ -120,7 +120,7 @@ mod tests {
 
     fn packet(place: usize, kind: TraceKind) -> TracePoint {
         let (seconds, offset) = (place as f64 / 100.0, place as u64 * 1448);
-        TracePoint { seconds, offset, side: airmend_proto::Side::Air, kind }
+        TracePoint { seconds, offset, side: airmend_proto::Port::Air, kind }
     }
 
     #[test]

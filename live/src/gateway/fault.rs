@@ -1,7 +1,7 @@
 //! A fault on purpose, in debug builds only: tests see what becomes of transfers when the agent has
 //! a bug.
 
-use airmend_proto::{Agent, Deadline, Event, Instant, Load, Packet, Side};
+use airmend_proto::{Agent, Deadline, Event, Instant, Load, Packet, Port};
 
 /// The environment variable that says after how many packets the agent panics.
 const VARIABLE: &str = "AIRMEND_PANIC_AFTER";
@@ -21,7 +21,7 @@ struct Faulty {
 }
 
 impl Agent for Faulty {
-    fn handle_packet(&mut self, now: Instant, from: Side, packet: Packet) {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         assert!(self.packets > 0, "{VARIABLE} asks for this panic");
         self.packets -= 1;
         self.agent.handle_packet(now, from, packet);
@@ -31,7 +31,7 @@ impl Agent for Faulty {
         self.agent.handle_timeout(now);
     }
 
-    fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {
+    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
         self.agent.poll_transmit(now, to)
     }
 

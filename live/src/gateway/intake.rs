@@ -2,13 +2,13 @@
 //! order in which they crossed the interface.
 
 use crate::clock::{self, Clock};
-use crate::port::detour::Detour;
-use crate::port::offload::whole;
+use crate::device::detour::Detour;
+use crate::device::offload::whole;
 use crate::steer::{Report, Steering};
 use crate::sys::{Copied, PacketSocket};
 use airmend_proto::wire::checksum;
 use airmend_proto::wire::tcp::{Bypass, Segment};
-use airmend_proto::{Instant, LinkType, Packet, Side};
+use airmend_proto::{Instant, LinkType, Packet, Port};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -27,7 +27,7 @@ pub(super) struct Arrival {
     /// When.
     pub(super) at: Instant,
     /// From where.
-    pub(super) from: Side,
+    pub(super) from: Port,
     pub(super) packet: Packet,
     /// The kernel has passed it on; if not, somebody must.
     pub(super) passed: bool,
@@ -91,9 +91,9 @@ impl Intake {
         let last_ack = self.acks.back().filter(|_| is_full).map(|ack| ack.at);
         // After the reports, which know when they crossed, and with places of its own: nobody else
         // takes what waits there.
-        detoured(detour, begin, Side::Air, &mut self.acks)?;
+        detoured(detour, begin, Port::Air, &mut self.acks)?;
         if let Some(hold) = &mut self.hold {
-            detoured(hold, begin, Side::Wired, &mut self.data)?;
+            detoured(hold, begin, Port::Wired, &mut self.data)?;
         }
         let last_copy = self.collect_copies(clock);
         self.horizon = [last_ack, last_copy].into_iter().flatten().fold(begin, Instant::min);
@@ -113,7 +113,7 @@ impl Intake {
             };
             bytes += packet.bytes().len();
             let (passed, damaged) = (true, false);
-            let arrival = Arrival { at, from: Side::Wired, packet, passed, damaged };
+            let arrival = Arrival { at, from: Port::Wired, packet, passed, damaged };
             queue_up(&mut self.data, arrival);
         }
         self.data.back().map(|copy| copy.at)
@@ -191,7 +191,7 @@ impl Intake {
 fn detoured(
     detour: &mut Detour,
     at: Instant,
-    from: Side,
+    from: Port,
     queue: &mut VecDeque<Arrival>,
 ) -> io::Result<()> {
     while queue.len() < 2 * REPORTS
@@ -238,7 +238,7 @@ fn arrival(clock: &Clock, link_type: LinkType, report: &Report<'_>) -> Option<Ar
         let wire_len = packet.wire_len() + extra;
         (Packet::truncated(link_type, captured, wire_len), false)
     };
-    Some(Arrival { at, from: Side::Air, packet, passed: !report.diverted, damaged })
+    Some(Arrival { at, from: Port::Air, packet, passed: !report.diverted, damaged })
 }
 
 /// The packet with its checksum complete, and whether it is damaged.
@@ -293,7 +293,7 @@ mod tests {
         let packet = Packet::new(LinkType::Ip, vec![0x45; 40].into());
         let arrival = |millis| Arrival {
             at: Instant::from_millis(millis),
-            from: Side::Air,
+            from: Port::Air,
             packet: packet.clone(),
             passed: false,
             damaged: false,

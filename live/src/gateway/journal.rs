@@ -5,7 +5,7 @@ use super::sight::{Path, Sight};
 use crate::pcap::{Crossing, Recording};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Event, Instant, Packet, Side};
+use airmend_proto::{Event, Instant, Packet, Port};
 
 /// Watches the agent. `drain` tells which events belong to which packet; here they are joined.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(super) struct Journal {
     pub(super) sight: Sight,
     recording: Option<Recording>,
     /// The packet last handed in.
-    current: Option<(Side, Packet)>,
+    current: Option<(Port, Packet)>,
     /// Whether that packet is still to be recorded: its events may not all be known.
     is_entering: bool,
     /// The packet about to leave is the agent's own.
@@ -35,12 +35,12 @@ impl Journal {
     }
 
     /// A packet is about to enter the agent.
-    pub(super) fn enters(&mut self, from: Side, packet: &Packet, passed: bool) {
+    pub(super) fn enters(&mut self, from: Port, packet: &Packet, passed: bool) {
         let path = match (from, passed) {
-            (Side::Wired, true) => Path::DataCopied,
-            (Side::Wired, false) => Path::DataDiverted,
-            (Side::Air, true) => Path::AcksPassed,
-            (Side::Air, false) => Path::AcksJudged,
+            (Port::Wired, true) => Path::DataCopied,
+            (Port::Wired, false) => Path::DataDiverted,
+            (Port::Air, true) => Path::AcksPassed,
+            (Port::Air, false) => Path::AcksJudged,
         };
         self.sight.packets(path, packets_of_wire_size(packet));
         self.current = Some((from, packet.clone()));
@@ -87,10 +87,10 @@ impl Journal {
     }
 
     /// A packet leaves the agent; the kernel may have passed it on already.
-    pub(super) fn leaves(&mut self, now: Instant, side: Side, packet: &Packet, is_passed: bool) {
+    pub(super) fn leaves(&mut self, now: Instant, side: Port, packet: &Packet, is_passed: bool) {
         let path = match side {
-            Side::Air if self.is_repair => Some(Path::Repairs),
-            Side::Wired if !is_passed => Some(Path::AcksReturned),
+            Port::Air if self.is_repair => Some(Path::Repairs),
+            Port::Wired if !is_passed => Some(Path::AcksReturned),
             _ => None,
         };
         self.is_repair = false;

@@ -24,15 +24,15 @@ pub use config::{
 pub use error::GatewayError;
 
 use crate::clock::{self, Clock};
+use crate::device::detour::Detour;
 use crate::guard::Guard;
 use crate::pcap::Recording;
-use crate::port::detour::Detour;
 use crate::steer::{self, SteerConfig, SteerCounters, Steering};
 use crate::sys::PacketSocket;
 use airmend_proto::recording::RecordedAgent;
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Agent, Instant, LinkSignal, LinkType, Packet, Side, drain};
+use airmend_proto::{Agent, Instant, LinkSignal, LinkType, Packet, Port, drain};
 use intake::{Arrival, Intake};
 use interface::Interface;
 use journal::Journal;
@@ -252,7 +252,7 @@ impl Gateway {
             let mut is_empty = true;
             while let Some(arrival) = self.intake.next(&self.clock) {
                 // Copies of data come as before.
-                is_empty &= arrival.passed && arrival.from == Side::Wired;
+                is_empty &= arrival.passed && arrival.from == Port::Wired;
                 self.take(arrival);
             }
             self.now = self.now.max(known);
@@ -300,9 +300,9 @@ impl Gateway {
 
     /// Whether the operator's rules let this packet's flow be mended; a flow that is not passes
     /// unseen from now on.
-    fn is_chosen(&mut self, from: Side, packet: &Packet) -> bool {
+    fn is_chosen(&mut self, from: Port, packet: &Packet) -> bool {
         // A mobile's packets come because of data that was chosen, and bear a DSCP of their own.
-        if self.config.rules.is_all() || from == Side::Air {
+        if self.config.rules.is_all() || from == Port::Air {
             return true;
         }
         let Ok(segment) = Segment::parse(packet) else { return false };

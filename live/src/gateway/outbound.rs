@@ -3,9 +3,9 @@
 use super::config::GatewayConfig;
 use super::interface::Interface;
 use super::journal::Journal;
-use crate::port::detour::Detour;
-use crate::port::transmitter::Transmitter;
-use airmend_proto::{Instant, Packet, Ports, Side};
+use crate::device::detour::Detour;
+use crate::device::transmitter::Transmitter;
+use airmend_proto::{Instant, Packet, Port, Ports};
 use std::cell::{Cell, RefCell};
 use std::io;
 
@@ -23,7 +23,7 @@ pub(super) struct Outbound {
     pub(super) is_blocked: Cell<bool>,
     /// The packet last handed to the agent and where it went, if the kernel has passed it on: the
     /// agent will send it too, and once is enough.
-    pub(super) passed: Option<(Side, Packet)>,
+    pub(super) passed: Option<(Port, Packet)>,
     /// What went wrong, since [`Ports::send`] cannot say.
     pub(super) error: Option<io::Error>,
 }
@@ -52,10 +52,10 @@ impl Outbound {
     }
 
     /// Sends a packet, be it the agent's or one that it shall not see.
-    pub(super) fn send(&mut self, side: Side, packet: &Packet) {
+    pub(super) fn send(&mut self, side: Port, packet: &Packet) {
         let result = match side {
-            Side::Wired => self.detour.inject(packet),
-            Side::Air => self.held.as_mut().unwrap_or(&mut self.repairs).send(packet),
+            Port::Wired => self.detour.inject(packet),
+            Port::Air => self.held.as_mut().unwrap_or(&mut self.repairs).send(packet),
         };
         if let Err(error) = result {
             self.error.get_or_insert(error);
@@ -68,16 +68,16 @@ impl Outbound {
         self.detour.drops() + self.repairs.drops() + held
     }
 
-    fn is_passed(&mut self, side: Side, packet: &Packet) -> bool {
+    fn is_passed(&mut self, side: Port, packet: &Packet) -> bool {
         // The very bytes: a copy with the same contents would be something else.
-        let is_it = |(to, passed): &mut (Side, Packet)| {
+        let is_it = |(to, passed): &mut (Port, Packet)| {
             *to == side && std::ptr::eq(passed.bytes(), packet.bytes())
         };
         self.passed.take_if(is_it).is_some()
     }
 
-    fn has_room(&self, side: Side) -> bool {
-        let Some(held) = self.held.as_ref().filter(|_| side == Side::Air) else { return true };
+    fn has_room(&self, side: Port) -> bool {
+        let Some(held) = self.held.as_ref().filter(|_| side == Port::Air) else { return true };
         let has_room = held.has_room();
         self.is_blocked.set(!has_room);
         has_room
@@ -85,12 +85,12 @@ impl Outbound {
 }
 
 impl Ports for Watched<'_, '_> {
-    fn can_send(&self, now: Instant, side: Side) -> bool {
+    fn can_send(&self, now: Instant, side: Port) -> bool {
         self.journal.borrow_mut().entered(now);
         self.outbound.has_room(side)
     }
 
-    fn send(&mut self, now: Instant, side: Side, packet: Packet) {
+    fn send(&mut self, now: Instant, side: Port, packet: Packet) {
         let is_passed = self.outbound.is_passed(side, &packet);
         self.journal.borrow_mut().leaves(now, side, &packet, is_passed);
         if !is_passed {

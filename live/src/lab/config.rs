@@ -61,7 +61,7 @@ pub enum Amount {
 
 /// What joins the hosts to the emulated links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PortKind {
+pub enum DeviceKind {
     /// A veth pair and a packet socket: needs no device node, works for ordinary users.
     Veth,
     /// A TUN device: needs `/dev/net/tun`.
@@ -158,7 +158,7 @@ pub struct LabConfig {
     /// What that file says of the agent, so that a replay builds the very same.
     pub recorded_agent: Option<RecordedAgent>,
     /// What joins the hosts to the links.
-    pub port: PortKind,
+    pub port: DeviceKind,
 }
 
 impl Default for LabConfig {
@@ -189,7 +189,7 @@ impl Default for LabConfig {
             ipv6: false,
             pcap: None,
             recorded_agent: None,
-            port: PortKind::Veth,
+            port: DeviceKind::Veth,
         };
         config.queue_frames = config.default_queue_frames();
         config.window_segments = config.default_window_segments();

@@ -54,7 +54,7 @@ pub enum LabError {
     },
     /// A port could not be opened.
     #[error("cannot open a packet socket on the veth pair ({0})")]
-    PacketPort(#[source] io::Error),
+    PacketDevice(#[source] io::Error),
     /// TUN is missing or forbidden.
     #[error(
         "cannot open /dev/net/tun ({0}): run `modprobe tun`, give this user access to it, \

@@ -6,7 +6,7 @@ use super::outcome::LinkReport;
 use super::topology::MTU;
 use airmend_proto::link::mac::Channel;
 use airmend_proto::link::{Delivery, ErrorModel, FRAME_LIMIT, Link, LinkCounters, LinkParams};
-use airmend_proto::{Instant, Packet, Side};
+use airmend_proto::{Instant, Packet, Port};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -67,13 +67,13 @@ impl Links {
 
     /// The next frame that has reached the base station, in the order of arrival; of a shared
     /// channel, [`Air::poll_channel`] tells.
-    pub(crate) fn poll_arrival(&mut self, now: Instant) -> Option<(Side, Delivery)> {
+    pub(crate) fn poll_arrival(&mut self, now: Instant) -> Option<(Port, Delivery)> {
         let wired = self.wired.inbound.next_delivery().filter(|at| *at <= now);
         let air = self.air.next_delivery(End::Mobile).filter(|at| *at <= now);
         let is_air = air.is_some_and(|air| wired.is_none_or(|wired| air < wired));
         let (side, delivery) = match is_air {
-            true => (Side::Air, self.air.poll_delivery(now, End::Mobile)),
-            false => (Side::Wired, self.wired.inbound.poll_delivery(now)),
+            true => (Port::Air, self.air.poll_delivery(now, End::Mobile)),
+            false => (Port::Wired, self.wired.inbound.poll_delivery(now)),
         };
         delivery.map(|delivery| (side, delivery))
     }

@@ -2,9 +2,9 @@
 
 use super::air::End;
 use super::links::{Links, feed};
-use crate::port::Port;
+use crate::device::Device;
 use airmend_proto::agent::LinkSignal;
-use airmend_proto::{Agent, Deadline, Instant, Packet, Side};
+use airmend_proto::{Agent, Deadline, Instant, Packet, Port};
 use std::io;
 
 /// What joins the two hops at the base station.
@@ -18,9 +18,9 @@ pub(crate) enum Middle {
 /// The other ends of that kernel's two interfaces.
 pub(crate) struct KernelPorts {
     /// Behind its interface towards the fixed hosts.
-    pub(crate) wired: Box<dyn Port>,
+    pub(crate) wired: Box<dyn Device>,
     /// Behind its interface towards the mobile hosts.
-    pub(crate) air: Box<dyn Port>,
+    pub(crate) air: Box<dyn Device>,
 }
 
 impl Middle {
@@ -58,12 +58,12 @@ impl Middle {
     }
 
     /// The ports of a kernel.
-    pub(crate) fn ports(&self) -> impl Iterator<Item = &dyn Port> {
+    pub(crate) fn ports(&self) -> impl Iterator<Item = &dyn Device> {
         let ports = match self {
             Self::Agent(_) => None,
             Self::Kernel(KernelPorts { wired, air }) => Some([&**wired, &**air]),
         };
-        ports.into_iter().flatten().map(|port| port as &dyn Port)
+        ports.into_iter().flatten().map(|port| port as &dyn Device)
     }
 
     /// Packets lost between a kernel and these ports.
@@ -77,10 +77,10 @@ impl Middle {
 
 impl KernelPorts {
     /// The one on this side.
-    pub(crate) fn on(&mut self, side: Side) -> &mut dyn Port {
+    pub(crate) fn on(&mut self, side: Port) -> &mut dyn Device {
         match side {
-            Side::Wired => &mut *self.wired,
-            Side::Air => &mut *self.air,
+            Port::Wired => &mut *self.wired,
+            Port::Air => &mut *self.air,
         }
     }
 }

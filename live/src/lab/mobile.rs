@@ -4,7 +4,7 @@
 use super::air::{Air, End};
 use super::record::Recorder;
 use airmend_proto::agent::LinkSignal;
-use airmend_proto::{Agent, Deadline, Instant, Packet, Ports, Side, drain};
+use airmend_proto::{Agent, Deadline, Instant, Packet, Port, Ports, drain};
 use std::collections::BTreeMap;
 
 /// One end of a link, at the mobile: its wired side is the mobile's kernel.
@@ -21,7 +21,7 @@ impl MobileEnd {
     }
 
     /// Takes a packet of the kernel, or a frame that has come over the air.
-    pub(crate) fn handle(&mut self, now: Instant, from: Side, packet: Packet) {
+    pub(crate) fn handle(&mut self, now: Instant, from: Port, packet: Packet) {
         self.agent.handle_packet(now, from, packet);
     }
 
@@ -59,20 +59,20 @@ struct MobilePorts<'a> {
 }
 
 impl Ports for MobilePorts<'_> {
-    fn can_send(&self, now: Instant, side: Side) -> bool {
+    fn can_send(&self, now: Instant, side: Port) -> bool {
         match side {
-            Side::Wired => true,
-            Side::Air => self.air.can_send(now, End::Mobile),
+            Port::Wired => true,
+            Port::Air => self.air.can_send(now, End::Mobile),
         }
     }
 
-    fn send(&mut self, now: Instant, side: Side, packet: Packet) {
+    fn send(&mut self, now: Instant, side: Port, packet: Packet) {
         match side {
-            Side::Wired => {
+            Port::Wired => {
                 self.recorder.leaves_mobile(&packet);
                 self.released.push(packet);
             }
-            Side::Air => self.air.send(now, End::Mobile, packet),
+            Port::Air => self.air.send(now, End::Mobile, packet),
         }
     }
 }

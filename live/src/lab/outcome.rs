@@ -1,7 +1,7 @@
 //! What one laboratory run measured.
 
 use super::probe::Delay;
-use airmend_proto::Side;
+use airmend_proto::Port;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
@@ -192,7 +192,7 @@ pub struct TracePoint {
     /// Bytes from the initial sequence number.
     pub offset: u64,
     /// The side on which it left.
-    pub side: Side,
+    pub side: Port,
     /// What it was.
     pub kind: TraceKind,
 }

@@ -8,7 +8,7 @@
 
 use super::topology::pair_of;
 use airmend_proto::agent::LinkSignal;
-use airmend_proto::{Agent, Deadline, Event, Instant, LinkType, Packet, Side};
+use airmend_proto::{Agent, Deadline, Event, Instant, LinkType, Packet, Port};
 
 /// Protocol numbers in an IP header.
 const TCP: u8 = 6;
@@ -26,7 +26,7 @@ impl PassBy {
 }
 
 impl Agent for PassBy {
-    fn handle_packet(&mut self, now: Instant, from: Side, packet: Packet) {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         self.agent.handle_packet(now, from, exchanged(packet, TCP, ESP));
     }
 
@@ -38,7 +38,7 @@ impl Agent for PassBy {
         self.agent.handle_link(now, signal);
     }
 
-    fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {
+    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
         Some(exchanged(self.agent.poll_transmit(now, to)?, ESP, TCP))
     }
 
@@ -82,13 +82,13 @@ mod tests {
     struct Illiterate(Vec<Packet>);
 
     impl Agent for Illiterate {
-        fn handle_packet(&mut self, _: Instant, _: Side, packet: Packet) {
+        fn handle_packet(&mut self, _: Instant, _: Port, packet: Packet) {
             if Segment::parse(&packet).is_err() {
                 self.0.push(packet);
             }
         }
         fn handle_timeout(&mut self, _: Instant) {}
-        fn poll_transmit(&mut self, _: Instant, _: Side) -> Option<Packet> {
+        fn poll_transmit(&mut self, _: Instant, _: Port) -> Option<Packet> {
             self.0.pop()
         }
         fn poll_timeout(&self) -> Option<Deadline> {
@@ -110,8 +110,8 @@ mod tests {
                 SegmentBuilder::new(address(from), address(to)).payload(b"data").build(LinkType::Ip)
             };
             let mut passes = |packet: &Packet| {
-                agent.handle_packet(Instant::ZERO, Side::Wired, packet.clone());
-                agent.poll_transmit(Instant::ZERO, Side::Air)
+                agent.handle_packet(Instant::ZERO, Port::Wired, packet.clone());
+                agent.poll_transmit(Instant::ZERO, Port::Air)
             };
             assert_eq!(passes(&packet(first, first)), None);
             let unmended = packet(second, second);

@@ -11,7 +11,7 @@ use airmend_proto::invariants::{Invariants, Violation};
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::wire::tulip::Frame;
-use airmend_proto::{Event, Instant, LinkType, Packet, Side};
+use airmend_proto::{Event, Instant, LinkType, Packet, Port};
 use std::collections::BTreeMap;
 
 /// Points kept for the sequence-time plot.
@@ -26,7 +26,7 @@ pub(crate) struct Recorder {
     recording: Option<Recording>,
     invariants: Invariants,
     /// The packet last handed in, until its events are known.
-    entered: Option<(Side, Packet)>,
+    entered: Option<(Port, Packet)>,
     /// Events that still wait for their packet.
     events: Vec<Event>,
 }
@@ -49,7 +49,7 @@ impl Recorder {
     }
 
     /// A packet is about to enter the agent.
-    pub(crate) fn enters(&mut self, side: Side, packet: &Packet) {
+    pub(crate) fn enters(&mut self, side: Port, packet: &Packet) {
         self.invariants.enters(packet);
         self.trace.enters(packet);
         self.entered = Some((side, packet.clone()));
@@ -63,7 +63,7 @@ impl Recorder {
 
     /// A packet leaves the link's end at the mobile, for the mobile's kernel.
     pub(crate) fn leaves_mobile(&mut self, packet: &Packet) {
-        self.check(Side::Air, packet);
+        self.check(Port::Air, packet);
     }
 
     /// The agent reported something.
@@ -89,7 +89,7 @@ impl Recorder {
     }
 
     /// A packet leaves the agent.
-    pub(crate) fn leaves(&mut self, now: Instant, side: Side, packet: &Packet) {
+    pub(crate) fn leaves(&mut self, now: Instant, side: Port, packet: &Packet) {
         self.check(side, packet);
         self.trace.leaves(now, side, packet, &self.events);
         self.record(now, side, Crossing::Outbound, packet);
@@ -101,13 +101,13 @@ impl Recorder {
         self.recording.take().map_or(Ok(()), Recording::finish)
     }
 
-    fn check(&mut self, side: Side, packet: &Packet) {
+    fn check(&mut self, side: Port, packet: &Packet) {
         if let Err(violation) = self.invariants.leaves(side, packet) {
             self.violation.get_or_insert(violation);
         }
     }
 
-    fn record(&mut self, now: Instant, side: Side, crossing: Crossing, packet: &Packet) {
+    fn record(&mut self, now: Instant, side: Port, crossing: Crossing, packet: &Packet) {
         if let Some(recording) = &mut self.recording {
             recording.record(now, side, crossing, packet, &self.events);
         }
@@ -118,7 +118,7 @@ impl Recorder {
 pub(crate) struct Trace {
     pub(crate) points: Vec<TracePoint>,
     /// The side to which the data goes.
-    data_side: Side,
+    data_side: Port,
     /// The first flow's own port and its sender's initial sequence number.
     flow: Option<(u16, SeqNumber)>,
     /// Beyond the highest byte that has left.
@@ -128,8 +128,8 @@ pub(crate) struct Trace {
 impl Trace {
     fn new(direction: Direction) -> Self {
         let data_side = match direction {
-            Direction::Down => Side::Air,
-            Direction::Up => Side::Wired,
+            Direction::Down => Port::Air,
+            Direction::Up => Port::Wired,
         };
         Self { points: Vec::new(), data_side, flow: None, highest: SeqNumber(0) }
     }
@@ -147,7 +147,7 @@ impl Trace {
         }
     }
 
-    fn leaves(&mut self, now: Instant, side: Side, packet: &Packet, events: &[Event]) {
+    fn leaves(&mut self, now: Instant, side: Port, packet: &Packet, events: &[Event]) {
         let (Some((port, initial)), Some(segment)) = (self.flow, segment(packet)) else { return };
         let ports = [segment.source.port, segment.destination.port];
         let is_data = ports == [port, FIRST_PORT] && segment.payload_len > 0;

@@ -11,11 +11,11 @@ use super::outcome::{self, Lateness, LinkReport};
 use super::record::Recorder;
 use super::topology::pair_of;
 use crate::clock::Clock;
-use crate::port::Port;
+use crate::device::Device;
 use crate::sys;
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::link::mac::Output;
-use airmend_proto::{Deadline, Instant, Packet, Ports, Side, drain};
+use airmend_proto::{Deadline, Instant, Packet, Port, Ports, drain};
 use hdrhistogram::Histogram;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use std::cell::RefCell;
@@ -32,9 +32,9 @@ pub(crate) struct Station {
     pub(crate) clock: Clock,
     pub(crate) links: Links,
     /// The ports to the fixed hosts, by the number of the pair.
-    pub(crate) wired: Vec<Box<dyn Port>>,
+    pub(crate) wired: Vec<Box<dyn Device>>,
     /// The ports to the mobile hosts.
-    pub(crate) air: Vec<Box<dyn Port>>,
+    pub(crate) air: Vec<Box<dyn Device>>,
     pub(crate) middle: Middle,
     /// The other end of the air, if it needs one.
     pub(crate) mobile: Option<MobileEnd>,
@@ -108,7 +108,7 @@ impl Station {
             };
             for packet in batch.drain(..) {
                 self.recorder.enters_mobile(&packet);
-                mobile.handle(now, Side::Wired, packet);
+                mobile.handle(now, Port::Wired, packet);
             }
         }
         self.middle.take(now, &mut self.links, batch)
@@ -178,9 +178,9 @@ impl Station {
     /// A frame has come over a shared air.
     fn arrive(&mut self, at: Instant, end: End, packet: Packet) -> io::Result<()> {
         match (end, &mut self.mobile) {
-            (End::Station, _) => self.reach(at, Side::Air, packet),
+            (End::Station, _) => self.reach(at, Port::Air, packet),
             (End::Mobile, Some(mobile)) => {
-                mobile.handle(at, Side::Air, packet);
+                mobile.handle(at, Port::Air, packet);
                 Ok(())
             }
             (End::Mobile, None) => give(&mut self.air, &packet),
@@ -202,7 +202,7 @@ impl Station {
     }
 
     /// A packet has reached the base station.
-    fn reach(&mut self, now: Instant, side: Side, packet: Packet) -> io::Result<()> {
+    fn reach(&mut self, now: Instant, side: Port, packet: Packet) -> io::Result<()> {
         match &mut self.middle {
             Middle::Agent(agent) => {
                 self.recorder.enters(side, &packet);
@@ -235,7 +235,7 @@ impl Station {
         let (mobile, air) = (self.mobile.as_mut()?, &mut self.links.air);
         while let Some(delivery) = air.poll_delivery(now, End::Station) {
             note(lateness, now, delivery.at);
-            mobile.handle(now, Side::Air, delivery.packet);
+            mobile.handle(now, Port::Air, delivery.packet);
             mobile.serve(now, air, &mut self.recorder);
         }
         mobile.serve(now, air, &mut self.recorder)
@@ -258,7 +258,7 @@ impl Station {
     }
 
     fn sleep(&self, wait: Duration) -> nix::Result<()> {
-        let hosts = self.wired.iter().chain(&self.air).map(|port| &**port as &dyn Port);
+        let hosts = self.wired.iter().chain(&self.air).map(|port| &**port as &dyn Device);
         let ports = hosts.chain(self.middle.ports());
         let mut readable: Vec<PollFd<'_>> =
             ports.map(|port| PollFd::new(port.readable(), PollFlags::POLLIN)).collect();
@@ -276,27 +276,27 @@ struct Outbound<'a, 'b> {
 }
 
 impl Ports for Outbound<'_, '_> {
-    fn can_send(&self, now: Instant, side: Side) -> bool {
+    fn can_send(&self, now: Instant, side: Port) -> bool {
         self.recorder.borrow_mut().entered(now);
         match side {
-            Side::Wired => self.links.has_wired_queue || self.links.wired.outbound.can_send(now),
-            Side::Air => self.links.air.can_send(now, End::Station),
+            Port::Wired => self.links.has_wired_queue || self.links.wired.outbound.can_send(now),
+            Port::Air => self.links.air.can_send(now, End::Station),
         }
     }
 
-    fn send(&mut self, now: Instant, side: Side, packet: Packet) {
+    fn send(&mut self, now: Instant, side: Port, packet: Packet) {
         self.recorder.borrow_mut().leaves(now, side, &packet);
         match side {
-            Side::Wired => {
+            Port::Wired => {
                 self.links.wired.outbound.send(now, packet);
             }
-            Side::Air => self.links.air.send(now, End::Station, packet),
+            Port::Air => self.links.air.send(now, End::Station, packet),
         }
     }
 }
 
 /// To the host that it is for.
-fn give(ports: &mut [Box<dyn Port>], packet: &Packet) -> io::Result<()> {
+fn give(ports: &mut [Box<dyn Device>], packet: &Packet) -> io::Result<()> {
     match ports.get_mut(pair_of(packet.bytes())) {
         Some(port) => port.send(packet),
         None => Ok(()),

@@ -1,15 +1,15 @@
 //! The hosts' interfaces and kernel settings, and the ports that join them to the base station.
 
-use super::config::{LabConfig, Path, PortKind};
+use super::config::{DeviceKind, LabConfig, Path};
 use super::error::LabError;
 use super::iproute::ip;
 use super::kernel::Kernel;
 use super::namespace::Namespace;
-use crate::port::Port;
-use crate::port::packet::PacketPort;
-use crate::port::tun::TunPort;
+use crate::device::Device;
+use crate::device::packet::PacketDevice;
+use crate::device::tun::TunDevice;
 use crate::sys::{self, Offload};
-use airmend_proto::Side;
+use airmend_proto::Port;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -53,9 +53,9 @@ pub(crate) struct Topology {
     /// The first pair's flows pass the agent, a second one's pass it by.
     pub(crate) pairs: Vec<Pair>,
     /// The base station's ports towards the fixed hosts.
-    pub(crate) wired: Vec<Box<dyn Port>>,
+    pub(crate) wired: Vec<Box<dyn Device>>,
     /// The base station's ports towards the mobile hosts.
-    pub(crate) air: Vec<Box<dyn Port>>,
+    pub(crate) air: Vec<Box<dyn Device>>,
     /// The kernel that forwards between them, where the base station has one.
     pub(crate) kernel: Option<Kernel>,
 }
@@ -66,8 +66,8 @@ impl Topology {
         let station = Namespace::new()?;
         let (mut pairs, mut wired, mut air) = (Vec::new(), Vec::new(), Vec::new());
         for number in 0..if config.unmended_flows > 0 { 2 } else { 1 } {
-            let (fixed, wired_port) = create_host(config, &station, number, Side::Wired)?;
-            let (mobile, air_port) = create_host(config, &station, number, Side::Air)?;
+            let (fixed, wired_port) = create_host(config, &station, number, Port::Wired)?;
+            let (mobile, air_port) = create_host(config, &station, number, Port::Air)?;
             pairs.push(Pair { fixed, mobile });
             wired.push(wired_port);
             air.push(air_port);
@@ -94,22 +94,22 @@ fn create_host(
     config: &LabConfig,
     station: &Namespace,
     pair: u8,
-    side: Side,
-) -> Result<(Host, Box<dyn Port>), LabError> {
+    side: Port,
+) -> Result<(Host, Box<dyn Device>), LabError> {
     let namespace = Namespace::new()?;
-    let number = if side == Side::Wired { 1 } else { 2 };
+    let number = if side == Port::Wired { 1 } else { 2 };
     let address = if config.ipv6 {
         IpAddr::V6(Ipv6Addr::new(0xfd77, 0, 0, u16::from(pair), 0, 0, 0, number))
     } else {
         IpAddr::V4(Ipv4Addr::new(10, 77, pair, number as u8))
     };
     namespace.run(|| set_up_kernel(config))?;
-    let port: Box<dyn Port> = match config.port {
-        PortKind::Veth => {
-            let end = format!("{}{pair}", if side == Side::Wired { "wired" } else { "air" });
+    let port: Box<dyn Device> = match config.port {
+        DeviceKind::Veth => {
+            let end = format!("{}{pair}", if side == Port::Wired { "wired" } else { "air" });
             Box::new(station.run(|| open_veth(&end, INTERFACE, &namespace))?)
         }
-        PortKind::Tun => Box::new(namespace.run(open_tun)?),
+        DeviceKind::Tun => Box::new(namespace.run(open_tun)?),
     };
     namespace.run(|| set_up_interface(config, address))?;
     Ok((Host { namespace, address }, port))
@@ -121,7 +121,7 @@ pub(super) fn open_veth(
     end: &str,
     peer: &str,
     namespace: &Namespace,
-) -> Result<PacketPort, LabError> {
+) -> Result<PacketDevice, LabError> {
     set_required("net.ipv6.conf.all.disable_ipv6", 1).or_else(|error| match error {
         // A kernel without IPv6.
         LabError::Sysctl { source, .. } if source.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -136,12 +136,12 @@ pub(super) fn open_veth(
         path = namespace.path().display(),
     ))?;
     disable_offloads(end)?;
-    PacketPort::open(end, HOST_MAC).map_err(LabError::PacketPort)
+    PacketDevice::open(end, HOST_MAC).map_err(LabError::PacketDevice)
 }
 
-fn open_tun() -> Result<TunPort, LabError> {
-    let device = TunPort::open_device().map_err(LabError::Tun)?;
-    TunPort::create(device, INTERFACE).map_err(LabError::Tun)
+fn open_tun() -> Result<TunDevice, LabError> {
+    let device = TunDevice::open_device().map_err(LabError::Tun)?;
+    TunDevice::create(device, INTERFACE).map_err(LabError::Tun)
 }
 
 fn set_up_interface(config: &LabConfig, address: IpAddr) -> Result<(), LabError> {
@@ -160,8 +160,8 @@ fn set_up_interface(config: &LabConfig, address: IpAddr) -> Result<(), LabError>
          route add {subnet} dev {INTERFACE}{window}\n",
     ))?;
     match config.port {
-        PortKind::Veth => disable_offloads(INTERFACE),
-        PortKind::Tun => Ok(()),
+        DeviceKind::Veth => disable_offloads(INTERFACE),
+        DeviceKind::Tun => Ok(()),
     }
 }
 

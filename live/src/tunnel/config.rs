@@ -3,8 +3,8 @@
 use super::carrier::{Address, Carrier, EthernetCarrier, UdpCarrier};
 use super::channel::{self, Channel, Security};
 use super::error::TunnelError;
-use crate::port::tun::TunPort;
-use crate::port::tun_offload::OffloadTun;
+use crate::device::tun::TunDevice;
+use crate::device::tun_offload::OffloadTun;
 use crate::sys;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -73,7 +73,7 @@ impl TunnelConfig {
         if name.is_empty() || name.len() > 15 || !name.chars().all(is_allowed) {
             return Err(TunnelError::DeviceName(name.clone()));
         }
-        let device = TunPort::open_device().map_err(|error| match error.kind() {
+        let device = TunDevice::open_device().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => TunnelError::NoTunDevice,
             // The node is there and its driver is not.
             _ if error.raw_os_error() == Some(libc::ENODEV) => TunnelError::NoTunDevice,

@@ -34,7 +34,7 @@ pub use notice::Notice;
 
 use crate::clock::Clock;
 use crate::sys;
-use airmend_proto::{Agent, Instant, LinkType, Packet, Side, drain};
+use airmend_proto::{Agent, Instant, LinkType, Packet, Port, drain};
 use bytes::BytesMut;
 use message::Message;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -186,7 +186,7 @@ impl Tunnel {
         for packet in self.packets.drain(..) {
             counters.packets_in += 1;
             counters.bytes_in += u64::from(packet.wire_len());
-            self.agent.handle_packet(now, Side::Wired, packet);
+            self.agent.handle_packet(now, Port::Wired, packet);
         }
         Ok(more)
     }
@@ -206,7 +206,7 @@ impl Tunnel {
             }
             let frame = buffer.split().freeze();
             let mut to_agent = |frame| {
-                agent.handle_packet(now, Side::Air, Packet::new(LinkType::Tulip, frame));
+                agent.handle_packet(now, Port::Air, Packet::new(LinkType::Tulip, frame));
             };
             if !Message::is_here(&frame) {
                 return to_agent(frame);

@@ -6,8 +6,8 @@ use super::counters::Counters;
 use super::message::Message;
 use super::noise::random;
 use super::parts;
-use crate::port::tun_offload::OffloadTun;
-use airmend_proto::{Instant, Packet, Ports, Side};
+use crate::device::tun_offload::OffloadTun;
+use airmend_proto::{Instant, Packet, Port, Ports};
 use std::io;
 
 /// Everything that packets leave through.
@@ -163,14 +163,14 @@ impl Outbound {
 }
 
 impl Ports for Outbound {
-    fn can_send(&self, _now: Instant, side: Side) -> bool {
-        side == Side::Wired || self.has_room()
+    fn can_send(&self, _now: Instant, side: Port) -> bool {
+        side == Port::Wired || self.has_room()
     }
 
-    fn send(&mut self, _now: Instant, side: Side, packet: Packet) {
+    fn send(&mut self, _now: Instant, side: Port, packet: Packet) {
         match side {
-            Side::Air => self.send_frame(packet.bytes()),
-            Side::Wired => {
+            Port::Air => self.send_frame(packet.bytes()),
+            Port::Wired => {
                 self.own.packets_out += 1;
                 self.own.bytes_out += u64::from(packet.wire_len());
                 if let Err(error) = self.tun.send(packet) {

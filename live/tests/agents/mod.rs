@@ -1,7 +1,7 @@
 //! Agents that misbehave.
 
 use airmend_proto::wire::tcp::{Flags, Segment};
-use airmend_proto::{Agent, Deadline, Event, Instant, Packet, Side};
+use airmend_proto::{Agent, Deadline, Event, Instant, Packet, Port};
 
 /// Panics on one packet.
 pub(crate) struct Panicking {
@@ -17,14 +17,14 @@ impl Panicking {
 }
 
 impl Agent for Panicking {
-    fn handle_packet(&mut self, now: Instant, from: Side, packet: Packet) {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         self.packets_left = self.packets_left.checked_sub(1).expect("this agent has a bug");
         self.agent.handle_packet(now, from, packet);
     }
     fn handle_timeout(&mut self, now: Instant) {
         self.agent.handle_timeout(now);
     }
-    fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {
+    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
         self.agent.poll_transmit(now, to)
     }
     fn poll_timeout(&self) -> Option<Deadline> {
@@ -67,7 +67,7 @@ impl Cheating {
 }
 
 impl Agent for Cheating {
-    fn handle_packet(&mut self, now: Instant, from: Side, packet: Packet) {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         let mut bytes = packet.bytes().to_vec();
         if let Ok(segment) = Segment::parse(&packet) {
             (self.edit)(&mut bytes, &segment);
@@ -77,7 +77,7 @@ impl Agent for Cheating {
     fn handle_timeout(&mut self, now: Instant) {
         self.agent.handle_timeout(now);
     }
-    fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {
+    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
         self.agent.poll_transmit(now, to)
     }
     fn poll_timeout(&self) -> Option<Deadline> {

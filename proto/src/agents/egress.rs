@@ -3,7 +3,7 @@
 //! All agents share it, so that a comparison measures the protocol and not the buffer. A frame
 //! that the queue refuses is congestion: it is not cached and stays visible to TCP.
 
-use crate::agent::Side;
+use crate::agent::Port;
 use crate::packet::Packet;
 use alloc::collections::VecDeque;
 
@@ -47,7 +47,7 @@ impl<T> Egress<T> {
 
     /// Queues a packet; false if the queue is full and the packet was dropped.
     #[must_use]
-    pub fn push(&mut self, to: Side, class: Class, packet: Packet, tag: T) -> bool {
+    pub fn push(&mut self, to: Port, class: Class, packet: Packet, tag: T) -> bool {
         let queues = self.side_mut(to);
         let limit = queues.limit;
         let queue = match class {
@@ -62,24 +62,24 @@ impl<T> Egress<T> {
     }
 
     /// Takes the most urgent packet for `to`.
-    pub fn pop(&mut self, to: Side) -> Option<(Packet, T)> {
+    pub fn pop(&mut self, to: Port) -> Option<(Packet, T)> {
         let queues = self.side_mut(to);
         queues.urgent.pop_front().or_else(|| queues.normal.pop_front())
     }
 
     /// Packets that wait for `to`.
-    pub fn len(&self, to: Side) -> usize {
+    pub fn len(&self, to: Port) -> usize {
         let queues = match to {
-            Side::Air => &self.air,
-            Side::Wired => &self.wired,
+            Port::Air => &self.air,
+            Port::Wired => &self.wired,
         };
         queues.urgent.len() + queues.normal.len()
     }
 
-    fn side_mut(&mut self, side: Side) -> &mut Queues<T> {
+    fn side_mut(&mut self, side: Port) -> &mut Queues<T> {
         match side {
-            Side::Air => &mut self.air,
-            Side::Wired => &mut self.wired,
+            Port::Air => &mut self.air,
+            Port::Wired => &mut self.wired,
         }
     }
 }

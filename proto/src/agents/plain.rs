@@ -1,7 +1,7 @@
 //! Passthrough: the baseline of every comparison, and what a failing agent is replaced by.
 
 use super::egress::{Class, Egress, EgressLimits};
-use crate::agent::{Agent, Deadline, Side};
+use crate::agent::{Agent, Deadline, Port};
 use crate::event::Event;
 use crate::packet::Packet;
 use crate::time::Instant;
@@ -22,7 +22,7 @@ impl Plain {
 }
 
 impl Agent for Plain {
-    fn handle_packet(&mut self, _now: Instant, from: Side, packet: Packet) {
+    fn handle_packet(&mut self, _now: Instant, from: Port, packet: Packet) {
         let to = from.opposite();
         if !self.egress.push(to, Class::Normal, packet, ()) {
             self.events.push_back(Event::EgressDropped(to));
@@ -31,7 +31,7 @@ impl Agent for Plain {
 
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    fn poll_transmit(&mut self, _now: Instant, to: Side) -> Option<Packet> {
+    fn poll_transmit(&mut self, _now: Instant, to: Port) -> Option<Packet> {
         self.egress.pop(to).map(|(packet, ())| packet)
     }
 

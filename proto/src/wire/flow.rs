@@ -1,6 +1,6 @@
 //! The ends of a connection, and the key under which an agent finds a flow.
 
-use crate::agent::Side;
+use crate::agent::Port;
 use crate::wire::tcp::Segment;
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -57,10 +57,10 @@ pub struct FlowKey {
 
 impl FlowKey {
     /// The flow of a segment that arrived from `from`.
-    pub fn of(segment: &Segment, from: Side) -> Self {
+    pub fn of(segment: &Segment, from: Port) -> Self {
         match from {
-            Side::Wired => Self { wired: segment.source, air: segment.destination },
-            Side::Air => Self { wired: segment.destination, air: segment.source },
+            Port::Wired => Self { wired: segment.source, air: segment.destination },
+            Port::Air => Self { wired: segment.destination, air: segment.source },
         }
     }
 }
@@ -102,10 +102,10 @@ mod tests {
         let parse = |builder: SegmentBuilder<'_>| {
             Segment::parse(&builder.build(crate::LinkType::Ip)).unwrap()
         };
-        let down = FlowKey::of(&parse(SegmentBuilder::new(fixed, mobile)), Side::Wired);
-        let up = FlowKey::of(&parse(SegmentBuilder::new(mobile, fixed)), Side::Air);
+        let down = FlowKey::of(&parse(SegmentBuilder::new(fixed, mobile)), Port::Wired);
+        let up = FlowKey::of(&parse(SegmentBuilder::new(mobile, fixed)), Port::Air);
         assert_eq!(down, up);
         assert_eq!(down.to_string(), "10.0.0.1:80 <-> 10.0.1.2:5000");
-        assert_ne!(down, FlowKey::of(&parse(SegmentBuilder::new(mobile, fixed)), Side::Wired));
+        assert_ne!(down, FlowKey::of(&parse(SegmentBuilder::new(mobile, fixed)), Port::Wired));
     }
 }

@@ -8,7 +8,7 @@ use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::agents::snoop;
 use airmend_proto::agents::snoop95::Settings;
 use airmend_proto::wire::tcp::Flags;
-use airmend_proto::{Event, Instant, LinkType, Packet, Side};
+use airmend_proto::{Event, Instant, LinkType, Packet, Port};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ pub(crate) enum Step {
     /// A TCP packet arrives from its sender's side.
     Tcp(Tcp),
     /// Something else arrives.
-    Foreign(Side, Foreign, u16),
+    Foreign(Port, Foreign, u16),
     /// Any bytes arrive.
-    Bytes(Side, LinkType, Vec<u8>),
+    Bytes(Port, LinkType, Vec<u8>),
     /// A side takes packets, or stops to.
-    CanSend(Side, bool),
+    CanSend(Port, bool),
 }
 
 /// Limits so small that each of them is hit.
@@ -59,11 +59,11 @@ struct World<A> {
     limits: Limits,
     now: Instant,
     arrivals: u16,
-    open: HashMap<Side, bool>,
+    open: HashMap<Port, bool>,
     /// Packets that must still leave, and to which side.
-    owed: Vec<(Side, Packet)>,
+    owed: Vec<(Port, Packet)>,
     /// Everything that ever came in, and to which side it leaves.
-    seen: Vec<(Side, Packet)>,
+    seen: Vec<(Port, Packet)>,
     /// Flow and number of each ACK that the mobile sent.
     acks: HashSet<(u16, u32)>,
     repeated_acks: u32,
@@ -80,7 +80,7 @@ impl<A: Observed> World<A> {
             limits,
             now: Instant::ZERO,
             arrivals: 0,
-            open: HashMap::from([(Side::Air, true), (Side::Wired, true)]),
+            open: HashMap::from([(Port::Air, true), (Port::Wired, true)]),
             owed: Vec::new(),
             seen: Vec::new(),
             acks: HashSet::new(),
@@ -95,7 +95,7 @@ impl<A: Observed> World<A> {
         for step in steps {
             self.step(step)?;
         }
-        for side in Side::BOTH {
+        for side in Port::BOTH {
             self.step(&Step::CanSend(side, true))?;
         }
         if let Some((side, packet)) = self.owed.first() {
@@ -127,11 +127,11 @@ impl<A: Observed> World<A> {
         }
     }
 
-    fn arrive(&mut self, from: Side, packet: Packet) -> Result<(), String> {
+    fn arrive(&mut self, from: Port, packet: Packet) -> Result<(), String> {
         self.tell(&format!("{from:?} < {}", show(&packet)));
         let tcp = Tcp::read(&packet);
         let is_new_ack = match &tcp {
-            Some(tcp) if from == Side::Air => {
+            Some(tcp) if from == Port::Air => {
                 tcp.ack.is_some_and(|ack| self.acks.insert((tcp.flow, ack)))
             }
             _ => false,
@@ -150,7 +150,7 @@ impl<A: Observed> World<A> {
         } else if !events.iter().any(|event| match event {
             Event::SpuriousAckDropped(..) | Event::AckRepeated(..) => true,
             // Itself, or the ACK repeated in its place; not a retransmission that an ACK caused.
-            Event::EgressDropped(side) => *side == to || from == Side::Wired,
+            Event::EgressDropped(side) => *side == to || from == Port::Wired,
             _ => false,
         }) {
             self.owed.push((to, packet));
@@ -178,7 +178,7 @@ impl<A: Observed> World<A> {
 
     fn transmit(&mut self) -> Result<(), String> {
         self.events();
-        for side in Side::BOTH {
+        for side in Port::BOTH {
             while self.open.get(&side) == Some(&true) {
                 let Some(packet) = self.agent.poll_transmit(self.now, side) else { break };
                 let events = self.events();
@@ -196,31 +196,31 @@ impl<A: Observed> World<A> {
     /// A packet leaves because it came in, because it is retransmitted, or as a repeated ACK.
     fn check_transmission(
         &mut self,
-        to: Side,
+        to: Port,
         packet: Packet,
         events: &[Event],
     ) -> Result<(), String> {
         let key = (to, packet);
         let tcp = Tcp::read(&key.1);
-        if to == Side::Wired
+        if to == Port::Wired
             && let Some((flow, ack)) = tcp.as_ref().and_then(|tcp| Some((tcp.flow, tcp.ack?)))
             && !self.acks.contains(&(flow, ack))
         {
             return Err(format!("the mobile never sent ACK {ack} of flow {flow}"));
         }
         if events.iter().any(|event| matches!(event, Event::LocalRetransmit { .. })) {
-            let known = |(to, seen): &(Side, Packet)| *to == Side::Air && is_part(&key.1, seen);
+            let known = |(to, seen): &(Port, Packet)| *to == Port::Air && is_part(&key.1, seen);
             let known = self.seen.contains(&key) || self.seen.iter().any(known);
-            let right = known && to == Side::Air;
+            let right = known && to == Port::Air;
             return if right { Ok(()) } else { Err("retransmits what never came in".into()) };
         }
         if events.iter().any(|event| matches!(event, Event::HandshakeRepeated { .. })) {
             let known = self.seen.contains(&key);
             return if known { Ok(()) } else { Err("repeats a SYN that never came in".into()) };
         }
-        let edited = |(side, owed): &(Side, Packet)| match side {
-            Side::Wired => is_stripped(&key.1, owed),
-            Side::Air => is_marked(&key.1, owed),
+        let edited = |(side, owed): &(Port, Packet)| match side {
+            Port::Wired => is_stripped(&key.1, owed),
+            Port::Air => is_marked(&key.1, owed),
         };
         let owed = self
             .owed
@@ -238,7 +238,7 @@ impl<A: Observed> World<A> {
         }
         let control = Flags::SYN.union(Flags::FIN).union(Flags::RST);
         let bare = tcp.is_some_and(|tcp| tcp.len == 0 && !tcp.flags.intersects(control));
-        if to == Side::Wired && bare && self.repeated_acks > 0 {
+        if to == Port::Wired && bare && self.repeated_acks > 0 {
             self.repeated_acks -= 1;
             return Ok(());
         }

@@ -3,7 +3,7 @@
 //! change of the stream, however it was cut into segments, is seen.
 
 use airmend_proto::wire::tcp::Flags;
-use airmend_proto::{LinkType, Packet, Side};
+use airmend_proto::{LinkType, Packet, Port};
 use etherparse::{
     IpEcn, IpNumber, IpPayloadSlice, IpSlice, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader,
     TcpSlice,
@@ -23,7 +23,7 @@ pub(crate) struct Tcp {
     /// IPv6 instead of IPv4.
     pub(crate) ipv6: bool,
     /// The side on which the sender sits: wired for the fixed host, air for the mobile.
-    pub(crate) sender: Side,
+    pub(crate) sender: Port,
     /// Sequence number of the first byte.
     pub(crate) seq: u32,
     /// Payload bytes.
@@ -49,7 +49,7 @@ pub(crate) const ECT1: u8 = 0b01;
 
 impl Tcp {
     /// A data segment or pure ACK without options.
-    pub(crate) fn new(flow: u16, sender: Side, seq: u32, len: u16, ack: u32) -> Self {
+    pub(crate) fn new(flow: u16, sender: Port, seq: u32, len: u16, ack: u32) -> Self {
         Self {
             flow,
             ipv6: false,
@@ -80,8 +80,8 @@ impl Tcp {
         let tcp_len = header.header_len_u16() + self.len;
         let (fixed, mobile) = ([10, 0, 0, 1], [10, 9, 0, 1]);
         let (source, destination) = match self.sender {
-            Side::Wired => (fixed, mobile),
-            Side::Air => (mobile, fixed),
+            Port::Wired => (fixed, mobile),
+            Port::Air => (mobile, fixed),
         };
         let ecn = IpEcn::try_new(self.ecn).expect("two bits");
         let mut bytes = if self.ipv6 {
@@ -127,8 +127,8 @@ impl Tcp {
         };
         let tcp = TcpSlice::from_slice(payload).ok()?;
         let (sender, mobile_port) = match tcp.source_port() {
-            FIXED_PORT => (Side::Wired, tcp.destination_port()),
-            port => (Side::Air, port),
+            FIXED_PORT => (Port::Wired, tcp.destination_port()),
+            port => (Port::Air, port),
         };
         let ecn = match &ip {
             IpSlice::Ipv4(ip) => ip.header().ecn().value(),
@@ -157,15 +157,15 @@ impl Tcp {
     }
 
     fn byte(&self, seq: u32) -> u8 {
-        let stream = u32::from(self.flow) << 1 | u32::from(self.sender == Side::Air);
+        let stream = u32::from(self.flow) << 1 | u32::from(self.sender == Port::Air);
         ((seq ^ stream << 7).wrapping_mul(2_654_435_761) >> 24) as u8
     }
 
     fn header(&self) -> TcpHeader {
         let mobile_port = FIRST_MOBILE_PORT + self.flow;
         let (source, destination) = match self.sender {
-            Side::Wired => (FIXED_PORT, mobile_port),
-            Side::Air => (mobile_port, FIXED_PORT),
+            Port::Wired => (FIXED_PORT, mobile_port),
+            Port::Air => (mobile_port, FIXED_PORT),
         };
         let mut header = TcpHeader::new(source, destination, self.seq, self.window);
         header.ack = self.ack.is_some();

@@ -2,7 +2,7 @@
 
 use super::common::packet::Tcp;
 use super::{Flights, ISN, Place, RETRANSMISSION_TIMEOUT, SEGMENT, STREAM, WIRED_DELAY};
-use airmend_proto::{Instant, Side};
+use airmend_proto::{Instant, Port};
 use std::collections::BTreeSet;
 
 /// Go-back-N with a fixed window and timeout.
@@ -33,10 +33,10 @@ impl Sender {
     pub(crate) fn fill_window(&mut self, now: Instant, flights: &mut Flights) {
         while self.next < STREAM.min(self.acknowledged + self.window * SEGMENT) {
             let seq = ISN.wrapping_add(self.next);
-            let mut data = Tcp::new(0, Side::Wired, seq, SEGMENT as u16, 1);
+            let mut data = Tcp::new(0, Port::Wired, seq, SEGMENT as u16, 1);
             data.options = self.echo.map_or_else(Vec::new, |echo| timestamps(millis(now), echo));
             let packet = data.packet(self.next as u16);
-            flights.packets.push((now + WIRED_DELAY, Place::BaseStation(Side::Wired), packet));
+            flights.packets.push((now + WIRED_DELAY, Place::BaseStation(Port::Wired), packet));
             self.next += SEGMENT;
         }
         self.due.get_or_insert(now + RETRANSMISSION_TIMEOUT);
@@ -76,7 +76,7 @@ impl Receiver {
             self.contiguous += SEGMENT;
         }
         self.highest_ack = self.contiguous;
-        let mut ack = Tcp::new(0, Side::Air, 1, 0, ISN.wrapping_add(self.contiguous));
+        let mut ack = Tcp::new(0, Port::Air, 1, 0, ISN.wrapping_add(self.contiguous));
         if self.modern {
             ack.options = timestamps(millis(now), self.recent);
             ack.options.extend(self.sack(seq, is_duplicate));

@@ -15,7 +15,7 @@ use airmend_proto::agents::snoop::{self, Snoop};
 use airmend_proto::agents::snoop95::{Settings, Snoop95};
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Segment, Timestamps};
-use airmend_proto::{Instant, Packet, Ports, Side, Timer, drain};
+use airmend_proto::{Instant, Packet, Port, Ports, Timer, drain};
 use common::observed::Observed;
 use common::packet::Tcp;
 use hosts::{Receiver, Sender};
@@ -142,7 +142,7 @@ struct Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     FixedHost,
-    BaseStation(Side),
+    BaseStation(Port),
     MobileHost,
 }
 
@@ -190,16 +190,16 @@ struct Links<'a> {
 }
 
 impl Ports for Links<'_> {
-    fn can_send(&self, _now: Instant, _side: Side) -> bool {
+    fn can_send(&self, _now: Instant, _side: Port) -> bool {
         true
     }
 
-    fn send(&mut self, now: Instant, side: Side, packet: Packet) {
+    fn send(&mut self, now: Instant, side: Port, packet: Packet) {
         match side {
-            Side::Air => {
+            Port::Air => {
                 self.flights.cross_air(now, Place::MobileHost, packet, self.losses, self.story);
             }
-            Side::Wired => self.flights.packets.push((now + WIRED_DELAY, Place::FixedHost, packet)),
+            Port::Wired => self.flights.packets.push((now + WIRED_DELAY, Place::FixedHost, packet)),
         }
     }
 }
@@ -214,7 +214,7 @@ impl Flights {
         story: &mut Option<String>,
     ) {
         self.frames += 1;
-        if let Some(data) = Tcp::read(&packet).filter(|tcp| tcp.sender == Side::Wired) {
+        if let Some(data) = Tcp::read(&packet).filter(|tcp| tcp.sender == Port::Wired) {
             self.crossed.entry(data.seq.wrapping_sub(ISN)).or_insert(now);
         }
         let counted = match losses.of {
@@ -368,7 +368,7 @@ impl<A: Observed> World<A> {
                     return Err("the payload was changed".into());
                 }
                 let ack = self.receiver.receive(self.now, &tcp).packet(0);
-                let to = Place::BaseStation(Side::Air);
+                let to = Place::BaseStation(Port::Air);
                 self.flights.cross_air(self.now, to, ack, self.losses, &mut self.story);
             }
         }
@@ -379,8 +379,8 @@ impl<A: Observed> World<A> {
 fn tell(story: &mut Option<String>, now: Instant, what: &str, packet: &Packet) {
     let (Some(story), Some(tcp)) = (story, Tcp::read(packet)) else { return };
     let line = match tcp.sender {
-        Side::Wired => format!("data {}", tcp.seq.wrapping_sub(ISN)),
-        Side::Air => format!("ACK {}", tcp.ack.unwrap_or(ISN).wrapping_sub(ISN)),
+        Port::Wired => format!("data {}", tcp.seq.wrapping_sub(ISN)),
+        Port::Air => format!("ACK {}", tcp.ack.unwrap_or(ISN).wrapping_sub(ISN)),
     };
     story.push_str(&format!("  {now} {line} {what}\n"));
 }

@@ -34,7 +34,7 @@ pub(crate) mod parse;
 pub(crate) mod run;
 
 use crate::common::packet::Foreign;
-use airmend_proto::Side;
+use airmend_proto::Port;
 use airmend_proto::agents::Limits;
 use notation::{Bases, Pattern};
 use std::time::Duration;
@@ -73,15 +73,15 @@ pub(crate) struct Line {
 #[derive(Debug)]
 pub(crate) enum Action {
     /// A packet arrives from this side.
-    Arrive(Side, Content),
+    Arrive(Port, Content),
     /// A packet must leave to this side.
-    Leave(Side, Content),
+    Leave(Port, Content),
     /// Nothing may have left unexpected.
     Silence,
     /// This side takes no more packets.
-    Block(Side),
+    Block(Port),
     /// This side takes packets again.
-    Unblock(Side),
+    Unblock(Port),
     /// An event has been counted this often.
     Event(String, u64),
     /// An event of this moment, as it is displayed.

@@ -1,7 +1,7 @@
 //! tcpdump-style segments: text to fields and back.
 
 use crate::common::packet::{CE, ECT0, ECT1, Tcp};
-use airmend_proto::Side;
+use airmend_proto::Port;
 use airmend_proto::wire::tcp::Flags;
 use std::fmt::Write;
 use std::num::NonZeroU16;
@@ -29,10 +29,10 @@ pub(crate) struct Bases {
 }
 
 impl Bases {
-    fn of(self, side: Side) -> u32 {
+    fn of(self, side: Port) -> u32 {
         match side {
-            Side::Wired => self.wired,
-            Side::Air => self.air,
+            Port::Wired => self.wired,
+            Port::Air => self.air,
         }
     }
 }
@@ -66,7 +66,7 @@ impl Pattern {
     /// Reads `[edited] [ce] [gso N] [flow N] flags first:end(length) [ack N] [win N] [<options>]`.
     pub(crate) fn parse(
         text: &str,
-        sender: Side,
+        sender: Port,
         ipv6: bool,
         bases: Bases,
     ) -> Result<Self, String> {

@@ -3,7 +3,7 @@
 use super::notation::{Pattern, number};
 use super::{Action, Content, Line, Script};
 use crate::common::packet::Foreign;
-use airmend_proto::Side;
+use airmend_proto::Port;
 use std::time::Duration;
 
 impl Script {
@@ -96,7 +96,7 @@ impl Script {
         })
     }
 
-    fn parse_content(&self, text: &str, sender: Side) -> Result<Content, String> {
+    fn parse_content(&self, text: &str, sender: Port) -> Result<Content, String> {
         let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
         let foreign = match first {
             "udp" => Foreign::Udp,
@@ -114,10 +114,10 @@ impl Script {
     }
 }
 
-fn side(name: &str) -> Result<Side, String> {
+fn side(name: &str) -> Result<Port, String> {
     match name {
-        "wired" => Ok(Side::Wired),
-        "air" => Ok(Side::Air),
+        "wired" => Ok(Port::Wired),
+        "air" => Ok(Port::Air),
         _ => Err(format!("`{name}` is not a side: wired or air")),
     }
 }

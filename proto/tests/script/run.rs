@@ -3,7 +3,7 @@
 use super::notation::{self, Bases, Pattern};
 use super::{Action, Content, Script};
 use crate::common::packet::Tcp;
-use airmend_proto::{Agent, Event, Instant, Packet, Ports, Side, drain};
+use airmend_proto::{Agent, Event, Instant, Packet, Port, Ports, drain};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::time::Duration;
@@ -32,7 +32,7 @@ struct Runner {
     now: Instant,
     wires: Wires,
     counters: BTreeMap<&'static str, u64>,
-    arrived: Vec<(Side, Packet)>,
+    arrived: Vec<(Port, Packet)>,
     bases: Bases,
     /// The events of each moment, in words.
     told: Vec<(Instant, String)>,
@@ -42,16 +42,16 @@ struct Runner {
 /// Both sides as the agent sees them: what left and was not yet expected.
 #[derive(Default)]
 struct Wires {
-    left: VecDeque<(Instant, Side, Packet)>,
-    blocked: Vec<Side>,
+    left: VecDeque<(Instant, Port, Packet)>,
+    blocked: Vec<Port>,
 }
 
 impl Ports for Wires {
-    fn can_send(&self, _now: Instant, side: Side) -> bool {
+    fn can_send(&self, _now: Instant, side: Port) -> bool {
         !self.blocked.contains(&side)
     }
 
-    fn send(&mut self, now: Instant, side: Side, packet: Packet) {
+    fn send(&mut self, now: Instant, side: Port, packet: Packet) {
         self.left.push_back((now, side, packet));
     }
 }
@@ -145,7 +145,7 @@ impl Runner {
         Err(format!("  expected  timer {expected}\n  actual    timer {actual}"))
     }
 
-    fn arrive(&mut self, side: Side, content: &Content) {
+    fn arrive(&mut self, side: Port, content: &Content) {
         let id = u16::try_from(self.arrived.len() + 1).expect("a script is short");
         let packet = match content {
             Content::Tcp(pattern) => pattern.tcp.packet(id),
@@ -175,7 +175,7 @@ impl Runner {
     }
 
     /// Takes the first packet that left to `side`, and compares.
-    fn expect(&mut self, side: Side, content: &Content) -> Result<(), String> {
+    fn expect(&mut self, side: Port, content: &Content) -> Result<(), String> {
         let next = self.wires.left.iter().position(|(_, to, _)| *to == side);
         let actual = next.and_then(|index| self.wires.left.remove(index));
         let wanted = match content {
@@ -195,7 +195,7 @@ impl Runner {
             let side = name(side);
             return Err(format!("  expected  {side} > {wanted}\n  actual    {side} > {actual}"));
         }
-        let copied = |(from, original): &(Side, Packet)| *from != side && *original == packet;
+        let copied = |(from, original): &(Port, Packet)| *from != side && *original == packet;
         let is_copy = self.arrived.iter().any(copied);
         let problem = match content {
             Content::Tcp(Pattern { edited: true, .. }) if is_copy => "came in like this, unedited",
@@ -242,9 +242,9 @@ fn show_foreign(packet: &Packet) -> String {
     format!("{} bytes, first {:02x}, protocol {}", bytes.len(), bytes[0], bytes[9])
 }
 
-fn name(side: Side) -> &'static str {
+fn name(side: Port) -> &'static str {
     match side {
-        Side::Wired => "wired",
-        Side::Air => "air",
+        Port::Wired => "wired",
+        Port::Air => "air",
     }
 }

@@ -3,7 +3,7 @@
 use airmend_proto::agents::Limits;
 use airmend_proto::agents::tulip::{Settings, Tulip};
 use airmend_proto::wire::tulip::Frame;
-use airmend_proto::{Agent, Event, Instant, LinkSignal, Packet, Side};
+use airmend_proto::{Agent, Event, Instant, LinkSignal, Packet, Port};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ impl Pair {
 
     /// Hands a packet to an end's network layer side.
     pub(crate) fn send(&mut self, end: usize, packet: Packet) {
-        self.ends[end].agent.handle_packet(self.now, Side::Wired, packet);
+        self.ends[end].agent.handle_packet(self.now, Port::Wired, packet);
     }
 
     /// An end fails and comes back as another run; what was on its way to it still arrives.
@@ -104,7 +104,7 @@ impl Pair {
         while index < self.flights.len() {
             if self.flights[index].0 <= now {
                 let (_, to, packet) = self.flights.remove(index);
-                self.ends[to].agent.handle_packet(now, Side::Air, packet);
+                self.ends[to].agent.handle_packet(now, Port::Air, packet);
             } else {
                 index += 1;
             }
@@ -126,11 +126,11 @@ impl Pair {
     fn transmit(&mut self, fate: &mut dyn FnMut(usize, &Frame) -> Fate) {
         let now = self.now;
         for end in [GATEWAY, MOBILE] {
-            while let Some(packet) = self.ends[end].agent.poll_transmit(now, Side::Wired) {
+            while let Some(packet) = self.ends[end].agent.poll_transmit(now, Port::Wired) {
                 self.ends[end].delivered.push((now, packet));
             }
             while self.can_send(end) {
-                let Some(packet) = self.ends[end].agent.poll_transmit(now, Side::Air) else {
+                let Some(packet) = self.ends[end].agent.poll_transmit(now, Port::Air) else {
                     break;
                 };
                 let frame = Frame::parse(&packet).expect("an end sends frames");

@@ -24,7 +24,7 @@ use airmend_proto::agents::Limits;
 use airmend_proto::agents::tulip::{Settings, Tulip};
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tulip::{Ack, Frame, Kind};
-use airmend_proto::{Agent, Instant, LinkSignal, Packet, Side};
+use airmend_proto::{Agent, Instant, LinkSignal, Packet, Port};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::Path;
@@ -60,7 +60,7 @@ struct Stage {
     agent: Option<Tulip>,
     now: Instant,
     is_blocked: bool,
-    left: VecDeque<(Side, Packet)>,
+    left: VecDeque<(Port, Packet)>,
     counters: BTreeMap<&'static str, u64>,
     packets: u16,
 }
@@ -102,8 +102,8 @@ impl Stage {
             ("block", "") => self.is_blocked = true,
             ("unblock", "") => self.is_blocked = false,
             ("take", "") => {
-                let frame = self.agent().poll_transmit(now, Side::Air);
-                self.left.extend(frame.map(|frame| (Side::Air, frame)));
+                let frame = self.agent().poll_transmit(now, Port::Air);
+                self.left.extend(frame.map(|frame| (Port::Air, frame)));
             }
             ("link", "leaving") => self.agent().handle_link(now, LinkSignal::Leaving),
             ("link", "sent") => self.agent().handle_link(now, LinkSignal::Sent),
@@ -112,14 +112,14 @@ impl Stage {
             ("event", rest) => return self.compare_event(rest),
             ("timer", rest) => return self.compare_timer(rest),
             ("wired" | "air", rest) => {
-                let side = if first == "air" { Side::Air } else { Side::Wired };
+                let side = if first == "air" { Port::Air } else { Port::Wired };
                 let (direction, what) = rest.split_once(' ').ok_or("`<` or `>` is missing")?;
                 if direction == ">" {
                     return self.expect(side, what.trim());
                 }
                 let packet = match side {
-                    Side::Wired => self.packet(what, Side::Wired)?,
-                    Side::Air => self.frame(what)?.emit(),
+                    Port::Wired => self.packet(what, Port::Wired)?,
+                    Port::Air => self.frame(what)?.emit(),
                 };
                 self.agent().handle_packet(now, side, packet);
             }
@@ -153,8 +153,8 @@ impl Stage {
 
     fn drain(&mut self) {
         let now = self.now;
-        for side in [Side::Air, Side::Wired] {
-            while side == Side::Wired || !self.is_blocked {
+        for side in [Port::Air, Port::Wired] {
+            while side == Port::Wired || !self.is_blocked {
                 let Some(packet) = self.agent().poll_transmit(now, side) else { break };
                 self.left.push_back((side, packet));
             }
@@ -164,21 +164,21 @@ impl Stage {
         }
     }
 
-    fn expect(&mut self, side: Side, wanted: &str) -> Result<(), String> {
+    fn expect(&mut self, side: Port, wanted: &str) -> Result<(), String> {
         let place = self.left.iter().position(|(to, _)| *to == side);
         let Some((_, packet)) = place.and_then(|place| self.left.remove(place)) else {
             return Err("nothing left".into());
         };
         let (head, payload) = match side {
-            Side::Wired => (String::new(), Some(packet)),
-            Side::Air => {
+            Port::Wired => (String::new(), Some(packet)),
+            Port::Air => {
                 let frame = Frame::parse(&packet).map_err(|why| why.to_string())?;
                 (show(&frame), frame.payload)
             }
         };
         let (wanted_head, wanted_payload) = match side {
-            Side::Wired => ("", Some(wanted)),
-            Side::Air => match wanted.split_once('|') {
+            Port::Wired => ("", Some(wanted)),
+            Port::Air => match wanted.split_once('|') {
                 Some((head, payload)) => (head, Some(payload)),
                 None => (wanted, None),
             },
@@ -211,11 +211,11 @@ impl Stage {
     fn silence(&self) -> Result<(), String> {
         match self.left.front() {
             None => Ok(()),
-            Some((Side::Air, packet)) => {
+            Some((Port::Air, packet)) => {
                 let frame = Frame::parse(packet).map_err(|why| why.to_string())?;
                 Err(format!("unexpected air > {}", show(&frame)))
             }
-            Some((Side::Wired, packet)) => {
+            Some((Port::Wired, packet)) => {
                 let tcp = Tcp::read(packet);
                 let text = tcp.map_or("udp".into(), |tcp| notation::write(&tcp, Bases::default()));
                 Err(format!("unexpected wired > {text}"))
@@ -245,7 +245,7 @@ impl Stage {
     }
 
     /// A packet between network layers; one that arrives on the air is from the air's host.
-    fn packet(&mut self, text: &str, sender: Side) -> Result<Packet, String> {
+    fn packet(&mut self, text: &str, sender: Port) -> Result<Packet, String> {
         self.packets += 1;
         let text = text.trim();
         if let Some(len) = text.strip_prefix("udp (").and_then(|rest| rest.strip_suffix(')')) {
@@ -257,7 +257,7 @@ impl Stage {
 
     fn frame(&mut self, text: &str) -> Result<Frame, String> {
         let (head, payload) = match text.split_once('|') {
-            Some((head, payload)) => (head, Some(self.packet(payload, Side::Air)?)),
+            Some((head, payload)) => (head, Some(self.packet(payload, Port::Air)?)),
             None => (text, None),
         };
         let mut words = head.split_whitespace().peekable();

@@ -5,18 +5,18 @@ use crate::pair::{Fate, GATEWAY, MOBILE, Pair};
 use airmend_proto::agents::tulip::{Order, Settings};
 use airmend_proto::wire::tcp::Segment;
 use airmend_proto::wire::tulip::{Frame, Kind};
-use airmend_proto::{Instant, Packet, Side};
+use airmend_proto::{Instant, Packet, Port};
 use std::time::Duration;
 
 const DELAY: Duration = Duration::from_millis(2);
 const RATE_BPS: u64 = 20_000_000;
 
 fn data(flow: u16, index: u32) -> Packet {
-    Tcp::new(flow, Side::Wired, index * 1_000, 1_000, 1).packet(0)
+    Tcp::new(flow, Port::Wired, index * 1_000, 1_000, 1).packet(0)
 }
 
 fn pure_ack(flow: u16, number: u32) -> Packet {
-    Tcp::new(flow, Side::Wired, 0, 0, number).packet(0)
+    Tcp::new(flow, Port::Wired, 0, 0, number).packet(0)
 }
 
 fn arrives(_: usize, _: &Frame) -> Fate {

@@ -3,7 +3,7 @@
 use super::report::FlowReport;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
-use airmend_proto::{Instant, Side};
+use airmend_proto::{Instant, Port};
 use std::collections::BTreeMap;
 
 /// Data from the wired side that the mobile has not acknowledged, by offset in the stream.
@@ -62,7 +62,7 @@ impl Flow {
     }
 
     /// A host's packet arrived.
-    pub(super) fn enters(&mut self, now: Instant, from: Side, segment: &Segment) {
+    pub(super) fn enters(&mut self, now: Instant, from: Port, segment: &Segment) {
         self.time_handshake(now, from, segment);
         if segment.flags.intersects(Flags::SYN.union(Flags::RST)) {
             self.outstanding.clear();
@@ -70,8 +70,8 @@ impl Flow {
             return;
         }
         match from {
-            Side::Wired if segment.payload_len > 0 => self.data_enters(now, segment),
-            Side::Air if segment.flags.intersects(Flags::ACK) => self.acknowledge(segment.ack),
+            Port::Wired if segment.payload_len > 0 => self.data_enters(now, segment),
+            Port::Air if segment.flags.intersects(Flags::ACK) => self.acknowledge(segment.ack),
             _ => {}
         }
     }
@@ -154,11 +154,11 @@ impl Flow {
 
     /// A SYN from the air is answered from the wired side; a SYN from there is answered from the
     /// air, and that again from the wired side.
-    fn time_handshake(&mut self, now: Instant, from: Side, segment: &Segment) {
+    fn time_handshake(&mut self, now: Instant, from: Port, segment: &Segment) {
         let is_syn = segment.flags.intersects(Flags::SYN);
         self.handshake = match (from, self.handshake) {
-            (Side::Air, _) if is_syn => Handshake::Owed(now),
-            (Side::Wired, Handshake::Owed(since)) => {
+            (Port::Air, _) if is_syn => Handshake::Owed(now),
+            (Port::Wired, Handshake::Owed(since)) => {
                 self.report.wired_round_trip = Some(now.since(since));
                 Handshake::Over
             }

@@ -4,7 +4,7 @@ use super::flow::Flow;
 use airmend_proto::event::FlowId;
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Event, Instant, Packet, Side};
+use airmend_proto::{Event, Instant, Packet, Port};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ impl Observer {
     }
 
     /// A host's packet is about to enter the agent.
-    pub(super) fn enters(&mut self, now: Instant, from: Side, packet: &Packet) {
+    pub(super) fn enters(&mut self, now: Instant, from: Port, packet: &Packet) {
         self.report.packets += 1;
         self.report.oversized += u64::from(packet.wire_len() > LONGEST_FRAME);
         self.report.time = now.since(Instant::ZERO);
@@ -142,13 +142,13 @@ impl Observer {
     }
 
     /// The agent sends a packet.
-    pub(super) fn leaves(&mut self, to: Side, packet: &Packet) {
-        if to == Side::Wired {
+    pub(super) fn leaves(&mut self, to: Port, packet: &Packet) {
+        if to == Port::Wired {
             return;
         }
         let Ok(segment) = Segment::parse(packet) else { return };
         // It came from the other side.
-        if let Some(&index) = self.by_key.get(&FlowKey::of(&segment, Side::Wired)) {
+        if let Some(&index) = self.by_key.get(&FlowKey::of(&segment, Port::Wired)) {
             self.flows[index].leaves_to_air(&segment);
         }
     }

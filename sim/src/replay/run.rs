@@ -3,7 +3,7 @@
 use super::report::{Observer, Report};
 use super::side::Step;
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Agent, Instant, Packet, Ports, Side, drain};
+use airmend_proto::{Agent, Instant, Packet, Port, Ports, drain};
 use std::cell::RefCell;
 use std::fmt;
 use std::time::Duration;
@@ -128,13 +128,13 @@ impl Run<'_> {
         }
     }
 
-    fn compare(&mut self, now: Instant, to: Side, sent: Option<&Packet>, recorded: &Packet) {
+    fn compare(&mut self, now: Instant, to: Port, sent: Option<&Packet>, recorded: &Packet) {
         self.check.outputs += 1;
         if sent == Some(recorded) {
             self.check.same += 1;
             return;
         }
-        let side = if to == Side::Air { "air" } else { "wired side" };
+        let side = if to == Port::Air { "air" } else { "wired side" };
         let sent = sent.map_or_else(|| "nothing".to_owned(), describe);
         let recorded = describe(recorded);
         let number = self.check.outputs;
@@ -153,11 +153,11 @@ impl Run<'_> {
 struct FreeLinks<'a, 'b>(&'a RefCell<&'b mut Observer>);
 
 impl Ports for FreeLinks<'_, '_> {
-    fn can_send(&self, _now: Instant, _side: Side) -> bool {
+    fn can_send(&self, _now: Instant, _side: Port) -> bool {
         true
     }
 
-    fn send(&mut self, _now: Instant, side: Side, packet: Packet) {
+    fn send(&mut self, _now: Instant, side: Port, packet: Packet) {
         self.0.borrow_mut().leaves(side, &packet);
     }
 }

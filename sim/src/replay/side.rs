@@ -4,7 +4,7 @@ use super::capture::{Capture, Crossing, Record};
 use super::error::ReplayError;
 use airmend_proto::wire::flow::{Endpoint, FlowKey};
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Instant, Packet, Side};
+use airmend_proto::{Instant, Packet, Port};
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
@@ -98,9 +98,9 @@ impl fmt::Display for Prefix {
 #[derive(Clone, Debug)]
 pub enum Step {
     /// A host's packet arrived at the agent.
-    Enters(Instant, Side, Packet),
+    Enters(Instant, Port, Packet),
     /// The recorded agent sent a packet.
-    Leaves(Instant, Side, Packet),
+    Leaves(Instant, Port, Packet),
     /// The recorded agent's timers ran.
     TimersRan(Instant),
 }
@@ -117,9 +117,9 @@ pub fn steps(capture: &Capture, sides: &Sides) -> Result<Vec<Step>, ReplayError>
             let mobile = |end: Endpoint| prefix.contains(end.ip());
             let steps = by_address(capture, |segment| {
                 if mobile(segment.source) {
-                    Some(Side::Air)
+                    Some(Port::Air)
                 } else {
-                    mobile(segment.destination).then_some(Side::Wired)
+                    mobile(segment.destination).then_some(Port::Wired)
                 }
             });
             if steps.is_empty() { Err(ReplayError::NoMobile(*prefix)) } else { Ok(steps) }
@@ -128,7 +128,7 @@ pub fn steps(capture: &Capture, sides: &Sides) -> Result<Vec<Step>, ReplayError>
             let mobiles = receivers(capture);
             Ok(by_address(capture, |segment| {
                 let mobile = mobiles.get(&connection(segment))?;
-                Some(if *mobile == segment.source { Side::Air } else { Side::Wired })
+                Some(if *mobile == segment.source { Port::Air } else { Port::Wired })
             }))
         }
     }
@@ -146,14 +146,14 @@ fn by_interface(capture: &Capture, air: &str) -> Result<Vec<Step>, ReplayError> 
     let mut steps = Vec::with_capacity(capture.records.len());
     for record in &capture.records {
         let Record { at, ref packet, .. } = *record;
-        let side = if record.interface == air { Side::Air } else { Side::Wired };
+        let side = if record.interface == air { Port::Air } else { Port::Wired };
         for &before in &record.timers {
             let nanos = u64::try_from(before.as_nanos()).unwrap_or(u64::MAX);
             steps.push(Step::TimersRan(Instant::from_nanos(at.as_nanos().saturating_sub(nanos))));
         }
         steps.push(match record.crossing.ok_or(ReplayError::NoDirection)? {
             Crossing::Inbound => Step::Enters(at, side, packet.clone()),
-            Crossing::Outbound if is_only_air => Step::Enters(at, Side::Wired, packet.clone()),
+            Crossing::Outbound if is_only_air => Step::Enters(at, Port::Wired, packet.clone()),
             Crossing::Outbound => Step::Leaves(at, side, packet.clone()),
         });
     }
@@ -162,7 +162,7 @@ fn by_interface(capture: &Capture, air: &str) -> Result<Vec<Step>, ReplayError> 
 
 /// Sides from addresses; what has none is left out. A machine that forwards may have captured a
 /// packet twice: each direction of a connection is taken from where it was first seen.
-fn by_address(capture: &Capture, side: impl Fn(&Segment) -> Option<Side>) -> Vec<Step> {
+fn by_address(capture: &Capture, side: impl Fn(&Segment) -> Option<Port>) -> Vec<Step> {
     let mut first_seen = HashMap::new();
     let mut steps = Vec::new();
     for record in &capture.records {
@@ -181,7 +181,7 @@ fn by_address(capture: &Capture, side: impl Fn(&Segment) -> Option<Side>) -> Vec
 fn connection(segment: &Segment) -> FlowKey {
     let order = |end: Endpoint| (end.address, end.port);
     let is_ordered = order(segment.source) <= order(segment.destination);
-    FlowKey::of(segment, if is_ordered { Side::Wired } else { Side::Air })
+    FlowKey::of(segment, if is_ordered { Port::Wired } else { Port::Air })
 }
 
 /// The end of each connection that receives more payload; without any, the end that spoke first.

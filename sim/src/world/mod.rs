@@ -24,7 +24,7 @@ use airmend_proto::agent::LinkSignal;
 use airmend_proto::tcp::Endpoint;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Instant, Packet, Side};
+use airmend_proto::{Instant, Packet, Port};
 use application::Application;
 use delay::PacketDelays;
 use medium::Arrival;
@@ -169,7 +169,7 @@ impl<'a> World<'a> {
             },
         };
         let [_, from_air] = self.plan.stations[station as usize].inbound;
-        let from = if direction == from_air { Side::Air } else { Side::Wired };
+        let from = if direction == from_air { Port::Air } else { Port::Wired };
         self.stations[station as usize].receive(self.now, from, packet);
         self.serve_station(station);
         Ok(())

@@ -10,7 +10,7 @@ use airmend_proto::tcp::{Endpoint, Profile};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
-use airmend_proto::{Agent, Deadline, Event, Instant, Packet, Side, Timer};
+use airmend_proto::{Agent, Deadline, Event, Instant, Packet, Port, Timer};
 use std::collections::HashMap;
 
 /// The base station's ends of all its connections.
@@ -46,7 +46,7 @@ impl Split {
     }
 
     /// The connection of a segment; a SYN makes one.
-    fn find(&mut self, segment: &Segment, from: Side) -> Option<u32> {
+    fn find(&mut self, segment: &Segment, from: Port) -> Option<u32> {
         let key = FlowKey::of(segment, from);
         if let Some(&number) = self.index.get(&key) {
             return Some(number);
@@ -59,8 +59,8 @@ impl Split {
         let listening = Endpoint::listen(Profile::bsd95(), here, SeqNumber(3));
         let connecting = Endpoint::connect(Profile::bsd95(), there, here, SeqNumber(4));
         let ends = match from {
-            Side::Wired => [listening, connecting],
-            Side::Air => [connecting, listening],
+            Port::Wired => [listening, connecting],
+            Port::Air => [connecting, listening],
         };
         let number = self.connections.len() as u32;
         self.connections.push(Connection { ends, relayed: [0; 2] });
@@ -72,7 +72,7 @@ impl Split {
     fn serve(&mut self, now: Instant, number: u32) {
         let connection = &mut self.connections[number as usize];
         connection.relay();
-        for (endpoint, to) in connection.ends.iter_mut().zip([Side::Wired, Side::Air]) {
+        for (endpoint, to) in connection.ends.iter_mut().zip([Port::Wired, Port::Air]) {
             while let Some(packet) = endpoint.poll_transmit(now) {
                 if !self.egress.push(to, Class::Normal, packet, ()) {
                     self.events.push(Event::EgressDropped(to));
@@ -100,12 +100,12 @@ impl Connection {
 }
 
 impl Agent for Split {
-    fn handle_packet(&mut self, now: Instant, from: Side, packet: Packet) {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         let Ok(segment) = Segment::parse(&packet) else { return };
         let Some(number) = self.find(&segment, from) else { return };
         let end = match from {
-            Side::Wired => 0,
-            Side::Air => 1,
+            Port::Wired => 0,
+            Port::Air => 1,
         };
         self.connections[number as usize].ends[end].handle_segment(now, &segment);
         self.serve(now, number);
@@ -120,7 +120,7 @@ impl Agent for Split {
         }
     }
 
-    fn poll_transmit(&mut self, _now: Instant, to: Side) -> Option<Packet> {
+    fn poll_transmit(&mut self, _now: Instant, to: Port) -> Option<Packet> {
         self.egress.pop(to).map(|(packet, ())| packet)
     }
 

@@ -9,7 +9,7 @@ use airmend_proto::agents::Limits;
 use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::event::FlowId;
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::{Agent, Event, Instant, Packet, Ports, Side, drain};
+use airmend_proto::{Agent, Event, Instant, Packet, Port, Ports, drain};
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 
@@ -46,7 +46,7 @@ impl Station {
     }
 
     /// Takes a packet.
-    pub(crate) fn receive(&mut self, now: Instant, from: Side, packet: Packet) {
+    pub(crate) fn receive(&mut self, now: Instant, from: Port, packet: Packet) {
         if let Some(trace) = &mut self.trace {
             trace.enters(&packet);
         }
@@ -109,13 +109,13 @@ struct StationPorts<'a> {
 }
 
 impl Ports for StationPorts<'_> {
-    fn can_send(&self, now: Instant, side: Side) -> bool {
+    fn can_send(&self, now: Instant, side: Port) -> bool {
         let can = self.medium.can_send(now, self.outbound[side_index(side)]);
         self.busy[side_index(side)].set(!can);
         can
     }
 
-    fn send(&mut self, now: Instant, side: Side, packet: Packet) {
+    fn send(&mut self, now: Instant, side: Port, packet: Packet) {
         let is_local = self.is_local.replace(false);
         if let Some(trace) = &mut self.trace {
             trace.leaves(now, &packet, is_local);
@@ -125,9 +125,9 @@ impl Ports for StationPorts<'_> {
 }
 
 /// Where a side stands in a pair.
-pub(crate) fn side_index(side: Side) -> usize {
+pub(crate) fn side_index(side: Port) -> usize {
     match side {
-        Side::Wired => 0,
-        Side::Air => 1,
+        Port::Wired => 0,
+        Port::Air => 1,
     }
 }

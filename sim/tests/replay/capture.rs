@@ -3,7 +3,7 @@
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Flags;
-use airmend_proto::{LinkType, Packet, Side};
+use airmend_proto::{LinkType, Packet, Port};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -21,7 +21,7 @@ const SEGMENT: u32 = 1_000;
 const FIRST: SeqNumber = SeqNumber(u32::MAX - 2_500);
 
 /// Milliseconds, the side it came from, and the packet.
-pub(crate) type Sent = (u64, Side, SegmentBuilder<'static>);
+pub(crate) type Sent = (u64, Port, SegmentBuilder<'static>);
 
 /// A download of ten segments through a base station without an agent. The fourth is lost on the
 /// air; six duplicate ACKs follow, the first at 65 ms, and the sender's repair comes at 150 ms.
@@ -30,15 +30,15 @@ pub(crate) fn download() -> Vec<Sent> {
     let down = || SegmentBuilder::new(SERVER, MOBILE).ack(SeqNumber(1));
     let up = |segments: u32| {
         let up = SegmentBuilder::new(MOBILE, SERVER).seq(SeqNumber(1));
-        (Side::Air, up.ack(FIRST + segments * SEGMENT))
+        (Port::Air, up.ack(FIRST + segments * SEGMENT))
     };
     let data =
-        |segment: u32| (Side::Wired, down().seq(FIRST + segment * SEGMENT).payload_len(SEGMENT));
+        |segment: u32| (Port::Wired, down().seq(FIRST + segment * SEGMENT).payload_len(SEGMENT));
     let syn = SegmentBuilder::new(MOBILE, SERVER).flags(Flags::SYN);
     let mut sent = vec![
-        (0, Side::Air, syn),
-        (40, Side::Wired, down().seq(FIRST - 1).flags(Flags::SYN)),
-        (41, Side::Air, up(0).1),
+        (0, Port::Air, syn),
+        (40, Port::Wired, down().seq(FIRST - 1).flags(Flags::SYN)),
+        (41, Port::Air, up(0).1),
     ];
     let mut at = |time: u64, (side, packet)| sent.push((time, side, packet));
     for segment in 0..10 {

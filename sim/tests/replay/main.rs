@@ -3,7 +3,7 @@
 mod capture;
 
 use airmend_proto::agents::{AgentConfig, Limits};
-use airmend_proto::{Agent, Event, Instant, LinkType, Packet, Side};
+use airmend_proto::{Agent, Event, Instant, LinkType, Packet, Port};
 use airmend_sim::replay::{Capture, Check, Pace, ReplayError, Report, Sides, Step, replay, steps};
 use capture::{Sent, cooked, download, pcap, pcapng};
 use pcap_file::DataLink;
@@ -41,7 +41,7 @@ fn assert_is_download(report: &Report) {
     assert_eq!(first.map(|moment| moment.at), Some(Instant::from_millis(65)));
 }
 
-fn built(link: LinkType) -> impl Iterator<Item = (u64, Side, Packet)> {
+fn built(link: LinkType) -> impl Iterator<Item = (u64, Port, Packet)> {
     download().into_iter().map(move |(at, side, packet): Sent| (at, side, packet.build(link)))
 }
 
@@ -56,7 +56,7 @@ fn any_link_type_and_file_format_tells_the_same() {
         pcap(DataLink::IPV4, built(LinkType::Ip).map(|(at, _, p)| (at, p))),
         pcap(
             DataLink::LINUX_SLL,
-            built(LinkType::Ip).map(|(at, side, p)| (at, cooked(&p, side == Side::Wired))),
+            built(LinkType::Ip).map(|(at, side, p)| (at, cooked(&p, side == Port::Wired))),
         ),
     ] {
         assert_is_download(&replay_freely(&file, None));
@@ -70,7 +70,7 @@ fn an_interface_that_leads_to_the_air_tells_the_sides() {
     const INBOUND: u32 = 1;
     const OUTBOUND: u32 = 2;
     let air = |(at, side, packet)| {
-        (at, 0, Some(if side == Side::Air { INBOUND } else { OUTBOUND }), packet)
+        (at, 0, Some(if side == Port::Air { INBOUND } else { OUTBOUND }), packet)
     };
     let sides = Some(Sides::AirInterface("wlan0".to_owned()));
     let only_air = [("wlan0", DataLink::ETHERNET)];
@@ -79,8 +79,8 @@ fn an_interface_that_leads_to_the_air_tells_the_sides() {
 
     // A router captures each packet twice: as it comes, and a moment later as it goes.
     let both = [("eth0", DataLink::ETHERNET), ("wlan0", DataLink::ETHERNET)];
-    let twice = |(at, side, packet): (u64, Side, Packet)| {
-        let (came, went) = if side == Side::Air { (1, 0) } else { (0, 1) };
+    let twice = |(at, side, packet): (u64, Port, Packet)| {
+        let (came, went) = if side == Port::Air { (1, 0) } else { (0, 1) };
         [(at, came, Some(INBOUND), packet.clone()), (at, went, Some(OUTBOUND), packet)]
     };
     let file = pcapng(&both, built(LinkType::Ethernet).flat_map(twice));
@@ -101,7 +101,7 @@ fn an_interface_that_leads_to_the_air_tells_the_sides() {
 
 #[test]
 fn where_an_agent_was_at_work_a_repair_saves_a_wired_round_trip() {
-    let repaired = |(at, _, _): &(u64, Side, Packet)| *at != 150;
+    let repaired = |(at, _, _): &(u64, Port, Packet)| *at != 150;
     let unnamed = |(at, _, packet)| (at, 0, None, packet);
     let packets = built(LinkType::Ip).filter(repaired).map(unnamed);
     let file = pcapng(&[("tun0", DataLink::RAW)], packets);
@@ -120,8 +120,8 @@ fn where_an_agent_was_at_work_a_repair_saves_a_wired_round_trip() {
 #[test]
 fn what_offload_joined_is_noticed() {
     let joined = |(at, side, packet): Sent| match side {
-        Side::Wired => (at, 0, None, packet.payload_len(9_217).build(LinkType::Ip)),
-        Side::Air => (at, 0, None, packet.build(LinkType::Ip)),
+        Port::Wired => (at, 0, None, packet.payload_len(9_217).build(LinkType::Ip)),
+        Port::Air => (at, 0, None, packet.build(LinkType::Ip)),
     };
     let file = pcapng(&[("tun0", DataLink::RAW)], download().into_iter().skip(3).map(joined));
     assert_eq!(replay_freely(&file, None).oversized, 11);
@@ -141,7 +141,7 @@ fn a_file_that_ends_early_is_good_as_far_as_it_goes() {
 /// no end of time.
 #[test]
 fn damaged_files_do_no_harm() {
-    let flagged = |(at, side, packet)| (at, 0, Some(1 + u32::from(side == Side::Air)), packet);
+    let flagged = |(at, side, packet)| (at, 0, Some(1 + u32::from(side == Port::Air)), packet);
     let unnamed = |(at, _, packet)| (at, packet);
     for file in [
         pcapng(&[("tun0", DataLink::RAW)], built(LinkType::Ip).take(6).map(flagged)),
@@ -196,7 +196,7 @@ fn record(mut agent: Box<dyn Agent + Send>) -> Vec<Step> {
             steps.push(Step::TimersRan(now));
             agent.handle_timeout(now);
         }
-        for to in Side::BOTH {
+        for to in Port::BOTH {
             let sent = agent.poll_transmit(now, to);
             steps.extend(sent.map(|packet| Step::Leaves(now, to, packet)));
         }

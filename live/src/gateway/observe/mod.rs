@@ -15,7 +15,7 @@ pub use report::{CapacityFrom, Limit, Observation, ObservedFlow};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
-use airmend_proto::{Instant, Packet, Side};
+use airmend_proto::{Instant, Packet, Port};
 use estimate::{Estimate, Measured, estimate};
 use flow::{Counts, Flow};
 use std::collections::HashMap;
@@ -106,7 +106,7 @@ impl Observer {
     }
 
     /// A packet crossed the interface, coming from this side.
-    pub(super) fn packet(&mut self, now: Instant, from: Side, packet: &Packet) {
+    pub(super) fn packet(&mut self, now: Instant, from: Port, packet: &Packet) {
         self.advance(now);
         let Ok(segment) = Segment::parse(packet) else { return };
         let key = FlowKey::of(&segment, from);
@@ -122,12 +122,12 @@ impl Observer {
         }
         let Some(observed) = self.flows.get_mut(&key) else { return };
         match from {
-            Side::Air => {
+            Port::Air => {
                 if let Some(rate) = observed.flow.ack(now, &segment) {
                     self.fastest = Some(self.fastest.map_or(rate, |fastest| fastest.max(rate)));
                 }
             }
-            Side::Wired => {
+            Port::Wired => {
                 let frames = frames(packet, &segment);
                 let headers = u64::from(segment.payload_offset - segment.network_offset);
                 let ip_bytes = u64::from(segment.payload_len) + frames * headers;
@@ -345,11 +345,11 @@ impl Sums {
 
 /// The first byte of the sender's that this segment lets one observe: its own, or what a mobile
 /// that answers a SYN waits for, whose window scale is then known.
-fn first_byte(from: Side, segment: &Segment) -> Option<SeqNumber> {
+fn first_byte(from: Port, segment: &Segment) -> Option<SeqNumber> {
     let is_answer = segment.flags.intersects(Flags::SYN) && segment.flags.intersects(Flags::ACK);
     match from {
-        Side::Wired => (segment.payload_len > 0).then_some(segment.seq),
-        Side::Air => is_answer.then_some(segment.ack),
+        Port::Wired => (segment.payload_len > 0).then_some(segment.seq),
+        Port::Air => is_answer.then_some(segment.ack),
     }
 }
 

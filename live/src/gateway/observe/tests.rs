@@ -28,7 +28,7 @@ impl Script {
         self
     }
 
-    fn packet(&mut self, from: Side, builder: SegmentBuilder<'_>) -> &mut Self {
+    fn packet(&mut self, from: Port, builder: SegmentBuilder<'_>) -> &mut Self {
         let packet = builder.build(LinkType::Ip);
         self.observer.packet(Instant::from_millis(self.now), from, &packet);
         self
@@ -52,7 +52,7 @@ impl Script {
         for number in segments {
             let seq = SeqNumber(number * MSS);
             let builder = SegmentBuilder::new(WIRED, air).flags(Flags::ACK).seq(seq);
-            self.packet(Side::Wired, builder.payload_len(MSS));
+            self.packet(Port::Wired, builder.payload_len(MSS));
         }
         self
     }
@@ -62,7 +62,7 @@ impl Script {
         let air = (AIR.0, self.port);
         let builder = SegmentBuilder::new(air, WIRED).flags(Flags::ACK);
         let builder = builder.ack(SeqNumber(next * MSS)).options(Self::options(sack));
-        self.packet(Side::Air, builder)
+        self.packet(Port::Air, builder)
     }
 
     fn observation(&mut self) -> Observation {
@@ -159,7 +159,7 @@ fn a_connection_in_the_place_of_another_begins_anew() {
     let mut script = Script::new();
     script.data(0..3).at(5).ack(3, &[]);
     let syn = SegmentBuilder::new(WIRED, AIR).flags(Flags::SYN).seq(SeqNumber(77));
-    script.at(1_000).packet(Side::Wired, syn);
+    script.at(1_000).packet(Port::Wired, syn);
     script.data(500..502).at(1_005).ack(502, &[]);
     let seen = script.observation();
     assert_eq!((seen.flows_seen, seen.flows.len(), seen.air_frames), (2, 1, 5));
@@ -209,8 +209,8 @@ fn both_round_trips_are_measured() {
         let builder = SegmentBuilder::new(AIR, WIRED).flags(Flags::ACK);
         builder.ack(SeqNumber(next * MSS)).options(Script::timed(value, 1))
     };
-    script.packet(Side::Wired, data(0, 6)).at(4).packet(Side::Air, ack(1, 7));
-    script.at(84).packet(Side::Wired, data(1, 7)).at(88).packet(Side::Air, ack(2, 9));
+    script.packet(Port::Wired, data(0, 6)).at(4).packet(Port::Air, ack(1, 7));
+    script.at(84).packet(Port::Wired, data(1, 7)).at(88).packet(Port::Air, ack(2, 9));
     let flow = &script.observation().flows[0];
     assert_eq!((flow.air_rtt_ms, flow.wired_rtt_ms), (Some(4.0), Some(80.0)));
 }

@@ -19,7 +19,7 @@ pub use tally::Path;
 use airmend_proto::agents::Limits;
 use airmend_proto::event::{Cause, FlowEnd, FlowId};
 use airmend_proto::wire::flow::FlowKey;
-use airmend_proto::{Event, Instant, Load, Side};
+use airmend_proto::{Event, Instant, Load, Port};
 use flows::Flows;
 use std::time::SystemTime;
 use tally::Tallies;
@@ -222,8 +222,8 @@ impl Counters {
             Event::TimestampRenewed(..) => &mut self.renewed_timestamps,
             Event::HandshakeRepeated { .. } => &mut self.repeated_handshakes,
             Event::CongestionMarked => &mut self.congestion_marks,
-            Event::EgressDropped(Side::Air) => &mut self.egress_drops_air,
-            Event::EgressDropped(Side::Wired) => &mut self.egress_drops_wired,
+            Event::EgressDropped(Port::Air) => &mut self.egress_drops_air,
+            Event::EgressDropped(Port::Wired) => &mut self.egress_drops_wired,
             Event::AgentReplaced(_) => &mut self.agent_panics,
             _ => return,
         };

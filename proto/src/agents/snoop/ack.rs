@@ -2,7 +2,7 @@
 
 use super::Snoop;
 use super::flow::{Flow, Told, Withheld};
-use crate::agent::Side;
+use crate::agent::Port;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Event, FlowEnd};
 use crate::packet::Packet;
@@ -44,14 +44,14 @@ impl Snoop {
         let Some((reference, flow)) =
             found.and_then(|reference| Some((reference, self.flows.get_mut(reference)?)))
         else {
-            self.forward(Side::Wired, packet, None);
+            self.forward(Port::Wired, packet, None);
             return;
         };
         flow.active_at = now;
         // An ACK of what never passed here says nothing that this state could judge.
         let known = flow.position(segment.ack).filter(|ack| *ack <= flow.highest);
         let Some(ack) = known else {
-            self.forward(Side::Wired, packet, None);
+            self.forward(Port::Wired, packet, None);
             return;
         };
         // An older one, overtaken or from before the flow was picked up, may tell the sender more
@@ -121,7 +121,7 @@ impl Snoop {
         if let Some(event) = event {
             self.event(event);
         }
-        self.forward(Side::Wired, passed, None);
+        self.forward(Port::Wired, passed, None);
     }
 
     /// [C-13] The hold budget is spent: the sender sees the last ACK that was kept from it, up to

@@ -3,7 +3,7 @@
 use super::cache::{Cached, Sent};
 use super::flow::Flow;
 use super::{Departure, Snoop};
-use crate::agent::Side;
+use crate::agent::Port;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Event, Uncached};
 use crate::packet::Packet;
@@ -29,7 +29,7 @@ impl Snoop {
         let Some((reference, flow)) =
             known.and_then(|reference| Some((reference, self.flows.get_mut(reference)?)))
         else {
-            self.forward(Side::Air, packet, None);
+            self.forward(Port::Air, packet, None);
             return;
         };
         flow.active_at = now;
@@ -42,7 +42,7 @@ impl Snoop {
         // [C-16] Keep-alives, probes of a closed window and data that has arrived already lie below
         // the mobile's ACK: they are questions to the mobile, which it answers itself.
         let Some(span) = span.filter(|span| span.end > flow.acked) else {
-            self.forward(Side::Air, packet, None);
+            self.forward(Port::Air, packet, None);
             return;
         };
         self.forward_and_cache(now, reference, span, packet);
@@ -51,14 +51,14 @@ impl Snoop {
     fn forward_and_cache(&mut self, now: Instant, reference: FlowRef, span: Span, packet: Packet) {
         let departure = Departure::Range { flow: reference, span, repair: None };
         // [C-14] The cache keeps the codepoint that came.
-        let crowded = self.egress.len(Side::Air) >= self.limits.egress.air.div_ceil(2);
+        let crowded = self.egress.len(Port::Air) >= self.limits.egress.air.div_ceil(2);
         let marked = if crowded { mark_congestion(&packet) } else { None };
         if marked.is_some() {
             self.event(Event::CongestionMarked);
         }
         // [C-3] The queue decides first: what it refuses is congestion, which TCP must see.
         let accepted =
-            self.forward(Side::Air, marked.unwrap_or_else(|| packet.clone()), Some(departure));
+            self.forward(Port::Air, marked.unwrap_or_else(|| packet.clone()), Some(departure));
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let id = flow.id;
         let seq = super::seq(span.start);

@@ -2,7 +2,7 @@
 //! second or more (RFC 6298 §2: no round trip is known yet), whatever the loss rate.
 
 use super::{Departure, Snoop};
-use crate::agent::Side;
+use crate::agent::Port;
 use crate::agents::egress::Class;
 use crate::event::Event;
 use crate::packet::Packet;
@@ -61,9 +61,9 @@ impl Snoop {
     pub(super) fn repeat_handshakes(&mut self, now: Instant) {
         while let Some((id, packet)) = self.handshakes.pop_due(now) {
             let departure = Departure::Handshake { id, repeated: true };
-            if !self.egress.push(Side::Air, Class::Urgent, packet, Some(departure)) {
+            if !self.egress.push(Port::Air, Class::Urgent, packet, Some(departure)) {
                 self.handshakes.open.retain(|handshake| handshake.id != id);
-                self.event(Event::EgressDropped(Side::Air));
+                self.event(Event::EgressDropped(Port::Air));
             }
         }
     }

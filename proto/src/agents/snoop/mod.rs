@@ -25,7 +25,7 @@ use super::Limits;
 use super::deadlines::Deadlines;
 use super::egress::{Class, Egress};
 use super::flow_table::{FlowRef, FlowTable};
-use crate::agent::{Agent, Deadline, LinkSignal, Load, Side, Timer};
+use crate::agent::{Agent, Deadline, LinkSignal, Load, Port, Timer};
 use crate::event::{Cause, Event, FlowEnd, FlowId};
 use crate::packet::Packet;
 use crate::ranges::Span;
@@ -102,7 +102,7 @@ impl Snoop {
     }
 
     /// Passes a packet on, in order; false if the queue was full and the packet is gone.
-    fn forward(&mut self, to: Side, packet: Packet, departure: Option<Departure>) -> bool {
+    fn forward(&mut self, to: Port, packet: Packet, departure: Option<Departure>) -> bool {
         let accepted = self.egress.push(to, Class::Normal, packet, departure);
         if !accepted {
             self.event(Event::EgressDropped(to));
@@ -113,7 +113,7 @@ impl Snoop {
     /// A SYN or RST ends whatever the state was about.
     fn handle_connection_change(
         &mut self,
-        from: Side,
+        from: Port,
         key: &FlowKey,
         flags: Flags,
         packet: Packet,
@@ -124,7 +124,7 @@ impl Snoop {
             self.end_flow(flow, if rst { FlowEnd::Closed } else { FlowEnd::Reopened });
         }
         let id = match from {
-            Side::Wired if !rst => self.begin_handshake(*key, &packet),
+            Port::Wired if !rst => self.begin_handshake(*key, &packet),
             _ => {
                 self.handshakes.end(key);
                 None
@@ -206,7 +206,7 @@ impl Snoop {
 }
 
 impl Agent for Snoop {
-    fn handle_packet(&mut self, now: Instant, from: Side, packet: Packet) {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         let segment = match Segment::parse(&packet) {
             Ok(segment) => segment,
             Err(reason) => {
@@ -220,12 +220,12 @@ impl Agent for Snoop {
             self.handle_connection_change(from, &key, segment.flags, packet);
             return;
         }
-        if from == Side::Air && !self.handshakes.is_empty() {
+        if from == Port::Air && !self.handshakes.is_empty() {
             self.handshakes.end(&key);
         }
         match from {
-            Side::Wired if segment.seq_len() > 0 => self.handle_data(now, key, &segment, packet),
-            Side::Air if segment.flags.intersects(Flags::ACK) => {
+            Port::Wired if segment.seq_len() > 0 => self.handle_data(now, key, &segment, packet),
+            Port::Air if segment.flags.intersects(Flags::ACK) => {
                 self.handle_ack(now, &key, &segment, packet);
             }
             _ => {
@@ -252,7 +252,7 @@ impl Agent for Snoop {
         }
     }
 
-    fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {
+    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
         loop {
             let (packet, departure) = self.egress.pop(to)?;
             let leaves = match departure {

@@ -4,7 +4,7 @@ use super::cache::Cached;
 use super::flow::Flow;
 use super::rtt::is_before;
 use super::{Departure, Snoop, seq};
-use crate::agent::Side;
+use crate::agent::Port;
 use crate::agents::egress::Class;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Cause, Event};
@@ -44,8 +44,8 @@ impl Snoop {
         };
         let span = Span { start: cached.start, end: cached.end };
         let departure = Departure::Range { flow: reference, span, repair: Some(cause) };
-        if !self.egress.push(Side::Air, Class::Urgent, packet, Some(departure)) {
-            self.event(Event::EgressDropped(Side::Air));
+        if !self.egress.push(Port::Air, Class::Urgent, packet, Some(departure)) {
+            self.event(Event::EgressDropped(Port::Air));
             return;
         }
         cached.queued = true;

@@ -2,7 +2,7 @@
 
 use super::Snoop95;
 use super::flow::{Flow, LastAck, SmallPacket};
-use crate::agent::Side;
+use crate::agent::Port;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Cause, Event, FlowEnd};
 use crate::packet::Packet;
@@ -38,7 +38,7 @@ impl Snoop95 {
         let Some((reference, flow)) =
             found.and_then(|reference| Some((reference, self.flows.get_mut(reference)?)))
         else {
-            self.forward(Side::Wired, packet, None);
+            self.forward(Port::Wired, packet, None);
             return;
         };
         flow.touch(now, &self.settings);
@@ -56,7 +56,7 @@ impl Snoop95 {
                 if flow.last_ack.as_ref().is_some_and(|last| last.number == segment.ack) {
                     flow.remember(segment, &packet);
                 }
-                self.forward(Side::Wired, packet, None);
+                self.forward(Port::Wired, packet, None);
             }
         }
         self.schedule(now, reference);
@@ -89,7 +89,7 @@ impl Snoop95 {
         if let Some((sample, srtt)) = flow.measure(now, segment.ack, self.settings.srtt_gain) {
             self.event(Event::AirRtt { flow: id, sample, srtt });
         }
-        self.forward(Side::Wired, packet, None);
+        self.forward(Port::Wired, packet, None);
         if closed {
             // The mobile has the sender's FIN: no more data will need mending.
             self.end_flow(reference, FlowEnd::Closed);
@@ -105,7 +105,7 @@ impl Snoop95 {
         // [S0-22] Not cached, or resent by the sender, who counts the DUPACKs himself.
         let Some(lost) = lost else {
             self.event(Event::DupAckForwarded(id, ack));
-            self.forward(Side::Wired, packet, None);
+            self.forward(Port::Wired, packet, None);
             return;
         };
         let (seq, sent_index, queued) = (lost.seq, lost.sent_index, lost.queued);

@@ -3,7 +3,7 @@
 use super::cache::CachedPacket;
 use super::flow::{Flow, Timed};
 use super::{Departure, Snoop95};
-use crate::agent::Side;
+use crate::agent::Port;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Event, Uncached};
 use crate::packet::Packet;
@@ -44,7 +44,7 @@ impl Snoop95 {
             _ => self.find_or_open(now, key, segment.seq),
         };
         let Some(reference) = known else {
-            self.forward(Side::Air, packet, None);
+            self.forward(Port::Air, packet, None);
             return;
         };
         let Some(flow) = self.flows.get_mut(reference) else { return };
@@ -52,7 +52,7 @@ impl Snoop95 {
         let case = flow.classify(segment.seq, segment.seq_len());
         match case {
             Case::OutOfWindow => {
-                self.forward(Side::Air, packet, None);
+                self.forward(Port::Air, packet, None);
             }
             Case::Acknowledged => self.repeat_ack(reference, segment.seq, packet),
             Case::New | Case::Resent | Case::OutOfSequence => {
@@ -69,13 +69,13 @@ impl Snoop95 {
         });
         match last.filter(|_| self.settings.repeat_ack) {
             Some((id, number, ack)) => {
-                if self.forward(Side::Wired, ack, None) {
+                if self.forward(Port::Wired, ack, None) {
                     self.event(Event::AckRepeated(id, number));
                 }
             }
             None => {
                 let departure = Departure { flow: reference, seq, retransmission: None };
-                self.forward(Side::Air, packet, Some(departure));
+                self.forward(Port::Air, packet, Some(departure));
             }
         }
     }
@@ -91,7 +91,7 @@ impl Snoop95 {
     ) {
         let departure = Departure { flow: reference, seq: segment.seq, retransmission: None };
         // The queue decides first: what it refuses is congestion, which TCP must see.
-        let accepted = self.forward(Side::Air, packet.clone(), Some(departure));
+        let accepted = self.forward(Port::Air, packet.clone(), Some(departure));
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let id = flow.id;
         let newest = case == Case::New;

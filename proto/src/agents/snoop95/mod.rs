@@ -18,7 +18,7 @@ use super::Limits;
 use super::deadlines::Deadlines;
 use super::egress::{Class, Egress};
 use super::flow_table::{FlowRef, FlowTable};
-use crate::agent::{Agent, Deadline, Load, Side};
+use crate::agent::{Agent, Deadline, Load, Port};
 use crate::event::{Cause, Event, FlowEnd, FlowId};
 use crate::packet::Packet;
 use crate::time::Instant;
@@ -82,7 +82,7 @@ impl Snoop95 {
     }
 
     /// Passes a packet on, in order; false if the queue was full and the packet is gone.
-    fn forward(&mut self, to: Side, packet: Packet, departure: Option<Departure>) -> bool {
+    fn forward(&mut self, to: Port, packet: Packet, departure: Option<Departure>) -> bool {
         let accepted = self.egress.push(to, Class::Normal, packet, departure);
         if !accepted {
             self.event(Event::EgressDropped(to));
@@ -134,8 +134,8 @@ impl Snoop95 {
         if cached.queued {
             return;
         }
-        if !self.egress.push(Side::Air, class, cached.packet.clone(), Some(departure)) {
-            self.event(Event::EgressDropped(Side::Air));
+        if !self.egress.push(Port::Air, class, cached.packet.clone(), Some(departure)) {
+            self.event(Event::EgressDropped(Port::Air));
             return;
         }
         cached.queued = true;
@@ -177,7 +177,7 @@ impl Snoop95 {
 }
 
 impl Agent for Snoop95 {
-    fn handle_packet(&mut self, now: Instant, from: Side, packet: Packet) {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         let segment = match Segment::parse(&packet) {
             Ok(segment) => segment,
             Err(reason) => {
@@ -194,8 +194,8 @@ impl Agent for Snoop95 {
             return;
         }
         match from {
-            Side::Wired if segment.seq_len() > 0 => self.snoop_data(now, key, &segment, packet),
-            Side::Air if segment.flags.intersects(Flags::ACK) => {
+            Port::Wired if segment.seq_len() > 0 => self.snoop_data(now, key, &segment, packet),
+            Port::Air if segment.flags.intersects(Flags::ACK) => {
                 self.snoop_ack(now, &key, &segment, packet);
             }
             _ => {
@@ -208,7 +208,7 @@ impl Agent for Snoop95 {
         self.run_timers(now);
     }
 
-    fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {
+    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
         loop {
             let (packet, departure) = self.egress.pop(to)?;
             if departure.is_none_or(|departure| self.depart(now, departure)) {

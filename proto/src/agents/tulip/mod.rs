@@ -23,7 +23,7 @@ pub use event::LinkEvent;
 pub use settings::{Order, Settings};
 
 use super::Limits;
-use crate::agent::{Agent, Deadline, LinkSignal, Side, Timer};
+use crate::agent::{Agent, Deadline, LinkSignal, Port, Timer};
 use crate::event::Event;
 use crate::packet::{LinkType, Packet};
 use crate::time::Instant;
@@ -115,7 +115,7 @@ impl Tulip {
         let view = View::of(&packet);
         let class = self.settings.classes.class(&view);
         if !self.queue.push(Queued::new(packet, class, view.flow)) {
-            self.events.push_back(Event::EgressDropped(Side::Air));
+            self.events.push_back(Event::EgressDropped(Port::Air));
         }
         if self.peer.is_none() && self.hello == Due::Never {
             self.hello = Due::Now;
@@ -390,10 +390,10 @@ impl Tulip {
 }
 
 impl Agent for Tulip {
-    fn handle_packet(&mut self, now: Instant, from: Side, packet: Packet) {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         match from {
-            Side::Wired => self.enqueue(packet),
-            Side::Air => self.handle_frame(now, &packet),
+            Port::Wired => self.enqueue(packet),
+            Port::Air => self.handle_frame(now, &packet),
         }
     }
 
@@ -439,10 +439,10 @@ impl Agent for Tulip {
         }
     }
 
-    fn poll_transmit(&mut self, now: Instant, to: Side) -> Option<Packet> {
+    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
         match to {
-            Side::Wired => self.receiver.pop(),
-            Side::Air => self.next_frame(now).map(|frame| frame.emit()),
+            Port::Wired => self.receiver.pop(),
+            Port::Air => self.next_frame(now).map(|frame| frame.emit()),
         }
     }
 

@@ -5,7 +5,7 @@
 //! makes its kernel address every frame to the interface's own MAC address. Frames that are not IP
 //! therefore do not occur, and are ignored.
 
-use super::{BATCH, Port, ethertype, is_full};
+use super::{BATCH, Device, ethertype, is_full};
 use crate::sys::PacketSocket;
 use airmend_proto::{LinkType, Packet};
 use bytes::Bytes;
@@ -14,13 +14,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// The base station's end of a veth pair.
 #[derive(Debug)]
-pub struct PacketPort {
+pub struct PacketDevice {
     socket: PacketSocket,
     host_mac: [u8; 6],
     drops: u64,
 }
 
-impl PacketPort {
+impl PacketDevice {
     /// Opens the port on `interface` of the calling thread's network namespace; packets are sent
     /// to `host_mac`, the address of the interface at the other end.
     pub fn open(interface: &str, host_mac: [u8; 6]) -> io::Result<Self> {
@@ -29,7 +29,7 @@ impl PacketPort {
     }
 }
 
-impl Port for PacketPort {
+impl Device for PacketDevice {
     fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<()> {
         let mut take = |protocol: u16, _from: [u8; 6], bytes: &[u8]| {
             if ethertype(bytes) == Some(protocol) {

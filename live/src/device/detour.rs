@@ -5,7 +5,7 @@
 
 use super::is_full;
 use super::offload::{outgoing, whole};
-use super::tun::TunPort;
+use super::tun::TunDevice;
 use crate::sys;
 use airmend_proto::{LinkType, Packet};
 use nix::sys::uio::writev;
@@ -35,7 +35,7 @@ pub(crate) struct Detour {
 impl Detour {
     /// Creates the device in the calling thread's network namespace and sets it up.
     pub(crate) fn create(link_type: LinkType) -> io::Result<Self> {
-        let device = TunPort::open_device()?;
+        let device = TunDevice::open_device()?;
         let name = sys::attach_detour(device.as_fd(), NAME, link_type == LinkType::Ethernet)?;
         // The kernel speaks no IPv6 on it, which needs 1280 bytes (RFC 8200 §5). What is redirected
         // here may be longer.

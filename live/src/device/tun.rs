@@ -1,6 +1,6 @@
 //! A TUN device: the host's interface is the device itself.
 
-use super::{BATCH, Port, is_full};
+use super::{BATCH, Device, is_full};
 use crate::sys;
 use airmend_proto::{LinkType, Packet};
 use bytes::Bytes;
@@ -14,13 +14,13 @@ pub const DEVICE: &str = "/dev/net/tun";
 
 /// The user-space end of a TUN device.
 #[derive(Debug)]
-pub struct TunPort {
+pub struct TunDevice {
     device: File,
     buffer: Vec<u8>,
     drops: u64,
 }
 
-impl TunPort {
+impl TunDevice {
     /// Opens the device node; `Err` where it is missing or not for this user.
     pub fn open_device() -> io::Result<File> {
         OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE)
@@ -34,7 +34,7 @@ impl TunPort {
     }
 }
 
-impl Port for TunPort {
+impl Device for TunDevice {
     fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<()> {
         for _ in 0..BATCH {
             match self.device.read(&mut self.buffer) {

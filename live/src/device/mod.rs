@@ -12,22 +12,22 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 /// Packets to and from one interface, each beginning with its IP header: whatever the kind of
-/// port, the links then charge a packet the same airtime.
-pub trait Port: Send {
+/// device, the links then charge a packet the same airtime.
+pub trait Device: Send {
     /// Takes what has arrived, at most one batch, without waiting.
     fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<()>;
 
     /// Sends one packet. One that the kernel has no room for is dropped and counted.
     fn send(&mut self, packet: &Packet) -> io::Result<()>;
 
-    /// Packets lost between the kernel and this port, in both directions, since it was opened.
+    /// Packets lost between the kernel and this device, in both directions, since it was opened.
     fn drops(&mut self) -> u64;
 
     /// Becomes readable when something has arrived.
     fn readable(&self) -> BorrowedFd<'_>;
 }
 
-/// Packets taken at most in one call of `receive`: a flood on one port must not starve the other.
+/// Packets taken at most in one call of `receive`: a flood on one device must not starve the other.
 const BATCH: usize = 64;
 
 /// The EtherType of an IP packet, from its version.
