@@ -349,7 +349,8 @@ impl Setup {
         agents.iter().try_for_each(|agent| self.check_path(agent))?;
         for agent in agents.iter_mut() {
             agent.hold_window(config.outstanding_segments());
-            tell_of_air(agent, &config);
+            agent.follow_radio(config.mac().as_ref());
+            config.unmended_ports().for_each(|port| agent.exempt(port));
         }
         for (key, value) in &self.settings {
             if key == "half_duplex" {
@@ -369,11 +370,9 @@ impl Setup {
                 refused?;
             }
         }
-        // A profile of its own may have said otherwise.
-        for agent in agents {
-            if let AgentConfig::Tulip(settings) = agent {
-                settings.half_duplex = config.turnaround.is_some();
-            }
+        // A profile may have set it.
+        for agent in agents.iter_mut().filter(|agent| agent.is_link()) {
+            agent.set("half_duplex", &config.turnaround.is_some().to_string()).map_err(BadUsage)?;
         }
         Ok(())
     }
@@ -392,7 +391,7 @@ impl Setup {
                 refuse("--air-queue", "its queue is the agent's; write --path kernel or gateway")
             }
             (Path::Inline, _) => Ok(()),
-            (Path::Kernel, agent) if *agent != AgentConfig::Plain => {
+            (Path::Kernel, agent) if !agent.is_plain() => {
                 refuse(&flag, "it is a kernel alone, so write --agent plain")
             }
             (Path::Gateway, agent) if agent.is_link() => {
@@ -406,19 +405,6 @@ impl Setup {
             }
             _ => Ok(()),
         }
-    }
-}
-
-/// Tells a link what the radios of a half-duplex air are: their rate and times. A link ACK waits
-/// for company until the radio has turned round, and half as long as the other end then listens
-/// for an answer.
-fn tell_of_air(agent: &mut AgentConfig, config: &LabConfig) {
-    let AgentConfig::Tulip(settings) = agent else { return };
-    if let Some(mac) = config.mac() {
-        settings.rate_bps = mac.rate_bps;
-        settings.max_propagation_delay = mac.delay;
-        settings.turnaround = mac.turnaround;
-        settings.ack_delay = mac.turnaround + mac.delay / 2;
     }
 }
 

@@ -1,16 +1,15 @@
-//! Bytes as a sequence of times and packets, nearly right ones and raw ones, for snoop95 or snoop
-//! with limits so small that each is hit: they keep what the property tests say that an agent
-//! promises.
+//! Bytes as a sequence of times and packets, nearly right ones and raw ones, for each agent of the
+//! registry that stands alone, with limits so small that each is hit: the agents keep what the
+//! property tests say that an agent promises.
 #![no_main]
 
 #[path = "../../proto/tests/common/mod.rs"]
 mod common;
 
-use airmend_proto::agents::snoop::{self, Snoop};
-use airmend_proto::agents::snoop95::{Settings, Snoop95};
 use airmend_proto::wire::tcp::Flags;
 use airmend_proto::{LinkType, Port};
-use common::hostile::{ISN, Step, TINY, hasty, play, quick};
+use common::agents::{tight, vary};
+use common::hostile::{ISN, Step, TINY, play};
 use common::packet::{Foreign, Tcp};
 use core::num::NonZeroU16;
 use core::time::Duration;
@@ -21,24 +20,14 @@ const MAX_STEPS: usize = 150;
 
 fuzz_target!(|data: &[u8]| {
     let mut input = Input(data);
-    let switches = input.byte();
+    let (agent, choices) = (input.byte(), u64::from(input.word()));
     let mut steps = Vec::new();
     while !input.0.is_empty() && steps.len() < MAX_STEPS {
         steps.push(input.step());
     }
-    let kept = if switches & 16 == 0 {
-        let settings = Settings {
-            dupack_threshold: u32::from(switches & 3).max(1),
-            fast_queue: switches & 4 != 0,
-            repeat_ack: switches & 8 != 0,
-            ..hasty()
-        };
-        play(Snoop95::new(settings, TINY, 1), TINY, &steps)
-    } else {
-        let settings = snoop::Settings { suppress: switches & 1 != 0, ..quick() };
-        play(Snoop::new(settings, TINY, 1), TINY, &steps)
-    };
-    if let Err(error) = kept {
+    let agents: Vec<_> = tight().collect();
+    let agent = vary(agents[usize::from(agent) % agents.len()].clone(), choices << 48 | choices);
+    if let Err(error) = play(&agent, TINY, &steps) {
         panic!("{error}");
     }
 });

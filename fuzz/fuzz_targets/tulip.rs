@@ -7,7 +7,7 @@ mod hostile;
 
 use airmend_proto::agents::tulip::{Order, Settings};
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::wire::tulip::{Ack, Frame, Kind};
+use airmend_proto::agents::tulip::frame::{Ack, Frame, Kind};
 use airmend_proto::{LinkSignal, LinkType, Packet};
 use core::time::Duration;
 use hostile::{Step, play};
@@ -38,7 +38,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn check_frame(data: &[u8]) {
-    let packet = Packet::new(LinkType::Tulip, data.to_vec().into());
+    let packet = Packet::new(LinkType::Frame, data.to_vec().into());
     if let Ok(frame) = Frame::parse(&packet) {
         let again = Frame::parse(&frame.emit());
         assert_eq!(again, Ok(frame), "what is read is written as it was");

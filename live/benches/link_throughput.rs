@@ -9,8 +9,8 @@ use airmend_live::tunnel::{
     CarrierConfig, Keys, PrivateKey, Rekey, Security, Tunnel, TunnelConfig,
 };
 use airmend_proto::agents::Limits;
+use airmend_proto::agents::tulip::frame::HEADER_LEN;
 use airmend_proto::agents::tulip::{Settings, Tulip};
-use airmend_proto::wire::tulip::HEADER_LEN;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::error::Error;

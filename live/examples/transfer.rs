@@ -16,7 +16,7 @@ fn main() -> Result<(), LabError> {
     config.errors = number(2).filter(|loss| *loss > 0.0).map_or(ErrorModel::None, ErrorModel::Loss);
     config.amount = Amount::Time(Duration::from_secs_f64(number(3).unwrap_or(5.0)));
     config.queue_frames = config.default_queue_frames();
-    let agent = Box::new(Plain::new(config.egress_limits()));
+    let agent = Box::new(Plain);
     let outcome = run(&config, agent, &AtomicBool::new(false), &mut |_| ())?;
     println!(
         "{:.3} Mb/s, {:.1} % of the bound; {:?}; lateness {:?} us; {} dropped at the ports",

@@ -1,16 +1,16 @@
 //! Fails open: an agent that panics is replaced by passthrough, so that a gateway is never worse
 //! than no gateway.
 
-use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::agents::plain::Plain;
-use airmend_proto::{Agent, Deadline, Event, Instant, LinkSignal, Load, Packet, Port, Timer};
+use airmend_proto::{
+    Agent, Class, Deadline, Event, Instant, LinkSignal, Load, Packet, Port, Timer, Verdict,
+};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// An agent, and what takes its place when it panics.
+/// An agent that passthrough replaces when it panics.
 pub struct Guard {
     agent: Box<dyn Agent + Send>,
-    limits: EgressLimits,
     /// The agent panicked in `poll_timeout`, which may not replace it.
     is_broken: Cell<bool>,
     replaced: Option<Event>,
@@ -18,13 +18,13 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Guards `agent`; `limits` are the queue limits of the passthrough that may follow it.
-    pub fn new(agent: Box<dyn Agent + Send>, limits: EgressLimits) -> Self {
-        Self { agent, limits, is_broken: Cell::new(false), replaced: None, now: Instant::ZERO }
+    /// Guards `agent`.
+    pub fn new(agent: Box<dyn Agent + Send>) -> Self {
+        Self { agent, is_broken: Cell::new(false), replaced: None, now: Instant::ZERO }
     }
 
-    /// Calls the agent. If it panics, passthrough takes its place: what the agent had queued is
-    /// lost, as on any link, and both TCPs go on.
+    /// Calls the agent. If it panics, passthrough replaces it: retransmissions that waited are
+    /// lost, and no packet of the hosts.
     fn call<T>(&mut self, method: impl FnOnce(&mut dyn Agent) -> T) -> Option<T> {
         // The agent is dropped after a panic, so nobody sees what state it was in.
         let result = catch_unwind(AssertUnwindSafe(|| method(&mut *self.agent)));
@@ -35,7 +35,7 @@ impl Guard {
     }
 
     fn replace(&mut self) {
-        let failed = std::mem::replace(&mut self.agent, Box::new(Plain::new(self.limits)));
+        let failed = std::mem::replace(&mut self.agent, Box::new(Plain));
         self.is_broken.set(false);
         self.replaced = Some(Event::AgentReplaced(self.now));
         // Its destructor may panic too.
@@ -44,12 +44,19 @@ impl Guard {
 }
 
 impl Agent for Guard {
-    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict {
         self.now = now;
-        let spare = packet.clone();
-        if self.call(|agent| agent.handle_packet(now, from, packet)).is_none() {
-            self.agent.handle_packet(now, from, spare);
-        }
+        self.call(|agent| agent.handle_packet(now, from, packet)).unwrap_or(Verdict::Pass)
+    }
+
+    fn handle_departure(&mut self, now: Instant, to: Port, packet: &Packet) {
+        self.now = now;
+        self.call(|agent| agent.handle_departure(now, to, packet));
+    }
+
+    fn confirm_departure(&mut self, now: Instant, to: Port, packet: &Packet) -> bool {
+        self.now = now;
+        self.call(|agent| agent.confirm_departure(now, to, packet)).unwrap_or(true)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -65,9 +72,9 @@ impl Agent for Guard {
         self.call(|agent| agent.handle_link(now, signal));
     }
 
-    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
+    fn poll_transmit(&mut self, now: Instant, to: Port, class: Class) -> Option<Packet> {
         self.now = now;
-        self.call(|agent| agent.poll_transmit(now, to)).flatten()
+        self.call(|agent| agent.poll_transmit(now, to, class)).flatten()
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
@@ -75,7 +82,7 @@ impl Agent for Guard {
             return deadline;
         }
         self.is_broken.set(true);
-        Some(Deadline { at: Instant::ZERO, why: Timer::FlowIdle })
+        Some(Deadline { at: Instant::ZERO, why: Timer::FLOW_IDLE })
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -98,7 +105,7 @@ impl Agent for Guard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airmend_proto::LinkType;
+    use airmend_proto::{EgressLimits, Forwarder, LinkType};
 
     /// Panics in the method of this name.
     struct Bad(&'static str);
@@ -110,13 +117,17 @@ mod tests {
     }
 
     impl Agent for Bad {
-        fn handle_packet(&mut self, _: Instant, _: Port, _: Packet) {
+        fn handle_packet(&mut self, _: Instant, _: Port, _: &Packet) -> Verdict {
             self.maybe_panic("handle_packet");
+            Verdict::Pass
+        }
+        fn handle_departure(&mut self, _: Instant, _: Port, _: &Packet) {
+            self.maybe_panic("handle_departure");
         }
         fn handle_timeout(&mut self, _: Instant) {
             self.maybe_panic("handle_timeout");
         }
-        fn poll_transmit(&mut self, _: Instant, _: Port) -> Option<Packet> {
+        fn poll_transmit(&mut self, _: Instant, _: Port, _: Class) -> Option<Packet> {
             self.maybe_panic("poll_transmit");
             None
         }
@@ -140,22 +151,32 @@ mod tests {
 
     #[test]
     fn whichever_method_panics_packets_pass_afterwards() {
-        let methods = ["handle_packet", "handle_timeout", "poll_transmit", "poll_timeout"];
-        for method in methods.into_iter().chain(["poll_event"]) {
-            let mut guard = Guard::new(Box::new(Bad(method)), EgressLimits { air: 9, wired: 9 });
+        let methods = [
+            "handle_packet",
+            "handle_departure",
+            "handle_timeout",
+            "poll_transmit",
+            "poll_timeout",
+            "poll_event",
+        ];
+        for method in methods {
+            let limits = EgressLimits { air: 9, wired: 9 };
+            let mut forwarder = Forwarder::new(Box::new(Guard::new(Box::new(Bad(method)))), limits);
             let now = Instant::from_millis(1);
-            if guard.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
-                guard.handle_timeout(now);
+            if forwarder.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
+                forwarder.handle_timeout(now);
             }
-            guard.handle_timeout(now);
-            assert_eq!(guard.poll_transmit(now, Port::Air), None);
+            forwarder.handle_timeout(now);
+            assert_eq!(forwarder.poll_transmit(now, Port::Air), None);
             let packet = Packet::new(LinkType::Ip, vec![0x45; 40].into());
-            // The first packet meets the bug if nothing did before.
-            guard.handle_packet(now, Port::Wired, packet.clone());
-            let events: Vec<_> = std::iter::from_fn(|| guard.poll_event()).collect();
+            // The first packet meets the defect if nothing did before, and passes all the same.
+            for _ in 0..2 {
+                forwarder.handle_packet(now, Port::Wired, packet.clone());
+                let left = forwarder.poll_transmit(now, Port::Air);
+                assert_eq!(left.as_ref(), Some(&packet), "{method}");
+            }
+            let events: Vec<_> = std::iter::from_fn(|| forwarder.poll_event()).collect();
             assert!(matches!(events[..], [Event::AgentReplaced(_)]), "{method}: {events:?}");
-            guard.handle_packet(now, Port::Wired, packet.clone());
-            assert_eq!(guard.poll_transmit(now, Port::Air), Some(packet), "{method}");
         }
     }
 }

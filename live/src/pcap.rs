@@ -3,7 +3,7 @@
 //!
 //! A thread of its own writes the file: the loop that keeps time never waits for a disk.
 
-use airmend_proto::recording::{RecordedAgent, TimersRan};
+use airmend_proto::recording::{COPIED, RecordedAgent, TimersRan};
 use airmend_proto::{Event, Instant, LinkType, Packet, Port};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -24,13 +24,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Packets that wait at most to be written; about 100 MB of full frames.
 const BACKLOG: usize = 1 << 16;
 
-/// Which way a packet crossed the agent's side, as the flags of a packet block have it.
+/// Which way a packet crossed a port of the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
     /// It entered the agent.
-    Inbound = 1,
+    Inbound,
+    /// A copy of it entered the agent: it had left already.
+    Copied,
     /// It left the agent.
-    Outbound = 2,
+    Outbound,
 }
 
 struct Record {
@@ -131,10 +133,6 @@ fn section(agent: Option<&RecordedAgent>) -> SectionHeaderBlock<'static> {
 }
 
 fn interface(side: Port, link_type: LinkType) -> InterfaceDescriptionBlock<'static> {
-    let name = match side {
-        Port::Wired => "wired",
-        Port::Air => "air",
-    };
     let nanoseconds = 9;
     InterfaceDescriptionBlock {
         linktype: match link_type {
@@ -143,7 +141,7 @@ fn interface(side: Port, link_type: LinkType) -> InterfaceDescriptionBlock<'stat
         },
         snaplen: 0,
         options: vec![
-            InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
+            InterfaceDescriptionOption::IfName(Cow::Borrowed(side.name())),
             InterfaceDescriptionOption::IfTsResol(nanoseconds),
         ],
     }
@@ -153,8 +151,10 @@ fn block(record: &Record, begin: Duration) -> EnhancedPacketBlock<'_> {
     let comment = |text: String| EnhancedPacketOption::Comment(text.into());
     let timers = record.timers.iter().map(|&ran| TimersRan(record.at.since(ran)).to_string());
     let events = record.comments.iter().map(Event::to_string);
-    let mut options = vec![EnhancedPacketOption::Flags(record.crossing as u32)];
-    options.extend(timers.chain(events).map(comment));
+    let flags = if record.crossing == Crossing::Outbound { 2 } else { 1 };
+    let copied = (record.crossing == Crossing::Copied).then(|| COPIED.to_owned());
+    let mut options = vec![EnhancedPacketOption::Flags(flags)];
+    options.extend(timers.chain(copied).chain(events).map(comment));
     EnhancedPacketBlock {
         interface_id: match record.side {
             Port::Wired => 0,

@@ -92,18 +92,18 @@ fn config() -> LabConfig {
     config
 }
 
-fn plain(config: &LabConfig) -> Box<dyn Agent + Send> {
-    Box::new(Plain::new(config.egress_limits()))
+fn plain() -> Box<dyn Agent + Send> {
+    Box::new(Plain)
 }
 
 fn run_plain(config: &LabConfig) -> Result<Outcome, LabError> {
-    run(config, plain(config), &AtomicBool::new(false), &mut |_| ())
+    run(config, plain(), &AtomicBool::new(false), &mut |_| ())
 }
 
 /// Runs to the end and checks what holds for every run. That every byte was right is checked
 /// inside: a wrong one is an error.
 fn complete(config: &LabConfig) -> Result<Outcome, LabError> {
-    let outcome = run_plain(config)?;
+    let outcome = run_plain(&config)?;
     assert!(outcome.completed);
     assert_eq!(outcome.port_drops, 0);
     assert_eq!(outcome.flow_goodput_bps.len(), config.all_flows() as usize);
@@ -206,7 +206,7 @@ fn far_bottleneck() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The agent opens one flow and takes the other for something that it cannot read.
+/// The agent opens one flow and is not shown the other.
 fn unmended_flows() -> Result<(), Box<dyn Error>> {
     for ipv6 in [false, true] {
         let errors = ErrorModel::Loss(0.03);
@@ -220,9 +220,7 @@ fn unmended_flows() -> Result<(), Box<dyn Error>> {
         let count = |name| outcome.agent_counters.get(name).copied().unwrap_or(0);
         // A straggler after the close opens it once more.
         let (opened, closed) = (count("flows_opened"), count("flows_closed"));
-        assert!(opened > 0 && opened <= closed + 1, "{:?}", outcome.agent_counters);
-        // Each segment of 300 kB and some of their ACKs.
-        assert!(count("bypassed_not_tcp") > 207, "{:?}", outcome.agent_counters);
+        assert!((1..=2).contains(&opened) && opened <= closed + 1, "{:?}", outcome.agent_counters);
     }
     Ok(())
 }
@@ -239,7 +237,7 @@ fn pinged() -> Result<(), Box<dyn Error>> {
     let ping = complete(&lossy)?.ping.ok_or("no ping")?;
     assert!(ping.received < ping.sent, "{ping:?}");
     // The base station ends early: whoever pings must not wait for it.
-    let agent = Cheating::acknowledging(plain(&lossy));
+    let agent = Cheating::acknowledging();
     let result = run(&lossy, Box::new(agent), &AtomicBool::new(false), &mut |_| ());
     assert!(failure(result).to_string().contains("it sent ACK"));
     Ok(())
@@ -260,7 +258,7 @@ fn one_after_another() -> Result<(), Box<dyn Error>> {
     let mut progress = |progress: airmend_live::lab::Progress| {
         stop.store(progress.bytes > 40_000, Ordering::Relaxed);
     };
-    let outcome = run(&config, plain(&config), &stop, &mut progress)?;
+    let outcome = run(&config, plain(), &stop, &mut progress)?;
     assert!(!outcome.completed && outcome.completion_seconds.len() < 10);
     Ok(())
 }
@@ -347,12 +345,12 @@ fn interrupted() -> Result<(), Box<dyn Error>> {
     let mut progress = |progress: airmend_live::lab::Progress| {
         stop.store(progress.bytes > 100_000, Ordering::Relaxed);
     };
-    let outcome = run(&config, plain(&config), &stop, &mut progress)?;
+    let outcome = run(&config, plain(), &stop, &mut progress)?;
     assert!(!outcome.completed);
     assert!(outcome.bytes_received > 100_000 && outcome.goodput_bps > 0.0);
     assert_eq!(threads()?, before);
     // Stopped before it began: while connecting.
-    let outcome = run(&config, plain(&config), &AtomicBool::new(true), &mut |_| ())?;
+    let outcome = run(&config, plain(), &AtomicBool::new(true), &mut |_| ())?;
     assert!(!outcome.completed);
     assert_eq!((outcome.bytes_received, threads()?), (0, before));
     Ok(())
@@ -409,7 +407,7 @@ fn recording_that_cannot_be_written() -> Result<(), Box<dyn Error>> {
 
 fn panicking_agent() -> Result<(), Box<dyn Error>> {
     let config = config();
-    let agent = Panicking::new(plain(&config), 100);
+    let agent = Panicking(100);
     let outcome = run(&config, Box::new(agent), &AtomicBool::new(false), &mut |_| ())?;
     assert!(outcome.completed);
     assert_eq!(outcome.agent_counters.get("agent_panics"), Some(&1));
@@ -419,8 +417,8 @@ fn panicking_agent() -> Result<(), Box<dyn Error>> {
 fn cheating_agents() -> Result<(), Box<dyn Error>> {
     let config = config();
     for (cheat, complaint) in [
-        (Cheating::acknowledging(plain(&config)), "it sent ACK"),
-        (Cheating::changing_payload(plain(&config)), "it changed the payload"),
+        (Cheating::acknowledging(), "it sent ACK"),
+        (Cheating::changing_payload(), "it changed the payload"),
     ] {
         let result = run(&config, Box::new(cheat), &AtomicBool::new(false), &mut |_| ());
         let error = failure(result);

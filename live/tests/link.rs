@@ -7,8 +7,8 @@ use airmend_live::tunnel::{
     CarrierConfig, Keys, PrivateKey, Rekey, Security, Tunnel, TunnelConfig, TunnelReport,
 };
 use airmend_proto::agents::Limits;
+use airmend_proto::agents::tulip::frame::HEADER_LEN;
 use airmend_proto::agents::tulip::{Settings, Tulip};
-use airmend_proto::wire::tulip::HEADER_LEN;
 use libtest_mimic::{Arguments, Trial};
 use std::error::Error;
 use std::fs::OpenOptions;

@@ -5,12 +5,12 @@
 //! starts, and a second reference keeps their memory from being freed before it stops. Cases take
 //! turns in short rounds, so that a change of the machine's speed hits all of them alike.
 
-use airmend_proto::agents::{AgentConfig, Limits, NAMES};
+use airmend_proto::agents::{AgentConfig, Limits, registry};
 use airmend_proto::random::{Purpose, Stream};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Flags;
-use airmend_proto::{Agent, Event, Instant, LinkType, Packet, Port, Ports, drain};
+use airmend_proto::{Event, Forwarder, Instant, LinkType, Packet, Port, Ports, drain};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ fn main() {
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (capture, counts) in [(Capture::Header, &FLOWS[..]), (Capture::Full, &FLOWS[..2])] {
-        for name in NAMES {
+        for name in registry::names() {
             cases.extend(counts.iter().map(|&flows| Case::new(name, flows, capture)));
         }
     }
@@ -90,7 +90,7 @@ struct Case {
     name: &'static str,
     flows: u32,
     capture: Capture,
-    agent: Box<dyn Agent + Send>,
+    forwarder: Forwarder,
     now: Instant,
     /// The flows' turns.
     order: Vec<u32>,
@@ -107,11 +107,12 @@ struct Case {
 impl Case {
     fn new(name: &'static str, flows: u32, capture: Capture) -> Self {
         let config = AgentConfig::by_name(name).expect("a name of the list");
+        let limits = Limits::default();
         let mut case = Self {
             name,
             flows,
             capture,
-            agent: config.build(Limits::default(), 1),
+            forwarder: Forwarder::new(config.build(limits, 1), limits.egress),
             now: Instant::ZERO,
             order: (0..flows).collect(),
             turns: 0,
@@ -159,8 +160,8 @@ impl Case {
             if from == Port::Wired {
                 self.now += STEP;
             }
-            self.agent.handle_packet(self.now, from, packet);
-            drain(&mut *self.agent, self.now, &mut self.port, &mut |event| match event {
+            self.forwarder.handle_packet(self.now, from, packet);
+            drain(&mut self.forwarder, self.now, &mut self.port, &mut |event| match event {
                 Event::AirRtt { .. } | Event::FlowOpened(_) => {}
                 other => panic!("{}: no steady state: {other}", self.name),
             });

@@ -7,7 +7,7 @@
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::tcp::Flags;
-use airmend_proto::{Agent, Instant, LinkType, Packet, Port};
+use airmend_proto::{Forwarder, Instant, LinkType, Packet, Port};
 use std::time::Duration;
 
 const FLOWS: u32 = 100_000;
@@ -16,14 +16,14 @@ const SYNS: u32 = 10_000_000;
 fn main() {
     let limits = Limits { flows: FLOWS as usize, ..Limits::default() };
     let config = AgentConfig::by_name("snoop95").expect("a name of the list");
-    let mut agent = config.build(limits, 1);
+    let mut agent = Forwarder::new(config.build(limits, 1), limits.egress);
     let mut now = Instant::ZERO;
     println!("\nsnoop95 under floods; limits: {limits}");
     println!("{:<34}{:>10}{:>12}{:>12}", "packets", "ns/packet", "over 1 ms", "longest");
     let data = template(Flags::ACK, 1_000);
-    flood("first data of 100,000 flows", &mut *agent, &mut now, &data, FLOWS);
-    flood("data of as many flows too many", &mut *agent, &mut now, &data, 2 * FLOWS);
-    flood("10 million SYNs", &mut *agent, &mut now, &template(Flags::SYN, 0), SYNS);
+    flood("first data of 100,000 flows", &mut agent, &mut now, &data, FLOWS);
+    flood("data of as many flows too many", &mut agent, &mut now, &data, 2 * FLOWS);
+    flood("10 million SYNs", &mut agent, &mut now, &template(Flags::SYN, 0), SYNS);
 }
 
 fn template(flags: Flags, payload_len: u32) -> Packet {
@@ -34,7 +34,7 @@ fn template(flags: Flags, payload_len: u32) -> Packet {
 }
 
 /// Passes `count` packets like `template`, each from another address, and prints what they cost.
-fn flood(name: &str, agent: &mut dyn Agent, now: &mut Instant, template: &Packet, count: u32) {
+fn flood(name: &str, agent: &mut Forwarder, now: &mut Instant, template: &Packet, count: u32) {
     let mut total = Duration::ZERO;
     let mut longest = Duration::ZERO;
     let mut long_calls = 0;

@@ -6,7 +6,7 @@ use airmend_proto::agents::tulip::{Settings, Tulip};
 use airmend_proto::random::{Purpose, Stream};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::{Agent, Instant, LinkType, Packet, Port};
+use airmend_proto::{Agent, Class, Instant, LinkType, Packet, Port};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ impl Link {
     fn step(&mut self) {
         self.now += STEP;
         if self.from.backlog().0 < 10 {
-            self.from.handle_packet(self.now, Port::Wired, self.packet.clone());
+            self.from.handle_packet(self.now, Port::Wired, &self.packet);
         }
         for agent in [&mut self.from, &mut self.to] {
             if agent.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
@@ -89,20 +89,20 @@ impl Link {
             }
             while agent.poll_event().is_some() {}
         }
-        let frame = self.from.poll_transmit(self.now, Port::Air);
+        let frame = self.from.poll_transmit(self.now, Port::Air, Class::Priority);
         self.frames += u64::from(frame.is_some());
         let is_lost = self.losses.happens(self.loss);
         self.there.push_back(frame.filter(|_| !is_lost));
         if self.there.len() > IN_FLIGHT
             && let Some(frame) = self.there.pop_front().flatten()
         {
-            self.to.handle_packet(self.now, Port::Air, frame);
+            self.to.handle_packet(self.now, Port::Air, &frame);
         }
-        while let Some(ack) = self.to.poll_transmit(self.now, Port::Air) {
+        while let Some(ack) = self.to.poll_transmit(self.now, Port::Air, Class::Priority) {
             self.acks += 1;
-            self.from.handle_packet(self.now, Port::Air, ack);
+            self.from.handle_packet(self.now, Port::Air, &ack);
         }
-        while self.to.poll_transmit(self.now, Port::Wired).is_some() {
+        while self.to.poll_transmit(self.now, Port::Wired, Class::Priority).is_some() {
             self.delivered += 1;
         }
     }

@@ -1,11 +1,16 @@
-//! The contract between an agent and the world that runs it, and the one loop that knows the order.
+//! The contract between an agent and the world that runs it.
+//!
+//! The runner owns the queue in front of each port ([`crate::forwarder`]). The agent says of each
+//! packet that arrives whether it passes, is withheld or is replaced, and is told when a packet
+//! has departed: only then can the packet be lost on the air, and only then is it cached. What the
+//! agent originates itself (repairs, released ACKs, frames of a link protocol) the runner polls.
 
 use crate::event::{Event, FlowId};
 use crate::packet::Packet;
 use crate::time::Instant;
 use core::fmt;
 
-/// The two sides of a gateway.
+/// A port of the station at which an agent runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Port {
     /// Towards the fixed hosts (FH).
@@ -15,57 +20,80 @@ pub enum Port {
 }
 
 impl Port {
-    /// Both sides, in the order in which they are served.
+    /// Both ports, in the order in which they are served.
     pub const BOTH: [Self; 2] = [Self::Air, Self::Wired];
 
-    /// The other side.
+    /// The port by which a packet leaves that arrived at this one.
     pub const fn opposite(self) -> Self {
         match self {
             Self::Wired => Self::Air,
             Self::Air => Self::Wired,
         }
     }
+
+    /// The name by which logs, recordings and scripts call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Wired => "wired",
+            Self::Air => "air",
+        }
+    }
+}
+
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What an agent decides about a packet that arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The packet is forwarded as it is.
+    Pass,
+    /// The packet is not forwarded. If it is needed, the agent has kept a reference to it.
+    Withhold,
+    /// This packet is forwarded in place of the one that arrived.
+    Replace(Packet),
+}
+
+/// The class of a packet in the queue of a port [snoop95 §3.1.2: two link-layer queues].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Behind what waits at the port, as a forwarded packet.
+    Normal,
+    /// Before everything that waits at the port.
+    Priority,
 }
 
 /// What an armed timer is for; a trace line then reads "snoop-rto flow 3", not "timeout".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timer {
-    /// The round-trip timer of a local retransmission [snoop95 §4].
-    SnoopRoundTrip(FlowId),
-    /// The persist timer: unacknowledged packets and silence [snoop95 §4].
-    SnoopPersist(FlowId),
-    /// The tail of a flow is probed.
-    SnoopProbe(FlowId),
-    /// A packet's reordering window ends.
-    SnoopReordering(FlowId),
-    /// The time ends for which a hole is kept from the sender.
-    SnoopHold(FlowId),
-    /// A SYN or SYN-ACK is repeated.
-    SnoopHandshake,
-    /// The next look for flows that have been idle too long.
-    FlowIdle,
-    /// A link ACK that has waited long enough for a packet to travel with [tulip99 §III].
-    TulipAck,
-    /// The other end's answer is overdue: what was sent, or the answer, is lost [tulip99 §III].
-    TulipReply,
-    /// The next attempt to learn which run of the other end is there.
-    TulipHello,
+pub struct Timer {
+    /// The name, with the agent's name in front where the timer is one agent's own.
+    pub name: &'static str,
+    /// The flow that it belongs to, if it belongs to one.
+    pub flow: Option<FlowId>,
+}
+
+impl Timer {
+    /// The idle sweep: the next look for flows that have been idle too long.
+    pub const FLOW_IDLE: Self = Self::new("flow-idle");
+
+    /// A timer of the whole agent.
+    pub const fn new(name: &'static str) -> Self {
+        Self { name, flow: None }
+    }
+
+    /// A timer of one flow.
+    pub const fn of_flow(name: &'static str, flow: FlowId) -> Self {
+        Self { name, flow: Some(flow) }
+    }
 }
 
 impl fmt::Display for Timer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SnoopRoundTrip(flow) => write!(f, "snoop-rto {flow}"),
-            Self::SnoopPersist(flow) => write!(f, "snoop-persist {flow}"),
-            Self::SnoopProbe(flow) => write!(f, "snoop-probe {flow}"),
-            Self::SnoopReordering(flow) => write!(f, "snoop-reordering {flow}"),
-            Self::SnoopHold(flow) => write!(f, "snoop-hold {flow}"),
-            Self::SnoopHandshake => f.write_str("snoop-handshake"),
-            Self::FlowIdle => f.write_str("flow-idle"),
-            Self::TulipAck => f.write_str("tulip-ack"),
-            Self::TulipReply => f.write_str("tulip-reply"),
-            Self::TulipHello => f.write_str("tulip-hello"),
-        }
+        f.write_str(self.name)?;
+        self.flow.map_or(Ok(()), |flow| write!(f, " {flow}"))
     }
 }
 
@@ -78,26 +106,26 @@ pub struct Deadline {
     pub why: Timer,
 }
 
-/// What the link on the air side tells the agent about its frames.
+/// What the runner, or the link at the air port, reports to the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkSignal {
-    /// The last bit of the frame polled last for the air has left. On a half-duplex link this is
-    /// where the wait for the answer begins, so such a link signals it (or [`LinkSignal::Idle`])
-    /// for every frame before it polls the next one; a full-duplex link need not.
+    /// The last bit of the frame polled last for the air has left. On a half-duplex link the wait
+    /// for the answer begins here, so such a link signals it (or [`LinkSignal::Idle`]) for every
+    /// frame before it polls the next one; a full-duplex link need not.
     Sent,
     /// Half duplex: the channel has been won, or an answer may leave, and the frame polled last is
-    /// about to. What it says may be old, since frames have arrived while it waited; so the link
-    /// polls once more, and takes what it is then given in its stead. Only a link that holds frames
-    /// while others arrive signals it, and only for frames of a link protocol.
+    /// about to leave. Frames have arrived while it waited, so its acknowledgment may be old; the
+    /// link polls once more, and takes the frame that it is then given instead. Only a link that
+    /// holds frames while others arrive signals it, and only for frames of a link protocol.
     Leaving,
-    /// Packets have crossed in both directions that the agent was not shown: what it takes for lost
-    /// may have arrived, and be acknowledged already.
-    Missed,
-    /// A frame arrived damaged: something was sent, but nobody can say what.
+    /// Observation gap: packets have crossed in both directions that the agent was not shown. What
+    /// seems lost may have arrived, and may be acknowledged already.
+    ObservationGap,
+    /// A frame arrived damaged: something was sent, but its content is unknown.
     Damaged,
-    /// Half duplex: no answer is coming to what was sent last (no frame followed in the exchange,
-    /// or the channel could not be won and the frame never left), and the channel may be used
-    /// again. A link that cannot tell need not signal it: the agent's own wait then ends.
+    /// Half duplex: no answer will come to the last frame (no frame followed in the exchange, or
+    /// the channel could not be won and the frame never left), and the channel may be used again.
+    /// A link that cannot know need not signal it: the agent's own timeout then ends the wait.
     Idle,
 }
 
@@ -110,75 +138,53 @@ pub struct Load {
     pub cache_bytes: usize,
 }
 
-/// Sits between the wired and the air side of a gateway.
+/// A protocol at a station, between its ports.
 ///
 /// A malformed packet is a fact, not an error: it passes untouched and is counted, so no method
-/// returns a `Result`. `now` never goes backwards between calls.
+/// returns a `Result`. `now` never goes backwards between calls. Every method but
+/// [`Agent::handle_packet`] has a default, under which nothing is cached, armed or originated.
 pub trait Agent {
-    /// Takes a packet that arrived from `from`.
-    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet);
+    /// Decides about a packet that arrived at `from`.
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict;
+
+    /// A packet of a host has left the queue of `to` and is on the link. `packet` is as it arrived,
+    /// without a mark of the queue.
+    fn handle_departure(&mut self, _now: Instant, _to: Port, _packet: &Packet) {}
+
+    /// A packet that this agent originated in the normal class is about to leave the queue of `to`;
+    /// `false` if it is no longer needed, and dropped.
+    fn confirm_departure(&mut self, _now: Instant, _to: Port, _packet: &Packet) -> bool {
+        true
+    }
 
     /// Acts on every deadline that is due; spurious calls are no-ops.
-    fn handle_timeout(&mut self, now: Instant);
+    fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// Takes a signal from the link on the air side, before the `drain` that may act on it.
+    /// Takes a signal of the runner or of the link at the air port.
     fn handle_link(&mut self, _now: Instant, _signal: LinkSignal) {}
 
-    /// The most urgent packet for `to`, asked when that side can take one.
+    /// The next packet that this agent originates for `to`. Packets of [`Class::Normal`] are polled
+    /// after every call that may have caused one, and queued; packets of [`Class::Priority`] are
+    /// polled when the port can take a packet, and have departed with the poll.
     #[must_use]
-    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet>;
+    fn poll_transmit(&mut self, _now: Instant, _to: Port, _class: Class) -> Option<Packet> {
+        None
+    }
 
     /// The next deadline. It may turn out to be early, never late.
     #[must_use]
-    fn poll_timeout(&self) -> Option<Deadline>;
+    fn poll_timeout(&self) -> Option<Deadline> {
+        None
+    }
 
-    /// The next thing worth counting or tracing.
+    /// The next event to be counted or traced.
     #[must_use]
-    fn poll_event(&mut self) -> Option<Event>;
+    fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
 
     /// What it holds now; nothing, for an agent without flows.
     fn load(&self) -> Load {
         Load::default()
     }
-}
-
-/// What a runner offers; implemented by the virtual link, the emulated link and the real port.
-pub trait Ports {
-    /// Whether `side` can take a packet at once.
-    fn can_send(&self, now: Instant, side: Port) -> bool;
-
-    /// Takes a packet for `side`.
-    fn send(&mut self, now: Instant, side: Port, packet: Packet);
-}
-
-/// Feeds due timeouts, moves what the agent wants sent, and reports events; returns the next
-/// deadline. The only place that knows the polling order.
-///
-/// Events polled before the first transmission belong to the packet last handed in, or to a timer;
-/// events polled between two transmissions belong to the packet about to be sent. A recorder can
-/// therefore say of each packet what the agent did with it.
-pub fn drain(
-    agent: &mut dyn Agent,
-    now: Instant,
-    ports: &mut dyn Ports,
-    on_event: &mut dyn FnMut(Event),
-) -> Option<Deadline> {
-    if agent.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
-        agent.handle_timeout(now);
-    }
-    let mut report = |agent: &mut dyn Agent| {
-        while let Some(event) = agent.poll_event() {
-            on_event(event);
-        }
-    };
-    report(agent);
-    for side in Port::BOTH {
-        while ports.can_send(now, side) {
-            let Some(packet) = agent.poll_transmit(now, side) else { break };
-            report(agent);
-            ports.send(now, side, packet);
-        }
-    }
-    report(agent);
-    agent.poll_timeout()
 }

@@ -1,7 +1,6 @@
 //! Everything worth counting or tracing, typed.
 
 use crate::agent::Port;
-use crate::agents::tulip::LinkEvent;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Bypass;
@@ -35,6 +34,13 @@ pub enum Cause {
     PersistTimer,
 }
 
+impl Cause {
+    /// Whether nothing told of a loss: a silence is probed.
+    pub fn is_probe(self) -> bool {
+        matches!(self, Self::TailProbe | Self::LocalTimeout)
+    }
+}
+
 /// Why an agent did not cache a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uncached {
@@ -42,8 +48,6 @@ pub enum Uncached {
     HighWaterMark,
     /// The agent's memory limit is reached.
     MemoryLimit,
-    /// The egress queue refused the packet: that is congestion, and TCP must see it.
-    Congestion,
 }
 
 /// Why a flow's state ended.
@@ -100,8 +104,8 @@ pub enum Event {
     AckRepeated(FlowId, SeqNumber),
     /// SACK blocks that would reveal what is being mended were taken out of an ACK.
     SackStripped(FlowId, SeqNumber),
-    /// A hole could not be mended in time: the sender is told of it.
-    Revealed(FlowId, SeqNumber),
+    /// A hole could not be mended in time: the suppressed loss signal is forwarded to the sender.
+    LossSignalForwarded(FlowId, SeqNumber),
     /// The mobile discarded what it had acknowledged selectively.
     Reneged(FlowId, SeqNumber),
     /// A retransmission bears a newer timestamp: the mobile would have refused its own.
@@ -122,13 +126,75 @@ pub enum Event {
         /// The smoothed value after it.
         srtt: Duration,
     },
-    /// An end of a TULIP link did or noticed something.
-    Link(LinkEvent),
+    /// Something that only one agent does or notices.
+    Own(OwnEvent),
     /// The agent panicked and was replaced by passthrough.
     AgentReplaced(Instant),
 }
 
+/// An event that only one agent knows, in the words of that agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OwnEvent {
+    /// The name under which runs count it; stable.
+    pub counter: &'static str,
+    /// The sentence, with `{}` for each of the values in their order.
+    pub text: &'static str,
+    /// The numbers in the sentence.
+    pub values: [u64; 2],
+    /// Whether the packet about to leave is a local retransmission.
+    pub is_retransmission: bool,
+}
+
+impl fmt::Display for OwnEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut values = self.values.iter();
+        let mut parts = self.text.split("{}");
+        f.write_str(parts.next().unwrap_or_default())?;
+        parts.try_for_each(|part| {
+            values.next().map_or(Ok(()), |value| write!(f, "{value}"))?;
+            f.write_str(part)
+        })
+    }
+}
+
 impl Event {
+    /// Whether the packet about to leave is a local retransmission of data.
+    pub fn is_retransmission(&self) -> bool {
+        match self {
+            Self::LocalRetransmit { .. } => true,
+            Self::Own(event) => event.is_retransmission,
+            _ => false,
+        }
+    }
+
+    /// The flow that the event is about, if it is about one.
+    pub fn flow(&self) -> Option<FlowId> {
+        match *self {
+            Self::FlowOpened(flow)
+            | Self::FlowEnded(flow, _)
+            | Self::Uncached(flow, ..)
+            | Self::LocalRetransmit { flow, .. }
+            | Self::SenderRetransmit(flow, _)
+            | Self::DupAckSuppressed(flow, _)
+            | Self::DupAckForwarded(flow, _)
+            | Self::SpuriousAckDropped(flow, _)
+            | Self::AckRepeated(flow, _)
+            | Self::SackStripped(flow, _)
+            | Self::LossSignalForwarded(flow, _)
+            | Self::Reneged(flow, _)
+            | Self::TimestampRenewed(flow, _)
+            | Self::AirRtt { flow, .. } => Some(flow),
+            Self::Bypassed(_)
+            | Self::ConnectionChange(_)
+            | Self::FlowTableFull
+            | Self::EgressDropped(_)
+            | Self::HandshakeRepeated { .. }
+            | Self::CongestionMarked
+            | Self::Own(_)
+            | Self::AgentReplaced(_) => None,
+        }
+    }
+
     /// The name under which runs count it (`local_retransmits`); stable.
     pub fn counter(&self) -> &'static str {
         match self {
@@ -141,7 +207,6 @@ impl Event {
             Self::FlowTableFull => "flow_table_full",
             Self::Uncached(_, _, Uncached::HighWaterMark) => "uncached_high_water",
             Self::Uncached(_, _, Uncached::MemoryLimit) => "uncached_memory",
-            Self::Uncached(_, _, Uncached::Congestion) => "uncached_congestion",
             Self::EgressDropped(Port::Air) => "egress_drops_air",
             Self::EgressDropped(Port::Wired) => "egress_drops_wired",
             Self::LocalRetransmit { .. } => "local_retransmits",
@@ -151,13 +216,13 @@ impl Event {
             Self::SpuriousAckDropped(..) => "spurious_acks",
             Self::AckRepeated(..) => "repeated_acks",
             Self::SackStripped(..) => "stripped_acks",
-            Self::Revealed(..) => "reveals",
+            Self::LossSignalForwarded(..) => "forwarded_loss_signals",
             Self::Reneged(..) => "reneged",
             Self::TimestampRenewed(..) => "renewed_timestamps",
             Self::HandshakeRepeated { .. } => "repeated_handshakes",
             Self::CongestionMarked => "congestion_marks",
             Self::AirRtt { .. } => "air_rtt_samples",
-            Self::Link(event) => event.counter(),
+            Self::Own(event) => event.counter,
             Self::AgentReplaced(_) => "agent_panics",
         }
     }
@@ -179,7 +244,6 @@ impl fmt::Display for Event {
                 let why = match why {
                     Uncached::HighWaterMark => "the cache is at its high-water mark",
                     Uncached::MemoryLimit => "the memory limit is reached",
-                    Uncached::Congestion => "the air queue is full",
                 };
                 write!(f, "{flow}: {seq} not cached: {why}")
             }
@@ -206,7 +270,9 @@ impl fmt::Display for Event {
             }
             Self::AckRepeated(flow, ack) => write!(f, "{flow}: the mobile's ACK {ack} repeated"),
             Self::SackStripped(flow, ack) => write!(f, "{flow}: SACK stripped from ACK {ack}"),
-            Self::Revealed(flow, ack) => write!(f, "{flow}: the hole at {ack} revealed"),
+            Self::LossSignalForwarded(flow, ack) => {
+                write!(f, "{flow}: the hole at {ack} is left to the sender")
+            }
             Self::Reneged(flow, ack) => write!(f, "{flow}: data above {ack} was reneged"),
             Self::TimestampRenewed(flow, seq) => write!(f, "{flow}: timestamp of {seq} renewed"),
             Self::HandshakeRepeated { attempt } => {
@@ -219,7 +285,7 @@ impl fmt::Display for Event {
                 sample.as_secs_f64() * 1e3,
                 srtt.as_secs_f64() * 1e3
             ),
-            Self::Link(event) => event.fmt(f),
+            Self::Own(event) => event.fmt(f),
             Self::AgentReplaced(at) => write!(f, "agent panicked at {at}, replaced by passthrough"),
         }
     }

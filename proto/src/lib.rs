@@ -4,13 +4,13 @@
 //! runs in virtual time, in the laboratory on real kernel TCP, and on a real gateway. The crate is
 //! `no_std` so that the compiler, not a promise, keeps clocks, threads and sockets out.
 //!
-//! The whole loop around an agent, in any world:
+//! The whole loop around an agent and the queues in front of its ports, in any world:
 //!
 //! ```text
 //! loop {
 //!     take the least deadline of agent and links, and get there (jump, or sleep)
-//!     for each packet that arrived:  agent.handle_packet(now, side, packet)
-//!     drain(agent, now, ports, on_event)    // due timeouts, transmissions, events
+//!     for each packet that arrived:  forwarder.handle_packet(now, port, packet)
+//!     drain(forwarder, now, ports, on_event)    // due timeouts, transmissions, events
 //! }
 //! ```
 #![no_std]
@@ -21,6 +21,7 @@ extern crate alloc;
 pub mod agent;
 pub mod agents;
 pub mod event;
+pub mod forwarder;
 pub mod invariants;
 pub mod link;
 pub mod packet;
@@ -32,7 +33,8 @@ pub mod time;
 pub mod units;
 pub mod wire;
 
-pub use agent::{Agent, Deadline, LinkSignal, Load, Port, Ports, Timer, drain};
+pub use agent::{Agent, Class, Deadline, LinkSignal, Load, Port, Timer, Verdict};
 pub use event::Event;
+pub use forwarder::{EgressLimits, Forwarder, Ports, drain};
 pub use packet::{LinkType, Packet};
 pub use time::Instant;

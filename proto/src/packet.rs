@@ -10,8 +10,8 @@ pub enum LinkType {
     Ethernet,
     /// An IPv4 or IPv6 header (TUN devices, the simulator).
     Ip,
-    /// A TULIP frame's header, as in `docs/wire-tulip.md`: between the two ends of a TULIP link.
-    Tulip,
+    /// A frame of a link protocol, in the format of the agents at both ends of the link.
+    Frame,
 }
 
 /// One packet as it crosses a gateway.

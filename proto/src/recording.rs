@@ -59,6 +59,10 @@ impl FromStr for RecordedAgent {
     }
 }
 
+/// The comment of a packet that had left when the agent saw a copy of it: it needs no record of its
+/// own on the other side.
+pub const COPIED: &str = "copied after it had left";
+
 /// The agent's timers ran between two packets, this long before the later one, which bears the
 /// comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +87,7 @@ impl FromStr for TimersRan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::egress::EgressLimits;
+    use crate::forwarder::EgressLimits;
     use alloc::string::ToString;
 
     #[test]
@@ -109,7 +113,7 @@ mod tests {
         }
         let egress = EgressLimits { air: 3, wired: 4 };
         let limits = Limits { flows: 1, cache_bytes: 2, egress };
-        for config in [config, AgentConfig::Plain] {
+        for config in [config, AgentConfig::plain()] {
             let recorded = RecordedAgent { config, limits };
             assert_eq!(recorded.to_string().parse(), Ok(recorded));
         }
@@ -117,7 +121,7 @@ mod tests {
 
     #[test]
     fn an_end_of_a_link_is_read_back_with_every_setting() {
-        for name in crate::agents::LINK_NAMES {
+        for name in crate::agents::registry::link_names() {
             let mut config = AgentConfig::by_name(name).unwrap();
             config.set("classes", "udp:443>9=2s,esp>120=reliable").unwrap();
             config.set("rate", "3mbit").unwrap();

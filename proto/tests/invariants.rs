@@ -5,12 +5,10 @@
 mod common;
 
 use airmend_proto::agents::Limits;
-use airmend_proto::agents::plain::Plain;
-use airmend_proto::agents::snoop::{self, Snoop};
-use airmend_proto::agents::snoop95::{Settings, Snoop95};
 use airmend_proto::wire::tcp::Flags;
 use airmend_proto::{LinkType, Port};
-use common::hostile::{ISN, Step, TINY, hasty, play, quick};
+use common::agents::{tight, vary};
+use common::hostile::{ISN, Step, TINY, play};
 use common::packet::{Foreign, Tcp};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -28,60 +26,26 @@ fn config() -> ProptestConfig {
 proptest! {
     #![proptest_config(config())]
 
-    #[test]
-    fn plain_keeps_its_promises(steps in steps()) {
-        play(Plain::new(TINY.egress), TINY, &steps).map_err(TestCaseError::fail)?;
-    }
-
-    #[test]
-    fn snoop95_keeps_its_promises(steps in steps(), settings in settings(), tiny: bool) {
-        let limits = if tiny { TINY } else { Limits::default() };
-        let agent = Snoop95::new(settings, limits, 1);
-        play(agent, limits, &steps).map_err(TestCaseError::fail)?;
-    }
-
-    #[test]
-    fn snoop95_keeps_its_promises_within_one_window(
-        steps in prop::collection::vec(prop_oneof![4 => tcp(near(), 1), 1 => wait()], 1..200),
-        settings in settings(),
-    ) {
-        let agent = Snoop95::new(settings, Limits::default(), 1);
-        play(agent, Limits::default(), &steps).map_err(TestCaseError::fail)?;
-    }
-
     // [C-11] No ACK above what the mobile sent, none merged, split or made up; [C-8] nothing
-    // withheld that says more than a duplicate ACK.
+    // suppressed that says more than a duplicate ACK.
     #[test]
-    fn snoop_keeps_its_promises(steps in steps(), settings in snoop_settings(), tiny: bool) {
-        let limits = if tiny { TINY } else { Limits::default() };
-        let agent = Snoop::new(settings, limits, 1);
-        play(agent, limits, &steps).map_err(TestCaseError::fail)?;
+    fn agents_keep_their_promises(steps in steps(), choices: u64, tiny: bool) {
+        play_all(&steps, choices, if tiny { TINY } else { Limits::default() })?;
     }
 
     #[test]
-    fn snoop_keeps_its_promises_within_one_window(
+    fn agents_keep_their_promises_within_one_window(
         steps in prop::collection::vec(prop_oneof![4 => tcp(near(), 1), 1 => wait()], 1..200),
-        settings in snoop_settings(),
+        choices: u64,
     ) {
-        let agent = Snoop::new(settings, Limits::default(), 1);
-        play(agent, Limits::default(), &steps).map_err(TestCaseError::fail)?;
+        play_all(&steps, choices, Limits::default())?;
     }
 }
 
-fn snoop_settings() -> impl Strategy<Value = snoop::Settings> {
-    any::<bool>().prop_map(|suppress| snoop::Settings { suppress, ..quick() })
-}
-
-fn settings() -> impl Strategy<Value = Settings> {
-    (1u32..4, any::<bool>(), any::<bool>(), 1usize..8).prop_map(
-        |(dupack_threshold, fast_queue, repeat_ack, cache_packets)| Settings {
-            dupack_threshold,
-            fast_queue,
-            repeat_ack,
-            cache_packets,
-            ..hasty()
-        },
-    )
+fn play_all(steps: &[Step], choices: u64, limits: Limits) -> Result<(), TestCaseError> {
+    tight()
+        .try_for_each(|agent| play(&vary(agent, choices), limits, steps))
+        .map_err(TestCaseError::fail)
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {

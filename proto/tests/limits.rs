@@ -2,16 +2,13 @@
 
 mod common;
 
-use airmend_proto::agents::Limits;
-use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::agents::flow_table::FlowTable;
-use airmend_proto::agents::snoop::{self, Snoop};
-use airmend_proto::agents::snoop95::{self, Snoop95};
+use airmend_proto::agents::{AgentConfig, Limits, registry};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Flags;
-use airmend_proto::{Instant, LinkType, Packet, Port};
-use common::observed::Observed;
+use airmend_proto::{EgressLimits, Forwarder, Instant, LinkType, Packet, Port};
+use common::agents::forwarder;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -20,14 +17,14 @@ const LIMITS: Limits =
     Limits { flows: 100_000, cache_bytes: 64 << 20, egress: EgressLimits { air: 100, wired: 100 } };
 
 /// An agent with its counters.
-struct Bench<A> {
-    agent: A,
+struct Bench {
+    agent: Forwarder,
     now: Instant,
     counters: BTreeMap<&'static str, u64>,
 }
 
-impl<A: Observed> Bench<A> {
-    fn new(agent: A) -> Self {
+impl Bench {
+    fn new(agent: Forwarder) -> Self {
         Self { agent, now: Instant::ZERO, counters: BTreeMap::new() }
     }
 
@@ -47,8 +44,8 @@ impl<A: Observed> Bench<A> {
         while let Some(event) = self.agent.poll_event() {
             *self.counters.entry(event.counter()).or_default() += 1;
         }
-        assert!(self.agent.flow_count() <= LIMITS.flows);
-        assert!(self.agent.cached_bytes() <= LIMITS.cache_bytes);
+        assert!(self.agent.load().flows <= LIMITS.flows);
+        assert!(self.agent.load().cache_bytes <= LIMITS.cache_bytes);
         sent
     }
 
@@ -70,12 +67,21 @@ fn towards_mobile(flow: u32, seq: u32, flags: Flags, payload_len: u32) -> Packet
 /// One test, so that nothing else grows the process meanwhile.
 #[test]
 fn floods_stay_within_the_limits() {
-    let snoop95 = || Snoop95::new(snoop95::Settings::default(), LIMITS, 7);
-    a_flood_of_flows_stays_within_memory_and_keeps_answered_flows(snoop95());
-    a_flood_of_ten_million_syns_leaves_no_state(snoop95());
-    let snoop = || Snoop::new(snoop::Settings::default(), LIMITS, 7);
-    a_flood_of_flows_stays_within_memory_and_keeps_answered_flows(snoop());
-    a_flood_of_ten_million_syns_leaves_no_state(snoop());
+    for name in registry::names() {
+        let config = AgentConfig::by_name(name).expect("a name of the registry");
+        if !keeps_flows(forwarder(&config, LIMITS)) {
+            continue;
+        }
+        println!("{name}");
+        a_flood_of_flows_stays_within_memory_and_keeps_answered_flows(forwarder(&config, LIMITS));
+        a_flood_of_ten_million_syns_leaves_no_state(forwarder(&config, LIMITS));
+    }
+}
+
+fn keeps_flows(agent: Forwarder) -> bool {
+    let mut bench = Bench::new(agent);
+    bench.pass(Port::Wired, towards_mobile(0, 1, Flags::ACK, 1_000));
+    bench.agent.load().flows > 0
 }
 
 /// Bytes that this process holds in memory.
@@ -85,7 +91,7 @@ fn resident_bytes() -> usize {
     pages * 4_096
 }
 
-fn a_flood_of_ten_million_syns_leaves_no_state(agent: impl Observed) {
+fn a_flood_of_ten_million_syns_leaves_no_state(agent: Forwarder) {
     let mut bench = Bench::new(agent);
     for flow in 0..1_000 {
         bench.pass(Port::Wired, towards_mobile(flow, 1, Flags::ACK, 1_000));
@@ -100,18 +106,18 @@ fn a_flood_of_ten_million_syns_leaves_no_state(agent: impl Observed) {
         assert!(bench.pass(Port::Wired, syn) >= 1, "a SYN must pass");
     }
     assert_eq!(bench.counted("syns_and_rsts"), 10_000_000);
-    assert_eq!(bench.agent.flow_count(), 1_000, "real flows stay, and no SYN made one");
+    assert_eq!(bench.agent.load().flows, 1_000, "real flows stay, and no SYN made one");
     let grown = resident_bytes().saturating_sub(before);
     assert!(grown < 16 << 20, "the flood grew the process by {} MiB", grown >> 20);
 }
 
-fn a_flood_of_flows_stays_within_memory_and_keeps_answered_flows(agent: impl Observed) {
+fn a_flood_of_flows_stays_within_memory_and_keeps_answered_flows(agent: Forwarder) {
     let before = resident_bytes();
     let mut bench = Bench::new(agent);
     for flow in 0..100_000 {
         assert!(bench.pass(Port::Wired, towards_mobile(flow, 1, Flags::ACK, 1_000)) >= 1);
     }
-    assert_eq!(bench.agent.flow_count(), 100_000);
+    assert_eq!(bench.agent.load().flows, 100_000);
     // The mobile answers one of them; nobody answers the others.
     let ack = SegmentBuilder::new(
         (Ipv4Addr::new(192, 168, 0, 1), 80),
@@ -123,7 +129,7 @@ fn a_flood_of_flows_stays_within_memory_and_keeps_answered_flows(agent: impl Obs
         let packet = towards_mobile(flow, 1, Flags::ACK, 1_000);
         assert!(bench.pass(Port::Wired, packet) >= 1, "it passes, mended or not");
     }
-    assert_eq!(bench.agent.flow_count(), 100_000);
+    assert_eq!(bench.agent.load().flows, 100_000);
     let turned_away = bench.counted("flow_table_full") + bench.counted("flows_evicted");
     assert_eq!(turned_away, 900_000);
     bench.counters.clear();

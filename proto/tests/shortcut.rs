@@ -3,9 +3,10 @@
 
 mod common;
 
-use airmend_proto::agents::{AgentConfig, Limits, NAMES};
+use airmend_proto::agents::Limits;
 use airmend_proto::wire::tcp::Flags;
-use airmend_proto::{Agent, Instant, Port};
+use airmend_proto::{Forwarder, Instant, Port};
+use common::agents::{forwarder, tight};
 use common::packet::Tcp;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -56,14 +57,14 @@ impl Kernel {
 }
 
 /// Whether the agent would have passed whatever the kernel passes.
-fn play(mut agent: Box<dyn Agent>, steps: &[Step]) -> Result<(), TestCaseError> {
+fn play(mut agent: Forwarder, steps: &[Step]) -> Result<(), TestCaseError> {
     let (mut kernel, mut now) = (Kernel::default(), Instant::ZERO);
     for (step, id) in steps.iter().zip(1..) {
         let tcp = match step {
             Step::Wait(time) => {
                 now += *time;
                 agent.handle_timeout(now);
-                let _ = leaves(&mut *agent, now, Port::Wired);
+                let _ = leaves(&mut agent, now, Port::Wired);
                 continue;
             }
             Step::Arrive(tcp) => tcp,
@@ -74,7 +75,7 @@ fn play(mut agent: Box<dyn Agent>, steps: &[Step]) -> Result<(), TestCaseError> 
             kernel.acked.remove(&tcp.flow);
         }
         agent.handle_packet(now, tcp.sender, packet.clone());
-        let left = leaves(&mut *agent, now, Port::Wired);
+        let left = leaves(&mut agent, now, Port::Wired);
         if passes {
             prop_assert!(left.contains(&packet), "step {id} would not pass: {tcp:?}");
         }
@@ -83,7 +84,7 @@ fn play(mut agent: Box<dyn Agent>, steps: &[Step]) -> Result<(), TestCaseError> 
 }
 
 /// Takes everything out of the agent; what leaves for this side.
-fn leaves(agent: &mut dyn Agent, now: Instant, side: Port) -> Vec<airmend_proto::Packet> {
+fn leaves(agent: &mut Forwarder, now: Instant, side: Port) -> Vec<airmend_proto::Packet> {
     let left = std::iter::from_fn(|| agent.poll_transmit(now, side)).collect();
     while agent.poll_transmit(now, side.opposite()).is_some() {}
     while agent.poll_event().is_some() {}
@@ -99,9 +100,8 @@ proptest! {
 
     #[test]
     fn what_the_kernel_passes_every_agent_would(steps in prop::collection::vec(step(), 1..150)) {
-        for name in NAMES {
-            let config = AgentConfig::by_name(name).expect("one of the names");
-            play(config.build(Limits::default(), 1), &steps)?;
+        for config in tight() {
+            play(forwarder(&config, Limits::default()), &steps)?;
         }
     }
 }

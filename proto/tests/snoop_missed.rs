@@ -4,7 +4,7 @@ use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Options};
-use airmend_proto::{Agent, Instant, LinkSignal, LinkType, Packet, Port};
+use airmend_proto::{Forwarder, Instant, LinkSignal, LinkType, Packet, Port};
 
 const FIXED: ([u8; 4], u16) = ([10, 0, 0, 1], 80);
 const MOBILE: ([u8; 4], u16) = ([10, 0, 1, 2], 5000);
@@ -30,14 +30,16 @@ fn ack(next: u32, sacked: Option<u32>) -> Packet {
 }
 
 struct World {
-    agent: Box<dyn Agent + Send>,
+    agent: Forwarder,
     now: Instant,
 }
 
 impl World {
     fn new() -> Self {
         let agent = AgentConfig::by_name("snoop").expect("a known agent");
-        Self { agent: agent.build(Limits::default(), 1), now: Instant::from_millis(1) }
+        let limits = Limits::default();
+        let agent = Forwarder::new(agent.build(limits, 1), limits.egress);
+        Self { agent, now: Instant::from_millis(1) }
     }
 
     /// What leaves to each side, [to the wire, to the air], when this packet comes.
@@ -70,7 +72,7 @@ fn a_hole_is_mended_and_hidden() {
 #[test]
 fn what_was_sent_before_packets_were_missed_is_left_to_the_sender() {
     let mut world = under_way();
-    world.agent.handle_link(world.now, LinkSignal::Missed);
+    world.agent.handle_link(world.now, LinkSignal::ObservationGap);
     assert_eq!(world.agent.load().flows, 1);
     let [to_wire, to_air] = world.give(Port::Air, ack(1, Some(3)));
     assert_eq!(to_air, [], "the ACK that told of the others may have been missed");

@@ -1,8 +1,8 @@
 //! Wireshark shows what is in a frame: `docs/wireshark/tulip.lua` in tshark, if that is installed.
 
+use airmend_proto::agents::tulip::frame::{Ack, Frame, Kind};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::wire::tulip::{Ack, Frame, Kind};
 use airmend_proto::{LinkType, Packet};
 use std::path::Path;
 use std::process::Command;

@@ -95,7 +95,7 @@ fn enter_user_namespace() -> Result<String, lab::LabError> {
 /// A whole gateway on an end of the pair: packet socket, TAP device, programs and all.
 fn gateways() -> [Check; 2] {
     let open = |attach| -> Result<String, GatewayError> {
-        let own = GatewayConfig::new("wired0", AgentConfig::Plain);
+        let own = GatewayConfig::new("wired0", AgentConfig::plain());
         Gateway::open(GatewayConfig { attach, keep_privileges: true, ..own })?.close()?;
         Ok("attached one and detached it".to_owned())
     };

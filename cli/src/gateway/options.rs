@@ -4,7 +4,7 @@ use crate::values::setting;
 use airmend_live::gateway::rules::{FlowRule, FlowRules};
 use airmend_live::gateway::{DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress};
 use airmend_live::steer::Attach;
-use airmend_proto::agents::{AgentConfig, Limits, NAMES};
+use airmend_proto::agents::{AgentConfig, Limits, registry};
 use airmend_proto::units::{parse_rate, parse_size};
 use clap::Args;
 use std::path::PathBuf;
@@ -180,7 +180,7 @@ const PACKETS: &str = "Packets of the gateway";
 const SIGHT: &str = "Sight";
 
 fn agent(name: &str) -> Result<AgentConfig, String> {
-    let known = NAMES.join(", ");
+    let known = registry::names().collect::<Vec<_>>().join(", ");
     match AgentConfig::by_name(name) {
         Ok(agent) if agent.is_link() => Err(format!(
             "{name} needs an agent at each end of the air hop, which airmend link gives it; a \
@@ -270,10 +270,10 @@ mod tests {
 
     #[test]
     fn a_gateway_is_alone() {
-        for name in airmend_proto::agents::LINK_NAMES {
+        for name in registry::link_names() {
             assert!(agent(name).is_err_and(|why| why.contains("airmend link")), "{name}");
         }
         assert!(agent("snop").is_err_and(|why| why.contains("snoop95") && !why.contains("tulip")));
-        assert!(NAMES.into_iter().all(|name| agent(name).is_ok()));
+        assert!(registry::names().all(|name| agent(name).is_ok()));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::values::setting;
 use airmend_live::tunnel::PublicKey;
-use airmend_proto::agents::tulip::Rules;
+use airmend_proto::agents::{AgentConfig, registry};
 use clap::Args;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -10,9 +10,9 @@ use std::path::PathBuf;
 /// `airmend link`.
 #[derive(Debug, Args)]
 pub(crate) struct LinkArgs {
-    /// What mends the path: tulip, or plain for a tunnel that mends nothing.
+    /// What mends the path: a link protocol, or plain for a tunnel that mends nothing.
     #[arg(long, value_name = "NAME", default_value = "tulip", value_parser = arq)]
-    pub(super) arq: Arq,
+    pub(super) arq: AgentConfig,
     /// The name of the virtual interface.
     #[arg(long, value_name = "NAME", default_value = "mend0")]
     pub(super) dev: String,
@@ -43,8 +43,8 @@ pub(crate) struct LinkArgs {
     /// Which packets are sent again until they have arrived, or for how long; docs/link.md has the
     /// rules, and by default they are tcp>0=reliable,udp:443=100ms.
     #[arg(long, value_name = "RULES")]
-    pub(super) class: Option<Rules>,
-    /// Another constant of tulip, as KEY=VALUE; may be repeated.
+    pub(super) class: Option<String>,
+    /// Another constant of the link protocol, as KEY=VALUE; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(super) set: Vec<(String, String)>,
     /// Neither encrypt nor authenticate anything.
@@ -66,13 +66,6 @@ pub(crate) struct KeygenArgs {
     pub(crate) show: bool,
 }
 
-/// What mends the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arq {
-    Tulip,
-    Plain,
-}
-
 /// What carries the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
@@ -80,12 +73,12 @@ pub(super) enum Over {
     Ethernet,
 }
 
-fn arq(name: &str) -> Result<Arq, String> {
-    match name {
-        "tulip" => Ok(Arq::Tulip),
-        "plain" => Ok(Arq::Plain),
-        _ => Err(format!("{name:?} mends no link; write tulip or plain")),
-    }
+fn arq(name: &str) -> Result<AgentConfig, String> {
+    let config = AgentConfig::by_name(name).ok();
+    config.filter(|config| config.is_link() || config.is_plain()).ok_or_else(|| {
+        let known = registry::link_names().collect::<Vec<_>>().join(", ");
+        format!("{name:?} mends no link; write {known} or plain")
+    })
 }
 
 fn over(name: &str) -> Result<Over, String> {

@@ -10,12 +10,8 @@ pub(crate) use args::{KeygenArgs, LinkArgs};
 use crate::BadUsage;
 use airmend_live::tunnel::Tunnel;
 use airmend_proto::Agent;
-use airmend_proto::agents::Limits;
-use airmend_proto::agents::plain::Plain;
-use airmend_proto::agents::tulip::{Settings, Tulip};
-use airmend_proto::wire::tulip;
+use airmend_proto::agents::{AgentConfig, Limits};
 use anyhow::Result;
-use args::Arq;
 use signal_hook::consts::SIGUSR1;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -52,34 +48,33 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
 
 /// What mends the path, and how many bytes it adds to a packet.
 fn agent(args: &LinkArgs) -> Result<(Box<dyn Agent + Send>, usize)> {
-    let limits = Limits::default();
-    if args.arq == Arq::Plain {
-        if args.class.is_some() || !args.set.is_empty() {
-            let sentence = "--arq plain mends nothing: --class and --set are for --arq tulip";
-            return Err(BadUsage(sentence.into()).into());
-        }
-        return Ok((Box::new(Plain::new(limits.egress)), 0));
-    }
-    let settings = settings(args)?;
-    Ok((Box::new(Tulip::new(limits, settings, epoch())), tulip::HEADER_LEN))
+    let overhead = args.arq.link().map_or(0, |link| link.frame_overhead);
+    let config = configured(args).map_err(BadUsage)?;
+    Ok((config.build(Limits::default(), u64::from(epoch())), overhead))
 }
 
-fn settings(args: &LinkArgs) -> Result<Settings> {
-    let mut settings = Settings { max_frame: SHORT_FRAME, ..Settings::default() };
+fn configured(args: &LinkArgs) -> Result<AgentConfig, String> {
+    let mut config = args.arq.clone();
+    if config.is_plain() {
+        return match args.class.is_some() || !args.set.is_empty() {
+            true => Err("--arq plain mends nothing: --class and --set are for --arq tulip".into()),
+            false => Ok(config),
+        };
+    }
+    config.set("max_frame", &SHORT_FRAME.to_string())?;
     for (name, value) in &args.set {
         if name == "half_duplex" {
-            let sentence = "--set half_duplex: UDP and Ethernet are full duplex here";
-            return Err(BadUsage(sentence.into()).into());
+            return Err("--set half_duplex: UDP and Ethernet are full duplex here".into());
         }
-        let refused = |sentence| BadUsage(format!("--set {name}={value}: {sentence}"));
-        settings.set(name, value).map_err(refused)?;
+        let refused = |sentence| format!("--set {name}={value}: {sentence}");
+        config.set(name, value).map_err(refused)?;
     }
     if let Some(rules) = &args.class {
-        settings.classes = rules.clone();
+        config.set("classes", rules).map_err(|sentence| format!("--class: {sentence}"))?;
     }
     // Also in the paper's profile.
-    settings.half_duplex = false;
-    Ok(settings)
+    config.follow_radio(None);
+    Ok(config)
 }
 
 /// A number that no recent run of this end has used, and a later one than theirs: milliseconds

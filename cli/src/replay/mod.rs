@@ -5,6 +5,7 @@ mod words;
 
 use crate::BadUsage;
 use crate::values::{agent, setting};
+use airmend_proto::Forwarder;
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::recording::RecordedAgent;
 use airmend_sim::replay::{Capture, Check, Pace, Prefix, Report, Sides, replay, steps};
@@ -74,9 +75,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         return Err(BadUsage(cannot_check(args, &capture)).into());
     }
     let pace = if is_recorded { Pace::Recorded } else { Pace::Free };
-    let is_mended = capture.agent.as_ref().is_some_and(|agent| agent.config != AgentConfig::Plain);
-    let mut agent = config.build(limits, HASH_SEED);
-    let (report, check) = replay(&mut *agent, &steps, pace, is_mended);
+    let is_mended = capture.agent.as_ref().is_some_and(|agent| !agent.config.is_plain());
+    let mut forwarder = Forwarder::new(config.build(limits, HASH_SEED), limits.egress);
+    let (report, check) = replay(&mut forwarder, &steps, pace, is_mended);
 
     let check = is_recorded.then_some(&check);
     let told =

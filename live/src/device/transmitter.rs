@@ -4,14 +4,9 @@ use super::is_full;
 use super::offload::outgoing;
 use crate::sys::{self, set_option};
 use airmend_proto::Packet;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::uio::writev;
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-/// Bytes of memory, of which the kernel takes twice as many and calls the socket writable below
-/// half of those: two or three frames of wire size.
-const SHORT_QUEUE: i32 = 6_000;
+use std::os::fd::{AsFd, OwnedFd};
 
 /// A packet socket that only sends.
 #[derive(Debug)]
@@ -27,23 +22,6 @@ impl Transmitter {
         let transmitter = Self { socket, drops: 0 };
         transmitter.set(mark, priority)?;
         Ok(transmitter)
-    }
-
-    /// Lets a few frames wait below and no more: whoever sends has a queue of its own.
-    pub(crate) fn keep_queue_short(&self) -> io::Result<()> {
-        set_option(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, SHORT_QUEUE)
-    }
-
-    /// Becomes writable when the interface has sent most of what was given to it.
-    pub(crate) fn writable(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-
-    /// Whether the interface has sent most of what was given to it.
-    pub(crate) fn has_room(&self) -> bool {
-        let mut socket = [PollFd::new(self.socket.as_fd(), PollFlags::POLLOUT)];
-        // An error shows when the next frame is sent.
-        poll(&mut socket, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
     }
 
     /// Sends with this mark and priority from now on.

@@ -39,8 +39,6 @@ pub(super) struct Arrival {
 #[derive(Debug)]
 pub(super) struct Intake {
     copies: PacketSocket,
-    /// Data that the agent holds itself.
-    hold: Option<Detour>,
     link_type: LinkType,
     data: VecDeque<Arrival>,
     acks: VecDeque<Arrival>,
@@ -53,11 +51,10 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    pub(super) fn new(copies: PacketSocket, hold: Option<Detour>, link_type: LinkType) -> Self {
+    pub(super) fn new(copies: PacketSocket, link_type: LinkType) -> Self {
         let (data, acks) = (VecDeque::new(), VecDeque::new());
         Self {
             copies,
-            hold,
             link_type,
             data,
             acks,
@@ -91,10 +88,7 @@ impl Intake {
         let last_ack = self.acks.back().filter(|_| is_full).map(|ack| ack.at);
         // After the reports, which know when they crossed, and with places of its own: nobody else
         // takes what waits there.
-        detoured(detour, begin, Port::Air, &mut self.acks)?;
-        if let Some(hold) = &mut self.hold {
-            detoured(hold, begin, Port::Wired, &mut self.data)?;
-        }
+        detoured(detour, begin, &mut self.acks)?;
         let last_copy = self.collect_copies(clock);
         self.horizon = [last_ack, last_copy].into_iter().flatten().fold(begin, Instant::min);
         Ok(self.horizon)
@@ -154,19 +148,9 @@ impl Intake {
         !self.data.is_empty() || !self.acks.is_empty()
     }
 
-    /// The device through which data comes that the agent holds, if it holds any.
-    pub(super) fn hold(&self) -> Option<&Detour> {
-        self.hold.as_ref()
-    }
-
     /// Becomes readable with every copy.
     pub(super) fn copies_readable(&self) -> BorrowedFd<'_> {
         self.copies.as_fd()
-    }
-
-    /// Becomes readable when data waits to be forwarded, if the agent holds data.
-    pub(super) fn hold_readable(&self) -> Option<BorrowedFd<'_>> {
-        self.hold.as_ref().map(Detour::readable)
     }
 
     /// Takes note of an error that the socket reports, such as an interface set down: until then it
@@ -188,12 +172,7 @@ impl Intake {
 }
 
 /// Takes what was redirected to a device: nobody has passed it on.
-fn detoured(
-    detour: &mut Detour,
-    at: Instant,
-    from: Port,
-    queue: &mut VecDeque<Arrival>,
-) -> io::Result<()> {
+fn detoured(detour: &mut Detour, at: Instant, queue: &mut VecDeque<Arrival>) -> io::Result<()> {
     while queue.len() < 2 * REPORTS
         && let Some(packet) = detour.receive()?
     {
@@ -206,7 +185,7 @@ fn detoured(
             Some(_) => (packet, false),
             None => sound(packet),
         };
-        queue_up(queue, Arrival { at, from, packet, passed: false, damaged });
+        queue_up(queue, Arrival { at, from: Port::Air, packet, passed: false, damaged });
     }
     Ok(())
 }

@@ -12,38 +12,28 @@ use airmend_proto::{Event, Instant, Packet, Port};
 pub(super) struct Journal {
     pub(super) sight: Sight,
     recording: Option<Recording>,
-    /// The packet last handed in.
-    current: Option<(Port, Packet)>,
+    /// The packet last handed in, and whether it had left already.
+    current: Option<(Port, Packet, bool)>,
     /// Whether that packet is still to be recorded: its events may not all be known.
     is_entering: bool,
-    /// The packet about to leave is the agent's own.
-    is_repair: bool,
     /// Events that wait for their packet, if somebody records.
     events: Vec<Event>,
 }
 
 impl Journal {
     pub(super) fn new(sight: Sight, recording: Option<Recording>) -> Self {
-        Self {
-            sight,
-            recording,
-            current: None,
-            is_entering: false,
-            is_repair: false,
-            events: Vec::new(),
-        }
+        Self { sight, recording, current: None, is_entering: false, events: Vec::new() }
     }
 
     /// A packet is about to enter the agent.
     pub(super) fn enters(&mut self, from: Port, packet: &Packet, passed: bool) {
         let path = match (from, passed) {
-            (Port::Wired, true) => Path::DataCopied,
-            (Port::Wired, false) => Path::DataDiverted,
+            (Port::Wired, _) => Path::DataCopied,
             (Port::Air, true) => Path::AcksPassed,
             (Port::Air, false) => Path::AcksJudged,
         };
         self.sight.packets(path, packets_of_wire_size(packet));
-        self.current = Some((from, packet.clone()));
+        self.current = Some((from, packet.clone(), passed));
         self.is_entering = true;
     }
 
@@ -62,12 +52,11 @@ impl Journal {
 
     /// The agent reported something.
     pub(super) fn event(&mut self, now: Instant, event: Event) {
-        if let (Event::FlowOpened(flow), Some((from, packet))) = (event, &self.current)
+        if let (Event::FlowOpened(flow), Some((from, packet, _))) = (event, &self.current)
             && let Ok(segment) = Segment::parse(packet)
         {
             self.sight.flow_opened(now, flow, FlowKey::of(&segment, *from));
         }
-        self.is_repair |= is_repair(&event);
         self.sight.event(now, &event);
         if self.recording.is_some() {
             self.events.push(event);
@@ -78,27 +67,25 @@ impl Journal {
     /// entered, or of a timer.
     pub(super) fn entered(&mut self, now: Instant) {
         if self.is_entering
-            && let (Some(recording), Some((side, packet))) = (&mut self.recording, &self.current)
+            && let (Some(recording), Some((port, packet, passed))) =
+                (&mut self.recording, &self.current)
         {
-            recording.record(now, *side, Crossing::Inbound, packet, &self.events);
+            let crossing = if *passed { Crossing::Copied } else { Crossing::Inbound };
+            recording.record(now, *port, crossing, packet, &self.events);
         }
         self.is_entering = false;
         self.events.clear();
     }
 
-    /// A packet leaves the agent; the kernel may have passed it on already.
-    pub(super) fn leaves(&mut self, now: Instant, side: Port, packet: &Packet, is_passed: bool) {
-        let path = match side {
-            Port::Air if self.is_repair => Some(Path::Repairs),
-            Port::Wired if !is_passed => Some(Path::AcksReturned),
-            _ => None,
+    /// A packet leaves the agent.
+    pub(super) fn leaves(&mut self, now: Instant, port: Port, packet: &Packet) {
+        let path = match port {
+            Port::Air => Path::Repairs,
+            Port::Wired => Path::AcksReturned,
         };
-        self.is_repair = false;
-        if let Some(path) = path {
-            self.sight.packets(path, packets_of_wire_size(packet));
-        }
+        self.sight.packets(path, packets_of_wire_size(packet));
         if let Some(recording) = &mut self.recording {
-            recording.record(now, side, Crossing::Outbound, packet, &self.events);
+            recording.record(now, port, Crossing::Outbound, packet, &self.events);
         }
         self.events.clear();
     }
@@ -107,10 +94,6 @@ impl Journal {
     pub(super) fn finish(&mut self) -> std::io::Result<()> {
         self.recording.take().map_or(Ok(()), Recording::finish)
     }
-}
-
-fn is_repair(event: &Event) -> bool {
-    matches!(event, Event::LocalRetransmit { .. } | Event::HandshakeRepeated { .. })
 }
 
 fn packets_of_wire_size(packet: &Packet) -> u64 {

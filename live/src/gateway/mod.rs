@@ -32,7 +32,7 @@ use crate::sys::PacketSocket;
 use airmend_proto::recording::RecordedAgent;
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Agent, Instant, LinkSignal, LinkType, Packet, Port, drain};
+use airmend_proto::{Forwarder, Instant, LinkSignal, LinkType, Packet, Port, drain};
 use intake::{Arrival, Intake};
 use interface::Interface;
 use journal::Journal;
@@ -42,7 +42,6 @@ use outbound::{Outbound, Watched};
 use sight::{About, KernelView, Sight, Status};
 use std::cell::RefCell;
 use std::io::Read;
-use std::iter;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, SystemTime};
@@ -69,7 +68,7 @@ pub struct Gateway {
     steering: Steering,
     intake: Intake,
     outbound: Outbound,
-    agent: Guard,
+    forwarder: Forwarder<Guard>,
     journal: Journal,
     /// With `--observe`, what looks at packets instead of the agent.
     observer: Option<Observer>,
@@ -103,16 +102,11 @@ impl Gateway {
         let claim = interface.claim()?;
         let link_type = interface.link_type;
         let detour = Detour::create(link_type).map_err(GatewayError::Detour)?;
-        let holds = config.agent.holds_data() && !config.observe;
-        let hold = holds.then(|| Detour::create(link_type)).transpose();
-        let hold = hold.map_err(GatewayError::Detour)?;
         let copies = PacketSocket::open_copies(interface.index).map_err(GatewayError::Socket)?;
-        let outbound =
-            Outbound::open(&config, &interface, detour, holds).map_err(GatewayError::Socket)?;
+        let outbound = Outbound::open(&config, &interface, detour).map_err(GatewayError::Socket)?;
         let steer = SteerConfig {
             air: interface.index as u32,
             detour: outbound.detour.index(),
-            hold: hold.as_ref().map(Detour::index),
             has_ethernet: link_type == LinkType::Ethernet,
             mark: config.mark,
             observe: config.observe,
@@ -141,9 +135,9 @@ impl Gateway {
             sight::log::queue_below(journal.sight.about(), &kind);
         }
         Ok(Self {
-            agent: Guard::new(agent, config.limits.egress),
+            forwarder: Forwarder::new(Box::new(Guard::new(agent)), config.limits.egress),
             clock: Clock::start(),
-            intake: Intake::new(copies, hold, link_type),
+            intake: Intake::new(copies, link_type),
             outbound,
             steering,
             is_up: interface.is_up(),
@@ -184,7 +178,7 @@ impl Gateway {
             self.look_for_missed();
         }
         self.now = self.now.max(known);
-        if self.agent.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
+        if self.forwarder.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
             self.journal.timers(self.now);
         }
         let deadline = self.drain();
@@ -207,7 +201,7 @@ impl Gateway {
             flow: &|key| self.steering.flow(key),
         };
         let now = self.clock.now();
-        let status = self.journal.sight.status(now, self.agent.load(), &kernel);
+        let status = self.journal.sight.status(now, self.forwarder.load(), &kernel);
         match &mut self.observer {
             Some(observer) => status.observed(observer.observation(now), observer.len()),
             None => status,
@@ -291,11 +285,13 @@ impl Gateway {
             self.journal.left_alone(self.now);
             return;
         }
-        self.outbound.passed = passed.then(|| (from.opposite(), packet.clone()));
-        self.agent.handle_packet(self.now, from, packet);
+        if passed {
+            self.forwarder.handle_copy(self.now, from, &packet);
+        } else {
+            self.forwarder.handle_packet(self.now, from, packet);
+        }
         self.drain();
         self.journal.left_alone(self.now);
-        self.outbound.passed = None;
     }
 
     /// Whether the operator's rules let this packet's flow be mended; a flow that is not passes
@@ -321,7 +317,7 @@ impl Gateway {
         let journal = RefCell::new(&mut self.journal);
         let mut ports = Watched { outbound: &mut self.outbound, journal: &journal };
         let mut on_event = |event| journal.borrow_mut().event(now, event);
-        let next = drain(&mut self.agent, now, &mut ports, &mut on_event);
+        let next = drain(&mut self.forwarder, now, &mut ports, &mut on_event);
         next.map(|deadline| deadline.at)
     }
 
@@ -342,7 +338,7 @@ impl Gateway {
         let unseen = self.steering.counters().unseen();
         if unseen > self.unseen {
             self.unseen = unseen;
-            self.agent.handle_link(self.now, LinkSignal::Missed);
+            self.forwarder.handle_link(self.now, LinkSignal::ObservationGap);
         }
     }
 
@@ -382,10 +378,9 @@ impl Gateway {
         if !self.intake.has_interface() {
             return Err(GatewayError::Gone { name: self.interface.name.clone() });
         }
-        let mut detours = iter::once(&self.outbound.detour).chain(self.intake.hold());
-        match detours.find(|detour| !detour.is_up()) {
-            Some(down) => Err(GatewayError::DetourDown { name: down.name().to_owned() }),
-            None => Ok(()),
+        match self.outbound.detour.is_up() {
+            false => Err(GatewayError::DetourDown { name: self.outbound.detour.name().to_owned() }),
+            true => Ok(()),
         }
     }
 
@@ -396,13 +391,13 @@ impl Gateway {
         }
         let is_active = self.clock.now().since(self.active_at) < HEARTBEAT;
         let wait = if is_active { wait.min(TICK) } else { wait };
-        let copies = PollFd::new(self.intake.copies_readable(), PollFlags::POLLIN);
-        let detour = self.outbound.detour.readable();
-        let urgent = [Some(self.steering.readable()), Some(detour), self.intake.hold_readable()];
-        let urgent = urgent.into_iter().flatten().map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        let held = self.outbound.held.as_ref().filter(|_| self.outbound.is_blocked.get());
-        let room = held.map(|held| PollFd::new(held.writable(), PollFlags::POLLOUT));
-        let mut all: Vec<_> = iter::once(copies).chain(urgent).chain(room).collect();
+        let [copies, reports, detour] = [
+            self.intake.copies_readable(),
+            self.steering.readable(),
+            self.outbound.detour.readable(),
+        ]
+        .map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        let mut all = [copies, reports, detour];
         let polled = if is_active { &mut all[1..] } else { &mut all[..] };
         match ppoll(polled, Some(wait.into()), None) {
             Ok(_) | Err(nix::Error::EINTR) => {}

@@ -1,4 +1,4 @@
-//! What the agent sends, in a world where the kernel has sent most of it already.
+//! The ways out of the gateway: the kernel has forwarded most packets already.
 
 use super::config::GatewayConfig;
 use super::interface::Interface;
@@ -6,7 +6,7 @@ use super::journal::Journal;
 use crate::device::detour::Detour;
 use crate::device::transmitter::Transmitter;
 use airmend_proto::{Instant, Packet, Port, Ports};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io;
 
 /// The ways out.
@@ -16,15 +16,7 @@ pub(super) struct Outbound {
     pub(super) detour: Detour,
     /// Towards the mobiles, before everything else.
     pub(super) repairs: Transmitter,
-    /// Towards the mobiles, everything that goes there, if the agent holds data itself: it is asked
-    /// for a packet when the interface can take one.
-    pub(super) held: Option<Transmitter>,
-    /// The agent was not asked, since there was no room.
-    pub(super) is_blocked: Cell<bool>,
-    /// The packet last handed to the agent and where it went, if the kernel has passed it on: the
-    /// agent will send it too, and once is enough.
-    pub(super) passed: Option<(Port, Packet)>,
-    /// What went wrong, since [`Ports::send`] cannot say.
+    /// The first error, since [`Ports::send`] returns none.
     pub(super) error: Option<io::Error>,
 }
 
@@ -35,27 +27,22 @@ pub(super) struct Watched<'a, 'b> {
 }
 
 impl Outbound {
-    /// Opens the ways towards the mobiles; `holds` is whether the agent holds data.
+    /// Opens the way towards the mobiles.
     pub(super) fn open(
         config: &GatewayConfig,
         interface: &Interface,
         detour: Detour,
-        holds: bool,
     ) -> io::Result<Self> {
         let priority = config.priority.unwrap_or_else(|| interface.highest_priority());
         let repairs = Transmitter::open(interface.index, config.mark, priority)?;
-        let held = holds.then(|| Transmitter::open(interface.index, config.mark, 0)).transpose()?;
-        if let Some(held) = &held {
-            held.keep_queue_short()?;
-        }
-        Ok(Self { detour, repairs, held, is_blocked: Cell::new(false), passed: None, error: None })
+        Ok(Self { detour, repairs, error: None })
     }
 
-    /// Sends a packet, be it the agent's or one that it shall not see.
-    pub(super) fn send(&mut self, side: Port, packet: &Packet) {
-        let result = match side {
+    /// Sends a packet of the agent, or one that the agent shall not see.
+    pub(super) fn send(&mut self, port: Port, packet: &Packet) {
+        let result = match port {
             Port::Wired => self.detour.inject(packet),
-            Port::Air => self.held.as_mut().unwrap_or(&mut self.repairs).send(packet),
+            Port::Air => self.repairs.send(packet),
         };
         if let Err(error) = result {
             self.error.get_or_insert(error);
@@ -64,37 +51,19 @@ impl Outbound {
 
     /// Packets that the ways out refused.
     pub(super) fn drops(&self) -> u64 {
-        let held = self.held.as_ref().map_or(0, Transmitter::drops);
-        self.detour.drops() + self.repairs.drops() + held
-    }
-
-    fn is_passed(&mut self, side: Port, packet: &Packet) -> bool {
-        // The very bytes: a copy with the same contents would be something else.
-        let is_it = |(to, passed): &mut (Port, Packet)| {
-            *to == side && std::ptr::eq(passed.bytes(), packet.bytes())
-        };
-        self.passed.take_if(is_it).is_some()
-    }
-
-    fn has_room(&self, side: Port) -> bool {
-        let Some(held) = self.held.as_ref().filter(|_| side == Port::Air) else { return true };
-        let has_room = held.has_room();
-        self.is_blocked.set(!has_room);
-        has_room
+        self.detour.drops() + self.repairs.drops()
     }
 }
 
 impl Ports for Watched<'_, '_> {
-    fn can_send(&self, now: Instant, side: Port) -> bool {
+    /// Always: no interface reports when its queue has room.
+    fn can_send(&self, now: Instant, _port: Port) -> bool {
         self.journal.borrow_mut().entered(now);
-        self.outbound.has_room(side)
+        true
     }
 
-    fn send(&mut self, now: Instant, side: Port, packet: Packet) {
-        let is_passed = self.outbound.is_passed(side, &packet);
-        self.journal.borrow_mut().leaves(now, side, &packet, is_passed);
-        if !is_passed {
-            self.outbound.send(side, &packet);
-        }
+    fn send(&mut self, now: Instant, port: Port, packet: Packet) {
+        self.journal.borrow_mut().leaves(now, port, &packet);
+        self.outbound.send(port, &packet);
     }
 }

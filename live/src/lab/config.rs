@@ -4,8 +4,8 @@ pub use super::air_queue::AirQueue;
 use super::error::LabError;
 use super::links::AIR;
 pub use super::topology::MTU;
+use airmend_proto::EgressLimits;
 use airmend_proto::Instant;
-use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::link::mac::MacParams;
 use airmend_proto::link::{ErrorModel, Fate, goodput_bound};
 use airmend_proto::recording::RecordedAgent;
@@ -18,6 +18,8 @@ pub(crate) const HOST_QUEUE_FRAMES: usize = 1000;
 
 /// Each flow has five descriptors, of which an ordinary process may have 1024.
 const MAX_FLOWS: u32 = 150;
+/// The receiver of flow `n` listens on this port plus `n`.
+pub(crate) const FIRST_PORT: u16 = 5001;
 
 /// The sender's congestion control, always set explicitly on the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +157,8 @@ pub struct LabConfig {
     pub ipv6: bool,
     /// Record both sides of the base station into this pcapng file.
     pub pcap: Option<PathBuf>,
-    /// What that file says of the agent, so that a replay builds the very same.
+    /// Which agent it is: the recording names it, so that a replay builds the same one, and the
+    /// sequence-time plot reads the frames of a link protocol.
     pub recorded_agent: Option<RecordedAgent>,
     /// What joins the hosts to the links.
     pub port: DeviceKind,
@@ -215,6 +218,12 @@ impl LabConfig {
     /// Flows at a time, mended or not.
     pub fn all_flows(&self) -> u32 {
         self.flows.saturating_add(self.unmended_flows)
+    }
+
+    /// The ports of the flows that pass unmended.
+    pub fn unmended_ports(&self) -> impl Iterator<Item = u16> {
+        let port = |flow: u32| FIRST_PORT.saturating_add(u16::try_from(flow).unwrap_or(u16::MAX));
+        (self.flows..self.all_flows()).map(port)
     }
 
     /// Segments of one flow that can be on their way at once: its window, or without a limit what

@@ -4,13 +4,13 @@ use super::air::End;
 use super::links::{Links, feed};
 use crate::device::Device;
 use airmend_proto::agent::LinkSignal;
-use airmend_proto::{Agent, Deadline, Instant, Packet, Port};
+use airmend_proto::{Deadline, Forwarder, Instant, Packet, Port};
 use std::io;
 
 /// What joins the two hops at the base station.
 pub(crate) enum Middle {
     /// An agent in the loop.
-    Agent(Box<dyn Agent + Send>),
+    Agent(Forwarder),
     /// A kernel that forwards, in a namespace of its own.
     Kernel(KernelPorts),
 }
@@ -27,15 +27,15 @@ impl Middle {
     /// When an agent wants to be woken.
     pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
         match self {
-            Self::Agent(agent) => agent.poll_timeout(),
+            Self::Agent(forwarder) => forwarder.poll_timeout(),
             Self::Kernel(_) => None,
         }
     }
 
     /// Takes a signal of the air.
     pub(crate) fn signal(&mut self, now: Instant, signal: LinkSignal) {
-        if let Self::Agent(agent) = self {
-            agent.handle_link(now, signal);
+        if let Self::Agent(forwarder) = self {
+            forwarder.handle_link(now, signal);
         }
     }
 

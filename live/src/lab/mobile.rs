@@ -4,35 +4,41 @@
 use super::air::{Air, End};
 use super::record::Recorder;
 use airmend_proto::agent::LinkSignal;
-use airmend_proto::{Agent, Deadline, Instant, Packet, Port, Ports, drain};
+use airmend_proto::{
+    Agent, Deadline, EgressLimits, Forwarder, Instant, Packet, Port, Ports, drain,
+};
 use std::collections::BTreeMap;
 
 /// One end of a link, at the mobile: its wired side is the mobile's kernel.
 pub(crate) struct MobileEnd {
-    agent: Box<dyn Agent + Send>,
+    forwarder: Forwarder,
     pub(crate) counters: BTreeMap<&'static str, u64>,
     /// For the kernel, in the order of release.
     pub(crate) released: Vec<Packet>,
 }
 
 impl MobileEnd {
-    pub(crate) fn new(agent: Box<dyn Agent + Send>) -> Self {
-        Self { agent, counters: BTreeMap::new(), released: Vec::new() }
+    pub(crate) fn new(agent: Box<dyn Agent + Send>, limits: EgressLimits) -> Self {
+        Self {
+            forwarder: Forwarder::new(agent, limits),
+            counters: BTreeMap::new(),
+            released: Vec::new(),
+        }
     }
 
     /// Takes a packet of the kernel, or a frame that has come over the air.
     pub(crate) fn handle(&mut self, now: Instant, from: Port, packet: Packet) {
-        self.agent.handle_packet(now, from, packet);
+        self.forwarder.handle_packet(now, from, packet);
     }
 
     /// When the agent wants to be woken.
     pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
-        self.agent.poll_timeout()
+        self.forwarder.poll_timeout()
     }
 
     /// Takes a signal of the air.
     pub(crate) fn signal(&mut self, now: Instant, signal: LinkSignal) {
-        self.agent.handle_link(now, signal);
+        self.forwarder.handle_link(now, signal);
     }
 
     /// Lets the agent act, and says when it must be asked again.
@@ -42,12 +48,12 @@ impl MobileEnd {
         air: &mut Air,
         recorder: &mut Recorder,
     ) -> Option<Deadline> {
-        let Self { agent, counters, released } = self;
+        let Self { forwarder, counters, released } = self;
         let mut ports = MobilePorts { air, recorder, released };
         let mut on_event = |event: airmend_proto::Event| {
             *counters.entry(event.counter()).or_default() += 1;
         };
-        drain(&mut **agent, now, &mut ports, &mut on_event)
+        drain(forwarder, now, &mut ports, &mut on_event)
     }
 }
 

@@ -13,7 +13,6 @@ mod middle;
 mod mobile;
 mod namespace;
 pub mod outcome;
-mod pass_by;
 mod ping;
 mod probe;
 mod record;

@@ -92,7 +92,7 @@ pub fn probe(
     }
     let forwarding = match config.path {
         Path::Inline => {
-            let station = Box::new(Plain::new(config.egress_limits()));
+            let station = Box::new(Plain);
             Forwarding::Agents(Agents { station, mobile: None })
         }
         Path::Kernel | Path::Gateway => Forwarding::Kernel(None),

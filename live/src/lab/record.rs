@@ -1,16 +1,14 @@
 //! What is noted of each packet at the agent: counters, the invariants, the sequence-time plot and
 //! the recording.
 
-use super::config::{Direction, LabConfig};
+use super::config::{Direction, FIRST_PORT, LabConfig};
 use super::error::LabError;
 use super::outcome::{TraceKind, TracePoint};
-use super::transfer::FIRST_PORT;
 use crate::pcap::{Crossing, Recording};
-use airmend_proto::agents::tulip::LinkEvent;
+use airmend_proto::agents::registry::LinkProtocol;
 use airmend_proto::invariants::{Invariants, Violation};
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
-use airmend_proto::wire::tulip::Frame;
 use airmend_proto::{Event, Instant, LinkType, Packet, Port};
 use std::collections::BTreeMap;
 
@@ -39,7 +37,7 @@ impl Recorder {
         });
         Ok(Self {
             counters: BTreeMap::new(),
-            trace: Trace::new(config.direction),
+            trace: Trace::new(config),
             violation: None,
             recording: recording.transpose()?,
             invariants: Invariants::default(),
@@ -119,6 +117,8 @@ pub(crate) struct Trace {
     pub(crate) points: Vec<TracePoint>,
     /// The side to which the data goes.
     data_side: Port,
+    /// The agent's link protocol, whose frames carry the data on the air.
+    link: Option<&'static LinkProtocol>,
     /// The first flow's own port and its sender's initial sequence number.
     flow: Option<(u16, SeqNumber)>,
     /// Beyond the highest byte that has left.
@@ -126,19 +126,20 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    fn new(direction: Direction) -> Self {
-        let data_side = match direction {
+    fn new(config: &LabConfig) -> Self {
+        let data_side = match config.direction {
             Direction::Down => Port::Air,
             Direction::Up => Port::Wired,
         };
-        Self { points: Vec::new(), data_side, flow: None, highest: SeqNumber(0) }
+        let link = config.recorded_agent.as_ref().and_then(|agent| agent.config.link());
+        Self { points: Vec::new(), data_side, link, flow: None, highest: SeqNumber(0) }
     }
 
     fn enters(&mut self, packet: &Packet) {
         if self.flow.is_some() {
             return;
         }
-        if let Some(segment) = segment(packet)
+        if let Some(segment) = self.segment(packet)
             && segment.destination.port == FIRST_PORT
             && segment.flags.intersects(Flags::SYN)
         {
@@ -148,12 +149,14 @@ impl Trace {
     }
 
     fn leaves(&mut self, now: Instant, side: Port, packet: &Packet, events: &[Event]) {
-        let (Some((port, initial)), Some(segment)) = (self.flow, segment(packet)) else { return };
+        let (Some((port, initial)), Some(segment)) = (self.flow, self.segment(packet)) else {
+            return;
+        };
         let ports = [segment.source.port, segment.destination.port];
         let is_data = ports == [port, FIRST_PORT] && segment.payload_len > 0;
         let is_ack = ports == [FIRST_PORT, port] && segment.flags.intersects(Flags::ACK);
         let (number, kind) = if side == self.data_side && is_data {
-            let kind = if events.iter().any(is_local_retransmit) {
+            let kind = if events.iter().any(Event::is_retransmission) {
                 TraceKind::LocalRetransmit
             } else if segment.seq < self.highest {
                 TraceKind::SenderRetransmit
@@ -173,16 +176,12 @@ impl Trace {
             self.points.push(TracePoint { seconds: now.as_secs_f64(), offset, side, kind });
         }
     }
-}
 
-/// The segment that a packet is, or that a frame of a link carries.
-fn segment(packet: &Packet) -> Option<Segment> {
-    match packet.link_type() {
-        LinkType::Tulip => Segment::parse(&Frame::parse(packet).ok()?.payload?).ok(),
-        LinkType::Ethernet | LinkType::Ip => Segment::parse(packet).ok(),
+    /// The segment that a packet is, or that a frame of a link protocol carries.
+    fn segment(&self, packet: &Packet) -> Option<Segment> {
+        match packet.link_type() {
+            LinkType::Frame => Segment::parse(&(self.link?.payload)(packet)?).ok(),
+            LinkType::Ethernet | LinkType::Ip => Segment::parse(packet).ok(),
+        }
     }
-}
-
-fn is_local_retransmit(event: &Event) -> bool {
-    matches!(event, Event::LocalRetransmit { .. } | Event::Link(LinkEvent::Retransmitted { .. }))
 }

@@ -9,13 +9,12 @@ use super::links::Links;
 use super::middle::Middle;
 use super::mobile::MobileEnd;
 use super::namespace::Namespace;
-use super::pass_by::PassBy;
 use super::record::Recorder;
 use super::station::{Station, StationReport};
 use super::topology::{Host, INTERFACE, Pair, Topology};
 use crate::clock::Clock;
 use crate::guard::Guard;
-use airmend_proto::Agent;
+use airmend_proto::{Agent, Forwarder};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -51,14 +50,6 @@ impl<'a> Roles<'a> {
 pub(crate) struct Agents {
     pub(crate) station: Box<dyn Agent + Send>,
     pub(crate) mobile: Option<Box<dyn Agent + Send>>,
-}
-
-impl Agents {
-    /// Those whose packets pass a second pair of hosts by.
-    fn passed_by(self) -> Self {
-        let pass_by = |agent| Box::new(PassBy::new(agent)) as Box<dyn Agent + Send>;
-        Self { station: pass_by(self.station), mobile: self.mobile.map(pass_by) }
-    }
 }
 
 /// What forwards at the base station.
@@ -157,14 +148,15 @@ impl Base {
                 "a recording is of one agent, and the air has one at each end: run it without one",
             ));
         }
-        let agents = if config.unmended_flows > 0 { agents.passed_by() } else { agents };
-        // Nothing can take the place of one end of a link: the other would not understand it.
+        // Nothing can replace one end of a link: the other end would not understand it.
         let agent = match agents.mobile.is_some() {
             true => agents.station,
-            false => Box::new(Guard::new(agents.station, config.egress_limits())),
+            false => Box::new(Guard::new(agents.station)),
         };
-        let mobile = agents.mobile.map(MobileEnd::new);
-        Ok(Self { middle: Middle::Agent(agent), mobile, kernel: None, gateway: None })
+        let limits = config.egress_limits();
+        let middle = Middle::Agent(Forwarder::new(agent, limits));
+        let mobile = agents.mobile.map(|agent| MobileEnd::new(agent, limits));
+        Ok(Self { middle, mobile, kernel: None, gateway: None })
     }
 }
 

@@ -24,6 +24,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+/// The hosts whose flows the agent is shown. Flows of a second pair share the queue with them, and
+/// pass unmended.
+const MENDED_PAIR: usize = 0;
 /// How often an idle loop looks whether it has been stopped.
 const IDLE: Duration = Duration::from_millis(50);
 
@@ -204,9 +207,13 @@ impl Station {
     /// A packet has reached the base station.
     fn reach(&mut self, now: Instant, side: Port, packet: Packet) -> io::Result<()> {
         match &mut self.middle {
-            Middle::Agent(agent) => {
+            Middle::Agent(forwarder) => {
                 self.recorder.enters(side, &packet);
-                agent.handle_packet(now, side, packet);
+                if self.mobile.is_none() && pair_of(packet.bytes()) != MENDED_PAIR {
+                    forwarder.forward_unseen(side, packet);
+                } else {
+                    forwarder.handle_packet(now, side, packet);
+                }
                 self.drain(now);
                 Ok(())
             }
@@ -223,11 +230,11 @@ impl Station {
     }
 
     fn drain(&mut self, now: Instant) -> Option<Deadline> {
-        let Middle::Agent(agent) = &mut self.middle else { return None };
+        let Middle::Agent(forwarder) = &mut self.middle else { return None };
         let recorder = RefCell::new(&mut self.recorder);
         let mut ports = Outbound { links: &mut self.links, recorder: &recorder };
         let mut on_event = |event| recorder.borrow_mut().event(event);
-        drain(&mut **agent, now, &mut ports, &mut on_event)
+        drain(forwarder, now, &mut ports, &mut on_event)
     }
 
     /// Hands the mobile's end what has reached it and takes what it wants sent.

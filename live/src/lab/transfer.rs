@@ -1,6 +1,6 @@
 //! The workload: one TCP connection per flow, every byte of which is checked on arrival.
 
-use super::config::{Amount, CongestionControl, LabConfig};
+use super::config::{Amount, CongestionControl, FIRST_PORT, LabConfig};
 use super::error::LabError;
 use super::outcome::TcpSample;
 use super::session::{OnDrop, Roles, Session};
@@ -19,8 +19,6 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The receiver of flow `n` listens on this port plus `n`.
-pub(crate) const FIRST_PORT: u16 = 5001;
 /// Data that waits unsent in the kernel at most: the application stays close to the network, so
 /// that a transfer stopped by time has little left to send.
 const NOTSENT_LOWAT: i32 = 512 << 10;

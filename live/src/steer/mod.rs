@@ -25,7 +25,6 @@ use std::time::Duration;
 static PROGRAMS: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/steer.o"));
 const COPY: &str = "airmend_copy";
 const JUDGE: &str = "airmend_judge";
-const HOLD: &str = "airmend_hold";
 const RETURN: &str = "airmend_return";
 /// Bytes of a report before the packet's own.
 const REPORT_HEADER: usize = 24;
@@ -62,8 +61,6 @@ pub(crate) struct SteerConfig {
     pub(crate) air: u32,
     /// The index of the device through which packets are returned.
     pub(crate) detour: u32,
-    /// The index of the device through which data comes that the agent holds, if it holds any.
-    pub(crate) hold: Option<u32>,
     pub(crate) has_ethernet: bool,
     pub(crate) mark: u32,
     /// Divert nothing.
@@ -142,12 +139,10 @@ impl Steering {
         let link_header = if config.has_ethernet { 14u32 } else { 0 };
         let lapse = u64::try_from(config.lapse.as_nanos()).unwrap_or(u64::MAX);
         let observe = u32::from(config.observe);
-        let hold = config.hold.unwrap_or(0);
         let mut programs = EbpfLoader::new()
             .override_global("MARK", &config.mark, true)
             .override_global("AIR", &config.air, true)
             .override_global("DETOUR", &config.detour, true)
-            .override_global("HOLD", &hold, true)
             .override_global("LINK_HEADER", &link_header, true)
             .override_global("OBSERVE", &observe, true)
             .override_global("LAPSE_NS", &lapse, true)
@@ -172,13 +167,11 @@ impl Steering {
         Ok(steering)
     }
 
-    /// Attaches the programs that divert; what a crashed run left behind is taken away first.
+    /// Attaches the program that diverts; what a crashed run left behind is taken away first.
     pub(crate) fn attach(&mut self, config: &SteerConfig) -> Result<(), SteerError> {
         self.clsact.remove_filters();
-        let hold = config.hold.map(|_| (HOLD, TcAttachType::Egress));
-        for (name, direction) in [(JUDGE, TcAttachType::Ingress)].into_iter().chain(hold) {
-            self.attached = self.attach_classifier(name, config.air, direction, config.attach)?;
-        }
+        self.attached =
+            self.attach_classifier(JUDGE, config.air, TcAttachType::Ingress, config.attach)?;
         if !self.needs_detaching() {
             // The crashed run had added it. Later this process may not remove it any more.
             self.clsact.remove_if_added();

@@ -33,7 +33,6 @@ static void (*ringbuf_discard)(void *data, __u64 flags) = (void *)BPF_FUNC_ringb
 volatile const __u32 MARK = 0;         // of what the daemon sends
 volatile const __u32 AIR = 0;          // index of the air interface
 volatile const __u32 DETOUR = 0;       // of the device through which the daemon returns packets
-volatile const __u32 HOLD = 0;         // of the one through which it takes data, if it holds any
 volatile const __u32 LINK_HEADER = 14; // bytes before the IP header: 14, or 0 without Ethernet
 volatile const __u32 OBSERVE = 0;      // divert nothing
 volatile const __u64 LAPSE_NS = 50000000;
@@ -282,7 +281,7 @@ INLINE int is_wanted(struct __sk_buff *skb)
 // Attached to the packet socket that collects copies: bytes to keep, 0 for none.
 SEC("socket") int airmend_copy(struct __sk_buff *skb)
 {
-    return skb->pkt_type == PACKET_OUTGOING && !HOLD && is_wanted(skb) ? 0x7fffffff : 0;
+    return skb->pkt_type == PACKET_OUTGOING && is_wanted(skb) ? 0x7fffffff : 0;
 }
 
 INLINE int is_alive(void)
@@ -303,12 +302,6 @@ INLINE int is_alive(void)
     }
     count(LAPSED);
     return 0;
-}
-
-// Attached where packets leave towards the mobile, for an agent that holds data itself.
-SEC("classifier") int airmend_hold(struct __sk_buff *skb)
-{
-    return is_wanted(skb) && is_alive() ? redirect(HOLD, 0) : PASS;
 }
 
 // Tells the daemon of a packet; 0 if it cannot be told.
@@ -392,9 +385,8 @@ SEC("classifier") int airmend_judge(struct __sk_buff *skb)
         return DROP;
     }
     int connects = segment.flags & (SYN | RST);
-    if (!is_pure && !connects && (!is_plain || HOLD) && !OBSERVE) {
-        // Data or a FIN, which may tell of holes too, and may be too long to be told of; and an
-        // agent that repeats ACKs must not believe, and sum anew, what nobody has checked.
+    if (!is_pure && !connects && !is_plain && !OBSERVE) {
+        // Data or a FIN, which may report holes too, and may be too long for a report.
         count(DIVERTED);
         return redirect(DETOUR, 0);
     }

@@ -34,7 +34,8 @@ pub use notice::Notice;
 
 use crate::clock::Clock;
 use crate::sys;
-use airmend_proto::{Agent, Instant, LinkType, Packet, Port, drain};
+use airmend_proto::agents::Limits;
+use airmend_proto::{Agent, Forwarder, Instant, LinkType, Packet, Port, drain};
 use bytes::BytesMut;
 use message::Message;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -58,7 +59,7 @@ const MIN_MTU: usize = 68;
 pub struct Tunnel {
     clock: Clock,
     device: String,
-    agent: Box<dyn Agent + Send>,
+    forwarder: Forwarder,
     outbound: Outbound,
     packets: Vec<Packet>,
     /// Bytes that the agent adds to each packet.
@@ -107,7 +108,7 @@ impl Tunnel {
         let mut tunnel = Self {
             clock: Clock::start(),
             device: config.device.clone(),
-            agent,
+            forwarder: Forwarder::new(agent, Limits::default().egress),
             outbound: Outbound::new(tun, carrier, channel),
             packets: Vec::new(),
             frame_overhead,
@@ -167,7 +168,7 @@ impl Tunnel {
         let mut on_event = |event: airmend_proto::Event| {
             *counters.entry(event.counter()).or_insert(0) += 1;
         };
-        let deadline = drain(&mut *self.agent, now, &mut self.outbound, &mut on_event);
+        let deadline = drain(&mut self.forwarder, now, &mut self.outbound, &mut on_event);
         self.deadline = deadline.map(|deadline| deadline.at);
         self.outbound.flush().map_err(failed("writing the TUN device"))?;
         self.follow_path(now).map_err(failed("setting the MTU"))?;
@@ -186,7 +187,7 @@ impl Tunnel {
         for packet in self.packets.drain(..) {
             counters.packets_in += 1;
             counters.bytes_in += u64::from(packet.wire_len());
-            self.agent.handle_packet(now, Port::Wired, packet);
+            self.forwarder.handle_packet(now, Port::Wired, packet);
         }
         Ok(more)
     }
@@ -194,7 +195,7 @@ impl Tunnel {
     /// Hands the agent the frames of datagrams that have arrived and are authentic.
     fn take_from_peer(&mut self, now: Instant) -> io::Result<bool> {
         let Outbound { carrier, channel, .. } = &mut self.outbound;
-        let agent = &mut self.agent;
+        let forwarder = &mut self.forwarder;
         let (mut buffer, mut answers) = (BytesMut::new(), Vec::new());
         let more = carrier.receive(&mut |from, datagram| {
             if buffer.capacity() < datagram.len() {
@@ -206,7 +207,7 @@ impl Tunnel {
             }
             let frame = buffer.split().freeze();
             let mut to_agent = |frame| {
-                agent.handle_packet(now, Port::Air, Packet::new(LinkType::Tulip, frame));
+                forwarder.handle_packet(now, Port::Air, Packet::new(LinkType::Frame, frame));
             };
             if !Message::is_here(&frame) {
                 return to_agent(frame);

@@ -6,6 +6,7 @@ use airmend_live::lab::outcome::Outcome;
 use airmend_live::lab::{LabError, run_link};
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::link::ErrorModel;
+use airmend_proto::recording::RecordedAgent;
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -84,8 +85,10 @@ fn run(config: &LabConfig) -> Result<Outcome, LabError> {
     let mut tulip = AgentConfig::by_name("tulip").expect("there is such an agent");
     let takes_turns = config.turnaround.is_some().to_string();
     tulip.set("half_duplex", &takes_turns).expect("it has such a setting");
+    config.unmended_ports().for_each(|port| tulip.exempt(port));
+    let recorded_agent = Some(RecordedAgent { config: tulip.clone(), limits });
     run_link(
-        config,
+        &LabConfig { recorded_agent, ..config.clone() },
         [1, 2].map(|seed| tulip.build(limits, seed)),
         &AtomicBool::new(false),
         &mut |_| (),

@@ -7,9 +7,9 @@ use alloc::collections::BTreeMap;
 use core::time::Duration;
 
 /// The idle flows of the whole table are found in this many steps, so that none takes long.
-const TOUR_STEPS: u32 = 64;
+const SWEEP_STEPS: u32 = 64;
 
-/// Deadlines of flows, and of the tour around the table that finds idle ones.
+/// Deadlines of flows, and of the idle sweep over the table.
 ///
 /// Nearly every packet moves its flow's deadline, so entries are lazy: a flow has one entry, never
 /// later than its true deadline, and is entered anew when that turns out to be early.
@@ -19,21 +19,21 @@ pub(super) struct Deadlines {
     /// The first of them, since every packet asks for it.
     first: Option<Deadline>,
     /// When the next few flows are looked at for idleness; `None` while there are none.
-    next_tour: Option<Instant>,
-    tour_interval: Duration,
+    next_sweep: Option<Instant>,
+    sweep_interval: Duration,
 }
 
 impl Deadlines {
     /// No deadlines; flows idle for `idle_timeout` are found within an eighth of it more.
     pub(super) fn new(idle_timeout: Duration) -> Self {
-        let tour_interval = (idle_timeout / TOUR_STEPS).max(Duration::from_millis(1));
-        Self { flows: BTreeMap::new(), first: None, next_tour: None, tour_interval }
+        let sweep_interval = (idle_timeout / SWEEP_STEPS).max(Duration::from_millis(1));
+        Self { flows: BTreeMap::new(), first: None, next_sweep: None, sweep_interval }
     }
 
     /// The earliest of all.
     pub(super) fn next(&self) -> Option<Deadline> {
-        let tour = self.next_tour.map(|at| Deadline { at, why: Timer::FlowIdle });
-        [self.first, tour].into_iter().flatten().min_by_key(|deadline| deadline.at)
+        let sweep = self.next_sweep.map(|at| Deadline { at, why: Timer::FLOW_IDLE });
+        [self.first, sweep].into_iter().flatten().min_by_key(|deadline| deadline.at)
     }
 
     /// Enters a flow's deadline, which takes the place of the one that stands.
@@ -71,20 +71,20 @@ impl Deadlines {
         self.first = first.map(|(&(at, _), &why)| Deadline { at, why });
     }
 
-    /// There is a flow: the tour begins, if it has not.
-    pub(super) fn start_tour(&mut self, now: Instant) {
-        self.next_tour.get_or_insert(now + self.tour_interval);
+    /// There is a flow: the idle sweep begins, if it has not.
+    pub(super) fn start_sweep(&mut self, now: Instant) {
+        self.next_sweep.get_or_insert(now + self.sweep_interval);
     }
 
     /// How many of `slots` to look at now, if that is due.
-    pub(super) fn tour_due(&mut self, now: Instant, slots: usize) -> Option<usize> {
-        self.next_tour.filter(|at| *at <= now)?;
-        self.next_tour = Some(now + self.tour_interval);
-        Some(slots.div_ceil(TOUR_STEPS as usize))
+    pub(super) fn sweep_due(&mut self, now: Instant, slots: usize) -> Option<usize> {
+        self.next_sweep.filter(|at| *at <= now)?;
+        self.next_sweep = Some(now + self.sweep_interval);
+        Some(slots.div_ceil(SWEEP_STEPS as usize))
     }
 
     /// There is no flow any more.
-    pub(super) fn stop_tour(&mut self) {
-        self.next_tour = None;
+    pub(super) fn stop_sweep(&mut self) {
+        self.next_sweep = None;
     }
 }

@@ -139,9 +139,9 @@ impl<F> FlowTable<F> {
         Some(value)
     }
 
-    /// The next slots of an endless tour around the table: `count` at most, and no more than once
-    /// around. Looking for idle flows a few at a time costs no list that every packet must mend.
-    pub fn tour(&mut self, count: usize) -> impl Iterator<Item = u32> + use<F> {
+    /// The next slots of an endless sweep over the table: `count` at most, each at most once. A
+    /// search for idle flows a few at a time needs no list that every packet must update.
+    pub fn sweep(&mut self, count: usize) -> impl Iterator<Item = u32> + use<F> {
         let slots = self.slots.len();
         let first = self.hand;
         let count = count.min(slots);
@@ -149,7 +149,7 @@ impl<F> FlowTable<F> {
         (first..first + count).filter_map(move |slot| u32::try_from(slot % slots).ok())
     }
 
-    /// Slots in use or free: what one tour passes.
+    /// Slots in use or free: what one sweep visits.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
@@ -201,15 +201,15 @@ mod tests {
     }
 
     #[test]
-    fn a_tour_passes_every_slot_once() {
+    fn a_sweep_visits_every_slot_once() {
         let mut table = FlowTable::new(10, 1);
-        assert_eq!(table.tour(5).count(), 0);
+        assert_eq!(table.sweep(5).count(), 0);
         for port in 0..7 {
             table.insert(key(port), port).unwrap();
         }
-        let mut seen: Vec<u32> = table.tour(4).chain(table.tour(3)).collect();
+        let mut seen: Vec<u32> = table.sweep(4).chain(table.sweep(3)).collect();
         seen.sort_unstable();
         assert_eq!(seen, (0..7).collect::<Vec<_>>());
-        assert_eq!(table.tour(100).count(), 7);
+        assert_eq!(table.sweep(100).count(), 7);
     }
 }

@@ -124,7 +124,7 @@ impl<'a> SegmentBuilder<'a> {
         let addresses = (self.source.ip(), self.destination.ip());
         let is_ipv4 = matches!(addresses, (IpAddr::V4(_), IpAddr::V4(_)));
         let link_len = match link_type {
-            LinkType::Ip | LinkType::Tulip => 0,
+            LinkType::Ip | LinkType::Frame => 0,
             LinkType::Ethernet => 14 + 4 * self.vlan.iter().flatten().count(),
         };
         let network_len = if is_ipv4 { IPV4_HEADER } else { ip::IPV6_HEADER };

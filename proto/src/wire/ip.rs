@@ -72,7 +72,7 @@ impl Network {
                 }
             }
             // What is in the frame is for the other end of its link to read.
-            LinkType::Tulip => Err(Bypass::NotIp),
+            LinkType::Frame => Err(Bypass::NotIp),
         }
     }
 }

@@ -8,7 +8,6 @@ pub mod ip;
 mod options;
 pub mod seq;
 pub mod tcp;
-pub mod tulip;
 
 use self::tcp::Bypass;
 

@@ -198,7 +198,7 @@ fn ip_packet() -> impl Strategy<Value = Vec<u8>> {
 fn etherparse_view(link_type: LinkType, bytes: &[u8]) -> Option<(usize, usize)> {
     let sliced = match link_type {
         LinkType::Ethernet => SlicedPacket::from_ethernet(bytes),
-        LinkType::Ip | LinkType::Tulip => SlicedPacket::from_ip(bytes),
+        LinkType::Ip | LinkType::Frame => SlicedPacket::from_ip(bytes),
     };
     let sliced = sliced.ok()?;
     assert!(matches!(sliced.net, Some(NetSlice::Ipv4(_) | NetSlice::Ipv6(_)) | None));

@@ -1,17 +1,50 @@
-//! Every agent by its name, with settings by their names.
+//! Every agent of the registry by its name, with settings by their names.
 
-use airmend_proto::Agent;
-use airmend_proto::agents::{AgentConfig, Limits};
+use airmend_proto::Forwarder;
+use airmend_proto::agents::{AGENTS, AgentConfig, Limits};
 
-/// An agent with these settings; the error says what is wrong.
+/// An agent and its queues, with these settings; the error says what is wrong.
 pub(crate) fn create(
     name: &str,
     settings: &[(String, String)],
     limits: Limits,
-) -> Result<Box<dyn Agent>, String> {
+) -> Result<Forwarder, String> {
     let mut config = AgentConfig::by_name(name)?;
     for (name, value) in settings {
         config.set(name, value)?;
     }
-    Ok(config.build(limits, 1))
+    Ok(forwarder(&config, limits))
+}
+
+/// The agent and its queues.
+pub(crate) fn forwarder(config: &AgentConfig, limits: Limits) -> Forwarder {
+    Forwarder::new(config.build(limits, 1), limits.egress)
+}
+
+/// The agents that stand alone at a gateway, with settings that let every timer and limit be
+/// reached soon.
+pub(crate) fn tight() -> impl Iterator<Item = AgentConfig> {
+    AGENTS.iter().filter(|agent| agent.link.is_none()).map(|agent| {
+        let mut config = AgentConfig::by_name(agent.name).expect("a name of the registry");
+        for (name, value) in agent.tight {
+            config.set(name, value).expect("a setting of the agent");
+        }
+        config
+    })
+}
+
+/// The agent with its switches and its small counts set by `choices`.
+pub(crate) fn vary(mut config: AgentConfig, mut choices: u64) -> AgentConfig {
+    for word in config.settings().split(' ') {
+        let Some((name, value)) = word.split_once('=') else { continue };
+        let choice = choices & 7;
+        let value = match (value, value.parse::<u64>()) {
+            ("true" | "false", _) => (choice & 1 == 1).to_string(),
+            (_, Ok(0..=1_000)) => (choice + 1).to_string(),
+            _ => continue,
+        };
+        config.set(name, &value).expect("a value of the same kind");
+        choices = choices.rotate_right(3);
+    }
+    config
 }

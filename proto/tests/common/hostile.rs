@@ -1,14 +1,11 @@
 //! Arbitrary packets and times for an agent, and what must hold whatever they are.
 
+use super::agents::forwarder;
 use super::edits::{is_marked, is_part, is_stripped};
-use super::observed::Observed;
 use super::packet::{Foreign, Tcp};
-use airmend_proto::agents::Limits;
-use airmend_proto::agents::egress::EgressLimits;
-use airmend_proto::agents::snoop;
-use airmend_proto::agents::snoop95::Settings;
+use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::wire::tcp::Flags;
-use airmend_proto::{Event, Instant, LinkType, Packet, Port};
+use airmend_proto::{EgressLimits, Event, Forwarder, Instant, LinkType, Load, Packet, Port};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -31,17 +28,6 @@ pub(crate) enum Step {
 pub(crate) const TINY: Limits =
     Limits { flows: 3, cache_bytes: 3_000, egress: EgressLimits { air: 4, wired: 4 } };
 
-/// Settings that let every timer run out soon.
-pub(crate) fn hasty() -> Settings {
-    let idle_timeout = Duration::from_secs(2);
-    Settings { cache_packets: 6, high_water: 0.5, idle_timeout, ..Settings::default() }
-}
-
-/// The same for the modern agent.
-pub(crate) fn quick() -> snoop::Settings {
-    snoop::Settings { idle_timeout: Duration::from_secs(2), ..snoop::Settings::default() }
-}
-
 /// Where the sequence numbers of every flow and host begin: just before they wrap.
 pub(crate) const ISN: u32 = u32::MAX - 999;
 
@@ -49,13 +35,15 @@ pub(crate) const ISN: u32 = u32::MAX - 999;
 const REST: Duration = Duration::from_secs(200);
 
 /// Plays the steps, then lets the agent come to rest; the error is a sentence and the story.
-pub(crate) fn play<A: Observed>(agent: A, limits: Limits, steps: &[Step]) -> Result<(), String> {
-    let mut world = World::new(agent, limits);
-    world.play(steps).map_err(|error| format!("{error}\n{}", world.story.join("\n")))
+pub(crate) fn play(config: &AgentConfig, limits: Limits, steps: &[Step]) -> Result<(), String> {
+    let mut world = World::new(forwarder(config, limits), limits);
+    world.play(steps).map_err(|error| {
+        format!("{} {}: {error}\n{}", config.name(), config.settings(), world.story.join("\n"))
+    })
 }
 
-struct World<A> {
-    agent: A,
+struct World {
+    agent: Forwarder,
     limits: Limits,
     now: Instant,
     arrivals: u16,
@@ -73,8 +61,8 @@ struct World<A> {
     story: Vec<String>,
 }
 
-impl<A: Observed> World<A> {
-    fn new(agent: A, limits: Limits) -> Self {
+impl World {
+    fn new(agent: Forwarder, limits: Limits) -> Self {
         Self {
             agent,
             limits,
@@ -103,11 +91,9 @@ impl<A: Observed> World<A> {
             return Err(format!("never left to {side:?}, and no event says why: {packet}"));
         }
         self.step(&Step::Wait(REST))?;
-        match (self.agent.poll_timeout(), self.agent.flow_count(), self.agent.cached_bytes()) {
-            (None, 0, 0) => Ok(()),
-            (timer, flows, bytes) => {
-                Err(format!("at rest: timer {timer:?}, {flows} flows, {bytes} cached bytes"))
-            }
+        match (self.agent.poll_timeout(), self.agent.load()) {
+            (None, Load { flows: 0, cache_bytes: 0 }) => Ok(()),
+            (timer, load) => Err(format!("at rest: timer {timer:?}, {load:?}")),
         }
     }
 
@@ -186,9 +172,9 @@ impl<A: Observed> World<A> {
                 self.check_transmission(side, packet, &events)?;
             }
         }
-        let (flows, bytes) = (self.agent.flow_count(), self.agent.cached_bytes());
-        if flows > self.limits.flows || bytes > self.limits.cache_bytes {
-            return Err(format!("beyond the limits: {flows} flows, {bytes} cached bytes"));
+        let load = self.agent.load();
+        if load.flows > self.limits.flows || load.cache_bytes > self.limits.cache_bytes {
+            return Err(format!("beyond the limits: {load:?}"));
         }
         Ok(())
     }
@@ -249,7 +235,7 @@ impl<A: Observed> World<A> {
         let mut events = Vec::new();
         while let Some(event) = self.agent.poll_event() {
             self.tell(&event.to_string());
-            self.reveals += u32::from(matches!(event, Event::Revealed(..)));
+            self.reveals += u32::from(matches!(event, Event::LossSignalForwarded(..)));
             events.push(event);
         }
         events

@@ -4,5 +4,4 @@
 pub(crate) mod agents;
 pub(crate) mod edits;
 pub(crate) mod hostile;
-pub(crate) mod observed;
 pub(crate) mod packet;

@@ -3,13 +3,13 @@
 use super::notation::{self, Bases, Pattern};
 use super::{Action, Content, Script};
 use crate::common::packet::Tcp;
-use airmend_proto::{Agent, Event, Instant, Packet, Port, Ports, drain};
+use airmend_proto::{Event, Forwarder, Instant, Packet, Port, Ports, drain};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::time::Duration;
 
 /// Plays the script; an error begins with the number of the line that was not met.
-pub(crate) fn run(script: &Script, agent: Box<dyn Agent>) -> Result<(), String> {
+pub(crate) fn run(script: &Script, agent: Forwarder) -> Result<(), String> {
     let mut runner = Runner::new(agent, script.bases);
     for line in &script.lines {
         let at = runner.now + line.after;
@@ -28,7 +28,7 @@ pub(crate) fn run(script: &Script, agent: Box<dyn Agent>) -> Result<(), String> 
 }
 
 struct Runner {
-    agent: Box<dyn Agent>,
+    agent: Forwarder,
     now: Instant,
     wires: Wires,
     counters: BTreeMap<&'static str, u64>,
@@ -57,7 +57,7 @@ impl Ports for Wires {
 }
 
 impl Runner {
-    fn new(agent: Box<dyn Agent>, bases: Bases) -> Self {
+    fn new(agent: Forwarder, bases: Bases) -> Self {
         Self {
             agent,
             now: Instant::ZERO,
@@ -151,7 +151,7 @@ impl Runner {
             Content::Tcp(pattern) => pattern.tcp.packet(id),
             Content::Foreign(foreign, len) => foreign.packet(id, *len),
         };
-        self.tell(&format!("{} < {}", name(side), self.show(&packet)));
+        self.tell(&format!("{} < {}", side, self.show(&packet)));
         self.arrived.push((side, packet.clone()));
         self.agent.handle_packet(self.now, side, packet);
         self.drain();
@@ -160,7 +160,7 @@ impl Runner {
     fn drain(&mut self) {
         let before = self.wires.left.len();
         let mut events = Vec::new();
-        drain(self.agent.as_mut(), self.now, &mut self.wires, &mut |event: Event| {
+        drain(&mut self.agent, self.now, &mut self.wires, &mut |event: Event| {
             events.push(event);
         });
         for event in events {
@@ -170,7 +170,7 @@ impl Runner {
         }
         let left: Vec<_> = self.wires.left.iter().skip(before).cloned().collect();
         for (_, side, packet) in left {
-            self.tell(&format!("{} > {}", name(side), self.show(&packet)));
+            self.tell(&format!("{} > {}", side, self.show(&packet)));
         }
     }
 
@@ -183,7 +183,7 @@ impl Runner {
             Content::Foreign(foreign, len) => show_foreign(&foreign.packet(0, *len)),
         };
         let Some((_, _, packet)) = actual else {
-            return Err(format!("  expected  {} > {wanted}\n  actual    nothing", name(side)));
+            return Err(format!("  expected  {} > {wanted}\n  actual    nothing", side));
         };
         let right = match (content, Tcp::read(&packet)) {
             (Content::Tcp(pattern), Some(tcp)) => pattern.matches(&tcp),
@@ -192,7 +192,7 @@ impl Runner {
         };
         if !right {
             let actual = self.show(&packet);
-            let side = name(side);
+            let side = side;
             return Err(format!("  expected  {side} > {wanted}\n  actual    {side} > {actual}"));
         }
         let copied = |(from, original): &(Port, Packet)| *from != side && *original == packet;
@@ -206,7 +206,7 @@ impl Runner {
             _ if is_copy => return Ok(()),
             _ => "not a copy of any packet that came in",
         };
-        Err(format!("  {problem}: {} > {}", name(side), self.show(&packet)))
+        Err(format!("  {problem}: {} > {}", side, self.show(&packet)))
     }
 
     fn nothing_left(&mut self) -> Result<(), String> {
@@ -216,7 +216,7 @@ impl Runner {
         let mut difference = String::from("  expected  silence");
         for (at, side, packet) in &self.wires.left {
             let packet = self.show(packet);
-            let _ = write!(difference, "\n  actual    {at} {} > {packet}", name(*side));
+            let _ = write!(difference, "\n  actual    {at} {} > {packet}", side);
         }
         Err(difference)
     }
@@ -240,11 +240,4 @@ impl Runner {
 fn show_foreign(packet: &Packet) -> String {
     let bytes = packet.bytes();
     format!("{} bytes, first {:02x}, protocol {}", bytes.len(), bytes[0], bytes[9])
-}
-
-fn name(side: Port) -> &'static str {
-    match side {
-        Port::Wired => "wired",
-        Port::Air => "air",
-    }
 }

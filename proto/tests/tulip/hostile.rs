@@ -1,11 +1,11 @@
 //! Whatever arrives from the link, in whatever order and at whatever time: memory stays within its
 //! limits, timers make progress, and what leaves towards the network layer had arrived.
 
+use airmend_proto::EgressLimits;
 use airmend_proto::agents::Limits;
-use airmend_proto::agents::egress::EgressLimits;
+use airmend_proto::agents::tulip::frame::Frame;
 use airmend_proto::agents::tulip::{Settings, Tulip};
-use airmend_proto::wire::tulip::Frame;
-use airmend_proto::{Agent, Instant, LinkSignal, LinkType, Packet, Port};
+use airmend_proto::{Agent, Class, Instant, LinkSignal, LinkType, Packet, Port};
 use std::time::Duration;
 
 pub(crate) const LIMITS: Limits =
@@ -47,14 +47,16 @@ pub(crate) fn play(settings: &Settings, steps: &[Step]) -> Result<(), String> {
             }
             Step::Frame(frame) => {
                 arrived.extend(frame.payload.clone());
-                agent.handle_packet(now, Port::Air, frame.emit());
+                agent.handle_packet(now, Port::Air, &frame.emit());
             }
             Step::Bytes(bytes) => {
-                let packet = Packet::new(LinkType::Tulip, bytes.clone().into());
+                let packet = Packet::new(LinkType::Frame, bytes.clone().into());
                 arrived.extend(Frame::parse(&packet).ok().and_then(|frame| frame.payload));
-                agent.handle_packet(now, Port::Air, packet);
+                agent.handle_packet(now, Port::Air, &packet);
             }
-            Step::Packet(packet) => agent.handle_packet(now, Port::Wired, packet.clone()),
+            Step::Packet(packet) => {
+                agent.handle_packet(now, Port::Wired, packet);
+            }
             Step::Signal(signal) => agent.handle_link(now, *signal),
             Step::Take(frames, packets) => take(&mut agent, now, *frames, *packets, &arrived)?,
         }
@@ -80,14 +82,15 @@ fn take(
     arrived: &[Packet],
 ) -> Result<(), String> {
     for _ in 0..frames {
-        let Some(frame) = agent.poll_transmit(now, Port::Air) else { break };
-        Frame::parse(&frame).map_err(|why| format!("sent a frame that is {why}"))?;
+        let Some(frame) = agent.poll_transmit(now, Port::Air, Class::Priority) else { break };
+        Frame::parse(&frame)
+            .map_err(|why| format!("sent a frame that is refused: {}", why.sentence()))?;
     }
-    if frames >= 10_000 && agent.poll_transmit(now, Port::Air).is_some() {
+    if frames >= 10_000 && agent.poll_transmit(now, Port::Air, Class::Priority).is_some() {
         return Err("it sends without end".into());
     }
     for _ in 0..packets {
-        let Some(packet) = agent.poll_transmit(now, Port::Wired) else { break };
+        let Some(packet) = agent.poll_transmit(now, Port::Wired, Class::Priority) else { break };
         if !arrived.contains(&packet) {
             return Err(format!("released what never arrived: {packet:?}"));
         }

@@ -12,7 +12,7 @@ use airmend_proto::agents::tulip::{Order, Settings, Tulip};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Agent, Instant, LinkSignal, LinkType, Packet, Port};
+use airmend_proto::{Agent, Class, Instant, LinkSignal, LinkType, Packet, Port};
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -140,12 +140,12 @@ impl World {
                     self.channel[..index].iter().any(|(to, _)| *to == self.channel[index].0);
                 self.budget.overtakings -= u8::from(overtakes);
                 let (to, frame) = self.channel.remove(index);
-                self.ends[to].handle_packet(Instant::ZERO, Port::Air, frame);
+                self.ends[to].handle_packet(Instant::ZERO, Port::Air, &frame);
             }
             Action::Duplicate(index) => {
                 self.budget.duplicates -= 1;
                 let (to, frame) = self.channel[index].clone();
-                self.ends[to].handle_packet(Instant::ZERO, Port::Air, frame);
+                self.ends[to].handle_packet(Instant::ZERO, Port::Air, &frame);
             }
             Action::Lose(index) => {
                 self.budget.losses -= 1;
@@ -169,7 +169,7 @@ impl World {
             Action::Send(end) => {
                 let packet = packet(end, self.sent[end]);
                 self.sent[end] += 1;
-                self.ends[end].handle_packet(Instant::ZERO, Port::Wired, packet);
+                self.ends[end].handle_packet(Instant::ZERO, Port::Wired, &packet);
             }
         }
         self.drain();
@@ -188,12 +188,16 @@ impl World {
 
     fn drain(&mut self) {
         for end in 0..2 {
-            while let Some(packet) = self.ends[end].poll_transmit(Instant::ZERO, Port::Wired) {
+            while let Some(packet) =
+                self.ends[end].poll_transmit(Instant::ZERO, Port::Wired, Class::Priority)
+            {
                 let segment = Segment::parse(&packet).expect("what was sent is TCP");
                 let number = segment.seq.0;
                 self.delivered[end][(number % u32::from(FLOWS)) as usize].push(number);
             }
-            while let Some(frame) = self.ends[end].poll_transmit(Instant::ZERO, Port::Air) {
+            while let Some(frame) =
+                self.ends[end].poll_transmit(Instant::ZERO, Port::Air, Class::Priority)
+            {
                 self.channel.push((1 - end, frame));
                 self.ends[end].handle_link(Instant::ZERO, LinkSignal::Sent);
             }

@@ -1,9 +1,9 @@
 //! Two ends of a link in virtual time, and a channel between them that does what a test says.
 
 use airmend_proto::agents::Limits;
+use airmend_proto::agents::tulip::frame::Frame;
 use airmend_proto::agents::tulip::{Settings, Tulip};
-use airmend_proto::wire::tulip::Frame;
-use airmend_proto::{Agent, Event, Instant, LinkSignal, Packet, Port};
+use airmend_proto::{Agent, Class, Event, Instant, LinkSignal, Packet, Port};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ impl Pair {
 
     /// Hands a packet to an end's network layer side.
     pub(crate) fn send(&mut self, end: usize, packet: Packet) {
-        self.ends[end].agent.handle_packet(self.now, Port::Wired, packet);
+        self.ends[end].agent.handle_packet(self.now, Port::Wired, &packet);
     }
 
     /// An end fails and comes back as another run; what was on its way to it still arrives.
@@ -104,7 +104,7 @@ impl Pair {
         while index < self.flights.len() {
             if self.flights[index].0 <= now {
                 let (_, to, packet) = self.flights.remove(index);
-                self.ends[to].agent.handle_packet(now, Port::Air, packet);
+                self.ends[to].agent.handle_packet(now, Port::Air, &packet);
             } else {
                 index += 1;
             }
@@ -126,11 +126,15 @@ impl Pair {
     fn transmit(&mut self, fate: &mut dyn FnMut(usize, &Frame) -> Fate) {
         let now = self.now;
         for end in [GATEWAY, MOBILE] {
-            while let Some(packet) = self.ends[end].agent.poll_transmit(now, Port::Wired) {
+            while let Some(packet) =
+                self.ends[end].agent.poll_transmit(now, Port::Wired, Class::Priority)
+            {
                 self.ends[end].delivered.push((now, packet));
             }
             while self.can_send(end) {
-                let Some(packet) = self.ends[end].agent.poll_transmit(now, Port::Air) else {
+                let Some(packet) =
+                    self.ends[end].agent.poll_transmit(now, Port::Air, Class::Priority)
+                else {
                     break;
                 };
                 let frame = Frame::parse(&packet).expect("an end sends frames");

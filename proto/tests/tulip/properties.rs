@@ -1,9 +1,9 @@
 //! An end keeps its promises whatever arrives; failing cases shrink.
 
 use crate::hostile::{Step, play};
+use airmend_proto::agents::tulip::frame::{Ack, Frame, Kind};
 use airmend_proto::agents::tulip::{Order, Settings};
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::wire::tulip::{Ack, Frame, Kind};
 use airmend_proto::{LinkSignal, LinkType, Packet};
 use proptest::prelude::*;
 use std::time::Duration;

@@ -21,10 +21,10 @@
 use crate::common::packet::{Foreign, Tcp};
 use crate::notation::{self, Bases, Pattern, number};
 use airmend_proto::agents::Limits;
+use airmend_proto::agents::tulip::frame::{Ack, Frame, Kind};
 use airmend_proto::agents::tulip::{Settings, Tulip};
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::wire::tulip::{Ack, Frame, Kind};
-use airmend_proto::{Agent, Instant, LinkSignal, Packet, Port};
+use airmend_proto::{Agent, Class, Instant, LinkSignal, Packet, Port};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::Path;
@@ -102,7 +102,7 @@ impl Stage {
             ("block", "") => self.is_blocked = true,
             ("unblock", "") => self.is_blocked = false,
             ("take", "") => {
-                let frame = self.agent().poll_transmit(now, Port::Air);
+                let frame = self.agent().poll_transmit(now, Port::Air, Class::Priority);
                 self.left.extend(frame.map(|frame| (Port::Air, frame)));
             }
             ("link", "leaving") => self.agent().handle_link(now, LinkSignal::Leaving),
@@ -121,7 +121,7 @@ impl Stage {
                     Port::Wired => self.packet(what, Port::Wired)?,
                     Port::Air => self.frame(what)?.emit(),
                 };
-                self.agent().handle_packet(now, side, packet);
+                self.agent().handle_packet(now, side, &packet);
             }
             _ => {
                 let known = "wired, air, link, block, unblock, take, silence, event or timer";
@@ -155,7 +155,9 @@ impl Stage {
         let now = self.now;
         for side in [Port::Air, Port::Wired] {
             while side == Port::Wired || !self.is_blocked {
-                let Some(packet) = self.agent().poll_transmit(now, side) else { break };
+                let Some(packet) = self.agent().poll_transmit(now, side, Class::Priority) else {
+                    break;
+                };
                 self.left.push_back((side, packet));
             }
         }
@@ -172,7 +174,7 @@ impl Stage {
         let (head, payload) = match side {
             Port::Wired => (String::new(), Some(packet)),
             Port::Air => {
-                let frame = Frame::parse(&packet).map_err(|why| why.to_string())?;
+                let frame = Frame::parse(&packet).map_err(|why| why.sentence().to_owned())?;
                 (show(&frame), frame.payload)
             }
         };
@@ -212,7 +214,7 @@ impl Stage {
         match self.left.front() {
             None => Ok(()),
             Some((Port::Air, packet)) => {
-                let frame = Frame::parse(packet).map_err(|why| why.to_string())?;
+                let frame = Frame::parse(packet).map_err(|why| why.sentence().to_owned())?;
                 Err(format!("unexpected air > {}", show(&frame)))
             }
             Some((Port::Wired, packet)) => {

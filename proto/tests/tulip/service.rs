@@ -2,9 +2,9 @@
 
 use crate::common::packet::{Foreign, Tcp};
 use crate::pair::{Fate, GATEWAY, MOBILE, Pair};
+use airmend_proto::agents::tulip::frame::{Frame, Kind};
 use airmend_proto::agents::tulip::{Order, Settings};
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::wire::tulip::{Frame, Kind};
 use airmend_proto::{Instant, Packet, Port};
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Reads captures: pcapng, with one interface or several, and pcap.
 
 use super::error::ReplayError;
-use airmend_proto::recording::{RecordedAgent, TimersRan};
+use airmend_proto::recording::{COPIED, RecordedAgent, TimersRan};
 use airmend_proto::{Instant, LinkType, Packet};
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -46,6 +46,8 @@ pub struct Record {
     pub crossing: Option<Crossing>,
     /// The packet, perhaps cut by a snap length.
     pub packet: Packet,
+    /// It had left when the recorded agent saw it.
+    pub is_copy: bool,
     /// How long before it the recorded agent's timers ran.
     pub timers: Vec<Duration>,
 }
@@ -160,6 +162,7 @@ impl Reading {
                 EnhancedPacketOption::Flags(flags) => {
                     record.crossing = crossing(flags & 3).or(record.crossing);
                 }
+                EnhancedPacketOption::Comment(text) if text == COPIED => record.is_copy = true,
                 EnhancedPacketOption::Comment(text) => {
                     record.timers.extend(text.parse::<TimersRan>().map(|ran| ran.0));
                 }
@@ -201,7 +204,7 @@ impl Reading {
 
 impl Record {
     fn new(interface: usize, crossing: Option<Crossing>, packet: Packet) -> Self {
-        Self { at: Instant::ZERO, interface, crossing, packet, timers: Vec::new() }
+        Self { at: Instant::ZERO, interface, crossing, packet, is_copy: false, timers: Vec::new() }
     }
 }
 

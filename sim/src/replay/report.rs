@@ -130,7 +130,7 @@ impl Observer {
         if let (Event::FlowOpened(id), Some(index)) = (event, self.entered) {
             self.by_id.insert(id, index);
         }
-        let index = flow_of(&event).and_then(|id| self.by_id.get(&id).copied());
+        let index = event.flow().and_then(|id| self.by_id.get(&id).copied());
         let flow = index.map(|index| &mut self.flows[index]);
         let key = flow.as_ref().map(|flow| flow.report.key);
         match (flow, event) {
@@ -176,22 +176,5 @@ impl FlowReport {
             stall_saved: Duration::ZERO,
             wired_round_trip: None,
         }
-    }
-}
-
-/// The flow that an event is about.
-fn flow_of(event: &Event) -> Option<FlowId> {
-    match *event {
-        Event::FlowOpened(flow)
-        | Event::FlowEnded(flow, _)
-        | Event::Uncached(flow, ..)
-        | Event::LocalRetransmit { flow, .. }
-        | Event::SenderRetransmit(flow, _)
-        | Event::DupAckSuppressed(flow, _)
-        | Event::DupAckForwarded(flow, _)
-        | Event::SpuriousAckDropped(flow, _)
-        | Event::AckRepeated(flow, _)
-        | Event::AirRtt { flow, .. } => Some(flow),
-        _ => None,
     }
 }

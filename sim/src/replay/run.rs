@@ -3,7 +3,7 @@
 use super::report::{Observer, Report};
 use super::side::Step;
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Agent, Instant, Packet, Port, Ports, drain};
+use airmend_proto::{Forwarder, Instant, Packet, Port, Ports, drain};
 use std::cell::RefCell;
 use std::fmt;
 use std::time::Duration;
@@ -45,15 +45,16 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Takes `agent` through the steps of a capture. `is_mended`: an agent was at work in it, so that
-/// its senders had less to repair. The check says something at the recorded pace only.
+/// Takes an agent and its queues through the steps of a capture. `is_mended`: an agent was at work
+/// in the capture, so that its senders had less to repair. The check says something at the recorded
+/// pace only.
 pub fn replay(
-    agent: &mut dyn Agent,
+    forwarder: &mut Forwarder,
     steps: &[Step],
     pace: Pace,
     is_mended: bool,
 ) -> (Report, Check) {
-    let mut run = Run { agent, observer: Observer::new(is_mended), check: Check::default() };
+    let mut run = Run { forwarder, observer: Observer::new(is_mended), check: Check::default() };
     for step in steps {
         match pace {
             Pace::Free => run.step_freely(step),
@@ -64,26 +65,28 @@ pub fn replay(
 }
 
 struct Run<'a> {
-    agent: &'a mut dyn Agent,
+    forwarder: &'a mut Forwarder,
     observer: Observer,
     check: Check,
 }
 
 impl Run<'_> {
     fn step_freely(&mut self, step: &Step) {
-        let Step::Enters(now, from, packet) = step else { return };
-        while let Some(due) = self.agent.poll_timeout().filter(|due| due.at <= *now) {
+        let (Step::Enters(now, from, packet) | Step::Copied(now, from, packet)) = step else {
+            return;
+        };
+        while let Some(due) = self.forwarder.poll_timeout().filter(|due| due.at <= *now) {
             self.drain(due.at);
         }
         self.observer.enters(*now, *from, packet);
-        self.agent.handle_packet(*now, *from, packet.clone());
+        self.forwarder.handle_packet(*now, *from, packet.clone());
         self.drain(*now);
     }
 
     fn drain(&mut self, now: Instant) {
         let observer = RefCell::new(&mut self.observer);
         let mut on_event = |event| observer.borrow_mut().event(now, event);
-        drain(self.agent, now, &mut FreeLinks(&observer), &mut on_event);
+        drain(self.forwarder, now, &mut FreeLinks(&observer), &mut on_event);
     }
 
     /// The same calls in the same order as [`drain`] made them, but for polls that got nothing.
@@ -91,7 +94,13 @@ impl Run<'_> {
         match step {
             Step::Enters(now, from, packet) => {
                 self.observer.enters(*now, *from, packet);
-                self.agent.handle_packet(*now, *from, packet.clone());
+                self.forwarder.handle_packet(*now, *from, packet.clone());
+                self.run_timers(*now);
+            }
+            Step::Copied(now, from, packet) => {
+                self.observer.enters(*now, *from, packet);
+                self.observer.leaves(from.opposite(), packet);
+                self.forwarder.handle_copy(*now, *from, packet);
                 self.run_timers(*now);
             }
             Step::TimersRan(now) => {
@@ -101,7 +110,7 @@ impl Run<'_> {
             }
             Step::Leaves(now, to, recorded) => {
                 self.run_timers(*now);
-                let sent = self.agent.poll_transmit(*now, *to);
+                let sent = self.forwarder.poll_transmit(*now, *to);
                 self.report_events(*now);
                 if let Some(sent) = &sent {
                     self.observer.leaves(*to, sent);
@@ -113,17 +122,17 @@ impl Run<'_> {
 
     /// Whether any were due.
     fn run_timers(&mut self, now: Instant) -> bool {
-        let due = self.agent.poll_timeout().filter(|due| due.at <= now);
+        let due = self.forwarder.poll_timeout().filter(|due| due.at <= now);
         if let Some(due) = due {
             self.check.timers_late = self.check.timers_late.max(now - due.at);
-            self.agent.handle_timeout(now);
+            self.forwarder.handle_timeout(now);
         }
         self.report_events(now);
         due.is_some()
     }
 
     fn report_events(&mut self, now: Instant) {
-        while let Some(event) = self.agent.poll_event() {
+        while let Some(event) = self.forwarder.poll_event() {
             self.observer.event(now, event);
         }
     }
@@ -134,13 +143,12 @@ impl Run<'_> {
             self.check.same += 1;
             return;
         }
-        let side = if to == Port::Air { "air" } else { "wired side" };
         let sent = sent.map_or_else(|| "nothing".to_owned(), describe);
         let recorded = describe(recorded);
         let number = self.check.outputs;
         self.differs(
             now,
-            format!("output {number}, to the {side}: recorded was {recorded}, replayed {sent}"),
+            format!("output {number}, to the {to} port: recorded was {recorded}, replayed {sent}"),
         );
     }
 

@@ -99,6 +99,8 @@ impl fmt::Display for Prefix {
 pub enum Step {
     /// A host's packet arrived at the agent.
     Enters(Instant, Port, Packet),
+    /// A copy of a host's packet, which had left already, came to the recorded agent.
+    Copied(Instant, Port, Packet),
     /// The recorded agent sent a packet.
     Leaves(Instant, Port, Packet),
     /// The recorded agent's timers ran.
@@ -152,6 +154,7 @@ fn by_interface(capture: &Capture, air: &str) -> Result<Vec<Step>, ReplayError> 
             steps.push(Step::TimersRan(Instant::from_nanos(at.as_nanos().saturating_sub(nanos))));
         }
         steps.push(match record.crossing.ok_or(ReplayError::NoDirection)? {
+            Crossing::Inbound if record.is_copy => Step::Copied(at, side, packet.clone()),
             Crossing::Inbound => Step::Enters(at, side, packet.clone()),
             Crossing::Outbound if is_only_air => Step::Enters(at, Port::Wired, packet.clone()),
             Crossing::Outbound => Step::Leaves(at, side, packet.clone()),

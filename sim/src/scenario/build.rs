@@ -7,7 +7,7 @@ use super::tree::Rooted;
 use super::value::{Scalar, Size, Time};
 use crate::plan::{Flow, Plan, Station, StationAgent, Traffic, opposite};
 use crate::world::MAX_FLOWS;
-use airmend_proto::agents::{AgentConfig, NAMES};
+use airmend_proto::agents::{AgentConfig, registry};
 use airmend_proto::tcp::Profile;
 use std::time::Duration;
 use toml::Spanned;
@@ -78,7 +78,7 @@ fn add_stations(
 
 /// The station's agent with its settings; those of other agents must be right, too.
 fn agent(spec: &StationSpec) -> Result<StationAgent, Fault> {
-    let known: Vec<&str> = NAMES.into_iter().chain([StationAgent::SPLIT]).collect();
+    let known: Vec<&str> = registry::names().chain([StationAgent::SPLIT]).collect();
     let by_name = |name: &Spanned<String>| {
         AgentConfig::by_name(name.get_ref())
             .map_err(|_| Fault::new(name.span(), unknown("agent", name.get_ref(), &known)))

@@ -4,14 +4,14 @@
 //! It acknowledges what the mobile does not have, which is what the 1995 paper objects to. It needs
 //! the TCP model, so it exists in virtual time only. Both of its ends are hosts of that time.
 
+use super::station::side_index;
 use crate::agenda::Agenda;
-use airmend_proto::agents::egress::{Class, Egress, EgressLimits};
 use airmend_proto::tcp::{Endpoint, Profile};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
-use airmend_proto::{Agent, Deadline, Event, Instant, Packet, Port, Timer};
-use std::collections::HashMap;
+use airmend_proto::{Agent, Class, Deadline, Instant, Packet, Port, Timer, Verdict};
+use std::collections::{HashMap, VecDeque};
 
 /// The base station's ends of all its connections.
 pub(crate) struct Split {
@@ -19,8 +19,8 @@ pub(crate) struct Split {
     index: HashMap<FlowKey, u32>,
     connections: Vec<Connection>,
     agenda: Agenda,
-    egress: Egress<()>,
-    events: Vec<Event>,
+    /// Towards the fixed hosts and towards the mobiles.
+    outgoing: [VecDeque<Packet>; 2],
 }
 
 struct Connection {
@@ -35,13 +35,12 @@ const BUFFER: u64 = 65_535;
 
 impl Split {
     /// For so many connections.
-    pub(crate) fn new(flows: usize, limits: EgressLimits) -> Self {
+    pub(crate) fn new(flows: usize) -> Self {
         Self {
             index: HashMap::new(),
             connections: Vec::new(),
             agenda: Agenda::new(flows),
-            egress: Egress::new(limits),
-            events: Vec::new(),
+            outgoing: Default::default(),
         }
     }
 
@@ -72,11 +71,9 @@ impl Split {
     fn serve(&mut self, now: Instant, number: u32) {
         let connection = &mut self.connections[number as usize];
         connection.relay();
-        for (endpoint, to) in connection.ends.iter_mut().zip([Port::Wired, Port::Air]) {
+        for (endpoint, outgoing) in connection.ends.iter_mut().zip(&mut self.outgoing) {
             while let Some(packet) = endpoint.poll_transmit(now) {
-                if !self.egress.push(to, Class::Normal, packet, ()) {
-                    self.events.push(Event::EgressDropped(to));
-                }
+                outgoing.push_back(packet);
             }
         }
         let deadlines = connection.ends.iter().filter_map(Endpoint::poll_timeout);
@@ -100,15 +97,15 @@ impl Connection {
 }
 
 impl Agent for Split {
-    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
-        let Ok(segment) = Segment::parse(&packet) else { return };
-        let Some(number) = self.find(&segment, from) else { return };
-        let end = match from {
-            Port::Wired => 0,
-            Port::Air => 1,
-        };
-        self.connections[number as usize].ends[end].handle_segment(now, &segment);
-        self.serve(now, number);
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict {
+        if let Ok(segment) = Segment::parse(packet)
+            && let Some(number) = self.find(&segment, from)
+        {
+            let end = side_index(from);
+            self.connections[number as usize].ends[end].handle_segment(now, &segment);
+            self.serve(now, number);
+        }
+        Verdict::Withhold
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -120,16 +117,11 @@ impl Agent for Split {
         }
     }
 
-    fn poll_transmit(&mut self, _now: Instant, to: Port) -> Option<Packet> {
-        self.egress.pop(to).map(|(packet, ())| packet)
+    fn poll_transmit(&mut self, _now: Instant, to: Port, class: Class) -> Option<Packet> {
+        self.outgoing[side_index(to)].pop_front_if(|_| class == Class::Normal)
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        // The two kinds of timers of its endpoints have no name among those of agents.
-        self.agenda.next().map(|(at, _)| Deadline { at, why: Timer::FlowIdle })
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop()
+        self.agenda.next().map(|(at, _)| Deadline { at, why: Timer::new("split-endpoint") })
     }
 }

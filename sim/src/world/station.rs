@@ -6,16 +6,15 @@ use super::trace::Trace;
 use crate::plan::{self, StationAgent};
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::agents::Limits;
-use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::event::FlowId;
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::{Agent, Event, Instant, Packet, Port, Ports, drain};
+use airmend_proto::{EgressLimits, Event, Forwarder, Instant, Packet, Port, Ports, drain};
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 
 /// A base station in a run.
 pub(crate) struct Station {
-    agent: Box<dyn Agent + Send>,
+    forwarder: Forwarder,
     dies: Instant,
     /// The directions that lead away: to the wired and to the air side.
     outbound: [u32; 2],
@@ -33,10 +32,13 @@ impl Station {
         let limits = Limits::default();
         let limits = Limits { flows: plan.flows.clamp(1, limits.flows), egress, ..limits };
         Self {
-            agent: match &plan.agent {
-                StationAgent::Everywhere(config) => config.build(limits, 0),
-                StationAgent::Split => Box::new(Split::new(plan.flows, egress)),
-            },
+            forwarder: Forwarder::new(
+                match &plan.agent {
+                    StationAgent::Everywhere(config) => config.build(limits, 0),
+                    StationAgent::Split => Box::new(Split::new(plan.flows)),
+                },
+                egress,
+            ),
             dies: plan.dies.map_or(Instant::from_nanos(u64::MAX), |after| Instant::ZERO + after),
             outbound,
             counters: BTreeMap::new(),
@@ -51,14 +53,14 @@ impl Station {
             trace.enters(&packet);
         }
         if now < self.dies {
-            self.agent.handle_packet(now, from, packet);
+            self.forwarder.handle_packet(now, from, packet);
         }
     }
 
     /// The link on the air side tells something.
     pub(crate) fn signal(&mut self, now: Instant, signal: LinkSignal) {
         if now < self.dies {
-            self.agent.handle_link(now, signal);
+            self.forwarder.handle_link(now, signal);
         }
     }
 
@@ -68,7 +70,7 @@ impl Station {
         if now >= self.dies {
             return None;
         }
-        let Self { agent, outbound, counters, resent, trace, .. } = self;
+        let Self { forwarder, outbound, counters, resent, trace, .. } = self;
         let is_local = Cell::new(false);
         let mut on_event = |event: Event| {
             *counters.entry(event.counter()).or_default() += 1;
@@ -91,7 +93,7 @@ impl Station {
             is_local: &is_local,
             trace,
         };
-        let deadline = drain(&mut **agent, now, &mut ports, &mut on_event);
+        let deadline = drain(forwarder, now, &mut ports, &mut on_event);
         let busy = outbound.iter().zip(&ports.busy).filter(|(_, busy)| busy.get());
         let free = busy.filter_map(|(direction, _)| ports.medium.free_at(*direction));
         deadline.map(|deadline| deadline.at).into_iter().chain(free).min()

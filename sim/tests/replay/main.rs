@@ -3,24 +3,25 @@
 mod capture;
 
 use airmend_proto::agents::{AgentConfig, Limits};
-use airmend_proto::{Agent, Event, Instant, LinkType, Packet, Port};
+use airmend_proto::{Event, Forwarder, Instant, LinkType, Packet, Port};
 use airmend_sim::replay::{Capture, Check, Pace, ReplayError, Report, Sides, Step, replay, steps};
 use capture::{Sent, cooked, download, pcap, pcapng};
 use pcap_file::DataLink;
 use std::time::Duration;
 
-fn agent(settings: &[(&str, &str)]) -> Box<dyn Agent + Send> {
+fn forwarder(settings: &[(&str, &str)]) -> Forwarder {
     let mut config = AgentConfig::by_name("snoop95").unwrap();
     for (key, value) in settings {
         config.set(key, value).unwrap();
     }
-    config.build(Limits::default(), 1)
+    let limits = Limits::default();
+    Forwarder::new(config.build(limits, 1), limits.egress)
 }
 
 fn replay_freely(file: &[u8], sides: Option<Sides>) -> Report {
     let capture = Capture::read(file).unwrap();
     let sides = sides.unwrap_or_else(|| Sides::of(&capture));
-    replay(&mut *agent(&[]), &steps(&capture, &sides).unwrap(), Pace::Free, false).0
+    replay(&mut forwarder(&[]), &steps(&capture, &sides).unwrap(), Pace::Free, false).0
 }
 
 /// What must come out of `download`, whatever the file looks like.
@@ -108,7 +109,7 @@ fn where_an_agent_was_at_work_a_repair_saves_a_wired_round_trip() {
     let capture = Capture::read(file.as_slice()).unwrap();
     let steps = steps(&capture, &Sides::of(&capture)).unwrap();
     let flow = |is_mended| {
-        let report = replay(&mut *agent(&[]), &steps, Pace::Free, is_mended).0;
+        let report = replay(&mut forwarder(&[]), &steps, Pace::Free, is_mended).0;
         let flow = &report.flows[0];
         (flow.repaired_locally, flow.needless, flow.stalls, flow.stall_saved)
     };
@@ -152,7 +153,7 @@ fn damaged_files_do_no_harm() {
             damaged[at] ^= change;
             let Ok(capture) = Capture::read(damaged.as_slice()) else { continue };
             let Ok(steps) = steps(&capture, &Sides::of(&capture)) else { continue };
-            replay(&mut *agent(&[]), &steps, Pace::Free, false);
+            replay(&mut forwarder(&[]), &steps, Pace::Free, false);
         }
     }
 }
@@ -183,7 +184,7 @@ fn what_cannot_be_replayed_is_said_in_one_sentence() {
 }
 
 /// An agent whose loop looks every 3 ms, and whose links then take one packet each.
-fn record(mut agent: Box<dyn Agent + Send>) -> Vec<Step> {
+fn record(mut agent: Forwarder) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut arrivals = built(LinkType::Ip).peekable();
     for millis in (0..400).step_by(3) {
@@ -205,12 +206,12 @@ fn record(mut agent: Box<dyn Agent + Send>) -> Vec<Step> {
 }
 
 fn check(settings: &[(&str, &str)], steps: &[Step]) -> Check {
-    replay(&mut *agent(settings), steps, Pace::Recorded, true).1
+    replay(&mut forwarder(settings), steps, Pace::Recorded, true).1
 }
 
 #[test]
 fn a_recording_tells_the_same_agent_from_any_other() {
-    let steps = record(agent(&[]));
+    let steps = record(forwarder(&[]));
     let same = check(&[], &steps);
     assert!(same.outputs > 15 && same.outputs == same.same, "{same:?}");
     assert!(same.difference.is_none(), "{same:?}");

@@ -133,7 +133,7 @@ impl Sight {
             Event::SenderRetransmit(flow, _) => {
                 self.flows.get(flow, flows::Flow::resent_by_sender);
             }
-            Event::Revealed(flow, _) => {
+            Event::LossSignalForwarded(flow, _) => {
                 self.flows.get(flow, flows::Flow::revealed);
             }
             Event::DupAckSuppressed(flow, _) => {
@@ -155,7 +155,7 @@ impl Sight {
     /// Everything that can be seen now; `load` is the agent's.
     pub fn status(&self, now: Instant, load: Load, kernel: &KernelView<'_>) -> Status {
         let packets = &self.tallies.packets;
-        let data = packets.get(Path::DataCopied) + packets.get(Path::DataDiverted);
+        let data = packets.get(Path::DataCopied);
         Status {
             interface: self.about.interface.clone(),
             agent: self.about.agent.clone(),
@@ -217,7 +217,7 @@ impl Counters {
             Event::SpuriousAckDropped(..) => &mut self.spurious_acks,
             Event::AckRepeated(..) => &mut self.repeated_acks,
             Event::SackStripped(..) => &mut self.stripped_acks,
-            Event::Revealed(..) => &mut self.reveals,
+            Event::LossSignalForwarded(..) => &mut self.reveals,
             Event::Reneged(..) => &mut self.reneged,
             Event::TimestampRenewed(..) => &mut self.renewed_timestamps,
             Event::HandshakeRepeated { .. } => &mut self.repeated_handshakes,

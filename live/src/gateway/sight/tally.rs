@@ -10,8 +10,6 @@ use std::marker::PhantomData;
 pub enum Path {
     /// Data towards the mobile that the kernel sent, and of which the daemon got a copy.
     DataCopied,
-    /// Data towards the mobile that went through the daemon, for an agent that must hold it.
-    DataDiverted,
     /// From the mobile, diverted to the daemon and judged by the agent.
     AcksJudged,
     /// From the mobile, passed in the kernel because its flow had nothing to repair; copied.
@@ -33,7 +31,6 @@ pub(super) trait Label: Copy + 'static {
 impl Label for Path {
     const ALL: &'static [(Self, &'static str)] = &[
         (Self::DataCopied, "data_copied"),
-        (Self::DataDiverted, "data_diverted"),
         (Self::AcksJudged, "acks_judged"),
         (Self::AcksPassed, "acks_passed"),
         (Self::AcksReturned, "acks_returned"),
@@ -75,11 +72,8 @@ impl Label for Bypass {
 }
 
 impl Label for Uncached {
-    const ALL: &'static [(Self, &'static str)] = &[
-        (Self::HighWaterMark, "high_water"),
-        (Self::MemoryLimit, "memory"),
-        (Self::Congestion, "congestion"),
-    ];
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::HighWaterMark, "high_water"), (Self::MemoryLimit, "memory")];
 
     fn index(self) -> usize {
         self as usize

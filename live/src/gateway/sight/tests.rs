@@ -67,20 +67,19 @@ fn what_happens_is_counted_in_total_and_for_its_flow() {
             repair(7, Cause::TailProbe),
             Event::DupAckSuppressed(flow, SEQ),
             Event::SackStripped(flow, SEQ),
-            Event::Revealed(flow, SEQ),
+            Event::LossSignalForwarded(flow, SEQ),
             Event::Bypassed(Bypass::Fragment),
             Event::Uncached(flow, SEQ, Uncached::MemoryLimit),
             Event::FlowTableFull,
             rtt(7, 4),
         ],
     );
-    sight.packets(Path::DataCopied, 90);
-    sight.packets(Path::DataDiverted, 7);
+    sight.packets(Path::DataCopied, 97);
     sight.packets(Path::Repairs, 3);
     let status = status(&sight);
     assert_eq!((status.repairs["rack"], status.repairs["tail_probe"]), (2, 1));
     assert_eq!((status.air_losses, status.air_packets, status.air_loss()), (2, 100, Some(0.02)));
-    assert_eq!((status.packets["data_copied"], status.packets["unseen"]), (90, 30));
+    assert_eq!((status.packets["data_copied"], status.packets["unseen"]), (97, 30));
     assert_eq!((status.bypasses["fragment"], status.uncached["memory"]), (1, 1));
     assert_eq!((status.heartbeat_lapses, status.copies_lost), (2, 4));
     assert_eq!((status.counters.suppressed_dupacks, status.counters.flow_table_full), (1, 1));
@@ -136,7 +135,7 @@ fn a_timeout_is_saved_when_a_timer_mended_before_the_sender_did() {
         (&[probe, again, rtt(1, 4), rtt(1, 4)], 1),
         (&[probe, rtt(1, 4), probe, rtt(1, 4)], 2),
         (&[probe, resent, rtt(1, 4)], 0),
-        (&[probe, Event::Revealed(flow, SEQ), rtt(1, 4)], 0),
+        (&[probe, Event::LossSignalForwarded(flow, SEQ), rtt(1, 4)], 0),
         (&[probe, closed], 1),
         (&[probe, idle], 0),
         (&[repair(1, Cause::Rack), rtt(1, 4)], 0),

@@ -1,8 +1,8 @@
 //! ACKs from the mobile host: what they say of the air hop, and what of it the sender should see.
 
 use super::Snoop;
-use super::flow::{Flow, Told, Withheld};
-use crate::agent::Port;
+use super::flow::{AckFields, Flow, SuppressedAck};
+use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Event, FlowEnd};
 use crate::packet::Packet;
@@ -13,19 +13,19 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use core::time::Duration;
 
-/// What becomes of an ACK.
-enum Verdict {
-    /// It passes as it is.
-    Pass,
-    /// It passes without the SACK blocks that begin here or above.
-    Strip(u64),
-    /// It says nothing but what is being mended, the lowest hole of which begins here.
-    Withhold(u64),
+/// What the sender should see of an ACK.
+enum Visible {
+    /// All of it.
+    All,
+    /// All but the SACK blocks that begin here or above.
+    Below(u64),
+    /// Nothing: it says only what is masked, the lowest hole of which begins here.
+    Nothing(u64),
 }
 
 /// What an ACK says beside its SACK blocks.
 #[derive(Clone, Copy, Debug, Default)]
-struct Says {
+struct News {
     /// It is not the last one again.
     advances: bool,
     /// Something arrived that the sender had sent again.
@@ -38,107 +38,105 @@ impl Snoop {
         now: Instant,
         key: &FlowKey,
         segment: &Segment,
-        packet: Packet,
-    ) {
+        packet: &Packet,
+    ) -> Verdict {
         let found = self.flows.find(key);
         let Some((reference, flow)) =
             found.and_then(|reference| Some((reference, self.flows.get_mut(reference)?)))
         else {
-            self.forward(Port::Wired, packet, None);
-            return;
+            return Verdict::Pass;
         };
-        flow.active_at = now;
+        flow.base.active_at = now;
         // An ACK of what never passed here says nothing that this state could judge.
         let known = flow.position(segment.ack).filter(|ack| *ack <= flow.highest);
-        let Some(ack) = known else {
-            self.forward(Port::Wired, packet, None);
-            return;
-        };
-        // An older one, overtaken or from before the flow was picked up, may tell the sender more
+        let Some(ack) = known else { return Verdict::Pass };
+        // An older one, overtaken or from before the flow was picked up, may show the sender more
         // than it knows, too.
         let advances = ack != flow.acked || !flow.answered;
-        let before = flow.cache.memory();
-        let news = flow.take_ack(now, ack, segment);
-        self.cache_bytes = self.cache_bytes - before + flow.cache.memory();
-        let id = flow.id;
-        if news.reneged {
+        let id = flow.base.id;
+        let report = self.flows.update(reference, |flow| flow.process_ack(now, ack, segment));
+        let report = report.unwrap_or_default();
+        if report.reneged {
             self.event(Event::Reneged(id, segment.ack));
         }
-        if let Some((sample, srtt)) = news.round_trip {
+        if let Some((sample, srtt)) = report.round_trip {
             self.air_round_trip = Some(srtt);
             self.event(Event::AirRtt { flow: id, sample, srtt });
         }
         if let Some(flow) = self.flows.get_mut(reference)
             && flow.is_duplicate(segment, ack, advances)
         {
-            flow.take_duplicate(now);
+            flow.process_duplicate(now);
         }
         self.repair_losses(now, reference);
-        let says = Says { advances, resent: news.resent };
-        self.pass_ack(now, reference, segment, says, packet);
-        if news.fin {
+        let news = News { advances, resent: report.resent };
+        let verdict = self.filter_ack(now, reference, segment, news, packet);
+        if report.fin {
             // The mobile has the sender's FIN: no more data will need mending.
-            self.end_flow(reference, FlowEnd::Closed);
+            self.flows.end(reference, FlowEnd::Closed);
         } else {
             self.schedule(now, reference);
         }
+        verdict
     }
 
     /// Gives the sender what it should see of an ACK.
-    fn pass_ack(
+    fn filter_ack(
         &mut self,
         now: Instant,
         reference: FlowRef,
         segment: &Segment,
-        says: Says,
-        packet: Packet,
-    ) {
-        let Some(flow) = self.flows.get_mut(reference) else { return };
-        let id = flow.id;
-        let budget = flow.hold_budget(&self.settings);
-        let verdict = match self.settings.suppress {
-            true => flow.judge(now, budget, segment, says),
-            false => Verdict::Pass,
+        news: News,
+        packet: &Packet,
+    ) -> Verdict {
+        let Some(flow) = self.flows.get_mut(reference) else { return Verdict::Pass };
+        let id = flow.base.id;
+        let visible = match self.settings.suppress {
+            true => flow.visible(now, flow.hold_budget(&self.settings), segment, news),
+            false => Visible::All,
         };
-        let (passed, event) = match verdict {
-            Verdict::Pass => (packet, None),
-            Verdict::Withhold(hole) => {
-                flow.withheld = Some(Withheld { packet, hole });
+        let verdict = match visible {
+            Visible::All => Verdict::Pass,
+            Visible::Nothing(hole) => {
+                flow.suppressed = Some(SuppressedAck { packet: packet.clone(), hole });
                 self.event(Event::DupAckSuppressed(id, segment.ack));
-                return;
+                return Verdict::Withhold;
             }
-            Verdict::Strip(limit) => {
+            Visible::Below(limit) => {
                 let keep = |left| flow.position(left).is_none_or(|left| left < limit);
-                let stripped = keep_sack_blocks(&packet, segment, keep);
-                (stripped, Some(Event::SackStripped(id, segment.ack)))
+                Verdict::Replace(keep_sack_blocks(packet, segment, keep))
             }
         };
-        flow.withheld = None;
-        flow.told = Some(Told::of(segment));
+        flow.suppressed = None;
+        flow.forwarded = Some(AckFields::of(segment));
         if let Some(timestamps) = segment.options.timestamps {
             flow.wired.ack_left(now, timestamps.value);
         }
-        if let Some(event) = event {
-            self.event(event);
+        if matches!(verdict, Verdict::Replace(_)) {
+            self.event(Event::SackStripped(id, segment.ack));
         }
-        self.forward(Port::Wired, passed, None);
+        verdict
     }
 
-    /// [C-13] The hold budget is spent: the sender sees the last ACK that was kept from it, up to
-    /// the next hole that is still covered.
-    pub(super) fn reveal(&mut self, now: Instant, reference: FlowRef) {
+    /// [C-13] The hold budget is spent: the last suppressed ACK is forwarded, without what it says
+    /// above the next hole that is still masked.
+    pub(super) fn release(&mut self, now: Instant, reference: FlowRef) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        let Some(Withheld { packet, .. }) = flow.withheld.take() else { return };
+        let Some(SuppressedAck { packet, .. }) = flow.suppressed.take() else { return };
         let Ok(segment) = Segment::parse(&packet) else { return };
-        let id = flow.id;
+        let (id, news) = (flow.base.id, News::default());
         let budget = flow.hold_budget(&self.settings);
-        if let Verdict::Withhold(hole) = flow.judge(now, budget, &segment, Says::default()) {
-            // It tells only of what lies above a hole that is still covered.
-            flow.withheld = Some(Withheld { packet, hole });
+        if let Visible::Nothing(hole) = flow.visible(now, budget, &segment, news) {
+            // It says only what lies above a hole that is still masked.
+            flow.suppressed = Some(SuppressedAck { packet, hole });
             return;
         }
-        self.event(Event::Revealed(id, segment.ack));
-        self.pass_ack(now, reference, &segment, Says::default(), packet);
+        self.event(Event::LossSignalForwarded(id, segment.ack));
+        match self.filter_ack(now, reference, &segment, news, &packet) {
+            Verdict::Pass => self.released.push_back(packet),
+            Verdict::Replace(packet) => self.released.push_back(packet),
+            Verdict::Withhold => {}
+        }
     }
 }
 
@@ -149,38 +147,38 @@ impl Flow {
             && !advances
             && ack < self.highest
             && segment.is_pure_ack()
-            && self.told.is_none_or(|told| told == Told::of(segment))
+            && self.forwarded.is_none_or(|fields| fields == AckFields::of(segment))
     }
 
     /// [C-7, C-8, C-9] What the sender should see.
-    fn judge(&self, now: Instant, budget: Duration, segment: &Segment, says: Says) -> Verdict {
-        if says.resent {
+    fn visible(&self, now: Instant, budget: Duration, segment: &Segment, news: News) -> Visible {
+        if news.resent {
             // What the sender sent after the holes has arrived: it takes for lost whatever it does
-            // not know to have arrived, the hidden packets too.
-            return Verdict::Pass;
+            // not know to have arrived, the masked packets too.
+            return Visible::All;
         }
-        let Some(limit) = self.lowest_covered(now, budget).map(|hole| hole.start) else {
-            return Verdict::Pass;
+        let Some(limit) = self.lowest_masked(now, budget).map(|hole| hole.start) else {
+            return Visible::All;
         };
         let blocks = segment.options.sack.as_slice();
-        let is_revealing = |left: SeqNumber| self.position(left).is_some_and(|left| left >= limit);
-        let revealing = blocks.iter().filter(|(left, _)| is_revealing(*left)).count();
-        if revealing == 0 && self.uses_sack {
-            return Verdict::Pass;
+        let shows_loss = |left: SeqNumber| self.position(left).is_some_and(|left| left >= limit);
+        let loss_signals = blocks.iter().filter(|(left, _)| shows_loss(*left)).count();
+        if loss_signals == 0 && self.uses_sack {
+            return Visible::All;
         }
         let urgent = segment.flags.intersects(Flags::URG);
-        let says_nothing_else = !says.advances
-            && revealing == blocks.len()
+        let says_nothing_else = !news.advances
+            && loss_signals == blocks.len()
             && segment.is_pure_ack()
             && !urgent
-            && self.told.is_some_and(|told| told == Told::of(segment));
+            && self.forwarded.is_some_and(|fields| fields == AckFields::of(segment));
         if says_nothing_else {
-            return Verdict::Withhold(limit);
+            return Visible::Nothing(limit);
         }
         // [C-16] What is signed may be dropped or passed, never edited.
-        if revealing == 0 || segment.options.signed {
-            return Verdict::Pass;
+        if loss_signals == 0 || segment.options.signed {
+            return Visible::All;
         }
-        Verdict::Strip(limit)
+        Visible::Below(limit)
     }
 }

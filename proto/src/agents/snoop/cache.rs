@@ -32,8 +32,8 @@ pub(super) struct Cached {
     pub(super) sent: Sent,
     /// Its first transmission.
     pub(super) first: Sent,
-    /// A copy waits in the egress queue: the first one, or a retransmission.
-    pub(super) queued: bool,
+    /// A retransmission of it waits for the air.
+    pub(super) is_queued: bool,
     /// How often it was retransmitted locally.
     pub(super) attempts: u32,
     /// The sender sent it again, or has to: it is told everything about it [C-10].
@@ -61,9 +61,11 @@ impl Cached {
         (self.end - self.origin).div_ceil(size) - (self.start - self.origin) / size
     }
 
-    /// Whether it has been on the air.
-    pub(super) fn was_sent(&self) -> bool {
-        self.sent.order > 0
+    /// It goes on the air again, as the next of its flow's `transmissions`.
+    pub(super) fn depart(&mut self, now: Instant, transmissions: &mut u64) {
+        self.is_queued = false;
+        self.sent = Sent { at: now, order: *transmissions + 1 };
+        *transmissions += self.segments();
     }
 }
 
@@ -175,10 +177,8 @@ impl Cache {
             (position - cached.origin) / size - (cached.start - cached.origin) / size;
         cached.end = position;
         tail.start = position;
-        if tail.was_sent() {
-            tail.sent.order += segments_before;
-            tail.first.order += segments_before;
-        }
+        tail.sent.order += segments_before;
+        tail.first.order += segments_before;
         self.ranges.insert(index + 1, tail);
     }
 }
@@ -203,7 +203,7 @@ mod tests {
             packet: Packet::new(LinkType::Ip, Bytes::from_static(b"packet")),
             sent: Sent::default(),
             first: Sent::default(),
-            queued: true,
+            is_queued: false,
             attempts: 0,
             resent: false,
             missing_since: None,

@@ -1,17 +1,23 @@
-//! Packets from the fixed host: forwarded at once, remembered until the mobile has them.
+//! Packets of the fixed host that have left for the air: remembered until the mobile has them.
 
+use super::Snoop;
 use super::cache::{Cached, Sent};
 use super::flow::Flow;
-use super::{Departure, Snoop};
-use crate::agent::Port;
-use crate::agents::flow_table::FlowRef;
 use crate::event::{Event, Uncached};
 use crate::packet::Packet;
 use crate::ranges::Span;
 use crate::time::Instant;
-use crate::wire::edit::mark_congestion;
 use crate::wire::flow::FlowKey;
 use crate::wire::tcp::Segment;
+
+/// What became of a packet of data.
+#[derive(Debug, Default)]
+struct Taken {
+    /// The sender had sent some of it before.
+    is_resent: bool,
+    /// There was no memory to cache it.
+    is_refused: bool,
+}
 
 impl Snoop {
     pub(super) fn handle_data(
@@ -19,101 +25,92 @@ impl Snoop {
         now: Instant,
         key: FlowKey,
         segment: &Segment,
-        packet: Packet,
+        packet: &Packet,
     ) {
         // A lone FIN opens no state: there is nothing of the stream left to mend.
+        let settings = &self.settings;
         let known = match segment.payload_len {
             0 => self.flows.find(&key),
-            _ => self.find_or_open(now, key, segment.seq),
+            _ => self.flows.find_or_open(now, key, |base| Flow::new(base, segment.seq, settings)),
         };
-        let Some((reference, flow)) =
-            known.and_then(|reference| Some((reference, self.flows.get_mut(reference)?)))
-        else {
-            self.forward(Port::Air, packet, None);
-            return;
-        };
-        flow.active_at = now;
-        if let Some(timestamps) = segment.options.timestamps {
-            flow.wired.data_came(now, timestamps.echo);
+        let Some(reference) = known else { return };
+        let room = self.flows.room();
+        let taken = self
+            .flows
+            .update(reference, |flow| (flow.base.id, flow.take_data(now, segment, packet, room)));
+        let Some((id, Some(taken))) = taken else { return };
+        if taken.is_resent {
+            self.event(Event::SenderRetransmit(id, segment.seq));
         }
-        let span = flow
-            .position(segment.seq)
-            .map(|start| Span { start, end: start + u64::from(segment.seq_len()) });
-        // [C-16] Keep-alives, probes of a closed window and data that has arrived already lie below
-        // the mobile's ACK: they are questions to the mobile, which it answers itself.
-        let Some(span) = span.filter(|span| span.end > flow.acked) else {
-            self.forward(Port::Air, packet, None);
-            return;
-        };
-        self.forward_and_cache(now, reference, span, packet);
-    }
-
-    fn forward_and_cache(&mut self, now: Instant, reference: FlowRef, span: Span, packet: Packet) {
-        let departure = Departure::Range { flow: reference, span, repair: None };
-        // [C-14] The cache keeps the codepoint that came.
-        let crowded = self.egress.len(Port::Air) >= self.limits.egress.air.div_ceil(2);
-        let marked = if crowded { mark_congestion(&packet) } else { None };
-        if marked.is_some() {
-            self.event(Event::CongestionMarked);
+        if taken.is_refused {
+            self.event(Event::Uncached(id, segment.seq, Uncached::MemoryLimit));
         }
-        // [C-3] The queue decides first: what it refuses is congestion, which TCP must see.
-        let accepted =
-            self.forward(Port::Air, marked.unwrap_or_else(|| packet.clone()), Some(departure));
-        let Some(flow) = self.flows.get_mut(reference) else { return };
-        let id = flow.id;
-        let seq = super::seq(span.start);
-        let again = span.start < flow.highest;
-        flow.highest = flow.highest.max(span.end);
-        let known = flow.mark_resent(span);
-        if again {
-            self.event(Event::SenderRetransmit(id, seq));
-        }
-        let room = self.limits.cache_bytes.saturating_sub(self.cache_bytes);
-        let Some(flow) = self.flows.get_mut(reference) else { return };
-        let cached = Cached {
-            start: span.start.max(flow.acked),
-            end: span.end,
-            origin: span.start,
-            packet,
-            sent: Sent::default(),
-            first: Sent::default(),
-            queued: true,
-            attempts: 0,
-            resent: again,
-            missing_since: None,
-        };
-        let refusal = match accepted {
-            false => Some(Uncached::Congestion),
-            // What overlaps with cached ranges is there already, however it was cut this time.
-            true if known => return self.schedule(now, reference),
-            // [C-2] What is newest is refused first: the oldest is what the mobile waits for.
-            true if flow.cache.growth(&cached) > room => Some(Uncached::MemoryLimit),
-            true => None,
-        };
-        if let Some(reason) = refusal {
-            self.event(Event::Uncached(id, seq, reason));
-            return;
-        }
-        let before = flow.cache.memory();
-        flow.cache.insert(cached);
-        self.cache_bytes += flow.cache.memory() - before;
         self.schedule(now, reference);
     }
 }
 
 impl Flow {
-    /// [C-9, C-10] The sender sent this again: from now on it is told everything about it. Says
+    /// Takes data that has gone on the air. `None` if it is nothing that could be mended.
+    fn take_data(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        packet: &Packet,
+        room: usize,
+    ) -> Option<Taken> {
+        self.base.active_at = now;
+        if let Some(timestamps) = segment.options.timestamps {
+            self.wired.data_came(now, timestamps.echo);
+        }
+        let start = self.position(segment.seq)?;
+        let span = Span { start, end: start + u64::from(segment.seq_len()) };
+        // [C-16] Keep-alives, probes of a closed window and data that has arrived already lie below
+        // the mobile's ACK: they are questions to the mobile, which it answers itself.
+        if span.end <= self.acked {
+            return None;
+        }
+        self.quiet_since = now;
+        let mut taken = Taken { is_resent: span.start < self.highest, is_refused: false };
+        self.highest = self.highest.max(span.end);
+        if self.mark_resent(now, span) {
+            // What overlaps with cached ranges is there already, however it was cut this time.
+            return Some(taken);
+        }
+        let sent = Sent { at: now, order: self.transmissions + 1 };
+        let cached = Cached {
+            start: span.start.max(self.acked),
+            end: span.end,
+            origin: span.start,
+            packet: packet.clone(),
+            sent,
+            first: sent,
+            is_queued: false,
+            attempts: 0,
+            resent: taken.is_resent,
+            missing_since: None,
+        };
+        // [C-2] What is newest is refused first: the oldest is what the mobile waits for.
+        taken.is_refused = self.cache.growth(&cached) > room;
+        if !taken.is_refused {
+            self.transmissions += cached.segments();
+            self.cache.insert(cached);
+        }
+        Some(taken)
+    }
+
+    /// [C-9, C-10] The sender sent this again: from now on nothing about it is masked. Says
     /// whether any of it is cached.
-    fn mark_resent(&mut self, span: Span) -> bool {
-        let mut known = false;
+    fn mark_resent(&mut self, now: Instant, span: Span) -> bool {
+        let mut is_cached = false;
         for cached in self.cache.overlapping(span.start, span.end) {
             cached.resent = true;
-            known = true;
+            cached.depart(now, &mut self.transmissions);
+            is_cached = true;
         }
-        if known {
-            // Its copy may reach the mobile, which then answers: probing begins anew.
+        if is_cached {
+            // Its copy may reach the mobile, which then answers: probing begins with no timeouts.
             self.timeouts = 0;
         }
-        known
+        is_cached
     }
 }

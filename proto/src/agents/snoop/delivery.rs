@@ -8,9 +8,9 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use core::time::Duration;
 
-/// What was new in an ACK.
+/// What an ACK reported that was not known.
 #[derive(Debug, Default)]
-pub(super) struct News {
+pub(super) struct AckReport {
     /// A round trip of the air, and the smoothed one after it.
     pub(super) round_trip: Option<(Duration, Duration)>,
     /// The sender's FIN arrived.
@@ -33,17 +33,17 @@ struct Arrivals {
 
 impl Flow {
     /// Takes an ACK into the scoreboard.
-    pub(super) fn take_ack(&mut self, now: Instant, ack: u64, segment: &Segment) -> News {
-        let mut news = News::default();
+    pub(super) fn process_ack(&mut self, now: Instant, ack: u64, segment: &Segment) -> AckReport {
+        let mut report = AckReport::default();
         if ack < self.acked {
             // It was overtaken by a later one, whose blocks were newer.
-            return news;
+            return report;
         }
         self.ts_recent = segment.options.timestamps.map(|timestamps| timestamps.echo);
         // [C-2, RFC 2018 §8] What arrived would have been acknowledged with what lay before it.
         if self.sacked.span_at(ack).is_some() {
             self.sacked = crate::ranges::Ranges::default();
-            news.reneged = true;
+            report.reneged = true;
         }
         let lone = self.has_lone_segment();
         let mut arrivals = Arrivals::default();
@@ -51,7 +51,7 @@ impl Flow {
         let mut waited = false;
         while let Some(cached) = self.cache.pop_acknowledged(ack) {
             waited |= cached.is_ambiguous();
-            news.fin |= self.carries_fin(&cached);
+            report.fin |= self.carries_fin(&cached);
             let was_sacked = self.sacked.span_at(cached.start).is_some();
             if !was_sacked {
                 self.arrived(now, &cached, &mut arrivals);
@@ -64,14 +64,14 @@ impl Flow {
         self.acked = ack;
         self.answered = true;
         self.sacked.remove_below(ack);
-        self.take_blocks(now, segment, &mut arrivals);
-        news.resent = arrivals.resent;
-        news.round_trip = self.conclude(now, &arrivals, lone);
-        news
+        self.process_blocks(now, segment, &mut arrivals);
+        report.resent = arrivals.resent;
+        report.round_trip = self.conclude(now, &arrivals, lone);
+        report
     }
 
     /// The SACK blocks above the ACK; a DSACK block lies below it or within another.
-    fn take_blocks(&mut self, now: Instant, segment: &Segment, arrivals: &mut Arrivals) {
+    fn process_blocks(&mut self, now: Instant, segment: &Segment, arrivals: &mut Arrivals) {
         for &(left, right) in segment.options.sack.as_slice() {
             self.uses_sack = true;
             let (Some(start), Some(end)) = (self.position(left), self.position(right)) else {
@@ -99,9 +99,6 @@ impl Flow {
     fn arrived(&mut self, now: Instant, cached: &Cached, arrivals: &mut Arrivals) {
         arrivals.any = true;
         arrivals.resent |= cached.resent;
-        if !cached.was_sent() {
-            return;
-        }
         let round_trip = now - cached.sent.at;
         if cached.is_ambiguous() && round_trip < self.air.min() {
             // The retransmission cannot have been answered yet: the original was only late.
@@ -155,13 +152,13 @@ impl Flow {
     /// A duplicate ACK of a mobile without SACK: something arrived out of order. On a link that
     /// keeps order that was sent one round trip ago; if the first range was sent before, it is
     /// lost.
-    pub(super) fn take_duplicate(&mut self, now: Instant) {
+    pub(super) fn process_duplicate(&mut self, now: Instant) {
         let (acked, air) = (self.acked, &self.air);
         let margin = air.srtt() / 4 + air.reordering_window();
         let Some(first) = self.cache.get_mut(0).filter(|first| first.start == acked) else {
             return;
         };
-        if first.queued || !first.was_sent() {
+        if first.is_queued {
             return;
         }
         let is_lost =

@@ -3,7 +3,7 @@
 use super::cache::{Cache, Cached, Sent};
 use super::rtt::{AirPath, WiredPath};
 use super::settings::Settings;
-use crate::event::FlowId;
+use crate::agents::flows::{FlowBase, FlowState};
 use crate::packet::Packet;
 use crate::ranges::{Ranges, Span};
 use crate::time::Instant;
@@ -17,7 +17,7 @@ const MAX_WINDOW: i32 = 1 << 30;
 /// The state of one flow of data from a fixed to a mobile host.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
-    pub(super) id: FlowId,
+    pub(super) base: FlowBase,
     /// What the mobile has not acknowledged.
     pub(super) cache: Cache,
     /// The mobile's highest ACK; before the first one, where the flow was picked up.
@@ -38,20 +38,18 @@ pub(super) struct Flow {
     pub(super) wired: WiredPath,
     /// The TSecr of the mobile's last ACK, which is its TS.Recent [C-12].
     pub(super) ts_recent: Option<u32>,
-    /// What the sender last saw of the mobile's ACKs.
-    pub(super) told: Option<Told>,
-    /// The last ACK that was kept from the sender, in case its hole cannot be mended in time.
-    pub(super) withheld: Option<Withheld>,
+    /// What the last ACK that was forwarded to the sender says beside its numbers.
+    pub(super) forwarded: Option<AckFields>,
+    /// The last suppressed ACK, in case its hole cannot be mended in time.
+    pub(super) suppressed: Option<SuppressedAck>,
     /// Since when nothing was sent on the air and nothing new arrived.
     pub(super) quiet_since: Instant,
     /// Probes and timeouts since something new arrived.
     pub(super) timeouts: u32,
+    /// A probe waits for the air.
+    pub(super) is_probing: bool,
     /// When something must be looked at again because its reordering window ends.
     pub(super) reordering_due: Option<Instant>,
-    /// When either host last sent something.
-    pub(super) active_at: Instant,
-    /// Where the flow stands in the agent's list of deadlines.
-    pub(super) scheduled: Option<Instant>,
 }
 
 /// The last transmission that is known to have arrived.
@@ -61,22 +59,22 @@ pub(super) struct Delivered {
     pub(super) round_trip: Duration,
 }
 
-/// An ACK that was kept from the sender.
+/// An ACK that was suppressed.
 #[derive(Clone, Debug)]
-pub(super) struct Withheld {
+pub(super) struct SuppressedAck {
     pub(super) packet: Packet,
-    /// Where the lowest hole begins that it would have revealed.
+    /// Where the lowest masked hole begins that it would have shown.
     pub(super) hole: u64,
 }
 
 /// What an ACK says beside its numbers: if any of it changes, the sender must see it [C-8].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct AckFields {
     window: u16,
     ecn: u16,
 }
 
-impl Told {
+impl AckFields {
     pub(super) fn of(segment: &Segment) -> Self {
         let ecn = Flags::ECE.union(Flags::CWR).union(Flags::AE);
         Self { window: segment.window, ecn: segment.flags.0 & ecn.0 }
@@ -84,11 +82,12 @@ impl Told {
 }
 
 impl Flow {
-    pub(super) fn new(id: FlowId, now: Instant, first: SeqNumber, settings: &Settings) -> Self {
+    pub(super) fn new(base: FlowBase, first: SeqNumber, settings: &Settings) -> Self {
         // Not zero, so that numbers below the first one have a place.
         let first = (1 << 32) | u64::from(first.0);
         Self {
-            id,
+            quiet_since: base.active_at,
+            base,
             cache: Cache::default(),
             acked: first,
             answered: false,
@@ -100,22 +99,20 @@ impl Flow {
             air: AirPath::new(settings.initial_rtt),
             wired: WiredPath::default(),
             ts_recent: None,
-            told: None,
-            withheld: None,
-            quiet_since: now,
+            forwarded: None,
+            suppressed: None,
             timeouts: 0,
+            is_probing: false,
             reordering_due: None,
-            active_at: now,
-            scheduled: None,
         }
     }
 
-    /// ACKs have passed unseen, and a SACK block is not sent for ever: what seems missing may have
-    /// arrived. What was sent before is not mended any more, and nothing about it is hidden.
+    /// ACKs have passed unseen, and a SACK block is not repeated without end: what seems missing
+    /// may have arrived. What was sent before is no longer mended, and nothing about it is masked.
     pub(super) fn forget_sent(&mut self) {
         self.cache = Cache::default();
         self.sacked = Ranges::default();
-        self.withheld = None;
+        self.suppressed = None;
         self.reordering_due = None;
         self.timeouts = 0;
     }
@@ -128,7 +125,7 @@ impl Flow {
         near.then(|| self.acked.saturating_add_signed(i64::from(offset)))
     }
 
-    /// [C-13] How long a hole may be hidden from the sender.
+    /// [C-13] How long a hole may be masked from the sender.
     pub(super) fn hold_budget(&self, settings: &Settings) -> Duration {
         let budget = match self.wired.round_trip() {
             Some(wired) => {
@@ -140,29 +137,29 @@ impl Flow {
         budget.min(settings.hold_limit)
     }
 
-    /// Whether a missing range is kept from the sender: it is cached, under repair, the sender has
-    /// not sent it again, and it has not been missing for too long [C-7, C-10].
-    fn is_covered(cached: &Cached, now: Instant, budget: Duration) -> bool {
+    /// Whether a missing range is masked from the sender: it is cached, under repair, the sender
+    /// has not sent it again, and it has not been missing for too long [C-7, C-10].
+    fn is_masked(cached: &Cached, now: Instant, budget: Duration) -> bool {
         !cached.resent && cached.missing_since.is_none_or(|since| now < since + budget)
     }
 
-    /// The lowest covered hole: everything above it is kept from the sender for now.
+    /// The lowest masked hole: everything above it is suppressed for now.
     ///
     /// What lies below it, the sender may and must know: holes that are not cached, those it has
     /// repaired itself, and those that took too long.
-    pub(super) fn lowest_covered(&self, now: Instant, budget: Duration) -> Option<&Cached> {
+    pub(super) fn lowest_masked(&self, now: Instant, budget: Duration) -> Option<&Cached> {
         if self.sacked.is_empty() {
             // Without SACK the first range is all that duplicate ACKs can be about.
             let first = self.cache.get(0)?;
             let missing = !self.uses_sack && first.missing_since.is_some();
             return Some(first)
                 .filter(|first| missing && first.start == self.acked)
-                .filter(|first| Self::is_covered(first, now, budget));
+                .filter(|first| Self::is_masked(first, now, budget));
         }
         self.holes().find_map(|hole| {
             let mut index = self.cache.first_beyond(hole.start);
             while let Some(cached) = self.cache.get(index).filter(|c| c.start < hole.end) {
-                if Self::is_covered(cached, now, budget) {
+                if Self::is_masked(cached, now, budget) {
                     return Some(cached);
                 }
                 index += 1;
@@ -181,29 +178,43 @@ impl Flow {
 
     /// Whether exactly one cached range is on its way: its ACK may be delayed.
     pub(super) fn has_lone_segment(&self) -> bool {
-        // Others may wait in the queue behind it, between packets of other flows.
-        !self.cache.is_empty() && self.cache.get(1).is_none_or(|second| !second.was_sent())
+        self.cache.len() == 1
     }
 
     /// When the flow's tail is to be probed [C-5].
     pub(super) fn probe_due(&self) -> Option<Instant> {
-        // What still waits in the queue will be answered when it has left: probing earlier would
-        // only repeat what arrived and whose ACK was lost.
-        let newest = self.cache.len().checked_sub(1).and_then(|index| self.cache.get(index))?;
-        if !newest.was_sent() || self.timeouts >= MAX_TIMEOUTS {
+        if self.cache.is_empty() || self.is_probing || self.timeouts >= MAX_TIMEOUTS {
             return None;
         }
         let timeout = self.air.probe_timeout(self.has_lone_segment());
         Some(self.quiet_since + timeout * (1 << self.timeouts))
     }
 
-    /// When the withheld ACK must go on to the sender.
-    pub(super) fn reveal_due(&self, now: Instant, settings: &Settings) -> Option<Instant> {
-        let withheld = self.withheld.as_ref()?;
+    /// When the suppressed ACK must be forwarded to the sender.
+    pub(super) fn suppression_due(&self, now: Instant, settings: &Settings) -> Option<Instant> {
+        let suppressed = self.suppressed.as_ref()?;
         let budget = self.hold_budget(settings);
-        // A hole further up does not prolong what is over for the one that was hidden.
-        let hole = self.lowest_covered(now, budget).filter(|hole| hole.start <= withheld.hole);
+        // A hole further up does not prolong the suppression of one whose time is over.
+        let hole = self.lowest_masked(now, budget).filter(|hole| hole.start <= suppressed.hole);
         Some(hole.map_or(now, |hole| hole.missing_since.unwrap_or(now) + budget))
+    }
+}
+
+impl FlowState for Flow {
+    fn base(&self) -> &FlowBase {
+        &self.base
+    }
+
+    fn base_mut(&mut self) -> &mut FlowBase {
+        &mut self.base
+    }
+
+    fn memory(&self) -> usize {
+        self.cache.memory()
+    }
+
+    fn is_answered(&self) -> bool {
+        self.forwarded.is_some()
     }
 }
 
@@ -213,9 +224,11 @@ const MAX_TIMEOUTS: u32 = 7;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::FlowId;
 
     fn flow(first: u32) -> Flow {
-        Flow::new(FlowId(0), Instant::ZERO, SeqNumber(first), &Settings::default())
+        let base = FlowBase::new(FlowId(0), Instant::ZERO);
+        Flow::new(base, SeqNumber(first), &Settings::default())
     }
 
     #[test]

@@ -1,11 +1,9 @@
-//! Which ranges are lost, and their retransmission.
+//! Local retransmissions: which wait, and the packet that leaves.
 
 use super::cache::Cached;
 use super::flow::Flow;
-use super::rtt::is_before;
-use super::{Departure, Snoop, seq};
+use super::{Snoop, seq};
 use crate::agent::Port;
-use crate::agents::egress::Class;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Cause, Event};
 use crate::packet::Packet;
@@ -13,139 +11,136 @@ use crate::ranges::Span;
 use crate::time::Instant;
 use crate::wire::edit::{cut, with_timestamp};
 use crate::wire::tcp::Segment;
-use alloc::vec;
-use alloc::vec::Vec;
+use alloc::collections::VecDeque;
+
+/// Ranges that wait to be retransmitted, at most so many.
+#[derive(Debug)]
+pub(super) struct Repairs {
+    waiting: VecDeque<Repair>,
+    limit: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Repair {
+    flow: FlowRef,
+    span: Span,
+    cause: Cause,
+    /// Since when it waits.
+    since: Instant,
+}
+
+/// A packet that leaves as a retransmission.
+struct Retransmission {
+    packet: Packet,
+    start: u64,
+    attempt: u32,
+    is_timestamp_renewed: bool,
+    /// What waits of the range still: it was split meanwhile.
+    rest: Option<Span>,
+}
+
+impl Repairs {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { waiting: VecDeque::new(), limit }
+    }
+}
 
 impl Snoop {
     /// [C-4] Retransmits what was lost by all that is known now.
     pub(super) fn repair_losses(&mut self, now: Instant, reference: FlowRef) {
-        let Some(flow) = self.flows.get_mut(reference) else { return };
-        let before = flow.cache.memory();
-        let lost = flow.find_lost(now);
-        self.cache_bytes = self.cache_bytes - before + flow.cache.memory();
+        let lost = self.flows.update(reference, |flow| flow.find_lost(now)).unwrap_or_default();
         for start in lost {
-            self.retransmit(reference, start, Cause::Rack);
+            self.retransmit(now, reference, start, Cause::Rack);
         }
     }
 
     /// [C-6] The range that begins here leaves again, before everything else; at most one copy of
     /// it waits.
-    pub(super) fn retransmit(&mut self, reference: FlowRef, start: u64, cause: Cause) {
-        let Some(flow) = self.flows.get_mut(reference) else { return };
-        let (id, ts_recent) = (flow.id, flow.ts_recent);
-        let index = flow.cache.first_beyond(start);
-        let Some(cached) = flow.cache.get_mut(index).filter(|c| c.start <= start) else { return };
-        if cached.queued {
+    pub(super) fn retransmit(&mut self, now: Instant, flow: FlowRef, start: u64, cause: Cause) {
+        let is_full = self.repairs.waiting.len() >= self.repairs.limit;
+        let Some(state) = self.flows.get_mut(flow) else { return };
+        let index = state.cache.first_beyond(start);
+        let Some(cached) = state.cache.get_mut(index).filter(|c| c.start <= start) else { return };
+        if cached.is_queued {
             return;
         }
-        let Some((packet, rewritten)) = copy_of(cached, ts_recent) else {
-            cached.resent = true;
-            return;
-        };
+        if is_full {
+            return self.event(Event::EgressDropped(Port::Air));
+        }
+        cached.is_queued = true;
         let span = Span { start: cached.start, end: cached.end };
-        let departure = Departure::Range { flow: reference, span, repair: Some(cause) };
-        if !self.egress.push(Port::Air, Class::Urgent, packet, Some(departure)) {
-            self.event(Event::EgressDropped(Port::Air));
-            return;
-        }
-        cached.queued = true;
-        cached.attempts += 1;
-        if rewritten {
-            self.event(Event::TimestampRenewed(id, seq(start)));
+        state.is_probing |= cause.is_probe();
+        self.repairs.waiting.push_back(Repair { flow, span, cause, since: now });
+    }
+
+    /// The next retransmission that is still needed.
+    pub(super) fn poll_repair(&mut self, now: Instant) -> Option<Packet> {
+        loop {
+            let Repair { flow, span, cause, since } = self.repairs.waiting.pop_front()?;
+            let Some(state) = self.flows.get_mut(flow) else { continue };
+            let id = state.base.id;
+            if cause.is_probe() && !state.begin_probe(now, span, since) {
+                self.schedule(now, flow);
+                continue;
+            }
+            let Some(retransmission) = state.take_repair(now, span) else { continue };
+            let Retransmission { packet, start, attempt, is_timestamp_renewed, rest } =
+                retransmission;
+            if let Some(span) = rest {
+                self.repairs.waiting.push_front(Repair { flow, span, cause, since });
+            }
+            if is_timestamp_renewed {
+                self.event(Event::TimestampRenewed(id, seq(start)));
+            }
+            let seq = seq(start);
+            self.event(Event::LocalRetransmit { flow: id, seq, cause, attempt });
+            self.schedule(now, flow);
+            return Some(packet);
         }
     }
 }
 
 impl Flow {
-    /// Ranges that were lost: something sent later arrived, and they did not within the reordering
-    /// window. Notes since when each is missing, and when to look again.
-    fn find_lost(&mut self, now: Instant) -> Vec<u64> {
-        let mut lost = Vec::new();
-        self.reordering_due = None;
-        if self.delivered.sent.order == 0 {
-            return lost;
-        }
-        if !self.uses_sack {
-            // A cumulative ACK tells of the first segment only.
-            self.cut_to_segments(Span { start: self.acked, end: self.acked + 1 });
-            let is_first = self.cache.get(0).is_some_and(|first| first.start <= self.acked);
-            return if is_first && self.judge_range(now, 0) { vec![self.acked] } else { lost };
-        }
-        let mut at = self.acked;
-        // Holes below what is SACKed, and then everything up to what was sent later.
-        while let Some(hole) = self.sacked.gap(at, self.highest) {
-            let is_last = self.sacked.end().is_none_or(|end| end <= hole.start);
-            self.cut_to_segments(hole);
-            let mut index = self.cache.first_beyond(hole.start);
-            while let Some(cached) = self.cache.get(index).filter(|c| c.start < hole.end) {
-                let is_later = cached.sent.order >= self.delivered.sent.order;
-                if is_last && (!cached.was_sent() || (is_later && cached.attempts == 0)) {
-                    return lost;
-                }
-                let start = cached.start;
-                if !is_last && let Some(cached) = self.cache.get_mut(index) {
-                    cached.missing_since.get_or_insert(now);
-                }
-                if self.judge_range(now, index) {
-                    lost.push(start);
-                }
-                index += 1;
-            }
-            at = hole.end;
-        }
-        lost
-    }
-
-    /// Whether the range at this index is lost.
-    fn judge_range(&mut self, now: Instant, index: usize) -> bool {
-        let window = self.air.reordering_window();
-        let (delivered, due) = (self.delivered, &mut self.reordering_due);
-        let Some(cached) = self.cache.get_mut(index) else { return false };
-        if cached.queued || cached.sent.order >= delivered.sent.order {
-            return false;
-        }
-        cached.missing_since.get_or_insert(now);
-        let lost_at = cached.sent.at + delivered.round_trip + window;
-        if window.is_zero() || lost_at <= now {
+    /// A probe is about to leave: false if it is not sent. The air has taken nothing for as long as
+    /// a probe timeout then, and the packets that wait for it will be answered too [C-5].
+    fn begin_probe(&mut self, now: Instant, span: Span, since: Instant) -> bool {
+        self.is_probing = false;
+        if now.since(since) < self.air.probe_timeout(self.has_lone_segment()) {
+            self.timeouts += 1;
             return true;
         }
-        *due = Some(due.map_or(lost_at, |due| due.min(lost_at)));
+        self.quiet_since = now;
+        self.cache.overlapping(span.start, span.end).for_each(|cached| cached.is_queued = false);
         false
     }
 
-    /// A super-packet's missing part is repaired segment by segment.
-    fn cut_to_segments(&mut self, hole: Span) {
-        let mut index = self.cache.first_beyond(hole.start);
-        while let Some(cached) = self.cache.get(index).filter(|c| c.start < hole.end) {
-            if let Some(size) = cached.packet.segment_size() {
-                let size = u64::from(size.get());
-                let next = cached.start + size - (cached.start - cached.origin) % size;
-                if next < cached.end && cached.sent.order < self.delivered.sent.order {
-                    self.cache.split(next);
-                }
+    /// The first part of `span` that waits to be retransmitted and has not arrived meanwhile, by a
+    /// late original or by the sender's own copy.
+    fn take_repair(&mut self, now: Instant, span: Span) -> Option<Retransmission> {
+        let start = span.start.max(self.acked);
+        for cached in self.cache.overlapping(start, span.end) {
+            let is_needed = cached.is_queued && self.sacked.span_at(cached.start).is_none();
+            cached.is_queued = false;
+            if !is_needed {
+                continue;
             }
-            index += 1;
+            let Some((packet, is_timestamp_renewed)) = copy_of(cached, self.ts_recent) else {
+                cached.resent = true;
+                continue;
+            };
+            self.quiet_since = now;
+            cached.attempts += 1;
+            cached.depart(now, &mut self.transmissions);
+            let rest = Span { start: cached.end, end: span.end };
+            return Some(Retransmission {
+                packet,
+                start: cached.start,
+                attempt: cached.attempts,
+                is_timestamp_renewed,
+                rest: (rest.start < rest.end).then_some(rest),
+            });
         }
-    }
-
-    /// What to send when nothing arrives [C-5]: first the last range, whose SACK reveals all
-    /// others that are missing, then the first one.
-    pub(super) fn probe(&mut self) -> Option<u64> {
-        let is_candidate = |cached: &&Cached| {
-            !cached.queued && cached.was_sent() && self.sacked.span_at(cached.start).is_none()
-        };
-        let mut ranges = (0..self.cache.len()).filter_map(|index| self.cache.get(index));
-        let is_first = self.timeouts == 0;
-        let probe = if is_first { ranges.rfind(is_candidate) } else { ranges.find(is_candidate) };
-        let Cached { start, end, origin, ref packet, .. } = *probe?;
-        // Of a super-packet one segment.
-        let size = packet.segment_size().map_or(end - origin, |size| size.get().into());
-        let last = (end - 1 - (end - 1 - origin) % size).max(start);
-        let (start, end) =
-            if is_first { (last, end) } else { (start, start + size - (start - origin) % size) };
-        self.cache.split(start);
-        self.cache.split(end);
-        Some(start)
+        None
     }
 }
 
@@ -166,7 +161,7 @@ fn copy_of(cached: &Cached, ts_recent: Option<u32>) -> Option<(Packet, bool)> {
     let (Some(timestamps), Some(recent)) = (segment.options.timestamps, ts_recent) else {
         return Some((packet, false));
     };
-    if !is_before(timestamps.value, recent) {
+    if !super::rtt::is_before(timestamps.value, recent) {
         return Some((packet, false));
     }
     // [C-16] What is signed is not edited.

@@ -2,7 +2,7 @@
 
 use super::Snoop95;
 use super::flow::{Flow, LastAck, SmallPacket};
-use crate::agent::Port;
+use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Cause, Event, FlowEnd};
 use crate::packet::Packet;
@@ -32,46 +32,50 @@ impl Snoop95 {
         now: Instant,
         key: &FlowKey,
         segment: &Segment,
-        packet: Packet,
-    ) {
+        packet: &Packet,
+    ) -> Verdict {
         let found = self.flows.find(key);
         let Some((reference, flow)) =
             found.and_then(|reference| Some((reference, self.flows.get_mut(reference)?)))
         else {
-            self.forward(Port::Wired, packet, None);
-            return;
+            return Verdict::Pass;
         };
         flow.touch(now, &self.settings);
         let kind = flow.classify_ack(segment);
         let bare = segment.is_pure_ack();
-        match kind {
-            Kind::New => self.handle_new_ack(now, reference, segment, packet),
+        let verdict = match kind {
+            Kind::New => {
+                self.handle_new_ack(now, reference, segment, packet);
+                Verdict::Pass
+            }
             // Data that rides on an old ACK must pass.
             Kind::Spurious if bare => {
-                let id = flow.id;
+                let id = flow.base.id;
                 self.event(Event::SpuriousAckDropped(id, segment.ack));
+                Verdict::Withhold
             }
-            Kind::Duplicate if bare => self.handle_dupack(now, reference, segment.ack, packet),
+            Kind::Duplicate if bare => self.handle_dupack(now, reference, segment.ack),
             Kind::Spurious | Kind::Duplicate | Kind::Other => {
                 if flow.last_ack.as_ref().is_some_and(|last| last.number == segment.ack) {
-                    flow.remember(segment, &packet);
+                    flow.remember(segment, packet);
                 }
-                self.forward(Port::Wired, packet, None);
+                Verdict::Pass
             }
-        }
+        };
         self.schedule(now, reference);
+        verdict
     }
 
-    /// [S0-20] Frees what is acknowledged, measures the round trip, and goes on to the sender.
+    /// [S0-20] Frees what is acknowledged, and measures the round trip.
     fn handle_new_ack(
         &mut self,
         now: Instant,
         reference: FlowRef,
         segment: &Segment,
-        packet: Packet,
+        packet: &Packet,
     ) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        flow.remember(segment, &packet);
+        flow.remember(segment, packet);
         flow.expected_dupacks = 0;
         flow.unexpected_dupacks = 0;
         // [S0-33] Further losses among what had been sent when a DUPACK armed the timer may cause
@@ -80,51 +84,50 @@ impl Snoop95 {
         let timeout = flow.round_trip_timeout(&self.settings);
         flow.round_trip_due = flow.round_trip_due.filter(|_| spans).map(|_| now + timeout);
         let mut closed = false;
-        let before = flow.cache.memory();
-        while let Some(freed) = flow.cache.pop_acknowledged(segment.ack) {
-            closed |= freed.fin;
-        }
-        self.cache_bytes = self.cache_bytes - before + flow.cache.memory();
-        let id = flow.id;
+        let id = flow.base.id;
         if let Some((sample, srtt)) = flow.measure(now, segment.ack, self.settings.srtt_gain) {
             self.event(Event::AirRtt { flow: id, sample, srtt });
         }
-        self.forward(Port::Wired, packet, None);
+        self.flows.update(reference, |flow| {
+            while let Some(freed) = flow.cache.pop_acknowledged(segment.ack) {
+                closed |= freed.fin;
+            }
+        });
         if closed {
             // The mobile has the sender's FIN: no more data will need mending.
-            self.end_flow(reference, FlowEnd::Closed);
+            self.flows.end(reference, FlowEnd::Closed);
         }
     }
 
-    fn handle_dupack(&mut self, now: Instant, reference: FlowRef, ack: SeqNumber, packet: Packet) {
+    fn handle_dupack(&mut self, now: Instant, reference: FlowRef, ack: SeqNumber) -> Verdict {
         let threshold = self.settings.dupack_threshold;
-        let Some(flow) = self.flows.get_mut(reference) else { return };
-        let id = flow.id;
+        let Some(flow) = self.flows.get_mut(reference) else { return Verdict::Pass };
+        let id = flow.base.id;
         let sent_packets = flow.sent_packets;
         let lost = flow.cache.holding(ack).filter(|cached| !cached.sender_retransmitted);
         // [S0-22] Not cached, or resent by the sender, who counts the DUPACKs himself.
         let Some(lost) = lost else {
             self.event(Event::DupAckForwarded(id, ack));
-            self.forward(Port::Wired, packet, None);
-            return;
+            return Verdict::Pass;
         };
-        let (seq, sent_index, queued) = (lost.seq, lost.sent_index, lost.queued);
+        let (seq, sent_index, is_queued) = (lost.seq, lost.sent_index, lost.queued.is_some());
         self.event(Event::DupAckSuppressed(id, ack));
-        let Some(flow) = self.flows.get_mut(reference) else { return };
+        let Some(flow) = self.flows.get_mut(reference) else { return Verdict::Withhold };
         if flow.expected_dupacks > 0 {
             // [S0-24] Its retransmission is already under way.
             flow.expected_dupacks -= 1;
-            return;
+            return Verdict::Withhold;
         }
         flow.unexpected_dupacks += 1;
-        if queued || flow.unexpected_dupacks < threshold {
-            return;
+        if is_queued || flow.unexpected_dupacks < threshold {
+            return Verdict::Withhold;
         }
         // [S0-23] Each packet sent after the lost one causes one DUPACK, less those seen.
         let sent_after = sent_packets.wrapping_sub(sent_index);
         flow.expected_dupacks = sent_after.saturating_sub(flow.unexpected_dupacks);
         flow.unexpected_dupacks = 0;
         self.retransmit(now, reference, seq, Cause::DupAck);
+        Verdict::Withhold
     }
 }
 

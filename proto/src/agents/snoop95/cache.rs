@@ -1,6 +1,6 @@
 //! A flow's cache: references to packets that the mobile host has not acknowledged [snoop95 §4].
 
-use crate::event::Uncached;
+use crate::event::{Cause, Uncached};
 use crate::packet::Packet;
 use crate::wire::seq::SeqNumber;
 use alloc::collections::VecDeque;
@@ -20,8 +20,8 @@ pub(super) struct CachedPacket {
     pub(super) retransmissions: u32,
     /// The sender sent it again, so it counts duplicate ACKs for it itself [S0-13].
     pub(super) sender_retransmitted: bool,
-    /// A copy waits in the egress queue.
-    pub(super) queued: bool,
+    /// A retransmission of it waits to depart, for this cause.
+    pub(super) queued: Option<Cause>,
     /// How many packets of the flow had gone on the air when this one last went.
     pub(super) sent_index: u32,
 }
@@ -147,7 +147,7 @@ mod tests {
             packet: Packet::new(LinkType::Ip, Bytes::from_static(b"packet")),
             retransmissions: 0,
             sender_retransmitted: false,
-            queued: false,
+            queued: None,
             sent_index: 0,
         }
     }

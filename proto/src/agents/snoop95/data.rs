@@ -1,9 +1,9 @@
 //! `snoop_data()`: packets from the fixed host [snoop95 §3.1.1, Fig. 1].
 
+use super::Snoop95;
 use super::cache::CachedPacket;
 use super::flow::{Flow, Timed};
-use super::{Departure, Snoop95};
-use crate::agent::Port;
+use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Event, Uncached};
 use crate::packet::Packet;
@@ -31,90 +31,87 @@ enum Case {
 }
 
 impl Snoop95 {
+    /// [S0-12] If the mobile has this data, its last ACK is repeated, as it was, to the sender.
+    pub(super) fn repeat_ack(&mut self, now: Instant, key: &FlowKey, segment: &Segment) -> Verdict {
+        let flow = self.flows.find(key).and_then(|reference| self.flows.get_mut(reference));
+        let Some(flow) = flow.filter(|_| segment.seq_len() > 0) else { return Verdict::Pass };
+        flow.touch(now, &self.settings);
+        let case = flow.classify(segment.seq, segment.seq_len());
+        if case == Case::New {
+            flow.arrived = flow.arrived.max(segment.end());
+            flow.time_packet(segment);
+        }
+        if case != Case::Acknowledged || !self.settings.repeat_ack {
+            return Verdict::Pass;
+        }
+        let last = flow.last_ack.as_ref();
+        let last = last.and_then(|last| Some((last.number, last.packet.as_ref()?.packet())));
+        let Some((number, ack)) = last else { return Verdict::Pass };
+        let id = flow.base.id;
+        self.repeated_acks.push_back(ack);
+        self.event(Event::AckRepeated(id, number));
+        Verdict::Withhold
+    }
+
+    /// Takes a packet that has left for the air.
     pub(super) fn snoop_data(
         &mut self,
         now: Instant,
         key: FlowKey,
         segment: &Segment,
-        packet: Packet,
+        packet: &Packet,
     ) {
         // A lone FIN opens no state: there is nothing of the stream left to mend.
         let known = match segment.payload_len {
             0 => self.flows.find(&key),
-            _ => self.find_or_open(now, key, segment.seq),
+            _ => self.flows.find_or_open(now, key, |base| Flow::new(base, segment.seq)),
         };
-        let Some(reference) = known else {
-            self.forward(Port::Air, packet, None);
-            return;
-        };
+        let Some(reference) = known else { return };
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        flow.touch(now, &self.settings);
-        let case = flow.classify(segment.seq, segment.seq_len());
-        match case {
-            Case::OutOfWindow => {
-                self.forward(Port::Air, packet, None);
-            }
-            Case::Acknowledged => self.repeat_ack(reference, segment.seq, packet),
-            Case::New | Case::Resent | Case::OutOfSequence => {
-                self.cache_and_forward(now, reference, case, segment, packet);
-            }
+        flow.base.active_at = now;
+        if flow.persist_due <= now {
+            flow.persist_due = now + self.settings.persist_timeout;
+        }
+        flow.sent_packets = flow.sent_packets.wrapping_add(1);
+        match flow.classify(segment.seq, segment.seq_len()) {
+            Case::OutOfWindow | Case::Acknowledged => {}
+            case => self.cache_packet(now, reference, case, segment, packet),
         }
     }
 
-    /// [S0-12] The mobile has this data: its last ACK is repeated, as it was, to the sender.
-    fn repeat_ack(&mut self, reference: FlowRef, seq: SeqNumber, packet: Packet) {
-        let last = self.flows.get(reference).and_then(|flow| {
-            let last = flow.last_ack.as_ref()?;
-            Some((flow.id, last.number, last.packet.as_ref()?.packet()))
-        });
-        match last.filter(|_| self.settings.repeat_ack) {
-            Some((id, number, ack)) => {
-                if self.forward(Port::Wired, ack, None) {
-                    self.event(Event::AckRepeated(id, number));
-                }
-            }
-            None => {
-                let departure = Departure { flow: reference, seq, retransmission: None };
-                self.forward(Port::Air, packet, Some(departure));
-            }
-        }
-    }
-
-    /// [S0-10, S0-11, S0-13] The packet goes on; a reference to it stays, if there is room.
-    fn cache_and_forward(
+    /// [S0-10, S0-11, S0-13] A reference to the packet stays, if there is room.
+    fn cache_packet(
         &mut self,
         now: Instant,
         reference: FlowRef,
         case: Case,
         segment: &Segment,
-        packet: Packet,
+        packet: &Packet,
     ) {
-        let departure = Departure { flow: reference, seq: segment.seq, retransmission: None };
-        // The queue decides first: what it refuses is congestion, which TCP must see.
-        let accepted = self.forward(Port::Air, packet.clone(), Some(departure));
+        let room = self.flows.room();
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        let id = flow.id;
+        let id = flow.base.id;
         let newest = case == Case::New;
         if newest {
-            flow.time_packet(segment, accepted);
+            flow.time_packet(segment);
         } else {
             flow.spoil_measurement();
         }
+        if let Some(timed) = flow.timed.as_mut().filter(|timed| timed.seq == segment.seq) {
+            timed.sent_at.get_or_insert(now);
+        }
         flow.last_seq = flow.last_seq.max(segment.end());
-        let added = flow.cache.memory_with(segment.seq, &packet) - flow.cache.memory();
-        let admission = match accepted {
-            false => Err(Uncached::Congestion),
-            true if added > self.limits.cache_bytes.saturating_sub(self.cache_bytes) => {
-                Err(Uncached::MemoryLimit)
-            }
-            true if case == Case::Resent => Ok(()),
-            true => {
-                let settings = &self.settings;
-                flow.cache.admits(newest, settings.high_water_packets(), settings.cache_packets)
-            }
+        let settings = &self.settings;
+        let admission = match flow.cache.memory_with(segment.seq, packet) - flow.cache.memory() {
+            added if added > room => Err(Uncached::MemoryLimit),
+            _ if case == Case::Resent => Ok(()),
+            _ => flow.cache.admits(newest, settings.high_water_packets(), settings.cache_packets),
         };
         match admission {
-            Ok(()) => self.cache(now, reference, newest, segment, packet),
+            Ok(()) => {
+                self.flows.update(reference, |flow| flow.cache(newest, segment, packet.clone()));
+                self.schedule(now, reference);
+            }
             Err(reason) => {
                 // What the sender resent stays marked, even where the new copy found no room.
                 if let Some(cached) = flow.cache.starting_at(segment.seq) {
@@ -127,17 +124,10 @@ impl Snoop95 {
             self.event(Event::SenderRetransmit(id, segment.seq));
         }
     }
+}
 
-    fn cache(
-        &mut self,
-        now: Instant,
-        reference: FlowRef,
-        newest: bool,
-        segment: &Segment,
-        packet: Packet,
-    ) {
-        let Some(flow) = self.flows.get_mut(reference) else { return };
-        let before = flow.cache.memory();
+impl Flow {
+    fn cache(&mut self, newest: bool, segment: &Segment, packet: Packet) {
         let cached = CachedPacket {
             seq: segment.seq,
             len: segment.seq_len(),
@@ -147,20 +137,16 @@ impl Snoop95 {
             retransmissions: 0,
             // [S0-13] Both kinds of late packets are marked, so that the sender sees its DUPACKs.
             sender_retransmitted: !newest,
-            queued: true,
-            sent_index: flow.sent_packets,
+            queued: None,
+            sent_index: self.sent_packets,
         };
         if newest {
-            flow.cache.append(cached);
+            self.cache.append(cached);
         } else {
-            flow.cache.insert(cached);
+            self.cache.insert(cached);
         }
-        self.cache_bytes = self.cache_bytes - before + flow.cache.memory();
-        self.schedule(now, reference);
     }
-}
 
-impl Flow {
     fn classify(&mut self, seq: SeqNumber, len: u32) -> Case {
         let end = seq + len;
         let anchor = self.last_ack.as_ref().map_or(self.last_seq, |ack| ack.number);
@@ -180,10 +166,8 @@ impl Flow {
     }
 
     /// [S0-10] One packet per window is timed: the next begins when the ACK of this one came.
-    fn time_packet(&mut self, segment: &Segment, accepted: bool) {
-        if self.timed.is_none() && accepted {
-            let (seq, end) = (segment.seq, segment.end());
-            self.timed = Some(Timed { seq, end, sent_at: None, spoiled: false });
-        }
+    fn time_packet(&mut self, segment: &Segment) {
+        let (seq, end) = (segment.seq, segment.end());
+        self.timed.get_or_insert(Timed { seq, end, sent_at: None, spoiled: false });
     }
 }

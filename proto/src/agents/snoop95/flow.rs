@@ -2,7 +2,7 @@
 
 use super::cache::Cache;
 use super::settings::Settings;
-use crate::event::FlowId;
+use crate::agents::flows::{FlowBase, FlowState};
 use crate::packet::{LinkType, Packet};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -12,11 +12,13 @@ use core::time::Duration;
 /// The state of one flow of data from a fixed to a mobile host.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
-    pub(super) id: FlowId,
+    pub(super) base: FlowBase,
     /// Packets that the mobile has not acknowledged [S0-03].
     pub(super) cache: Cache,
-    /// The end of the last sequence number seen from the sender [S0-06].
+    /// The end of the last sequence number that has gone on the air [S0-06].
     pub(super) last_seq: SeqNumber,
+    /// The end of the newest data that has arrived from the sender and may still wait for the air.
+    pub(super) arrived: SeqNumber,
     /// The mobile's last ACK.
     pub(super) last_ack: Option<LastAck>,
     /// Duplicate ACKs that may still come for packets sent before the retransmission [S0-23].
@@ -35,10 +37,6 @@ pub(super) struct Flow {
     pub(super) recover: SeqNumber,
     /// When the persist timer is due; meaningful while packets are cached [S0-34].
     pub(super) persist_due: Instant,
-    /// When either host last sent something.
-    pub(super) active_at: Instant,
-    /// Where the flow stands in the agent's list of deadlines.
-    pub(super) scheduled: Option<Instant>,
 }
 
 /// The highest ACK that the mobile host sent.
@@ -93,11 +91,13 @@ pub(super) struct Timed {
 }
 
 impl Flow {
-    pub(super) fn new(id: FlowId, now: Instant, first: SeqNumber) -> Self {
+    pub(super) fn new(base: FlowBase, first: SeqNumber) -> Self {
         Self {
-            id,
+            persist_due: base.active_at,
+            base,
             cache: Cache::default(),
             last_seq: first,
+            arrived: first,
             last_ack: None,
             expected_dupacks: 0,
             unexpected_dupacks: 0,
@@ -106,15 +106,12 @@ impl Flow {
             srtt: None,
             round_trip_due: None,
             recover: first,
-            persist_due: now,
-            active_at: now,
-            scheduled: None,
         }
     }
 
-    /// Either host sent something: the persist timer starts anew [S0-34].
+    /// Either host sent something: the persist timer is restarted [S0-34].
     pub(super) fn touch(&mut self, now: Instant, settings: &Settings) {
-        self.active_at = now;
+        self.base.active_at = now;
         self.persist_due = now + settings.persist_timeout;
     }
 
@@ -154,12 +151,31 @@ impl Flow {
     }
 }
 
+impl FlowState for Flow {
+    fn base(&self) -> &FlowBase {
+        &self.base
+    }
+
+    fn base_mut(&mut self) -> &mut FlowBase {
+        &mut self.base
+    }
+
+    fn memory(&self) -> usize {
+        self.cache.memory()
+    }
+
+    fn is_answered(&self) -> bool {
+        self.last_ack.is_some()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::FlowId;
 
     fn flow() -> Flow {
-        Flow::new(FlowId(0), Instant::ZERO, SeqNumber(0))
+        Flow::new(FlowBase::new(FlowId(0), Instant::ZERO), SeqNumber(0))
     }
 
     #[test]

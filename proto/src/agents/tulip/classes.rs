@@ -98,6 +98,15 @@ impl Default for Rules {
     }
 }
 
+impl Rules {
+    /// Makes TCP to and from this port unreliable, before all other rules.
+    pub(super) fn exempt(&mut self, port: u16) {
+        let class = Class::Unreliable;
+        let rule = Rule { protocol: Some(TCP), port: Some(port), longer_than: None, class };
+        self.0.insert(0, rule);
+    }
+}
+
 impl Rule {
     fn matches(&self, view: &View) -> bool {
         self.protocol.is_none_or(|protocol| protocol == view.protocol)
@@ -191,7 +200,7 @@ impl View {
     pub(super) fn of(packet: &Packet) -> Self {
         let at = match packet.link_type() {
             LinkType::Ethernet => ethernet_payload(packet.bytes()),
-            LinkType::Ip | LinkType::Tulip => Some(0),
+            LinkType::Ip | LinkType::Frame => Some(0),
         };
         let network = at.and_then(|at| packet.bytes().get(at..)).and_then(Network::of);
         let Some(network) = network else {

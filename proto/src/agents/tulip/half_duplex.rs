@@ -2,8 +2,8 @@
 
 use super::Tulip;
 use super::due::Due;
+use super::frame::{Frame, Kind};
 use crate::time::Instant;
-use crate::wire::tulip::{Frame, Kind};
 
 impl Tulip {
     /// Half duplex: the other end has spoken; whether more follows, and whether it wants an answer.

@@ -9,9 +9,11 @@
 
 mod classes;
 mod due;
-mod event;
+pub mod frame;
 mod half_duplex;
+mod link_event;
 mod pace;
+mod protocol;
 mod queue;
 mod receiver;
 mod sender;
@@ -19,20 +21,21 @@ mod settings;
 mod turn;
 
 pub use classes::{Class, Rules};
-pub use event::LinkEvent;
+pub use protocol::PROTOCOL;
 pub use settings::{Order, Settings};
 
-use super::Limits;
-use crate::agent::{Agent, Deadline, LinkSignal, Port, Timer};
+use super::limits::Limits;
+use crate::agent::{Agent, Class as TransmitClass, Deadline, LinkSignal, Port, Timer, Verdict};
 use crate::event::Event;
 use crate::packet::{LinkType, Packet};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
-use crate::wire::tulip::{ACK_LEN, Frame, Kind, Malformed};
 use alloc::collections::VecDeque;
 use classes::View;
 use core::time::Duration;
 use due::Due;
+use frame::{ACK_LEN, Frame, Kind, Malformed};
+use link_event::LinkEvent;
 use pace::Pace;
 use queue::{Queue, Queued};
 use receiver::Receiver;
@@ -43,6 +46,13 @@ use turn::Turn;
 const HELLO_INTERVAL: Duration = Duration::from_millis(50);
 /// A longer bit vector travels alone: it would make a packet's frame too long.
 const MAX_TRAVELLING_VECTOR: usize = 16;
+
+/// A link ACK that has waited long enough for a packet to travel with [tulip99 §III].
+const ACK_TIMER: Timer = Timer::new("tulip-ack");
+/// The other end's answer is overdue: what was sent, or the answer, is lost [tulip99 §III].
+const REPLY_TIMER: Timer = Timer::new("tulip-reply");
+/// The next attempt to learn which run of the other end is there.
+const HELLO_TIMER: Timer = Timer::new("tulip-hello");
 
 /// One end of a TULIP link.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -104,17 +114,17 @@ impl Tulip {
     }
 
     fn tell(&mut self, event: LinkEvent) {
-        self.events.push_back(Event::Link(event));
+        self.events.push_back(event.into());
     }
 
     /// Takes a packet of the network layer.
-    fn enqueue(&mut self, packet: Packet) {
-        if packet.link_type() == LinkType::Tulip || packet.wire_len() > u32::from(u16::MAX) {
+    fn enqueue(&mut self, packet: &Packet) {
+        if packet.link_type() == LinkType::Frame || packet.wire_len() > u32::from(u16::MAX) {
             return self.tell(LinkEvent::TooLong(packet.wire_len()));
         }
-        let view = View::of(&packet);
+        let view = View::of(packet);
         let class = self.settings.classes.class(&view);
-        if !self.queue.push(Queued::new(packet, class, view.flow)) {
+        if !self.queue.push(Queued::new(packet.clone(), class, view.flow)) {
             self.events.push_back(Event::EgressDropped(Port::Air));
         }
         if self.peer.is_none() && self.hello == Due::Never {
@@ -124,7 +134,7 @@ impl Tulip {
 
     /// Takes a frame of the link.
     fn handle_frame(&mut self, now: Instant, packet: &Packet) {
-        if packet.link_type() != LinkType::Tulip {
+        if packet.link_type() != LinkType::Frame {
             return self.tell(LinkEvent::Malformed(Malformed::Version));
         }
         let frame = match Frame::parse(packet) {
@@ -390,11 +400,13 @@ impl Tulip {
 }
 
 impl Agent for Tulip {
-    fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+    /// Takes every packet: what leaves is a frame, or what a frame carried.
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict {
         match from {
             Port::Wired => self.enqueue(packet),
-            Port::Air => self.handle_frame(now, &packet),
+            Port::Air => self.handle_frame(now, packet),
         }
+        Verdict::Withhold
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -435,11 +447,14 @@ impl Agent for Tulip {
                 }
             }
             // Its frames bear numbers of their own: one that was not shown is one that was lost.
-            LinkSignal::Missed => {}
+            LinkSignal::ObservationGap => {}
         }
     }
 
-    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
+    fn poll_transmit(&mut self, now: Instant, to: Port, class: TransmitClass) -> Option<Packet> {
+        if class == TransmitClass::Normal {
+            return None;
+        }
         match to {
             Port::Wired => self.receiver.pop(),
             Port::Air => self.next_frame(now).map(|frame| frame.emit()),
@@ -449,11 +464,11 @@ impl Agent for Tulip {
     fn poll_timeout(&self) -> Option<Deadline> {
         let ack = self.receiver.ack_due().timer().filter(|_| self.turn.may_ack());
         let timers = [
-            (ack, Timer::TulipAck),
-            (self.turn.ack_timer(), Timer::TulipAck),
-            (self.reply_due.timer(), Timer::TulipReply),
-            (self.turn.reply_timer(), Timer::TulipReply),
-            (self.hello.timer().filter(|_| self.peer.is_none()), Timer::TulipHello),
+            (ack, ACK_TIMER),
+            (self.turn.ack_timer(), ACK_TIMER),
+            (self.reply_due.timer(), REPLY_TIMER),
+            (self.turn.reply_timer(), REPLY_TIMER),
+            (self.hello.timer().filter(|_| self.peer.is_none()), HELLO_TIMER),
         ];
         let timers = timers.into_iter().filter_map(|(at, why)| Some(Deadline { at: at?, why }));
         timers.min_by_key(|deadline| deadline.at)

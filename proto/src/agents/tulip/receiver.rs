@@ -2,12 +2,12 @@
 //! link ACKs that tell the sender all of it.
 
 use super::due::Due;
-use super::event::LinkEvent;
+use super::frame::{Ack, MAX_WINDOW};
+use super::link_event::LinkEvent;
 use super::settings::Settings;
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
-use crate::wire::tulip::{Ack, MAX_WINDOW};
 use alloc::collections::VecDeque;
 use alloc::vec;
 

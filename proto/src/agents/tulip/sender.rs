@@ -2,13 +2,13 @@
 //! [tulip99 §V.B S2-04].
 
 use super::classes::{Class, FLOWS};
-use super::event::LinkEvent;
+use super::frame::Ack;
+use super::link_event::LinkEvent;
 use super::queue::Queued;
 use super::settings::Order;
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
-use crate::wire::tulip::Ack;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;

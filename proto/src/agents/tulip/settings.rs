@@ -1,9 +1,9 @@
 //! The constants of the link by name, in two profiles: the paper's, and one that tunes itself.
 
 use super::classes::Rules;
+use super::frame::{ACK_LEN, HEADER_LEN, MAX_WINDOW};
 use crate::agents::value::switch;
 use crate::units;
-use crate::wire::tulip::{ACK_LEN, HEADER_LEN, MAX_WINDOW};
 use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;

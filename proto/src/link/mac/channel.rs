@@ -256,7 +256,7 @@ impl Channel {
     fn asks(&mut self, end: usize) -> bool {
         let End { queue, exchange, .. } = &mut self.ends[end];
         let is_first = *exchange == Exchange::No;
-        let of_link = queue.front().is_some_and(|packet| packet.link_type() == LinkType::Tulip);
+        let of_link = queue.front().is_some_and(|packet| packet.link_type() == LinkType::Frame);
         *exchange = if is_first && of_link { Exchange::Open } else { Exchange::No };
         if *exchange == Exchange::Open {
             self.outputs.push_back(Output::Leaving(end));

@@ -174,7 +174,7 @@ fn an_accelerated_answer_needs_no_handshake() {
 /// contends and where it answers.
 #[test]
 fn a_link_s_frame_that_waited_can_be_exchanged() {
-    let frame = |bytes| Packet::truncated(LinkType::Tulip, Bytes::new(), bytes);
+    let frame = |bytes| Packet::truncated(LinkType::Frame, Bytes::new(), bytes);
     let mut channel = channel(ACCELERATED, ErrorModel::None, 4);
     channel.send(Instant::ZERO, 0, frame(DATA));
     channel.send(Instant::ZERO, 1, frame(DATA));

@@ -5,7 +5,6 @@ use crate::packet::{LinkType, Packet};
 use crate::wire::seq::SeqNumber;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use core::fmt;
 use core::time::Duration;
 
 /// Length of the fixed header, in bytes.
@@ -106,15 +105,16 @@ pub enum Malformed {
     Vector,
 }
 
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Version => "a version other than 1",
-            Self::Kind => "a kind other than 0 to 3",
-            Self::Truncated => "shorter than its header says",
-            Self::Epoch => "a sender's epoch of 0",
-            Self::Vector => "a bit vector of more than 512 bytes",
-        })
+impl Malformed {
+    /// A sentence for a log or a packet comment.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Version => "link: dropped, a version other than 1",
+            Self::Kind => "link: dropped, a kind other than 0 to 3",
+            Self::Truncated => "link: dropped, shorter than its header says",
+            Self::Epoch => "link: dropped, a sender's epoch of 0",
+            Self::Vector => "link: dropped, a bit vector of more than 512 bytes",
+        }
     }
 }
 
@@ -199,7 +199,7 @@ impl Frame {
             bytes.extend(vector);
         }
         bytes.extend(captured);
-        Packet::truncated(LinkType::Tulip, bytes.into(), self.wire_len())
+        Packet::truncated(LinkType::Frame, bytes.into(), self.wire_len())
     }
 
     fn header_len(&self) -> usize {
@@ -304,7 +304,7 @@ mod tests {
             if packet.bytes().len() == packet.wire_len() as usize {
                 let mut bytes = packet.bytes().to_vec();
                 bytes.resize(bytes.len() + padding, 0);
-                let padded = Packet::new(LinkType::Tulip, bytes.into());
+                let padded = Packet::new(LinkType::Frame, bytes.into());
                 prop_assert_eq!(Frame::parse(&padded), Ok(frame));
             }
         }
@@ -315,7 +315,7 @@ mod tests {
             if let (true, Some(first)) = (version, bytes.first_mut()) {
                 *first = VERSION << 4 | *first & 3;
             }
-            let packet = Packet::truncated(LinkType::Tulip, bytes.into(), wire_len);
+            let packet = Packet::truncated(LinkType::Frame, bytes.into(), wire_len);
             let _ = Frame::parse(&packet);
         }
     }
@@ -360,7 +360,7 @@ mod tests {
             bytes[7] = 1;
             bytes[at] = byte;
             let bytes = Bytes::copy_from_slice(&bytes[..len]);
-            Frame::parse(&Packet::new(LinkType::Tulip, bytes)).err()
+            Frame::parse(&Packet::new(LinkType::Frame, bytes)).err()
         };
         let whole = HEADER_LEN + ACK_LEN;
         assert_eq!(refused(1, ACK, whole), None);

@@ -1,0 +1,155 @@
+//! Which agent, and with which settings.
+
+use super::limits::Limits;
+use super::registry::{AGENTS, LinkProtocol, Registration};
+use crate::agent::Agent;
+use crate::link::mac::MacParams;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use core::marker::PhantomData;
+
+/// The settings of one agent. They display as the words that [`AgentSettings::set`] takes:
+/// `key=value key=value`.
+pub trait AgentSettings: fmt::Debug + fmt::Display + Send + Sync {
+    /// Sets one of them from text, or says in a sentence what would be right.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String>;
+
+    /// Builds the agent; `seed` should be secret where hosts are not trusted. A link takes its
+    /// epoch from it, so that it should also be another one in every run.
+    fn build(&self, limits: Limits, seed: u64) -> Box<dyn Agent + Send>;
+
+    /// A copy.
+    fn clone_box(&self) -> Box<dyn AgentSettings>;
+
+    /// Makes the cache hold a window of this many packets, and not less than by default.
+    fn hold_window(&mut self, _packets: usize) {}
+
+    /// Makes a link protocol fit the radios that it runs over; full duplex if there are none.
+    fn follow_radio(&mut self, _radio: Option<&MacParams>) {}
+
+    /// Makes a link protocol carry TCP to and from this port without retransmissions.
+    fn exempt(&mut self, _tcp_port: u16) {}
+}
+
+/// An agent that can be chosen, with its settings.
+#[derive(Debug)]
+pub struct AgentConfig {
+    registration: &'static Registration,
+    settings: Box<dyn AgentSettings>,
+}
+
+impl AgentConfig {
+    /// The agent of this name with its default settings, or a sentence that names those known.
+    pub fn by_name(name: &str) -> Result<Self, String> {
+        let Some(registration) = AGENTS.iter().find(|agent| agent.name == name) else {
+            let known = AGENTS.iter().map(|agent| agent.name).collect::<Vec<_>>().join(", ");
+            return Err(format!("unknown agent {name:?}; known agents are {known}"));
+        };
+        Ok(Self { registration, settings: (registration.settings)() })
+    }
+
+    /// Passthrough, the baseline.
+    pub fn plain() -> Self {
+        let [plain, ..] = &AGENTS;
+        Self { registration: plain, settings: (plain.settings)() }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.registration.name
+    }
+
+    /// Whether it is passthrough.
+    pub fn is_plain(&self) -> bool {
+        *self == Self::plain()
+    }
+
+    /// Set if the air hop needs one at each end.
+    pub fn link(&self) -> Option<&'static LinkProtocol> {
+        self.registration.link.as_ref()
+    }
+
+    /// Whether the air hop needs one at each end.
+    pub fn is_link(&self) -> bool {
+        self.link().is_some()
+    }
+
+    /// Makes the cache hold a window of this many packets, and not less than by default: a cache
+    /// must hold the maximum transmission window [snoop95 §4].
+    pub fn hold_window(&mut self, packets: usize) {
+        self.settings.hold_window(packets);
+    }
+
+    /// Makes a link protocol fit the radios that it runs over; full duplex if there are none.
+    pub fn follow_radio(&mut self, radio: Option<&MacParams>) {
+        self.settings.follow_radio(radio);
+    }
+
+    /// Makes a link protocol carry TCP to and from this port without retransmissions.
+    pub fn exempt(&mut self, tcp_port: u16) {
+        self.settings.exempt(tcp_port);
+    }
+
+    /// Sets one of its thresholds from text.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        if self.settings().is_empty() {
+            return Err(format!("{} has no settings, so {name:?} cannot be set", self.name()));
+        }
+        self.settings.set(name, value)
+    }
+
+    /// All its settings, each a word that [`Self::set`] takes: `key=value key=value`.
+    pub fn settings(&self) -> String {
+        self.settings.to_string()
+    }
+
+    /// Builds the agent; see [`AgentSettings::build`].
+    pub fn build(&self, limits: Limits, seed: u64) -> Box<dyn Agent + Send> {
+        self.settings.build(limits, seed)
+    }
+}
+
+impl Clone for AgentConfig {
+    fn clone(&self) -> Self {
+        Self { registration: self.registration, settings: self.settings.clone_box() }
+    }
+}
+
+impl PartialEq for AgentConfig {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name() && self.settings() == other.settings()
+    }
+}
+
+/// The settings of an agent that has none.
+#[derive(Debug)]
+pub struct NoSettings<A>(PhantomData<fn() -> A>);
+
+impl<A> Default for NoSettings<A> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<A> fmt::Display for NoSettings<A> {
+    fn fmt(&self, _f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
+
+impl<A: Agent + Default + Send + fmt::Debug + 'static> AgentSettings for NoSettings<A> {
+    fn set(&mut self, name: &str, _value: &str) -> Result<(), String> {
+        Err(format!("there is no setting {name:?}"))
+    }
+
+    fn build(&self, _limits: Limits, _seed: u64) -> Box<dyn Agent + Send> {
+        Box::new(A::default())
+    }
+
+    fn clone_box(&self) -> Box<dyn AgentSettings> {
+        Box::new(Self::default())
+    }
+}

@@ -1,0 +1,221 @@
+//! The soft state of all flows of one agent: bounded, counted, scheduled and swept.
+
+use super::deadlines::Deadlines;
+use super::flow_table::{FlowRef, FlowTable};
+use super::limits::Limits;
+use crate::agent::{Deadline, Load};
+use crate::event::{Event, FlowEnd, FlowId};
+use crate::time::Instant;
+use crate::wire::flow::FlowKey;
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+/// Flows that a new one looks at for one to displace when the table is full.
+const EVICTION_CANDIDATES: usize = 8;
+
+/// A flow without any ACK from the mobile may be displaced after this silence: a flood of data
+/// that nobody answers must not keep real flows out.
+const UNANSWERED: Duration = Duration::from_secs(1);
+
+/// What is kept of every flow, whatever the agent.
+#[derive(Clone, Debug)]
+pub(super) struct FlowBase {
+    pub(super) id: FlowId,
+    /// When either host last sent something.
+    pub(super) active_at: Instant,
+    /// The deadline that is entered for the flow.
+    scheduled: Option<Instant>,
+}
+
+impl FlowBase {
+    pub(super) fn new(id: FlowId, now: Instant) -> Self {
+        Self { id, active_at: now, scheduled: None }
+    }
+}
+
+/// What an agent keeps of one flow.
+pub(super) trait FlowState {
+    fn base(&self) -> &FlowBase;
+
+    fn base_mut(&mut self) -> &mut FlowBase;
+
+    /// Bytes of memory that its cache holds.
+    fn memory(&self) -> usize;
+
+    /// Whether the mobile host has sent an ACK.
+    fn is_answered(&self) -> bool;
+}
+
+/// All flows, with their deadlines, their memory and the agent's events.
+#[derive(Debug)]
+pub(super) struct Flows<F> {
+    table: FlowTable<F>,
+    deadlines: Deadlines,
+    pub(super) events: VecDeque<Event>,
+    idle_timeout: Duration,
+    cache_limit: usize,
+    cache_bytes: usize,
+    next_id: u64,
+}
+
+impl<F: FlowState> Flows<F> {
+    /// No flows; `hash_seed` should be secret where hosts are not trusted.
+    pub(super) fn new(limits: Limits, idle_timeout: Duration, hash_seed: u64) -> Self {
+        Self {
+            table: FlowTable::new(limits.flows, hash_seed),
+            deadlines: Deadlines::new(idle_timeout),
+            events: VecDeque::new(),
+            idle_timeout,
+            cache_limit: limits.cache_bytes,
+            cache_bytes: 0,
+            next_id: 0,
+        }
+    }
+
+    pub(super) fn load(&self) -> Load {
+        Load { flows: self.table.len(), cache_bytes: self.cache_bytes }
+    }
+
+    /// Bytes that all caches may still grow by.
+    pub(super) fn room(&self) -> usize {
+        self.cache_limit.saturating_sub(self.cache_bytes)
+    }
+
+    pub(super) fn find(&self, key: &FlowKey) -> Option<FlowRef> {
+        self.table.find(key)
+    }
+
+    pub(super) fn get(&self, flow: FlowRef) -> Option<&F> {
+        self.table.get(flow)
+    }
+
+    /// For changes that leave the memory of the flow's cache as it is; else [`Flows::update`].
+    pub(super) fn get_mut(&mut self, flow: FlowRef) -> Option<&mut F> {
+        self.table.get_mut(flow)
+    }
+
+    /// Changes a flow, and counts the memory that its cache holds afterwards.
+    pub(super) fn update<R>(
+        &mut self,
+        flow: FlowRef,
+        change: impl FnOnce(&mut F) -> R,
+    ) -> Option<R> {
+        let flow = self.table.get_mut(flow)?;
+        let before = flow.memory();
+        let result = change(flow);
+        self.cache_bytes = self.cache_bytes - before + flow.memory();
+        Some(result)
+    }
+
+    /// Changes all flows.
+    pub(super) fn update_all(&mut self, mut change: impl FnMut(&mut F)) {
+        for slot in 0..self.table.slots() as u32 {
+            if let Some(flow) = self.table.reference(slot) {
+                self.update(flow, &mut change);
+            }
+        }
+    }
+
+    /// The flow with this key, or a new one if there is room for it or room can be made.
+    pub(super) fn find_or_open(
+        &mut self,
+        now: Instant,
+        key: FlowKey,
+        open: impl FnOnce(FlowBase) -> F,
+    ) -> Option<FlowRef> {
+        if let Some(flow) = self.table.find(&key) {
+            return Some(flow);
+        }
+        if !self.table.has_room() {
+            self.evict(now);
+        }
+        let id = FlowId(self.next_id);
+        let Some(flow) = self.table.insert(key, open(FlowBase::new(id, now))) else {
+            self.events.push_back(Event::FlowTableFull);
+            return None;
+        };
+        self.next_id += 1;
+        self.deadlines.start_sweep(now);
+        self.events.push_back(Event::FlowOpened(id));
+        Some(flow)
+    }
+
+    /// Frees the state of a flow.
+    pub(super) fn end(&mut self, reference: FlowRef, end: FlowEnd) {
+        if let Some(flow) = self.table.remove(reference) {
+            self.deadlines.cancel(reference, flow.base().scheduled);
+            self.cache_bytes -= flow.memory();
+            self.events.push_back(Event::FlowEnded(flow.base().id, end));
+        }
+    }
+
+    /// A SYN or RST ends whatever the state was about.
+    pub(super) fn end_connection(&mut self, key: &FlowKey, is_rst: bool) {
+        if let Some(flow) = self.table.find(key) {
+            self.end(flow, if is_rst { FlowEnd::Closed } else { FlowEnd::Reopened });
+        }
+    }
+
+    /// Enters a deadline of a flow, unless an earlier one is entered.
+    pub(super) fn schedule(&mut self, reference: FlowRef, deadline: Deadline) {
+        let Some(flow) = self.table.get_mut(reference) else { return };
+        let scheduled = &mut flow.base_mut().scheduled;
+        if scheduled.is_none_or(|at| deadline.at < at) {
+            self.deadlines.enter(reference, scheduled, deadline);
+        }
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Deadline> {
+        self.deadlines.next()
+    }
+
+    /// The next flow whose deadline is due; it has none then.
+    pub(super) fn pop_due(&mut self, now: Instant) -> Option<FlowRef> {
+        loop {
+            let slot = self.deadlines.pop_due(now)?;
+            if let Some(reference) = self.table.reference(slot)
+                && let Some(flow) = self.table.get_mut(reference)
+            {
+                flow.base_mut().scheduled = None;
+                return Some(reference);
+            }
+        }
+    }
+
+    /// Frees a share of the flows whose hosts have been silent for the idle time, if that is due.
+    pub(super) fn sweep(&mut self, now: Instant) {
+        let Some(share) = self.deadlines.sweep_due(now, self.table.slots()) else { return };
+        for slot in self.table.sweep(share) {
+            self.expire(now, slot);
+        }
+        if self.table.is_empty() {
+            self.deadlines.stop_sweep();
+        }
+    }
+
+    /// Frees an idle flow.
+    fn expire(&mut self, now: Instant, slot: u32) -> bool {
+        let Some(reference) = self.table.reference(slot) else { return false };
+        let Some(flow) = self.table.get(reference) else { return false };
+        let is_idle = now - flow.base().active_at >= self.idle_timeout;
+        if is_idle {
+            self.end(reference, FlowEnd::Idle);
+        }
+        is_idle
+    }
+
+    /// Makes room in a full table by displacing a flow that is idle or was never answered.
+    fn evict(&mut self, now: Instant) {
+        for slot in self.table.sweep(EVICTION_CANDIDATES) {
+            if self.expire(now, slot) {
+                return;
+            }
+            let Some(reference) = self.table.reference(slot) else { continue };
+            let Some(flow) = self.table.get(reference) else { continue };
+            if !flow.is_answered() && now - flow.base().active_at >= UNANSWERED {
+                self.end(reference, FlowEnd::Evicted);
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Every agent that can be chosen by name. A new agent needs one entry here and nothing else
+//! outside its own folder.
+
+use super::config::{AgentSettings, NoSettings};
+use super::plain::Plain;
+use super::{snoop, snoop95, tulip};
+use crate::packet::Packet;
+use alloc::boxed::Box;
+
+/// An agent that can be chosen.
+#[derive(Debug)]
+pub struct Registration {
+    /// The name by which it is chosen.
+    pub name: &'static str,
+    /// Its settings, with the values that the name stands for.
+    pub settings: fn() -> Box<dyn AgentSettings>,
+    /// Set if the air hop needs one at each end: one alone forwards nothing.
+    pub link: Option<LinkProtocol>,
+    /// Settings under which a test reaches every limit and timer soon.
+    pub tight: &'static [(&'static str, &'static str)],
+}
+
+/// What the world must know of a link protocol.
+#[derive(Debug)]
+pub struct LinkProtocol {
+    /// Bytes that a frame is longer than the packet that it carries, at most.
+    pub frame_overhead: usize,
+    /// The packet of the network layer that a frame carries, if it carries one.
+    pub payload: fn(&Packet) -> Option<Packet>,
+}
+
+/// All agents.
+pub static AGENTS: [Registration; 6] = [
+    Registration {
+        name: "plain",
+        settings: || Box::new(NoSettings::<Plain>::default()),
+        link: None,
+        tight: &[],
+    },
+    Registration {
+        name: "snoop95",
+        settings: || Box::new(snoop95::Settings::default()),
+        link: None,
+        tight: &[("cache_packets", "6"), ("high_water", "0.5"), ("idle_timeout", "2s")],
+    },
+    Registration {
+        name: "snoop",
+        settings: || Box::new(snoop::Settings::default()),
+        link: None,
+        tight: &[("idle_timeout", "2s")],
+    },
+    Registration {
+        name: "snoop-nosuppress",
+        settings: || Box::new(snoop::Settings { suppress: false, ..Default::default() }),
+        link: None,
+        tight: &[("idle_timeout", "2s")],
+    },
+    Registration {
+        name: "tulip",
+        settings: || Box::new(tulip::Settings::default()),
+        link: Some(tulip::PROTOCOL),
+        tight: &[],
+    },
+    Registration {
+        name: "tulip99",
+        settings: || Box::new(tulip::Settings::tulip99()),
+        link: Some(tulip::PROTOCOL),
+        tight: &[],
+    },
+];
+
+/// The agents that stand alone at a gateway.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    AGENTS.iter().filter(|agent| agent.link.is_none()).map(|agent| agent.name)
+}
+
+/// The agents of which the air hop needs one at each end.
+pub fn link_names() -> impl Iterator<Item = &'static str> {
+    AGENTS.iter().filter(|agent| agent.link.is_some()).map(|agent| agent.name)
+}

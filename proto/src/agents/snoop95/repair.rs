@@ -1,0 +1,85 @@
+//! Local retransmissions: through the fast queue, or behind what waits [snoop95 §3.1.2].
+
+use super::Snoop95;
+use crate::agent::{Class, Port};
+use crate::agents::flow_table::FlowRef;
+use crate::event::{Cause, Event};
+use crate::packet::Packet;
+use crate::time::Instant;
+use crate::wire::seq::SeqNumber;
+use alloc::collections::VecDeque;
+
+/// Packets that wait to be retransmitted, at most so many.
+#[derive(Debug)]
+pub(super) struct Repairs {
+    waiting: VecDeque<(FlowRef, SeqNumber)>,
+    limit: usize,
+}
+
+impl Repairs {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { waiting: VecDeque::new(), limit }
+    }
+}
+
+impl Snoop95 {
+    /// The queue that retransmissions take.
+    pub(super) fn repair_class(&self) -> Class {
+        if self.settings.fast_queue { Class::Priority } else { Class::Normal }
+    }
+
+    /// A cached packet leaves again.
+    pub(super) fn retransmit(
+        &mut self,
+        now: Instant,
+        reference: FlowRef,
+        seq: SeqNumber,
+        cause: Cause,
+    ) {
+        let is_full = self.repairs.waiting.len() >= self.repairs.limit;
+        let Some(flow) = self.flows.get_mut(reference) else { return };
+        let Some(cached) = flow.cache.starting_at(seq) else { return };
+        if cached.queued.is_some() {
+            return;
+        }
+        if is_full {
+            return self.event(Event::EgressDropped(Port::Air));
+        }
+        cached.queued = Some(cause);
+        cached.retransmissions += 1;
+        flow.spoil_measurement();
+        // [S0-33] The round-trip timer begins with the first retransmission that a DUPACK caused.
+        if cause == Cause::DupAck || flow.round_trip_due.is_some() {
+            flow.round_trip_due = Some(now + flow.round_trip_timeout(&self.settings));
+        }
+        if cause == Cause::DupAck {
+            flow.recover = flow.arrived.max(flow.last_seq);
+        }
+        self.repairs.waiting.push_back((reference, seq));
+    }
+
+    /// The next retransmission that is still needed. In the normal class it has yet to depart.
+    pub(super) fn poll_repair(&mut self) -> Option<Packet> {
+        loop {
+            let (reference, seq) = self.repairs.waiting.pop_front()?;
+            let Some(flow) = self.flows.get_mut(reference) else { continue };
+            let Some(cached) = flow.cache.starting_at(seq) else { continue };
+            let packet = cached.packet.clone();
+            if self.repair_class() == Class::Normal || self.depart_repair(reference, seq) {
+                return Some(packet);
+            }
+        }
+    }
+
+    /// A retransmission goes on the air, if this packet is one.
+    pub(super) fn depart_repair(&mut self, reference: FlowRef, seq: SeqNumber) -> bool {
+        let Some(flow) = self.flows.get_mut(reference) else { return false };
+        let (id, sent_packets) = (flow.base.id, flow.sent_packets);
+        let Some(cached) = flow.cache.starting_at(seq) else { return false };
+        let Some(cause) = cached.queued.take() else { return false };
+        cached.sent_index = sent_packets;
+        let attempt = cached.retransmissions;
+        self.event(Event::LocalRetransmit { flow: id, seq, cause, attempt });
+        true
+    }
+}

@@ -1,0 +1,48 @@
+//! What the registry and the runners must know of the link protocol.
+
+use super::frame::{Frame, HEADER_LEN};
+use super::{Settings, Tulip};
+use crate::agent::Agent;
+use crate::agents::config::AgentSettings;
+use crate::agents::limits::Limits;
+use crate::agents::registry::LinkProtocol;
+use crate::link::mac::MacParams;
+use alloc::boxed::Box;
+use alloc::string::String;
+
+/// What a runner must know of the protocol.
+pub const PROTOCOL: LinkProtocol = LinkProtocol {
+    frame_overhead: HEADER_LEN,
+    payload: |packet| Frame::parse(packet).ok()?.payload,
+};
+
+impl AgentSettings for Settings {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        Self::set(self, name, value)
+    }
+
+    fn build(&self, limits: Limits, seed: u64) -> Box<dyn Agent + Send> {
+        let epoch = seed as u32 ^ (seed >> 32) as u32;
+        Box::new(Tulip::new(limits, self.clone(), epoch))
+    }
+
+    fn clone_box(&self) -> Box<dyn AgentSettings> {
+        Box::new(self.clone())
+    }
+
+    /// A link ACK waits for company until the radio has turned round, and half as long as the
+    /// other end then listens for an answer.
+    fn follow_radio(&mut self, radio: Option<&MacParams>) {
+        self.half_duplex = radio.is_some();
+        if let Some(radio) = radio {
+            self.rate_bps = radio.rate_bps;
+            self.max_propagation_delay = radio.delay;
+            self.turnaround = radio.turnaround;
+            self.ack_delay = radio.turnaround + radio.delay / 2;
+        }
+    }
+
+    fn exempt(&mut self, tcp_port: u16) {
+        self.classes.exempt(tcp_port);
+    }
+}

@@ -1,0 +1,214 @@
+//! An agent with the queues in front of its ports, and the one loop that knows the polling order.
+//!
+//! Every agent has the same queues, passthrough included, so that a comparison measures the
+//! protocol and not the buffer. A packet that the queue refuses is congestion: it never departs, is
+//! therefore not cached, and stays visible to TCP. Beyond half of its limit the queue towards the
+//! air marks what is ECN-capable (RFC 3168 §5).
+
+use crate::agent::{Agent, Class, Deadline, LinkSignal, Load, Port, Verdict};
+use crate::event::Event;
+use crate::packet::Packet;
+use crate::time::Instant;
+use crate::wire::edit::mark_congestion;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+/// How many packets wait at most in front of each port (the egress queues).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EgressLimits {
+    /// Packets that wait for the air.
+    pub air: usize,
+    /// Packets that wait for the wired side.
+    pub wired: usize,
+}
+
+/// What a runner offers; implemented by the virtual link, the emulated link and the real device.
+pub trait Ports {
+    /// Whether `port` can take a packet at once.
+    fn can_send(&self, now: Instant, port: Port) -> bool;
+
+    /// Takes a packet for `port`.
+    fn send(&mut self, now: Instant, port: Port, packet: Packet);
+}
+
+/// An agent and the packets that wait in front of its ports.
+pub struct Forwarder<A: ?Sized = dyn Agent + Send> {
+    air: Queue,
+    wired: Queue,
+    /// What the queues report, behind what the agent reports.
+    events: VecDeque<Event>,
+    agent: Box<A>,
+}
+
+/// The normal class of one port. The priority class is what [`Agent::poll_transmit`] gives.
+#[derive(Debug)]
+struct Queue {
+    packets: VecDeque<Queued>,
+    limit: usize,
+}
+
+#[derive(Debug)]
+struct Queued {
+    /// As it arrived: an agent keeps the codepoint that came [C-14].
+    packet: Packet,
+    /// What is sent in its place, since it found the queue at least half full.
+    marked: Option<Packet>,
+    source: Source,
+}
+
+/// Where a queued packet comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// A host, and the agent let it pass.
+    Host,
+    /// A host, and the agent was not shown it.
+    Unseen,
+    /// The agent itself.
+    Agent,
+}
+
+impl<A: Agent + ?Sized> Forwarder<A> {
+    /// An agent with empty queues.
+    pub fn new(agent: Box<A>, limits: EgressLimits) -> Self {
+        Self {
+            air: Queue { packets: VecDeque::new(), limit: limits.air },
+            wired: Queue { packets: VecDeque::new(), limit: limits.wired },
+            events: VecDeque::new(),
+            agent,
+        }
+    }
+
+    /// Takes a packet that arrived at `from`, and queues it if the agent lets it pass.
+    pub fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+        match self.agent.handle_packet(now, from, &packet) {
+            Verdict::Pass => self.enqueue(from.opposite(), packet, Source::Host),
+            Verdict::Withhold => {}
+            Verdict::Replace(packet) => self.enqueue(from.opposite(), packet, Source::Host),
+        }
+        self.enqueue_originated(now);
+    }
+
+    /// Queues a packet that arrived at `from` without showing it to the agent.
+    pub fn forward_unseen(&mut self, from: Port, packet: Packet) {
+        self.enqueue(from.opposite(), packet, Source::Unseen);
+    }
+
+    /// Takes a copy of a packet that somebody else has forwarded already, for whom a copy is a
+    /// departure. The verdict comes too late.
+    pub fn handle_copy(&mut self, now: Instant, from: Port, packet: &Packet) {
+        let _too_late = self.agent.handle_packet(now, from, packet);
+        self.agent.handle_departure(now, from.opposite(), packet);
+        self.enqueue_originated(now);
+    }
+
+    /// Lets the agent act on every deadline that is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.agent.handle_timeout(now);
+        self.enqueue_originated(now);
+    }
+
+    /// Hands the agent a signal.
+    pub fn handle_link(&mut self, now: Instant, signal: LinkSignal) {
+        self.agent.handle_link(now, signal);
+        self.enqueue_originated(now);
+    }
+
+    /// The next packet for `to`, which departs with this call: the priority class first.
+    #[must_use]
+    pub fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
+        if let Some(packet) = self.agent.poll_transmit(now, to, Class::Priority) {
+            return Some(packet);
+        }
+        loop {
+            let Queued { packet, marked, source } = self.queue(to).packets.pop_front()?;
+            match source {
+                Source::Host => self.agent.handle_departure(now, to, &packet),
+                Source::Unseen => {}
+                Source::Agent if self.agent.confirm_departure(now, to, &packet) => {}
+                Source::Agent => continue,
+            }
+            return Some(marked.unwrap_or(packet));
+        }
+    }
+
+    /// The agent's next deadline.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Deadline> {
+        self.agent.poll_timeout()
+    }
+
+    /// The next event of the agent, then of the queues.
+    #[must_use]
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.agent.poll_event().or_else(|| self.events.pop_front())
+    }
+
+    /// What the agent holds now.
+    pub fn load(&self) -> Load {
+        self.agent.load()
+    }
+
+    fn enqueue_originated(&mut self, now: Instant) {
+        for to in Port::BOTH {
+            while let Some(packet) = self.agent.poll_transmit(now, to, Class::Normal) {
+                self.enqueue(to, packet, Source::Agent);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, to: Port, packet: Packet, source: Source) {
+        let queue = self.queue(to);
+        let waiting = queue.packets.len();
+        if waiting >= queue.limit {
+            self.events.push_back(Event::EgressDropped(to));
+            return;
+        }
+        let is_long = to == Port::Air && waiting >= queue.limit.div_ceil(2);
+        let marked =
+            if is_long && source != Source::Agent { mark_congestion(&packet) } else { None };
+        let is_marked = marked.is_some();
+        queue.packets.push_back(Queued { packet, marked, source });
+        if is_marked {
+            self.events.push_back(Event::CongestionMarked);
+        }
+    }
+
+    fn queue(&mut self, port: Port) -> &mut Queue {
+        match port {
+            Port::Air => &mut self.air,
+            Port::Wired => &mut self.wired,
+        }
+    }
+}
+
+/// Feeds due timeouts, moves what is to be sent, and reports events; returns the next deadline. The
+/// only place that knows the polling order.
+///
+/// Events polled before the first transmission belong to the packet last handed in, or to a timer;
+/// events polled between two transmissions belong to the packet about to be sent. A recorder can
+/// therefore state for each packet what the agent did with it.
+pub fn drain<A: Agent + ?Sized>(
+    forwarder: &mut Forwarder<A>,
+    now: Instant,
+    ports: &mut dyn Ports,
+    on_event: &mut dyn FnMut(Event),
+) -> Option<Deadline> {
+    if forwarder.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
+        forwarder.handle_timeout(now);
+    }
+    let mut report = |forwarder: &mut Forwarder<A>| {
+        while let Some(event) = forwarder.poll_event() {
+            on_event(event);
+        }
+    };
+    report(forwarder);
+    for port in Port::BOTH {
+        while ports.can_send(now, port) {
+            let Some(packet) = forwarder.poll_transmit(now, port) else { break };
+            report(forwarder);
+            ports.send(now, port, packet);
+        }
+    }
+    report(forwarder);
+    forwarder.poll_timeout()
+}
