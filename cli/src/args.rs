@@ -1,9 +1,9 @@
 //! The flags.
 
-use crate::BadUsage;
 use crate::gateway::GatewayArgs;
 use crate::generate::Generate;
 use crate::link::{KeygenArgs, LinkArgs};
+use crate::process::BadUsage;
 use crate::replay::ReplayArgs;
 use crate::report::ReportArgs;
 use crate::sim::Sim;

@@ -1,6 +1,6 @@
 //! What must be tried in new namespaces: the child's part of `airmend doctor`.
 
-use super::Check;
+use super::check::{Check, GATEWAY_BY_CLSACT, GATEWAY_BY_TCX};
 use airmend_live::gateway::{Gateway, GatewayConfig, GatewayError};
 use airmend_live::lab;
 use airmend_live::steer::Attach;
@@ -103,8 +103,8 @@ fn gateways() -> [Check; 2] {
                   cleaned at the next start";
     let no_clsact = "the gateway needs tcx, which came with Linux 6.6";
     [
-        Check::new(super::GATEWAY_BY_TCX, open(Attach::Tcx), no_tcx),
-        Check::new(super::GATEWAY_BY_CLSACT, open(Attach::Clsact), no_clsact),
+        Check::new(GATEWAY_BY_TCX, open(Attach::Tcx), no_tcx),
+        Check::new(GATEWAY_BY_CLSACT, open(Attach::Clsact), no_clsact),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! What needs no namespace: the user's rights, clock, timers and processors.
 
-use super::Check;
+use super::check::Check;
 use crate::text;
 use std::fs;
 use std::thread;

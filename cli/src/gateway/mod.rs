@@ -9,8 +9,8 @@ mod service;
 
 pub(crate) use args::GatewayArgs;
 
-use crate::BadUsage;
 use crate::gateway_log::{Log, start_logging};
+use crate::process::{BadUsage, stop_flag};
 use airmend_live::gateway::sight::server::{Server, ServerConfig};
 use airmend_live::gateway::{Gateway, GatewayConfig, LogFormat, privileges};
 use anyhow::Result;
@@ -26,7 +26,7 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     let config = config(args)?;
     let log = start_logging(config.log, config.log_level);
     privileges::reduce()?;
-    let stop = crate::stop_flag()?;
+    let stop = stop_flag()?;
     let wants_reload = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGHUP, Arc::clone(&wants_reload))?;
     // Before anything is attached: where another gateway answers, this one must not begin.

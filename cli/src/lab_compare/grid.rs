@@ -1,6 +1,7 @@
 //! The table of a comparison: one row a combination, with the columns that its set-up has.
 
-use super::{Combination, Comparison};
+use super::combination::Combination;
+use super::comparison::Comparison;
 use crate::{table, text};
 use airmend_live::lab::Delay;
 use airmend_proto::link::ErrorModel;

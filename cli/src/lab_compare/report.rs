@@ -1,6 +1,8 @@
 //! What a comparison says: table, summary lines, pictures.
 
-use super::{Combination, Comparison, grid};
+use super::combination::Combination;
+use super::comparison::Comparison;
+use super::grid;
 use crate::plot::goodput::{self, Chart, Point, Series};
 use crate::plot::scale::Scale;
 use crate::row::{MoreSettings, PingSummary, Setting, Summary, rounded};

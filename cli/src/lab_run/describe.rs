@@ -1,6 +1,6 @@
 //! One run in words.
 
-use super::{doubts, limits};
+use super::transfer::{doubts, limits};
 use crate::row::Times;
 use crate::text;
 use airmend_live::lab::config::LabConfig;

@@ -1,7 +1,7 @@
 //! From flags to the tunnel's configuration; every mistake is one sentence.
 
 use super::args::{LinkArgs, Over};
-use crate::BadUsage;
+use crate::process::BadUsage;
 use airmend_live::tunnel::{CarrierConfig, Keys, PrivateKey, Rekey, Security, TunnelConfig};
 use anyhow::Result;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};

@@ -7,7 +7,7 @@ mod report;
 
 pub(crate) use args::{KeygenArgs, LinkArgs};
 
-use crate::BadUsage;
+use crate::process::{BadUsage, stop_flag};
 use airmend_live::tunnel::Tunnel;
 use airmend_proto::Agent;
 use airmend_proto::agents::Limits;
@@ -29,7 +29,7 @@ const SHORT_FRAME: u32 = 1_200;
 /// Runs until SIGINT or SIGTERM; SIGUSR1 prints the figures so far.
 pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     let config = config::config(args)?;
-    let stop = crate::stop_flag()?;
+    let stop = stop_flag()?;
     let wants_report = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&wants_report))?;
     let (agent, overhead) = agent(args)?;

@@ -1,7 +1,7 @@
 //! Result files: JSON lines, taken as data. What cannot be read is named, and nothing else is lost.
 
-use crate::BadUsage;
 use crate::plot::traces::{Packet, Sent};
+use crate::process::BadUsage;
 use crate::text;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};

@@ -7,7 +7,8 @@ mod store;
 
 pub(crate) use args::Sim;
 
-use crate::{BadUsage, progress, table};
+use crate::process::{BadUsage, stop_flag};
+use crate::{progress, table};
 use airmend_sim::Experiment;
 use anyhow::{Context, Result, anyhow};
 use args::{ListArgs, RunArgs};
@@ -50,7 +51,7 @@ fn run(args: &RunArgs) -> Result<()> {
         .iter()
         .map(|file| Ok((name_of(file), load(file, &args.settings)?)))
         .collect::<Result<_>>()?;
-    let stop = crate::stop_flag()?;
+    let stop = stop_flag()?;
     for (index, (name, experiment)) in experiments.iter().enumerate() {
         let store = Store::new(&args.out, name, experiment)?;
         let known = if args.again { None } else { store.read()? };

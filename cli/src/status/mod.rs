@@ -6,7 +6,7 @@ mod report;
 
 pub(crate) use report::clock;
 
-use crate::BadUsage;
+use crate::process::BadUsage;
 use anyhow::Result;
 use clap::Args;
 use std::io::{self, Write};

@@ -3,7 +3,7 @@
 mod model;
 mod view;
 
-use crate::BadUsage;
+use crate::process::{BadUsage, stop_flag};
 use crate::status::{Which, client};
 use crate::values::seconds;
 use anyhow::Result;
@@ -39,7 +39,7 @@ pub(crate) fn top(args: &TopArgs) -> Result<()> {
     let mut model = Model::default();
     // Who mistyped something should read why, not watch an empty screen.
     model.update(client::ask(&socket)?);
-    let stop = crate::stop_flag()?;
+    let stop = stop_flag()?;
     // Also a panic leaves the terminal as it was.
     let mut terminal = ratatui::try_init()?;
     let result = run(&mut terminal, &mut model, &socket, args.interval, &stop);

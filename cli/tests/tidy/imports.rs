@@ -10,7 +10,7 @@ const CRATES: [&str; 4] = ["proto/src/", "sim/src/", "live/src/", "cli/src/"];
 
 /// Crates that still have files in a circle, and how many. The numbers may only fall.
 const NOT_YET: [(&str, usize); 4] =
-    [("proto/src/", 18), ("sim/src/", 9), ("live/src/", 34), ("cli/src/", 29)];
+    [("proto/src/", 18), ("sim/src/", 9), ("live/src/", 34), ("cli/src/", 2)];
 
 #[test]
 fn no_files_import_each_other() {
@@ -83,7 +83,7 @@ fn imports<'a>(modules: &Modules<'a>) -> BTreeMap<&'a str, BTreeSet<&'a str>> {
 
 /// The module that defines what `path` names in the module `at`, and whether the path names the
 /// module itself; none for what another crate defines.
-fn resolve(modules: &Modules, at: &Path, path: &[String]) -> Option<(Path, bool)> {
+fn resolve(modules: &Modules<'_>, at: &Path, path: &[String]) -> Option<(Path, bool)> {
     let (first, rest) = path.split_first()?;
     match first.as_str() {
         "crate" => walk(modules, Path::new(), rest),
@@ -99,7 +99,7 @@ fn resolve(modules: &Modules, at: &Path, path: &[String]) -> Option<(Path, bool)
 }
 
 /// Follows `path` from the module `here`.
-fn walk(modules: &Modules, mut here: Path, path: &[String]) -> Option<(Path, bool)> {
+fn walk(modules: &Modules<'_>, mut here: Path, path: &[String]) -> Option<(Path, bool)> {
     let Some((first, rest)) = path.split_first() else { return Some((here, true)) };
     if first == "super" {
         here.pop()?;
