@@ -1,9 +1,9 @@
 //! What must be tried in new namespaces: the child's part of `airmend doctor`.
 
 use super::check::{Check, GATEWAY_BY_CLSACT, GATEWAY_BY_TCX};
+use airmend_live::bpf::Attach;
 use airmend_live::gateway::{Gateway, GatewayConfig, GatewayError};
 use airmend_live::lab;
-use airmend_live::steer::Attach;
 use airmend_proto::agents::AgentConfig;
 use anyhow::{Context, Result};
 use nix::sched::{CloneFlags, unshare};

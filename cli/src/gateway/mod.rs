@@ -11,7 +11,7 @@ pub(crate) use args::GatewayArgs;
 
 use crate::gateway_log::{Log, start_logging};
 use crate::process::{BadUsage, stop_flag};
-use airmend_live::gateway::sight::server::{Server, ServerConfig};
+use airmend_live::gateway::telemetry::server::{Server, ServerConfig};
 use airmend_live::gateway::{Gateway, GatewayConfig, LogFormat, privileges};
 use anyhow::Result;
 use service::Service;

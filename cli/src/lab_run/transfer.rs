@@ -65,9 +65,11 @@ pub(crate) fn doubts(outcome: &Outcome) -> Vec<String> {
             text::counted(outcome.port_drops, "packet")
         ));
     }
-    if let Some(lapses @ 1..) = outcome.gateway_lapses {
-        doubts
-            .push(format!("the gateway was late and passed by {}", text::counted(lapses, "time")));
+    if let Some(late @ 1..) = outcome.gateway_heartbeat_timeouts {
+        doubts.push(format!(
+            "the gateway was late and the kernel forwarded without it {}",
+            text::counted(late, "time")
+        ));
     }
     doubts
 }

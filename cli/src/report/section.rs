@@ -369,7 +369,7 @@ const MEASURED: [&str; 30] = [
     "lateness_us",
     "tcp_ext",
     "mobile_counters",
-    "gateway_lapses",
+    "gateway_heartbeat_timeouts",
 ];
 
 /// Settings that every line tells, whether they are swept or not.

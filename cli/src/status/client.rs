@@ -1,6 +1,6 @@
 //! Asks a gateway's Unix socket for its status.
 
-use airmend_live::gateway::sight::Status;
+use airmend_live::gateway::telemetry::Status;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;

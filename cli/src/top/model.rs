@@ -1,6 +1,6 @@
 //! What `airmend top` shows: the last status, and how it changed from one to the next.
 
-use airmend_live::gateway::sight::{FlowStatus, Status};
+use airmend_live::gateway::telemetry::{FlowStatus, Status};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 

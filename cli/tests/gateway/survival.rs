@@ -114,8 +114,8 @@ pub(crate) fn stopped() -> Result {
         Ok(())
     })?;
     judge_gaps(&world, stopped_at.ok_or("not stopped")?, "SIGSTOP", "at most 100 ms");
-    let lapses = daemon.end()?["heartbeat_lapses"].as_u64();
-    assert!(lapses >= Some(1), "{lapses:?}");
+    let heartbeat_timeouts = daemon.end()?["heartbeat_timeouts"].as_u64();
+    assert!(heartbeat_timeouts >= Some(1), "{heartbeat_timeouts:?}");
     Ok(())
 }
 

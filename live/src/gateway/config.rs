@@ -1,7 +1,7 @@
 //! What one gateway does, and on which interface.
 
 use super::rules::FlowRules;
-use crate::steer::Attach;
+use crate::bpf::Attach;
 use airmend_proto::agents::{AgentConfig, Limits};
 use std::fmt;
 use std::net::SocketAddr;

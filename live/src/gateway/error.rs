@@ -1,6 +1,6 @@
 //! Why a gateway cannot run, in sentences for operators.
 
-use crate::steer::SteerError;
+use crate::bpf::BpfError;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -62,13 +62,13 @@ pub enum GatewayError {
         "no TAP device can be made ({0}): the gateway needs /dev/net/tun (`modprobe tun`) and \
          CAP_NET_ADMIN"
     )]
-    Detour(#[source] io::Error),
+    Reinjection(#[source] io::Error),
     /// The device was set down: what goes its way would be lost.
     #[error(
         "{name}, through which packets visit the gateway, was set down, renamed or removed: start \
          the gateway again, and keep other programs off the device"
     )]
-    DetourDown {
+    ReinjectionDown {
         /// Its name.
         name: String,
     },
@@ -79,7 +79,7 @@ pub enum GatewayError {
     Socket(#[source] io::Error),
     /// The kernel's programs cannot be used.
     #[error(transparent)]
-    Steer(#[from] SteerError),
+    Bpf(#[from] BpfError),
     /// An agent that needs a partner.
     #[error("{0} needs an agent at the mobile too: `airmend link` runs both; choose snoop here")]
     LinkAgent(&'static str),

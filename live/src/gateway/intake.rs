@@ -1,10 +1,10 @@
 //! What the kernel tells: copies of data that left towards the mobiles, and their ACKs, in the
 //! order in which they crossed the interface.
 
+use crate::bpf::{BpfPrograms, Report};
 use crate::clock::{self, Clock};
-use crate::device::detour::Detour;
-use crate::device::offload::whole;
-use crate::steer::{Report, Steering};
+use crate::device::offload::parse_frame;
+use crate::device::reinjection::Reinjection;
 use crate::sys::{Copied, PacketSocket};
 use airmend_proto::wire::checksum;
 use airmend_proto::wire::tcp::{Bypass, Segment};
@@ -40,20 +40,25 @@ pub(super) struct Arrival {
 pub(super) struct Intake {
     copies: PacketSocket,
     /// Data that the agent holds itself.
-    hold: Option<Detour>,
+    hold: Option<Reinjection>,
     link_type: LinkType,
     data: VecDeque<Arrival>,
     acks: VecDeque<Arrival>,
-    /// Until when everything that crossed is at hand. What is later waits: before an ACK is looked
-    /// at, what it acknowledges must be known, and before time is let go on, the ACKs of it.
-    horizon: Instant,
+    /// The merge watermark: all that crossed until this time has been read. Later packets wait:
+    /// before an ACK is handled, the data that it acknowledges must be known, and before the
+    /// agent's time advances, the ACKs until then.
+    watermark: Instant,
     /// What has left before the next ACK is judged is at hand.
     is_refreshed: bool,
     drops: u64,
 }
 
 impl Intake {
-    pub(super) fn new(copies: PacketSocket, hold: Option<Detour>, link_type: LinkType) -> Self {
+    pub(super) fn new(
+        copies: PacketSocket,
+        hold: Option<Reinjection>,
+        link_type: LinkType,
+    ) -> Self {
         let (data, acks) = (VecDeque::new(), VecDeque::new());
         Self {
             copies,
@@ -61,28 +66,28 @@ impl Intake {
             link_type,
             data,
             acks,
-            horizon: Instant::ZERO,
+            watermark: Instant::ZERO,
             is_refreshed: false,
             drops: 0,
         }
     }
 
-    /// Reads what has come and says until when everything that crossed is at hand; `detour` gives
-    /// what mobiles sent that was too long to be told of.
+    /// Reads what has arrived and returns the merge watermark: everything that crossed until then
+    /// has been read. `reinjection` has the packets of mobiles that are too long for a report.
     ///
     /// # Errors
     /// A device fails.
     pub(super) fn collect(
         &mut self,
         clock: &Clock,
-        steering: &mut Steering,
-        detour: &mut Detour,
+        bpf: &mut BpfPrograms,
+        reinjection: &mut Reinjection,
     ) -> io::Result<Instant> {
         let begin = clock.now();
         while self.acks.len() < REPORTS {
             let link_type = self.link_type;
             let take = |report: Report<'_>| arrival(clock, link_type, &report);
-            let Some(arrival) = steering.next_report(take) else { break };
+            let Some(arrival) = bpf.next_report(take) else { break };
             if let Some(arrival) = arrival {
                 queue_up(&mut self.acks, arrival);
             }
@@ -91,13 +96,13 @@ impl Intake {
         let last_ack = self.acks.back().filter(|_| is_full).map(|ack| ack.at);
         // After the reports, which know when they crossed, and with places of its own: nobody else
         // takes what waits there.
-        detoured(detour, begin, Port::Air, &mut self.acks)?;
+        take_redirected(reinjection, begin, Port::Air, &mut self.acks)?;
         if let Some(hold) = &mut self.hold {
-            detoured(hold, begin, Port::Wired, &mut self.data)?;
+            take_redirected(hold, begin, Port::Wired, &mut self.data)?;
         }
         let last_copy = self.collect_copies(clock);
-        self.horizon = [last_ack, last_copy].into_iter().flatten().fold(begin, Instant::min);
-        Ok(self.horizon)
+        self.watermark = [last_ack, last_copy].into_iter().flatten().fold(begin, Instant::min);
+        Ok(self.watermark)
     }
 
     /// Reads copies; if they were too many for one turn, says when the last one read had left.
@@ -126,10 +131,10 @@ impl Intake {
     pub(super) fn next(&mut self, clock: &Clock) -> Option<Arrival> {
         let at = |queue: &VecDeque<Arrival>| queue.front().map(|arrival| arrival.at);
         let (data, ack) = (at(&self.data), at(&self.acks));
-        if data.is_some_and(|data| data <= self.horizon && ack.is_none_or(|ack| data <= ack)) {
+        if data.is_some_and(|data| data <= self.watermark && ack.is_none_or(|ack| data <= ack)) {
             return self.data.pop_front();
         }
-        let ack = self.acks.front().filter(|ack| ack.at <= self.horizon)?;
+        let ack = self.acks.front().filter(|ack| ack.at <= self.watermark)?;
         if !ack.passed {
             if !self.is_refreshed {
                 self.collect_copies(clock);
@@ -155,7 +160,7 @@ impl Intake {
     }
 
     /// The device through which data comes that the agent holds, if it holds any.
-    pub(super) fn hold(&self) -> Option<&Detour> {
+    pub(super) fn hold(&self) -> Option<&Reinjection> {
         self.hold.as_ref()
     }
 
@@ -166,7 +171,7 @@ impl Intake {
 
     /// Becomes readable when data waits to be forwarded, if the agent holds data.
     pub(super) fn hold_readable(&self) -> Option<BorrowedFd<'_>> {
-        self.hold.as_ref().map(Detour::readable)
+        self.hold.as_ref().map(Reinjection::readable)
     }
 
     /// Takes note of an error that the socket reports, such as an interface set down: until then it
@@ -188,14 +193,14 @@ impl Intake {
 }
 
 /// Takes what was redirected to a device: nobody has passed it on.
-fn detoured(
-    detour: &mut Detour,
+fn take_redirected(
+    reinjection: &mut Reinjection,
     at: Instant,
     from: Port,
     queue: &mut VecDeque<Arrival>,
 ) -> io::Result<()> {
     while queue.len() < 2 * REPORTS
-        && let Some(packet) = detour.receive()?
+        && let Some(packet) = reinjection.receive()?
     {
         if matches!(Segment::parse(&packet), Err(Bypass::NotIp | Bypass::NotTcp)) {
             // Nobody redirected it: the kernel or a daemon speaks of itself on every device.
@@ -204,15 +209,15 @@ fn detoured(
         let (packet, damaged) = match packet.segment_size() {
             // The kernel joins sound segments only.
             Some(_) => (packet, false),
-            None => sound(packet),
+            None => verify_checksum(packet),
         };
         queue_up(queue, Arrival { at, from, packet, passed: false, damaged });
     }
     Ok(())
 }
 
-/// Appends what crossed after everything in the queue, whatever its stamp says: clocks are set, and
-/// processors differ. Else what waits at the front for a horizon that the back sets waits for ever.
+/// Appends what crossed after everything in the queue, whatever its timestamp says: clocks are set,
+/// and processors differ. Else the front could wait for ever for a watermark that the back sets.
 fn queue_up(queue: &mut VecDeque<Arrival>, mut arrival: Arrival) {
     let last = queue.back().map_or(Instant::ZERO, |last| last.at);
     arrival.at = arrival.at.max(last);
@@ -224,14 +229,14 @@ fn data_packet(link_type: LinkType, copied: Copied) -> Option<Packet> {
     if !is_whole {
         return None;
     }
-    whole(link_type, copied.vnet_header, copied.vlan, copied.bytes)
+    parse_frame(link_type, copied.vnet_header, copied.vlan, copied.bytes)
 }
 
 fn arrival(clock: &Clock, link_type: LinkType, report: &Report<'_>) -> Option<Arrival> {
-    let packet = whole(link_type, [0; 10], report.vlan, report.bytes.into())?;
+    let packet = parse_frame(link_type, [0; 10], report.vlan, report.bytes.into())?;
     let at = clock.at(Duration::from_nanos(report.at));
     let (packet, damaged) = if report.bytes.len() == report.wire_len as usize {
-        sound(packet)
+        verify_checksum(packet)
     } else {
         let captured = packet.shared_bytes();
         let extra = report.wire_len.saturating_sub(report.bytes.len() as u32);
@@ -242,8 +247,8 @@ fn arrival(clock: &Clock, link_type: LinkType, report: &Report<'_>) -> Option<Ar
 }
 
 /// The packet with its checksum complete, and whether it is damaged.
-fn sound(packet: Packet) -> (Packet, bool) {
-    match checked(&packet) {
+fn verify_checksum(packet: Packet) -> (Packet, bool) {
+    match check_checksum(&packet) {
         Checksum::Right => (packet, false),
         Checksum::LeftToCard(completed) => (completed, false),
         Checksum::Wrong => (packet, true),
@@ -260,7 +265,7 @@ enum Checksum {
     Wrong,
 }
 
-fn checked(packet: &Packet) -> Checksum {
+fn check_checksum(packet: &Packet) -> Checksum {
     let Ok(segment) = Segment::parse(packet) else { return Checksum::Right };
     let begin = usize::from(segment.transport_offset);
     let end = usize::from(segment.payload_offset) + segment.payload_len as usize;
@@ -311,17 +316,17 @@ mod tests {
         let packet = SegmentBuilder::new(([10, 0, 0, 2], 80), ([10, 0, 0, 1], 5000))
             .payload(b"hello")
             .build(LinkType::Ethernet);
-        assert_eq!(checked(&packet), Checksum::Right);
+        assert_eq!(check_checksum(&packet), Checksum::Right);
         let segment = Segment::parse(&packet).unwrap();
         let at = usize::from(segment.transport_offset) + TCP_CHECKSUM;
         let mut bytes = packet.bytes().to_vec();
         bytes[at] ^= 0x40;
-        assert_eq!(checked(&Packet::new(LinkType::Ethernet, bytes.into())), Checksum::Wrong);
+        assert_eq!(check_checksum(&Packet::new(LinkType::Ethernet, bytes.into())), Checksum::Wrong);
         let sum =
             !checksum::tcp(&segment.source.address, &segment.destination.address, &[], 20 + 5);
         let mut bytes = packet.bytes().to_vec();
         bytes[at..at + 2].copy_from_slice(&sum.to_be_bytes());
         let left = Packet::new(LinkType::Ethernet, bytes.into());
-        assert_eq!(checked(&left), Checksum::LeftToCard(packet));
+        assert_eq!(check_checksum(&left), Checksum::LeftToCard(packet));
     }
 }

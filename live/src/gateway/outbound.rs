@@ -3,7 +3,7 @@
 use super::config::GatewayConfig;
 use super::interface::Interface;
 use super::journal::Journal;
-use crate::device::detour::Detour;
+use crate::device::reinjection::Reinjection;
 use crate::device::transmitter::Transmitter;
 use airmend_proto::{Instant, Packet, Port, Ports};
 use std::cell::{Cell, RefCell};
@@ -13,7 +13,7 @@ use std::io;
 #[derive(Debug)]
 pub(super) struct Outbound {
     /// Towards the wired side, through the kernel's own forwarding.
-    pub(super) detour: Detour,
+    pub(super) reinjection: Reinjection,
     /// Towards the mobiles, before everything else.
     pub(super) repairs: Transmitter,
     /// Towards the mobiles, everything that goes there, if the agent holds data itself: it is asked
@@ -39,7 +39,7 @@ impl Outbound {
     pub(super) fn open(
         config: &GatewayConfig,
         interface: &Interface,
-        detour: Detour,
+        reinjection: Reinjection,
         holds: bool,
     ) -> io::Result<Self> {
         let priority = config.priority.unwrap_or_else(|| interface.highest_priority());
@@ -48,13 +48,20 @@ impl Outbound {
         if let Some(held) = &held {
             held.keep_queue_short()?;
         }
-        Ok(Self { detour, repairs, held, is_blocked: Cell::new(false), passed: None, error: None })
+        Ok(Self {
+            reinjection,
+            repairs,
+            held,
+            is_blocked: Cell::new(false),
+            passed: None,
+            error: None,
+        })
     }
 
     /// Sends a packet, be it the agent's or one that it shall not see.
     pub(super) fn send(&mut self, side: Port, packet: &Packet) {
         let result = match side {
-            Port::Wired => self.detour.inject(packet),
+            Port::Wired => self.reinjection.inject(packet),
             Port::Air => self.held.as_mut().unwrap_or(&mut self.repairs).send(packet),
         };
         if let Err(error) = result {
@@ -65,7 +72,7 @@ impl Outbound {
     /// Packets that the ways out refused.
     pub(super) fn drops(&self) -> u64 {
         let held = self.held.as_ref().map_or(0, Transmitter::drops);
-        self.detour.drops() + self.repairs.drops() + held
+        self.reinjection.drops() + self.repairs.drops() + held
     }
 
     fn is_passed(&mut self, side: Port, packet: &Packet) -> bool {

@@ -10,7 +10,7 @@ use std::fmt;
 /// What set-up needs, and what for.
 const NEEDED: [(Capability, &str); 3] = [
     (Capability::CAP_NET_ADMIN, "attach to the interface"),
-    (Capability::CAP_BPF, "load the programs that steer its packets"),
+    (Capability::CAP_BPF, "load the BPF programs that select its packets"),
     (Capability::CAP_NET_RAW, "hear and send packets on it"),
 ];
 
@@ -61,7 +61,7 @@ pub fn reduce() -> Result<(), PrivilegeError> {
     if let Some((capability, to)) = missing {
         return Err(PrivilegeError::Lacks { capability, to });
     }
-    crate::steer::lift_memory_lock_limit();
+    crate::bpf::lift_memory_lock_limit();
     nix::sys::prctl::set_no_new_privs()
         .map_err(|error| PrivilegeError::Kernel(error.desc().to_owned()))?;
     // The service may not empty the bounding set, but has one of these three only; and nobody who

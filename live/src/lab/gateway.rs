@@ -45,7 +45,7 @@ pub(crate) struct GatewayReport {
     /// By event counter.
     pub(crate) agent_counters: BTreeMap<String, u64>,
     /// Times that the kernel found it too late and let everything pass.
-    pub(crate) lapses: u64,
+    pub(crate) heartbeat_timeouts: u64,
     /// What one that only observes has seen, as it stands in its report.
     pub(crate) observation: Option<serde_json::Value>,
 }
@@ -188,7 +188,7 @@ fn parse(text: &str) -> Option<GatewayReport> {
         |(name, value): (&String, &serde_json::Value)| Some((name.clone(), value.as_u64()?));
     Some(GatewayReport {
         agent_counters: counters.iter().map(counter).collect::<Option<_>>()?,
-        lapses: report["lapses"].as_u64()?,
+        heartbeat_timeouts: report["heartbeat_timeouts"].as_u64()?,
         observation: report.get("observation").cloned(),
     })
 }
@@ -203,13 +203,14 @@ mod tests {
 
     #[test]
     fn a_report_is_the_last_line() {
-        let text = "{\"agent_counters\":{\"local_retransmits\":3},\"lapses\":1,\"more\":[]}\n";
+        let text =
+            "{\"agent_counters\":{\"local_retransmits\":3},\"heartbeat_timeouts\":1,\"more\":[]}\n";
         let agent_counters = BTreeMap::from([("local_retransmits".to_owned(), 3)]);
         assert_eq!(
             parse(text),
-            Some(GatewayReport { agent_counters, lapses: 1, observation: None })
+            Some(GatewayReport { agent_counters, heartbeat_timeouts: 1, observation: None })
         );
-        for wrong in ["", "mending", "{\"agent_counters\":{}}", "{\"lapses\":1}"] {
+        for wrong in ["", "mending", "{\"agent_counters\":{}}", "{\"heartbeat_timeouts\":1}"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
     }

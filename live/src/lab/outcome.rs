@@ -42,7 +42,7 @@ pub struct Outcome {
     /// What the agent at the base station did, by event counter.
     pub agent_counters: BTreeMap<String, u64>,
     /// How often the kernel found a gateway too late and passed it by; `None` without one.
-    pub gateway_lapses: Option<u64>,
+    pub gateway_heartbeat_timeouts: Option<u64>,
     /// What a gateway told that only observes.
     pub observation: Option<serde_json::Value>,
     /// What the one at the mobile did, where the air needs an agent at each end.

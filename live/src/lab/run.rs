@@ -95,10 +95,10 @@ fn outcome(
     let (from, to) = transfer.measured;
     let rates = transfer.warm_flows.iter().map(|flow| rate(flow.bytes, flow.seconds));
     let flow_goodput_bps: Vec<f64> = rates.collect();
-    let (agent_counters, gateway_lapses, observation) = match station.gateway {
+    let (agent_counters, gateway_heartbeat_timeouts, observation) = match station.gateway {
         None => (owned(station.recorder.counters), None, None),
-        Some(GatewayReport { agent_counters, lapses, observation }) => {
-            (agent_counters, Some(lapses), observation)
+        Some(GatewayReport { agent_counters, heartbeat_timeouts, observation }) => {
+            (agent_counters, Some(heartbeat_timeouts), observation)
         }
     };
     let mended = transfer.samples.iter().filter(|sample| sample.flow < config.flows);
@@ -119,7 +119,7 @@ fn outcome(
         reordering: mended.map(|sample| sample.reordering).max().unwrap_or(0),
         tcp_ext: sender.tcp_ext,
         agent_counters,
-        gateway_lapses,
+        gateway_heartbeat_timeouts,
         observation,
         mobile_counters: owned(station.mobile_counters),
         links: station.links,

@@ -102,7 +102,7 @@ pub(crate) fn attach_offload_tun(device: BorrowedFd<'_>, interface: &str) -> io:
 /// Makes an open `/dev/net/tun` a device with a `virtio_net_hdr` before each packet that is only
 /// written to: TAP, or TUN without Ethernet headers. `pattern` may hold a `%d`, for which the
 /// kernel finds a free number; returns the name.
-pub(crate) fn attach_detour(
+pub(crate) fn attach_reinjection(
     device: BorrowedFd<'_>,
     pattern: &str,
     ethernet: bool,

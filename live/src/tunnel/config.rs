@@ -1,8 +1,9 @@
 //! What a tunnel is told, and what it opens.
 
 use super::carrier::{Address, Carrier, EthernetCarrier, UdpCarrier};
-use super::channel::{self, Channel, Security};
+use super::channel::Channel;
 use super::error::TunnelError;
+use super::security::{self, Security};
 use crate::device::tun::TunDevice;
 use crate::device::tun_offload::OffloadTun;
 use crate::sys;
@@ -57,7 +58,7 @@ impl TunnelConfig {
     }
 
     pub(super) fn open_channel(&self) -> Box<dyn Channel> {
-        channel::open(&self.security, self.peer())
+        security::open(&self.security, self.peer())
     }
 
     pub(super) fn peer(&self) -> Option<Address> {

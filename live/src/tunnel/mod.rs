@@ -22,15 +22,17 @@ mod outbound;
 mod parts;
 mod path_mtu;
 mod plain;
+mod random;
+mod security;
 
 pub use carrier::Address;
-pub use channel::Security;
 pub use config::{CarrierConfig, TunnelConfig};
 pub use counters::Counters;
 pub use error::{KeyError, TunnelError};
 pub use key::{PrivateKey, PublicKey};
 pub use noise::{Keys, Rekey};
 pub use notice::Notice;
+pub use security::Security;
 
 use crate::clock::Clock;
 use crate::sys;

@@ -1,6 +1,6 @@
 //! Packets of one TCP stream, one behind the other, become a super-packet again.
 
-use super::{
+use super::layout::{
     GSO_NONE, GSO_TCPV4, GSO_TCPV6, HEADER_LEN, Header, IPV6_HEADER, NEEDS_CHECKSUM, TcpLayout,
     get_u16, get_u32, pseudo_header, put_u16, tcp_checksum,
 };

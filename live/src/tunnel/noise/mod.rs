@@ -22,7 +22,6 @@ use bytes::BytesMut;
 use handshake::Initiation;
 use replay::Stale;
 use session::{Refused, Session};
-use snow::resolvers::{CryptoResolver, RingResolver};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -62,12 +61,6 @@ impl Default for Rekey {
             reject_after: Duration::from_secs(180),
         }
     }
-}
-
-/// Fills `bytes` from the system's random source.
-pub(super) fn random(bytes: &mut [u8]) -> Result<(), ()> {
-    let mut source = RingResolver.resolve_rng().ok_or(())?;
-    source.try_fill_bytes(bytes).map_err(drop)
 }
 
 /// The secure channel to one peer.

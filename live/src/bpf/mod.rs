@@ -1,15 +1,14 @@
-//! The gateway's programs in the kernel: which packets visit the daemon.
+//! The gateway's BPF programs, which select the packets that the daemon receives.
 //!
-//! `steer.bpf.c` is the one C program; here it is loaded, attached and asked. It detaches by itself
-//! when the process ends; kernels before 6.6 attach to clsact instead, where programs stay until
-//! somebody takes them away: there it is the heartbeat that lets everything pass.
+//! `gateway.bpf.c` has the programs; this module loads and attaches them and reads their maps. With
+//! tcx they are detached when the process ends. Kernels before 6.6 have clsact instead, where
+//! programs remain until they are removed: after a heartbeat timeout they pass every packet.
 
 mod clsact;
 mod error;
 
-pub use error::SteerError;
+pub use error::BpfError;
 
-use crate::gateway::sight::KernelFlow;
 use crate::netlink::Changes;
 use crate::sys;
 use airmend_proto::wire::flow::FlowKey;
@@ -22,11 +21,11 @@ use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-static PROGRAMS: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/steer.o"));
+static PROGRAMS: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gateway.bpf.o"));
 const COPY: &str = "airmend_copy";
-const JUDGE: &str = "airmend_judge";
+const INGRESS: &str = "airmend_ingress";
 const HOLD: &str = "airmend_hold";
-const RETURN: &str = "airmend_return";
+const INJECT: &str = "airmend_inject";
 /// Bytes of a report before the packet's own.
 const REPORT_HEADER: usize = 24;
 /// The state of a flow that the operator does not want mended.
@@ -55,13 +54,13 @@ impl Attach {
     }
 }
 
-/// What the programs are told before they are loaded.
+/// Constants of the programs, set before they are loaded.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SteerConfig {
+pub(crate) struct BpfConfig {
     /// The index of the air interface.
     pub(crate) air: u32,
     /// The index of the device through which packets are returned.
-    pub(crate) detour: u32,
+    pub(crate) reinjection: u32,
     /// The index of the device through which data comes that the agent holds, if it holds any.
     pub(crate) hold: Option<u32>,
     pub(crate) has_ethernet: bool,
@@ -69,12 +68,12 @@ pub(crate) struct SteerConfig {
     /// Divert nothing.
     pub(crate) observe: bool,
     pub(crate) max_flows: u32,
-    /// Without a heartbeat for so long, everything passes.
-    pub(crate) lapse: Duration,
+    /// Without a heartbeat for this time the programs pass every packet.
+    pub(crate) heartbeat_timeout: Duration,
     pub(crate) attach: Attach,
 }
 
-/// What the kernel tells of a packet from the mobile.
+/// The kernel's report of a packet from the mobile.
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
     /// `CLOCK_MONOTONIC`, in nanoseconds.
@@ -88,26 +87,35 @@ pub(crate) struct Report<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// What the programs have counted.
+/// Counters of the programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SteerCounters {
-    /// Times that the daemon gave no sign of life for too long while a packet came.
-    pub lapses: u64,
-    /// Packets of mended flows that passed because the daemon gave no sign of life.
-    pub lapsed: u64,
-    /// Packets that passed because the daemon had too many to read.
+pub struct BpfCounters {
+    /// Times that a packet came after the heartbeat timeout.
+    pub heartbeat_timeouts: u64,
+    /// Packets of mended flows that passed after the heartbeat timeout.
+    pub bypassed: u64,
+    /// Packets that passed because the ring buffer was full.
     pub ring_full: u64,
     /// ACKs that waited for the daemon's verdict.
     pub diverted: u64,
-    /// Packets from mobiles that passed at once, and of which the daemon was told.
-    pub told: u64,
+    /// Packets from mobiles that passed at once and were reported to the daemon.
+    pub reported: u64,
 }
 
-impl SteerCounters {
+impl BpfCounters {
     /// Packets of mended flows that passed without the daemon's knowledge.
     pub(crate) fn unseen(&self) -> u64 {
-        self.lapsed + self.ring_full
+        self.bypassed + self.ring_full
     }
+}
+
+/// What the kernel has sent towards the mobile in one flow, without the daemon's repairs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelFlow {
+    /// Packets of wire size.
+    pub packets: u64,
+    /// Bytes of payload.
+    pub bytes: u64,
 }
 
 /// Before Linux 5.11 the memory of BPF maps counts as locked, of which an ordinary process may have
@@ -117,8 +125,8 @@ pub(crate) fn lift_memory_lock_limit() {
     setrlimit(Resource::RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY).ok();
 }
 
-/// The programs, loaded and attached; dropping them detaches them.
-pub(crate) struct Steering {
+/// The programs, loaded and attached; dropping this value detaches them.
+pub(crate) struct BpfPrograms {
     /// Keeps the programs and their links.
     programs: Ebpf,
     heartbeat: Array<MapData, u64>,
@@ -129,32 +137,34 @@ pub(crate) struct Steering {
     attached: Attach,
     /// That of the air interface.
     clsact: Clsact,
-    /// The programs that stand in a clsact, the detour's too. Others may take them away.
+    /// The programs attached to a clsact, that of the reinjection device included. Other programs
+    /// may remove them.
     filed: Vec<Filed>,
-    /// Tells whether somebody may have; `None` while nothing stands there.
+    /// Notifications of such removals; `None` while no program is attached to a clsact.
     changes: Option<Changes>,
 }
 
-impl Steering {
+impl BpfPrograms {
     /// Loads everything and attaches what returns packets and what copies them to `copies`. Call
     /// [`Self::attach`] when the daemon can read what will be diverted.
-    pub(crate) fn load(config: &SteerConfig, copies: BorrowedFd<'_>) -> Result<Self, SteerError> {
+    pub(crate) fn load(config: &BpfConfig, copies: BorrowedFd<'_>) -> Result<Self, BpfError> {
         let link_header = if config.has_ethernet { 14u32 } else { 0 };
-        let lapse = u64::try_from(config.lapse.as_nanos()).unwrap_or(u64::MAX);
+        let heartbeat_timeout =
+            u64::try_from(config.heartbeat_timeout.as_nanos()).unwrap_or(u64::MAX);
         let observe = u32::from(config.observe);
         let hold = config.hold.unwrap_or(0);
         let mut programs = EbpfLoader::new()
             .override_global("MARK", &config.mark, true)
             .override_global("AIR", &config.air, true)
-            .override_global("DETOUR", &config.detour, true)
+            .override_global("REINJECTION", &config.reinjection, true)
             .override_global("HOLD", &hold, true)
             .override_global("LINK_HEADER", &link_header, true)
             .override_global("OBSERVE", &observe, true)
-            .override_global("LAPSE_NS", &lapse, true)
+            .override_global("HEARTBEAT_TIMEOUT_NS", &heartbeat_timeout, true)
             .map_max_entries("flows", config.max_flows)
             .load(PROGRAMS)
-            .map_err(SteerError::load)?;
-        let mut steering = Self {
+            .map_err(BpfError::load)?;
+        let mut loaded = Self {
             heartbeat: map(&mut programs, "heartbeat")?,
             flows: map(&mut programs, "flows")?,
             counters: map(&mut programs, "counters")?,
@@ -165,18 +175,23 @@ impl Steering {
             changes: None,
             programs,
         };
-        let filter: &mut SocketFilter = program(&mut steering.programs, COPY)?;
-        filter.load().map_err(|error| SteerError::program(COPY, error))?;
+        let filter: &mut SocketFilter = program(&mut loaded.programs, COPY)?;
+        filter.load().map_err(|error| BpfError::program(COPY, error))?;
         filter.attach(copies)?;
-        steering.attach_classifier(RETURN, config.detour, TcAttachType::Ingress, config.attach)?;
-        Ok(steering)
+        loaded.attach_classifier(
+            INJECT,
+            config.reinjection,
+            TcAttachType::Ingress,
+            config.attach,
+        )?;
+        Ok(loaded)
     }
 
     /// Attaches the programs that divert; what a crashed run left behind is taken away first.
-    pub(crate) fn attach(&mut self, config: &SteerConfig) -> Result<(), SteerError> {
+    pub(crate) fn attach(&mut self, config: &BpfConfig) -> Result<(), BpfError> {
         self.clsact.remove_filters();
         let hold = config.hold.map(|_| (HOLD, TcAttachType::Egress));
-        for (name, direction) in [(JUDGE, TcAttachType::Ingress)].into_iter().chain(hold) {
+        for (name, direction) in [(INGRESS, TcAttachType::Ingress)].into_iter().chain(hold) {
             self.attached = self.attach_classifier(name, config.air, direction, config.attach)?;
         }
         if !self.needs_detaching() {
@@ -193,19 +208,19 @@ impl Steering {
         index: u32,
         direction: TcAttachType,
         attach: Attach,
-    ) -> Result<Attach, SteerError> {
+    ) -> Result<Attach, BpfError> {
         let interface = sys::interface_name(index as i32)
-            .map_err(|source| SteerError::Attach { interface: format!("{index}"), source })?;
+            .map_err(|source| BpfError::Attach { interface: format!("{index}"), source })?;
         let classifier: &mut SchedClassifier = program(&mut self.programs, name)?;
         if classifier.fd().is_err() {
-            classifier.load().map_err(|error| SteerError::program(name, error))?;
+            classifier.load().map_err(|error| BpfError::program(name, error))?;
         }
         if attach != Attach::Clsact {
             let first = TcAttachOptions::TcxOrder(LinkOrder::first());
             match classifier.attach_with_options(&interface, direction, first) {
                 Ok(_) => return Ok(Attach::Tcx),
                 Err(source) if attach == Attach::Tcx => {
-                    return Err(SteerError::attach_tcx(&interface, source));
+                    return Err(BpfError::attach_tcx(&interface, source));
                 }
                 // Whatever the reason: if it stands in the way of clsact too, clsact tells it.
                 Err(source) => tracing::debug!(interface, %source, "no tcx, trying clsact"),
@@ -213,10 +228,10 @@ impl Steering {
         }
         if self.changes.is_none() {
             let listening = Changes::listen();
-            let failed = |source| SteerError::Attach { interface: interface.clone(), source };
+            let failed = |source| BpfError::Attach { interface: interface.clone(), source };
             self.changes = Some(listening.map_err(failed)?);
         }
-        // The detour's goes with the detour.
+        // The clsact of the reinjection device vanishes with the device.
         let mut other = Clsact::of(index);
         let clsact = if index == self.clsact.index { &mut self.clsact } else { &mut other };
         self.filed.push(clsact.file(name, classifier, &interface, direction)?);
@@ -225,7 +240,7 @@ impl Steering {
 
     /// Attaches again what somebody has taken from a clsact since the last call; says whether there
     /// was anything.
-    pub(crate) fn restore(&mut self) -> Result<bool, SteerError> {
+    pub(crate) fn restore(&mut self) -> Result<bool, BpfError> {
         if !self.changes.as_mut().is_some_and(Changes::happened) {
             return Ok(false);
         }
@@ -252,18 +267,18 @@ impl Steering {
         self.filed.iter().any(|filed| filed.index == self.clsact.index)
     }
 
-    /// A sign of life at this time of `CLOCK_MONOTONIC`.
-    pub(crate) fn beat(&mut self, now: Duration) -> Result<(), SteerError> {
+    /// Writes the heartbeat: `now` is of `CLOCK_MONOTONIC`.
+    pub(crate) fn beat(&mut self, now: Duration) -> Result<(), BpfError> {
         let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         Ok(self.heartbeat.set(0, nanos, 0)?)
     }
 
-    /// Ends diverting at once: from here on everything passes.
-    pub(crate) fn stop(&mut self) -> Result<(), SteerError> {
+    /// Ends diverting at once: from now on the programs pass every packet.
+    pub(crate) fn stop(&mut self) -> Result<(), BpfError> {
         self.beat(Duration::ZERO)
     }
 
-    /// The next packet that the kernel tells of.
+    /// The next report of the kernel.
     pub(crate) fn next_report<T>(&mut self, take: impl FnOnce(Report<'_>) -> T) -> Option<T> {
         loop {
             let item = self.reports.next()?;
@@ -279,7 +294,7 @@ impl Steering {
     }
 
     /// Lets all packets of a flow pass unseen from now on.
-    pub(crate) fn ignore(&mut self, key: &FlowKey) -> Result<(), SteerError> {
+    pub(crate) fn ignore(&mut self, key: &FlowKey) -> Result<(), BpfError> {
         Ok(self.flows.insert(flow_key(key), [0, IGNORED, 0, 0], 0)?)
     }
 
@@ -296,29 +311,29 @@ impl Steering {
         ignored.iter().for_each(|key| drop(self.flows.remove(key)));
     }
 
-    /// What has left towards the mobile of this flow, if the kernel still knows it.
+    /// The packets sent towards the mobile in this flow, if the kernel still has an entry for it.
     pub(crate) fn flow(&self, key: &FlowKey) -> Option<KernelFlow> {
         let [_, _, packets, bytes] = self.flows.get(&flow_key(key), 0).ok()?;
         Some(KernelFlow { packets, bytes })
     }
 
-    /// What has been counted so far.
-    pub(crate) fn counters(&self) -> SteerCounters {
+    /// The counters now.
+    pub(crate) fn counters(&self) -> BpfCounters {
         let count = |index: u32| {
             let values = self.counters.get(&index, 0);
             values.map_or(0, |values| values.iter().sum())
         };
-        SteerCounters {
-            lapses: count(0),
-            lapsed: count(1),
+        BpfCounters {
+            heartbeat_timeouts: count(0),
+            bypassed: count(1),
             ring_full: count(2),
             diverted: count(3),
-            told: count(4),
+            reported: count(4),
         }
     }
 }
 
-impl Drop for Steering {
+impl Drop for BpfPrograms {
     fn drop(&mut self) {
         // If it fails, the heartbeat has ended and everything passes.
         if self.needs_detaching() {
@@ -347,16 +362,16 @@ impl<'a> Report<'a> {
 fn map<T: TryFrom<aya::maps::Map, Error = aya::maps::MapError>>(
     programs: &mut Ebpf,
     name: &str,
-) -> Result<T, SteerError> {
-    let map = programs.take_map(name).ok_or(SteerError::Missing)?;
+) -> Result<T, BpfError> {
+    let map = programs.take_map(name).ok_or(BpfError::Missing)?;
     Ok(T::try_from(map)?)
 }
 
-fn program<'a, T>(programs: &'a mut Ebpf, name: &str) -> Result<&'a mut T, SteerError>
+fn program<'a, T>(programs: &'a mut Ebpf, name: &str) -> Result<&'a mut T, BpfError>
 where
     &'a mut T: TryFrom<&'a mut aya::programs::Program, Error = aya::programs::ProgramError>,
 {
-    let program = programs.program_mut(name).ok_or(SteerError::Missing)?;
+    let program = programs.program_mut(name).ok_or(BpfError::Missing)?;
     Ok(program.try_into()?)
 }
 

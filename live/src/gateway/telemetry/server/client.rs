@@ -2,10 +2,10 @@
 
 use super::http::{self, Response};
 use super::listen::Stream;
-use super::{Request, Status};
-use crate::gateway::sight::metrics;
+use super::request::Request;
+use crate::gateway::telemetry::{Status, metrics};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,27 +14,27 @@ const LOOP_PATIENCE: Duration = Duration::from_secs(1);
 /// Clients that ask in quicker succession see the same status: they must not keep the loop busy.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// What the threads of all clients share.
+/// The state that the threads of all clients share.
 #[derive(Debug)]
-pub(super) struct Office {
+pub(super) struct Responder {
     requests: SyncSender<Request>,
     clients: AtomicUsize,
     last: Mutex<Option<(Instant, Arc<Status>)>>,
 }
 
-/// One client's place; it becomes free when this is dropped.
-pub(super) struct Seat(Arc<Office>);
+/// The right of one client to be served; dropping it frees the place of the client.
+pub(super) struct Permit(Arc<Responder>);
 
-impl Office {
+impl Responder {
     pub(super) fn new(requests: SyncSender<Request>) -> Self {
         Self { requests, clients: AtomicUsize::new(0), last: Mutex::new(None) }
     }
 
-    /// A place for one client more, if there are fewer than `limit`.
-    pub(super) fn seat(office: &Arc<Self>, limit: usize) -> Option<Seat> {
-        let taken = office.clients.fetch_add(1, Ordering::Relaxed);
-        let seat = Seat(Arc::clone(office));
-        (taken < limit).then_some(seat)
+    /// A permit for one more client, if there are fewer than `limit`.
+    pub(super) fn permit(responder: &Arc<Self>, limit: usize) -> Option<Permit> {
+        let taken = responder.clients.fetch_add(1, Ordering::Relaxed);
+        let permit = Permit(Arc::clone(responder));
+        (taken < limit).then_some(permit)
     }
 
     /// A status that is no older than a tenth of a second; `None` if the loop does not answer.
@@ -45,8 +45,8 @@ impl Office {
         {
             return Some(Arc::clone(status));
         }
-        let (reply, replies) = sync_channel(1);
-        self.requests.try_send(Request { reply }).ok()?;
+        let (request, replies) = Request::new();
+        self.requests.try_send(request).ok()?;
         let status = Arc::new(replies.recv_timeout(LOOP_PATIENCE).ok()?);
         *last() = Some((Instant::now(), Arc::clone(&status)));
         Some(status)
@@ -77,16 +77,16 @@ impl Office {
     }
 }
 
-impl Seat {
+impl Permit {
     /// Answers one request.
     pub(super) fn serve(self, stream: &mut Stream) {
         let is_public = stream.is_public();
-        // Who goes away in the middle does not want to be told.
+        // A client that closes the connection needs no answer.
         let _ = http::serve(stream, |path| self.0.answer(path, is_public));
     }
 }
 
-impl Drop for Seat {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.0.clients.fetch_sub(1, Ordering::Relaxed);
     }

@@ -33,7 +33,7 @@ pub struct Status {
     /// Memory that its caches hold.
     pub cache_bytes: u64,
     /// Times that the kernel's programs found the daemon's heartbeat too old.
-    pub heartbeat_lapses: u64,
+    pub heartbeat_timeouts: u64,
     /// Copies of packets that the daemon was too slow to take.
     pub copies_lost: u64,
     /// Packets by path.

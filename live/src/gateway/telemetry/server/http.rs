@@ -54,7 +54,7 @@ pub(super) fn serve(stream: &mut Stream, answer: impl FnOnce(&str) -> Response) 
 }
 
 /// Says that there are too many clients, if that can be said without waiting.
-pub(super) fn refuse_in_haste(stream: &mut Stream) {
+pub(super) fn refuse_without_waiting(stream: &mut Stream) {
     let sentence = "Too many clients ask at once; ask again in a second.";
     let response = Response::sentence("503 Service Unavailable", sentence);
     if stream.set_nonblocking().is_ok() {

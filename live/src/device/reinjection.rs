@@ -4,7 +4,7 @@
 //! interface had received it. What programs elsewhere redirect to it is read here.
 
 use super::is_full;
-use super::offload::{outgoing, whole};
+use super::offload::{build_frame, parse_frame};
 use super::tun::TunDevice;
 use crate::sys;
 use airmend_proto::{LinkType, Packet};
@@ -23,7 +23,7 @@ const LONGEST: usize = 1 << 17;
 
 /// The device, which vanishes with this value.
 #[derive(Debug)]
-pub(crate) struct Detour {
+pub(crate) struct Reinjection {
     device: File,
     name: String,
     index: i32,
@@ -32,11 +32,11 @@ pub(crate) struct Detour {
     drops: u64,
 }
 
-impl Detour {
+impl Reinjection {
     /// Creates the device in the calling thread's network namespace and sets it up.
     pub(crate) fn create(link_type: LinkType) -> io::Result<Self> {
         let device = TunDevice::open_device()?;
-        let name = sys::attach_detour(device.as_fd(), NAME, link_type == LinkType::Ethernet)?;
+        let name = sys::attach_reinjection(device.as_fd(), NAME, link_type == LinkType::Ethernet)?;
         // The kernel speaks no IPv6 on it, which needs 1280 bytes (RFC 8200 §5). What is redirected
         // here may be longer.
         sys::set_interface_mtu(&name, 1_279)?;
@@ -66,7 +66,7 @@ impl Detour {
             };
             let read = self.buffer.get(..length).unwrap_or(&[]);
             let Some((header, bytes)) = read.split_first_chunk() else { continue };
-            if let Some(packet) = whole(self.link_type, *header, None, bytes.into()) {
+            if let Some(packet) = parse_frame(self.link_type, *header, None, bytes.into()) {
                 return Ok(Some(packet));
             }
             self.drops += 1;
@@ -86,7 +86,7 @@ impl Detour {
     /// Lets a packet enter. One that the kernel has no room for, or finds malformed, is dropped and
     /// counted. An error if none can enter any more: the device is down or removed.
     pub(crate) fn inject(&mut self, packet: &Packet) -> io::Result<()> {
-        let Some((header, edited)) = outgoing(packet) else {
+        let Some((header, edited)) = build_frame(packet) else {
             self.drops += 1;
             return Ok(());
         };

@@ -1,8 +1,7 @@
 //! The clsact of an interface, and this program's filters in it. Neither ends with the process, and
 //! both are shared with whoever else configures the interface.
 
-use super::error::SteerError;
-use crate::gateway::sight::log;
+use super::error::BpfError;
 use crate::netlink::{self, Filter};
 use aya::programs::tc::{NlOptions, SchedClassifierLinkId, TcAttachOptions, qdisc_add_clsact};
 use aya::programs::{SchedClassifier, TcAttachType};
@@ -55,23 +54,27 @@ impl Clsact {
         classifier: &mut SchedClassifier,
         interface: &str,
         direction: TcAttachType,
-    ) -> Result<Filed, SteerError> {
+    ) -> Result<Filed, BpfError> {
         // It is there already where something else uses it; if it cannot be added, attaching says
         // why.
         self.was_added |= qdisc_add_clsact(interface).is_ok();
         if direction == TcAttachType::Egress && netlink::has_ingress(self.index) {
-            return Err(SteerError::IngressQdisc { interface: interface.to_owned() });
+            return Err(BpfError::IngressQdisc { interface: interface.to_owned() });
         }
         let others = netlink::filters(self.index, direction).unwrap_or_default();
         let priority = priority(&others);
         if others.iter().any(|other| other.priority < priority) {
-            log::others_first(interface);
+            tracing::warn!(
+                interface,
+                "a tc filter of another program has priority 1: what it keeps is not mended; give \
+                 it 2 or more, then start the gateway again"
+            );
         }
         let handle = if self.was_added { OURS_WITH_CLSACT } else { OURS };
         let place = NlOptions { priority, handle: handle.into(), classid: None };
         let link = classifier
             .attach_with_options(interface, direction, TcAttachOptions::Netlink(place))
-            .map_err(|source| SteerError::attach(interface, source))?;
+            .map_err(|source| BpfError::attach(interface, source))?;
         let filter = Filter { priority, handle, is_bpf: true };
         Ok(Filed { program, index: self.index, direction, link, filter })
     }

@@ -1,10 +1,11 @@
 //! What is counted, and under which name.
 
 use super::*;
+use airmend_proto::agents::Limits;
 use airmend_proto::event::Uncached;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Bypass;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 const SEQ: SeqNumber = SeqNumber(1);
 
@@ -36,30 +37,35 @@ fn rtt(flow: u64, millis: u64) -> Event {
     Event::AirRtt { flow: FlowId(flow), sample: time, srtt: time }
 }
 
-/// Sight of these flows, after these events.
-fn sight(flows: &[u64], events: &[Event]) -> Sight {
-    let mut sight = Sight::new(about());
+/// Telemetry of these flows, after these events.
+fn telemetry(flows: &[u64], events: &[Event]) -> Telemetry {
+    let mut telemetry = Telemetry::new(about());
     for &flow in flows {
-        sight.flow_opened(at(1), FlowId(flow), key(flow as u16));
-        sight.event(at(1), &Event::FlowOpened(FlowId(flow)));
+        telemetry.flow_opened(at(1), FlowId(flow), key(flow as u16));
+        telemetry.event(at(1), &Event::FlowOpened(FlowId(flow)));
     }
     for event in events {
-        sight.event(at(2), event);
+        telemetry.event(at(2), event);
     }
-    sight
+    telemetry
 }
 
-fn status(sight: &Sight) -> Status {
+fn status(telemetry: &Telemetry) -> Status {
     let flow = |_: &FlowKey| Some(KernelFlow { packets: 97, bytes: 140_000 });
-    let kernel =
-        KernelView { lapses: 2, passed_unseen: 30, copies_lost: 4, refused: 5, flow: &flow };
-    sight.status(at(2_000), Load { flows: 1, cache_bytes: 9_000 }, &kernel)
+    let kernel = KernelView {
+        heartbeat_timeouts: 2,
+        passed_unseen: 30,
+        copies_lost: 4,
+        refused: 5,
+        flow: &flow,
+    };
+    telemetry.status(at(2_000), Load { flows: 1, cache_bytes: 9_000 }, &kernel)
 }
 
 #[test]
 fn what_happens_is_counted_in_total_and_for_its_flow() {
     let flow = FlowId(7);
-    let mut sight = sight(
+    let mut telemetry = telemetry(
         &[7],
         &[
             repair(7, Cause::Rack),
@@ -74,15 +80,15 @@ fn what_happens_is_counted_in_total_and_for_its_flow() {
             rtt(7, 4),
         ],
     );
-    sight.packets(Path::DataCopied, 90);
-    sight.packets(Path::DataDiverted, 7);
-    sight.packets(Path::Repairs, 3);
-    let status = status(&sight);
+    telemetry.packets(Path::DataCopied, 90);
+    telemetry.packets(Path::DataDiverted, 7);
+    telemetry.packets(Path::Repairs, 3);
+    let status = status(&telemetry);
     assert_eq!((status.repairs["rack"], status.repairs["tail_probe"]), (2, 1));
     assert_eq!((status.air_losses, status.air_packets, status.air_loss()), (2, 100, Some(0.02)));
     assert_eq!((status.packets["data_copied"], status.packets["unseen"]), (90, 30));
     assert_eq!((status.bypasses["fragment"], status.uncached["memory"]), (1, 1));
-    assert_eq!((status.heartbeat_lapses, status.copies_lost), (2, 4));
+    assert_eq!((status.heartbeat_timeouts, status.copies_lost), (2, 4));
     assert_eq!((status.counters.suppressed_dupacks, status.counters.flow_table_full), (1, 1));
     assert_eq!((status.air_rtt_seconds.count, status.air_rtt_seconds.sum), (1, 0.004));
     assert_eq!((status.uptime_seconds, status.started_unix_seconds), (2.0, 1_000.0));
@@ -107,20 +113,21 @@ fn what_happens_is_counted_in_total_and_for_its_flow() {
 
 #[test]
 fn the_top_is_what_was_mended_most_and_ends_with_the_flow() {
-    let mut sight = sight(&(0..80).collect::<Vec<_>>(), &[]);
+    let mut telemetry = telemetry(&(0..80).collect::<Vec<_>>(), &[]);
     for flow in 0..80 {
         for _ in 0..flow {
-            sight.event(at(3), &repair(flow, Cause::Rack));
+            telemetry.event(at(3), &repair(flow, Cause::Rack));
         }
     }
-    let flows = |sight: &Sight| status(sight).top.iter().map(|f| f.flow).collect::<Vec<_>>();
-    assert_eq!(flows(&sight), (30..80).rev().collect::<Vec<_>>());
-    sight.event(at(4), &Event::FlowEnded(FlowId(79), FlowEnd::Evicted));
-    assert_eq!(flows(&sight), (29..79).rev().collect::<Vec<_>>());
-    assert_eq!(status(&sight).flows_ended["evicted"], 1);
-    sight.event(at(5), &Event::AgentReplaced(at(5)));
-    assert_eq!(flows(&sight), [0; 0]);
-    assert_eq!(status(&sight).counters.agent_panics, 1);
+    let flows =
+        |telemetry: &Telemetry| status(telemetry).top.iter().map(|f| f.flow).collect::<Vec<_>>();
+    assert_eq!(flows(&telemetry), (30..80).rev().collect::<Vec<_>>());
+    telemetry.event(at(4), &Event::FlowEnded(FlowId(79), FlowEnd::Evicted));
+    assert_eq!(flows(&telemetry), (29..79).rev().collect::<Vec<_>>());
+    assert_eq!(status(&telemetry).flows_ended["evicted"], 1);
+    telemetry.event(at(5), &Event::AgentReplaced(at(5)));
+    assert_eq!(flows(&telemetry), [0; 0]);
+    assert_eq!(status(&telemetry).counters.agent_panics, 1);
 }
 
 #[test]
@@ -142,25 +149,25 @@ fn a_timeout_is_saved_when_a_timer_mended_before_the_sender_did() {
         (&[repair(1, Cause::Rack), rtt(1, 4)], 0),
         (&[probe, rtt(2, 4)], 0),
     ] {
-        assert_eq!(status(&sight(&[1, 2], events)).timeouts_saved.tail, saved, "{events:?}");
+        assert_eq!(status(&telemetry(&[1, 2], events)).timeouts_saved.tail, saved, "{events:?}");
     }
     let repeats = [1, 2, 3, 1].map(|attempt| Event::HandshakeRepeated { attempt });
-    let status = status(&sight(&[], &repeats));
+    let status = status(&telemetry(&[], &repeats));
     assert_eq!((status.timeouts_saved.handshake, status.counters.repeated_handshakes), (2, 4));
 }
 
 #[test]
 fn flows_beyond_the_limit_are_counted_but_not_listed() {
-    let mut sight = sight(&(0..200).collect::<Vec<_>>(), &[]);
-    sight.event(at(3), &repair(150, Cause::Rack));
-    let status = status(&sight);
+    let mut telemetry = telemetry(&(0..200).collect::<Vec<_>>(), &[]);
+    telemetry.event(at(3), &repair(150, Cause::Rack));
+    let status = status(&telemetry);
     assert_eq!((status.top.len(), status.counters.flows_opened), (TOP, 200));
     assert_eq!((status.repairs["rack"], status.top[0].repairs), (1, 0));
 }
 
 #[test]
 fn a_status_survives_json_and_unknown_fields() {
-    let mut before = status(&sight(&[1], &[repair(1, Cause::DupAck), rtt(1, 3)]));
+    let mut before = status(&telemetry(&[1], &[repair(1, Cause::DupAck), rtt(1, 3)]));
     before.cpu_seconds = 0.25;
     let mut json = serde_json::to_value(&before).unwrap();
     json["of_a_later_version"] = 1.into();

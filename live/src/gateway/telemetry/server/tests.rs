@@ -1,6 +1,7 @@
 //! Real sockets in a directory of their own, and a loop that answers or does not.
 
 use super::*;
+use crate::gateway::telemetry::Status;
 use std::fs;
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -16,7 +17,7 @@ impl Directory {
     fn new() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("airmend-sight-{}-{number}", std::process::id());
+        let name = format!("airmend-telemetry-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         fs::create_dir_all(&path).unwrap();
         Self(path)

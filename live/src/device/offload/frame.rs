@@ -1,7 +1,9 @@
 //! Frames with offload kept whole: what the gateway copies and sends itself.
 
+use super::layout::{
+    GSO_ECN, GSO_NONE, GSO_TCPV4, GSO_TCPV6, HEADER_LEN, Header, NEEDS_CHECKSUM, put_u16,
+};
 use super::split::complete_checksum;
-use super::{GSO_ECN, GSO_NONE, GSO_TCPV4, GSO_TCPV6, HEADER_LEN, Header, NEEDS_CHECKSUM, put_u16};
 use airmend_proto::wire::checksum;
 use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{LinkType, Packet};
@@ -15,7 +17,7 @@ const TCP_CHECKSUM: usize = 16;
 /// The packet that a frame is, with its VLAN tag inside. What checksum offload left to do is done;
 /// a super-packet stays one and bears its segments' size. `None` if the header contradicts the
 /// frame.
-pub(crate) fn whole(
+pub(crate) fn parse_frame(
     link_type: LinkType,
     header: [u8; HEADER_LEN],
     vlan: Option<(u16, u16)>,
@@ -44,7 +46,7 @@ pub(crate) fn whole(
 
 /// What the kernel must be told to send this packet, and the packet as it wants it: of a
 /// super-packet, the checksum field holds the pseudo-header's sum. `None` if that is no TCP.
-pub(crate) fn outgoing(packet: &Packet) -> Option<([u8; HEADER_LEN], Option<Vec<u8>>)> {
+pub(crate) fn build_frame(packet: &Packet) -> Option<([u8; HEADER_LEN], Option<Vec<u8>>)> {
     let Some(size) = packet.segment_size() else {
         return Some((Header::default().to_bytes(), None));
     };
@@ -93,7 +95,7 @@ mod tests {
         let plain = frame(b"hello");
         let header = Header::default().to_bytes();
         let tagged =
-            whole(LinkType::Ethernet, header, Some((0x8100, 0x2007)), plain.bytes().into())
+            parse_frame(LinkType::Ethernet, header, Some((0x8100, 0x2007)), plain.bytes().into())
                 .unwrap();
         assert_eq!(tagged.bytes()[..12], plain.bytes()[..12]);
         assert_eq!(tagged.bytes()[12..16], [0x81, 0x00, 0x20, 0x07]);
@@ -118,21 +120,25 @@ mod tests {
             checksum_offset: 16,
             ..Header::default()
         };
-        let made = whole(LinkType::Ethernet, header.to_bytes(), None, bytes[..].into()).unwrap();
+        let made =
+            parse_frame(LinkType::Ethernet, header.to_bytes(), None, bytes[..].into()).unwrap();
         assert_eq!(made, right);
         let outside = Header { checksum_start: 400, ..header };
-        assert_eq!(whole(LinkType::Ethernet, outside.to_bytes(), None, bytes[..].into()), None);
+        assert_eq!(
+            parse_frame(LinkType::Ethernet, outside.to_bytes(), None, bytes[..].into()),
+            None
+        );
     }
 
     #[test]
     fn a_super_packet_is_sent_as_it_came() {
         let packet = frame(&[7; 4000]).with_segment_size(NonZeroU16::new(1448));
-        let (header, bytes) = outgoing(&packet).unwrap();
+        let (header, bytes) = build_frame(&packet).unwrap();
         let bytes = bytes.unwrap();
-        let again = whole(LinkType::Ethernet, header, None, bytes[..].into()).unwrap();
+        let again = parse_frame(LinkType::Ethernet, header, None, bytes[..].into()).unwrap();
         assert_eq!(again.segment_size(), packet.segment_size());
-        let (second, same) = outgoing(&again).unwrap();
+        let (second, same) = build_frame(&again).unwrap();
         assert_eq!((second, same.unwrap()), (header, bytes));
-        assert_eq!(outgoing(&frame(b"x")).unwrap(), ([0; HEADER_LEN], None));
+        assert_eq!(build_frame(&frame(b"x")).unwrap(), ([0; HEADER_LEN], None));
     }
 }

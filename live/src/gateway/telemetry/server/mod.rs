@@ -5,14 +5,18 @@
 //! clients, their time, and the size of what they send.
 
 mod client;
+mod error;
 mod http;
 mod listen;
+mod request;
 #[cfg(test)]
 mod tests;
 
-use super::Status;
+pub use error::ServerError;
+pub use request::Request;
+
 use crate::gateway::{MetricsAddress, privileges};
-use client::Office;
+use client::Responder;
 use listen::{Listener, SocketFile};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{self, Write};
@@ -20,10 +24,9 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use thiserror::Error;
 
 /// Clients that are served at the same time; one more gets a 503.
 const MAX_CLIENTS: usize = 16;
@@ -43,44 +46,6 @@ pub struct ServerConfig {
     /// Where Prometheus may read the metrics, too. Over TCP, every user of this machine can: so
     /// there is no status there, which names hosts.
     pub metrics: Option<MetricsAddress>,
-}
-
-/// Why a gateway cannot answer.
-#[derive(Debug, Error)]
-pub enum ServerError {
-    /// Something else answers there.
-    #[error(
-        "a gateway that runs already answers at {0}; stop it, or give this one another \
-         --socket"
-    )]
-    Taken(PathBuf),
-    /// A file is in the way.
-    #[error("{0} exists and is no socket; remove it, or give another path for the socket")]
-    NoSocket(PathBuf),
-    /// The path or the address cannot be used.
-    #[error("cannot listen at {address}: {source}")]
-    Listen {
-        /// Where.
-        address: String,
-        /// What the kernel says.
-        source: io::Error,
-    },
-    /// No thread or descriptor.
-    #[error("cannot start the thread that answers status requests: {0}")]
-    Thread(io::Error),
-}
-
-/// Somebody wants to know how the gateway is.
-#[derive(Debug)]
-pub struct Request {
-    reply: SyncSender<Status>,
-}
-
-impl Request {
-    /// Tells it. A client that has gone in the meantime is no failure.
-    pub fn answer(self, status: Status) {
-        let _ = self.reply.try_send(status);
-    }
 }
 
 /// The server; it ends, and its sockets vanish, when this is dropped.
@@ -113,21 +78,21 @@ impl Server {
         }
         let (stop, stopped) = UnixStream::pair().map_err(ServerError::Thread)?;
         let (sender, requests) = sync_channel(MAX_CLIENTS);
-        let office = Arc::new(Office::new(sender));
+        let responder = Arc::new(Responder::new(sender));
         let thread = thread::Builder::new()
             .name("status".into())
             .stack_size(STACK_BYTES)
             .spawn(move || {
                 // What hostile clients talk to must not be able to do anything.
                 if privileges::drop_all().is_ok() {
-                    accept(&listeners, &stopped, &office);
+                    accept(&listeners, &stopped, &responder);
                 }
             })
             .map_err(ServerError::Thread)?;
         Ok(Self { requests, stop, thread: Some(thread), _files: files })
     }
 
-    /// The next one who asks. The loop calls this at every turn: it costs some nanoseconds.
+    /// The next request. The loop calls this at every turn: it costs some nanoseconds.
     pub fn poll(&mut self) -> Option<Request> {
         self.requests.try_recv().ok()
     }
@@ -143,7 +108,7 @@ impl Drop for Server {
 }
 
 /// Gives each client a thread of its own until `stopped` can be read.
-fn accept(listeners: &[Listener], stopped: &UnixStream, office: &Arc<Office>) {
+fn accept(listeners: &[Listener], stopped: &UnixStream, responder: &Arc<Responder>) {
     loop {
         let fds = listeners.iter().map(AsFd::as_fd).chain([stopped.as_fd()]);
         let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
@@ -156,7 +121,7 @@ fn accept(listeners: &[Listener], stopped: &UnixStream, office: &Arc<Office>) {
                 continue;
             }
             match listener.accept() {
-                Ok(stream) => serve(stream, office),
+                Ok(stream) => serve(stream, responder),
                 Err(error) if is_passing(&error) => {}
                 Err(_) => thread::sleep(EXHAUSTED_PAUSE),
             }
@@ -173,15 +138,15 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), WouldBlock | ConnectionAborted | Interrupted)
 }
 
-fn serve(mut stream: listen::Stream, office: &Arc<Office>) {
+fn serve(mut stream: listen::Stream, responder: &Arc<Responder>) {
     let limit = if stream.is_public() { MAX_PUBLIC_CLIENTS } else { MAX_CLIENTS };
-    let Some(seat) = Office::seat(office, limit) else {
-        http::refuse_in_haste(&mut stream);
+    let Some(permit) = Responder::permit(responder, limit) else {
+        http::refuse_without_waiting(&mut stream);
         return;
     };
     // Without a thread the client finds its connection closed.
     let _ = thread::Builder::new()
         .name("status-client".into())
         .stack_size(STACK_BYTES)
-        .spawn(move || seat.serve(&mut stream));
+        .spawn(move || permit.serve(&mut stream));
 }

@@ -1,7 +1,7 @@
 //! What was done for each flow.
 
 use super::status::{FlowStatus, ratio};
-use super::{KernelFlow, is_evidence};
+use crate::bpf::KernelFlow;
 use airmend_proto::Instant;
 use airmend_proto::event::{Cause, FlowId};
 use airmend_proto::wire::flow::FlowKey;
@@ -147,4 +147,9 @@ impl Flow {
             air_rtt_ms: self.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
         }
     }
+}
+
+/// Whether the cause is an ACK of the mobile that shows a loss, and not a timer.
+pub(super) fn is_evidence(cause: Cause) -> bool {
+    matches!(cause, Cause::DupAck | Cause::Rack)
 }

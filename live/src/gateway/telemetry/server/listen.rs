@@ -1,6 +1,6 @@
 //! Sockets that clients connect to.
 
-use super::ServerError;
+use super::error::ServerError;
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

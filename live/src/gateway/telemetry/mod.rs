@@ -1,9 +1,10 @@
-//! What an operator sees of a gateway: counters, flows, a server that shows them, and a log.
+//! The telemetry of a gateway: counters, flows, a server for both, and a log.
 //!
 //! The gateway's loop adds to plain integers here. Whatever costs more (text, sorting, sockets)
 //! happens when somebody asks, and mostly on another thread. `docs/gateway-metrics.md` lists what
 //! can be seen under which name.
 
+mod about;
 mod flows;
 mod histogram;
 pub mod log;
@@ -12,52 +13,25 @@ pub mod server;
 mod status;
 mod tally;
 
+pub use about::About;
 pub use histogram::Histogram;
 pub use status::{Counters, FlowStatus, Status, StatusLimits, TimeoutsSaved};
 pub use tally::Path;
 
-use airmend_proto::agents::Limits;
+use crate::bpf::KernelFlow;
 use airmend_proto::event::{Cause, FlowEnd, FlowId};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::{Event, Instant, Load, Port};
-use flows::Flows;
-use std::time::SystemTime;
+use flows::{Flows, is_evidence};
 use tally::Tallies;
 
 /// Flows that a status names at most: those for which most was mended.
 pub const TOP: usize = 50;
 
-/// What does not change while a gateway runs.
-#[derive(Clone, Debug)]
-pub struct About {
-    /// The air interface.
-    pub interface: String,
-    /// The agent's name.
-    pub agent: String,
-    /// The program's version.
-    pub version: String,
-    /// Nothing is touched.
-    pub observe: bool,
-    /// What the agent may take at most.
-    pub limits: Limits,
-    /// When the gateway began, by the calendar.
-    pub started: SystemTime,
-}
-
-/// What the kernel's side of the data path knows of one flow: what it sent towards the mobile,
-/// without the daemon's repairs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KernelFlow {
-    /// Packets of wire size.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u64,
-}
-
 /// What only the kernel's side of the data path knows; counters are since the gateway began.
 pub struct KernelView<'a> {
     /// Times that the kernel's programs found the daemon's heartbeat too old.
-    pub lapses: u64,
+    pub heartbeat_timeouts: u64,
     /// Packets that passed unseen in the meantime.
     pub passed_unseen: u64,
     /// Copies of packets that were lost because the daemon did not take them in time.
@@ -70,7 +44,7 @@ pub struct KernelView<'a> {
 
 /// Counts what happens in one gateway.
 #[derive(Debug)]
-pub struct Sight {
+pub struct Telemetry {
     about: About,
     tallies: Tallies,
     counters: Counters,
@@ -81,7 +55,7 @@ pub struct Sight {
     table_full: log::TableFull,
 }
 
-impl Sight {
+impl Telemetry {
     /// Nothing has happened yet.
     pub fn new(about: About) -> Self {
         Self {
@@ -106,7 +80,7 @@ impl Sight {
         self.about.interface = interface;
     }
 
-    /// Names the flow that [`Event::FlowOpened`] is about; call it before [`Sight::event`].
+    /// Names the flow that [`Event::FlowOpened`] is about; call it before [`Telemetry::event`].
     pub fn flow_opened(&mut self, now: Instant, flow: FlowId, key: FlowKey) {
         self.flows.open(now, flow, key);
     }
@@ -170,7 +144,7 @@ impl Sight {
             },
             flows: load.flows as u64,
             cache_bytes: load.cache_bytes as u64,
-            heartbeat_lapses: kernel.lapses,
+            heartbeat_timeouts: kernel.heartbeat_timeouts,
             copies_lost: kernel.copies_lost,
             packets: packets.with([("unseen", kernel.passed_unseen), ("refused", kernel.refused)]),
             air_packets: data + packets.get(Path::Repairs),
@@ -198,11 +172,6 @@ impl Sight {
         let saved = self.flows.end(flow).is_some_and(|flow| flow.is_probed());
         self.timeouts_saved.tail += u64::from(saved && end == FlowEnd::Closed);
     }
-}
-
-/// Whether the mobile's own ACKs told of a loss; a timer can only guess.
-fn is_evidence(cause: Cause) -> bool {
-    matches!(cause, Cause::DupAck | Cause::Rack)
 }
 
 impl Counters {

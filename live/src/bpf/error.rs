@@ -9,7 +9,7 @@ use thiserror::Error;
 
 /// The kernel's programs cannot be loaded or attached.
 #[derive(Debug, Error)]
-pub enum SteerError {
+pub enum BpfError {
     /// The kernel has no BPF system call.
     #[error("this kernel has no BPF: the gateway needs CONFIG_BPF_SYSCALL and CONFIG_NET_CLS_BPF")]
     NoBpf,
@@ -64,7 +64,7 @@ pub enum SteerError {
     Missing,
 }
 
-impl SteerError {
+impl BpfError {
     pub(super) fn load(error: EbpfError) -> Self {
         match error {
             EbpfError::MapError(error) => Self::map(&error),
@@ -128,13 +128,13 @@ impl SteerError {
     }
 }
 
-impl From<MapError> for SteerError {
+impl From<MapError> for BpfError {
     fn from(error: MapError) -> Self {
         Self::from_error(&error)
     }
 }
 
-impl From<ProgramError> for SteerError {
+impl From<ProgramError> for BpfError {
     fn from(error: ProgramError) -> Self {
         Self::from_error(&error)
     }

@@ -1,8 +1,8 @@
-// What the gateway runs in the kernel: chooses which packets visit the daemon, and lets everything
-// pass when the daemon does not give a sign of life.
+// The gateway's programs in the kernel: they select the packets that the daemon receives, and pass
+// every packet after a heartbeat timeout.
 //
 // Data towards the mobile is copied when the driver takes it, after the interface's queue. ACKs
-// that only advance pass here and now, and the daemon is told; the others it judges itself. Read
+// that only advance pass at once and are reported; the others wait for the daemon's verdict. Read
 // Documentation/bpf/ringbuf.rst and net/sched/cls_bpf.c before working on this file.
 
 #include <linux/bpf.h>
@@ -32,11 +32,11 @@ static void (*ringbuf_discard)(void *data, __u64 flags) = (void *)BPF_FUNC_ringb
 // Set by the daemon before it loads this.
 volatile const __u32 MARK = 0;         // of what the daemon sends
 volatile const __u32 AIR = 0;          // index of the air interface
-volatile const __u32 DETOUR = 0;       // of the device through which the daemon returns packets
+volatile const __u32 REINJECTION = 0; // of the device through which the daemon returns packets
 volatile const __u32 HOLD = 0;         // of the one through which it takes data, if it holds any
 volatile const __u32 LINK_HEADER = 14; // bytes before the IP header: 14, or 0 without Ethernet
 volatile const __u32 OBSERVE = 0;      // divert nothing
-volatile const __u64 LAPSE_NS = 50000000;
+volatile const __u64 HEARTBEAT_TIMEOUT_NS = 50000000;
 
 // Everything that functions here hand to each other on the stack is of 64 bits. A process without
 // CAP_PERFMON may not write a part of a stack slot whose value the verifier knows, and Linux 5.16
@@ -64,8 +64,7 @@ struct {
     struct flow *value;
 } flows SEC(".maps");
 
-// The daemon's last sign of life, in nanoseconds of CLOCK_MONOTONIC, and the last one that came too
-// late.
+// The daemon's last heartbeat, in nanoseconds of CLOCK_MONOTONIC, and the last one that timed out.
 struct {
     uint_of(type, BPF_MAP_TYPE_ARRAY);
     uint_of(max_entries, 2);
@@ -73,7 +72,7 @@ struct {
     __u64 *value;
 } heartbeat SEC(".maps");
 
-enum counter { LAPSES, LAPSED, RING_FULL, DIVERTED, TOLD, COUNTERS };
+enum counter { HEARTBEAT_TIMEOUTS, BYPASSED, RING_FULL, DIVERTED, REPORTED, COUNTERS };
 
 struct {
     uint_of(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -82,7 +81,7 @@ struct {
     __u64 *value;
 } counters SEC(".maps");
 
-// What the daemon is told of a packet from the mobile.
+// The report of a packet from the mobile.
 #define CAPTURE 256
 struct report {
     __u64 at; // CLOCK_MONOTONIC
@@ -120,7 +119,7 @@ INLINE void count(__u32 which)
 }
 
 struct segment {
-    struct flow_key key; // of a packet towards the mobile; airmend_judge() turns it round
+    struct flow_key key; // of a packet towards the mobile; airmend_ingress() turns it round
     __u64 options;       // offset of the TCP options
     __u64 options_len;
     __u64 payload_len;
@@ -293,15 +292,15 @@ INLINE int is_alive(void)
     if (!beat || !late_beat)
         return 0;
     __u64 at = *beat;
-    // One from the future (a container with a clock of its own) is no sign of life either, but for
-    // the little by which clocks differ.
-    if (ktime_ns() - at + LAPSE_NS < 2 * LAPSE_NS)
+    // A heartbeat from the future (a container with a clock of its own) has timed out too, except
+    // for the small difference between clocks.
+    if (ktime_ns() - at + HEARTBEAT_TIMEOUT_NS < 2 * HEARTBEAT_TIMEOUT_NS)
         return 1;
     if (*late_beat != at) {
         *late_beat = at;
-        count(LAPSES);
+        count(HEARTBEAT_TIMEOUTS);
     }
-    count(LAPSED);
+    count(BYPASSED);
     return 0;
 }
 
@@ -311,8 +310,8 @@ SEC("classifier") int airmend_hold(struct __sk_buff *skb)
     return is_wanted(skb) && is_alive() ? redirect(HOLD, 0) : PASS;
 }
 
-// Tells the daemon of a packet; 0 if it cannot be told.
-INLINE int tell(struct __sk_buff *skb, __u16 diverted)
+// Reports a packet to the daemon; 0 if that fails.
+INLINE int report_packet(struct __sk_buff *skb, __u16 diverted)
 {
     __u32 len = skb->len;
     if (diverted && len > CAPTURE)
@@ -337,7 +336,7 @@ INLINE int tell(struct __sk_buff *skb, __u16 diverted)
         return 0;
     }
     report->captured = captured;
-    // What has passed can wait for the daemon's next turn.
+    // A packet that has passed can wait for the daemon's next turn.
     ringbuf_submit(report, diverted ? RING_FORCE_WAKEUP : RING_NO_WAKEUP);
     return 1;
 }
@@ -354,10 +353,10 @@ INLINE int has_plain_options(struct __sk_buff *skb, const struct segment *segmen
 }
 
 // Attached where packets from the mobile come in.
-SEC("classifier") int airmend_judge(struct __sk_buff *skb)
+SEC("classifier") int airmend_ingress(struct __sk_buff *skb)
 {
     if (skb->mark == MARK) {
-        // The daemon has judged it.
+        // The daemon has reinjected it.
         skb->mark = 0;
         return PASS;
     }
@@ -386,29 +385,29 @@ SEC("classifier") int airmend_judge(struct __sk_buff *skb)
     int is_pure = segment.payload_len == 0 && !(segment.flags & (SYN | FIN | RST));
     int is_plain = has_plain_options(skb, &segment);
     if (is_pure && !(advances && is_plain && !(segment.flags & URG)) && !OBSERVE) {
-        if (!tell(skb, 1))
+        if (!report_packet(skb, 1))
             return PASS;
         count(DIVERTED);
         return DROP;
     }
     int connects = segment.flags & (SYN | RST);
     if (!is_pure && !connects && (!is_plain || HOLD) && !OBSERVE) {
-        // Data or a FIN, which may tell of holes too, and may be too long to be told of; and an
-        // agent that repeats ACKs must not believe, and sum anew, what nobody has checked.
+        // Data or a FIN, which may have SACK blocks too, and may be too long for a report; and an
+        // agent that repeats ACKs must not trust a checksum that nobody has verified.
         count(DIVERTED);
-        return redirect(DETOUR, 0);
+        return redirect(REINJECTION, 0);
     }
     int is_news = advances || !is_known || segment.flags & (SYN | FIN | RST);
     if (!is_news && !OBSERVE)
         return PASS;
-    // No agent would keep this from the sender, or change it.
-    if (tell(skb, 0))
-        count(TOLD);
+    // No agent would suppress or change this packet.
+    if (report_packet(skb, 0))
+        count(REPORTED);
     return PASS;
 }
 
-// Attached to the device through which the daemon returns what it has judged.
-SEC("classifier") int airmend_return(struct __sk_buff *skb)
+// Attached to the reinjection device, through which the daemon returns ACKs.
+SEC("classifier") int airmend_inject(struct __sk_buff *skb)
 {
     skb->mark = MARK;
     return redirect(AIR, BPF_F_INGRESS);

@@ -1,7 +1,8 @@
-//! The gateway's log: every message and its fields, in one place.
+//! The gateway's log: the messages and their fields.
 
-use super::{About, Status};
-use crate::steer::Attach;
+use super::about::About;
+use super::status::Status;
+use crate::bpf::Attach;
 use airmend_proto::Instant;
 use std::time::Duration;
 use tracing::{error, info, warn};
@@ -32,7 +33,7 @@ pub fn stopped(status: &Status) {
         air_packets = status.air_packets,
         suppressed_dupacks = status.counters.suppressed_dupacks,
         timeouts_saved = status.timeouts_saved.tail + status.timeouts_saved.handshake,
-        heartbeat_lapses = status.heartbeat_lapses,
+        heartbeat_timeouts = status.heartbeat_timeouts,
         agent_panics = status.counters.agent_panics,
         "stopped"
     );
@@ -80,18 +81,9 @@ pub(crate) fn attached_again(about: &About) {
     warn!(interface, "another program took the gateway's filters from clsact, attached again");
 }
 
-/// Filters of other programs in the same clsact cannot be preceded.
-pub(crate) fn others_first(interface: &str) {
-    warn!(
-        interface,
-        "a tc filter of another program has priority 1: what it keeps is not mended; give it 2 or \
-         more, then start the gateway again"
-    );
-}
-
-/// The kernel let `packets` pass without the daemon, whose heartbeat had been too old.
-pub fn lapsed(about: &About, packets: u64) {
-    warn!(interface = about.interface, packets, "heartbeat lapsed, the kernel forwarded alone");
+/// The kernel forwarded `packets` without the daemon, since the last heartbeat was too old.
+pub fn heartbeat_timeout(about: &About, packets: u64) {
+    warn!(interface = about.interface, packets, "heartbeat timeout, the kernel forwarded alone");
 }
 
 pub(super) fn agent_panicked(agent: &str) {

@@ -55,7 +55,7 @@ impl Snapshot {
         let help = "Time on a CPU, in user space and in the kernel.";
         out.counter("cpu", help, Some(&Unit::Seconds), status.cpu_seconds)?;
         let help = "Times that the kernel found the daemon's heartbeat too old.";
-        out.count("heartbeat_lapses", help, status.heartbeat_lapses)?;
+        out.count("heartbeat_timeouts", help, status.heartbeat_timeouts)?;
         let help = "Panics of the agent: passthrough took its place.";
         out.count("agent_panics", help, status.counters.agent_panics)
     }
