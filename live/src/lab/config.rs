@@ -2,8 +2,6 @@
 
 pub use super::air_queue::AirQueue;
 use super::error::LabError;
-use super::links::AIR;
-pub use super::topology::MTU;
 use airmend_proto::Instant;
 use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::link::mac::MacParams;
@@ -15,6 +13,16 @@ use std::time::Duration;
 /// Frames that wait at most where neither the air nor the user sets a limit: a host's transmit
 /// queue of Linux's default length.
 pub(crate) const HOST_QUEUE_FRAMES: usize = 1000;
+
+/// The path's MTU, in bytes.
+pub const MTU: u32 = 1500;
+/// The receiver of flow `n` listens on this port plus `n`.
+pub(crate) const FIRST_PORT: u16 = 5001;
+/// The number that names the air hop's random streams.
+pub(crate) const AIR_STREAM: u32 = 0;
+/// The time by which a link takes a frame ahead, so that a late wake-up leaves no gap on it: at
+/// least this, and at least two full frames.
+const LOOKAHEAD: Duration = Duration::from_millis(1);
 
 /// Each flow has five descriptors, of which an ordinary process may have 1024.
 const MAX_FLOWS: u32 = 150;
@@ -98,6 +106,14 @@ pub struct Hop {
     pub rate_bps: u64,
     /// One-way propagation delay.
     pub delay: Duration,
+}
+
+impl Hop {
+    /// The time by which a link takes the next frame before the last bit of the one before it.
+    pub(crate) fn lookahead(self) -> Duration {
+        let two_frames = Duration::from_secs_f64(2.0 * f64::from(MTU) * 8.0 / self.rate_bps as f64);
+        LOOKAHEAD.max(two_frames)
+    }
 }
 
 /// One laboratory run.
@@ -307,7 +323,7 @@ impl LabConfig {
         const STEP: Duration = Duration::from_micros(100);
         let ErrorModel::Fading { good, bad, .. } = self.errors else { return 0.0 };
         let sounded = ErrorModel::Fading { good, bad, bad_loss: 1.0, good_ber: 0.0 };
-        let mut channel = sounded.process(self.seed, AIR, 0);
+        let mut channel = sounded.process(self.seed, AIR_STREAM, 0);
         let (mut at, mut steps, mut lost) = (from, 0u32, 0u32);
         while at < to {
             steps += 1;

@@ -1,10 +1,11 @@
 //! The gateway daemon beside the kernel of the base station: a process of its own, as an operator
 //! runs it.
 
-use super::air_queue::AirQueue;
+use super::config::AirQueue;
 use super::error::LabError;
-use super::kernel::AIR;
-use super::namespace::{Namespace, is_initial_user_namespace};
+use super::network::air_queue;
+use super::network::interface::AIR;
+use super::network::namespace::{Namespace, is_initial_user_namespace};
 use crate::sys;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -84,7 +85,7 @@ impl Gateway {
         let mut process = Command::new(&command.program);
         process
             .args(["gateway", AIR, "--json"])
-            .args(queue.priority().into_iter().flat_map(|class| ["--priority", class]))
+            .args(air_queue::priority(queue).into_iter().flat_map(|class| ["--priority", class]))
             // The machine may have a gateway and a configuration of its own, for such a name too.
             .args(["--config", "/dev/null", "--socket"])
             .arg(&socket)

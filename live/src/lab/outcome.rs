@@ -1,9 +1,9 @@
 //! What one laboratory run measured.
 
-use super::probe::Delay;
 use airmend_proto::Port;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Everything measured in one run.
 #[derive(Clone, Debug, Default)]
@@ -129,6 +129,27 @@ pub struct Lateness {
     pub p99: u64,
     /// The largest.
     pub max: u64,
+}
+
+/// From the sender's call to the receiver's return; of a ping, to the sender's own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delay {
+    /// The smallest.
+    pub min: Duration,
+    /// The median.
+    pub p50: Duration,
+    /// The 99th percentile.
+    pub p99: Duration,
+    /// The largest.
+    pub max: Duration,
+}
+
+impl Delay {
+    pub(crate) fn of(nanos: &Histogram<u64>) -> Self {
+        let quantile = |quantile| Duration::from_nanos(nanos.value_at_quantile(quantile));
+        let (min, max) = (Duration::from_nanos(nanos.min()), Duration::from_nanos(nanos.max()));
+        Self { min, p50: quantile(0.5), p99: quantile(0.99), max }
+    }
 }
 
 /// From a nanosecond to a minute, to three digits.

@@ -6,7 +6,7 @@
 //! out. The agent treats them as it treats any such traffic of a second host: it forwards them in
 //! the order of arrival, in the same class and under the same limit as the packets that it mends.
 
-use super::topology::pair_of;
+use super::network::topology::pair_of;
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::{Agent, Deadline, Event, Instant, LinkType, Packet, Port};
 

@@ -1,10 +1,9 @@
 //! What is noted of each packet at the agent: counters, the invariants, the sequence-time plot and
 //! the recording.
 
-use super::config::{Direction, LabConfig};
+use super::config::{Direction, FIRST_PORT, LabConfig};
 use super::error::LabError;
 use super::outcome::{TraceKind, TracePoint};
-use super::transfer::FIRST_PORT;
 use crate::pcap::{Crossing, Recording};
 use airmend_proto::agents::tulip::LinkEvent;
 use airmend_proto::invariants::{Invariants, Violation};

@@ -3,13 +3,13 @@
 use super::config::{Direction, LabConfig};
 use super::error::LabError;
 use super::gateway::{GatewayCommand, GatewayReport};
+use super::measure::ping::with_ping;
+use super::measure::rounds;
+use super::measure::sender::SenderReport;
+use super::measure::transfer::{Carried, Progress, TransferReport};
 use super::outcome::{Outcome, Ping};
-use super::ping::with_ping;
-use super::rounds;
-use super::sender::SenderReport;
 use super::session::{Agents, Forwarding, with_station};
 use super::station::StationReport;
-use super::transfer::{Carried, Progress, TransferReport};
 use airmend_proto::Agent;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,23 +1,19 @@
 //! The hosts' interfaces and kernel settings, and the ports that join them to the base station.
 
-use super::config::{DeviceKind, LabConfig, Path};
-use super::error::LabError;
+use super::host::{Host, Pair};
+use super::interface::{INTERFACE, disable_offloads};
 use super::iproute::ip;
 use super::kernel::Kernel;
 use super::namespace::Namespace;
+use super::sysctl::{set, set_required};
+use super::veth::open_veth;
 use crate::device::Device;
-use crate::device::packet::PacketDevice;
 use crate::device::tun::TunDevice;
-use crate::sys::{self, Offload};
+use crate::lab::config::{DeviceKind, LabConfig, MTU, Path};
+use crate::lab::error::LabError;
 use airmend_proto::Port;
-use std::fs;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The hosts' interface. Both have the same MAC address: with ARP off, a host's kernel addresses
-/// every frame to its own interface, so a frame of one host is right for the other unchanged.
-pub(crate) const INTERFACE: &str = "eth0";
-pub(crate) const HOST_MAC: [u8; 6] = [0x02, 0x61, 0x69, 0x72, 0x00, 0x01];
 /// Linux's own first sizes of a TCP's receive and send buffers, which its tuning raises, in bytes.
 const RMEM_DEFAULT: u32 = 131_072;
 const WMEM_DEFAULT: u32 = 16_384;
@@ -25,27 +21,6 @@ const WMEM_DEFAULT: u32 = 16_384;
 /// meet that limit: a packet of 1448 bytes takes more than 2 kB of a buffer, and 500 Mb/s for
 /// 100 ms are 6 MB.
 const BUFFER_MAX: u32 = 64 << 20;
-/// The path's MTU, in bytes.
-pub const MTU: u32 = 1500;
-
-/// One host.
-#[derive(Debug)]
-pub(crate) struct Host {
-    /// Its network namespace.
-    pub(crate) namespace: Namespace,
-    /// Its address.
-    pub(crate) address: IpAddr,
-}
-
-/// Two hosts that talk with each other.
-#[derive(Debug)]
-pub(crate) struct Pair {
-    /// The fixed host.
-    pub(crate) fixed: Host,
-    /// The mobile host.
-    pub(crate) mobile: Host,
-}
-
 /// All hosts, set up, and the base station's ports to them: those of pair n are the nth.
 pub(crate) struct Topology {
     /// Where the ports are: with it go both ends of each pair of interfaces, and their counters.
@@ -61,7 +36,7 @@ pub(crate) struct Topology {
 }
 
 impl Topology {
-    /// Creates everything anew; nothing of it outlives the process.
+    /// Creates everything; nothing of it outlives the process.
     pub(crate) fn create(config: &LabConfig) -> Result<Self, LabError> {
         let station = Namespace::new()?;
         let (mut pairs, mut wired, mut air) = (Vec::new(), Vec::new(), Vec::new());
@@ -115,30 +90,6 @@ fn create_host(
     Ok((Host { namespace, address }, port))
 }
 
-/// A pair of interfaces: `end` in the calling thread's namespace, opened as a port, and `peer` in
-/// another one, which is to be set up.
-pub(super) fn open_veth(
-    end: &str,
-    peer: &str,
-    namespace: &Namespace,
-) -> Result<PacketDevice, LabError> {
-    set_required("net.ipv6.conf.all.disable_ipv6", 1).or_else(|error| match error {
-        // A kernel without IPv6.
-        LabError::Sysctl { source, .. } if source.kind() == io::ErrorKind::NotFound => Ok(()),
-        error => Err(error),
-    })?;
-    let [a, b, c, d, e, f] = HOST_MAC;
-    ip(&format!(
-        "link add {end} mtu {MTU} type veth peer name {peer} mtu {MTU} \
-         address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} netns {path}\n\
-         link set {end} addrgenmode none arp off\n\
-         link set {end} up\n",
-        path = namespace.path().display(),
-    ))?;
-    disable_offloads(end)?;
-    PacketDevice::open(end, HOST_MAC).map_err(LabError::PacketDevice)
-}
-
 fn open_tun() -> Result<TunDevice, LabError> {
     let device = TunDevice::open_device().map_err(LabError::Tun)?;
     TunDevice::create(device, INTERFACE).map_err(LabError::Tun)
@@ -163,13 +114,6 @@ fn set_up_interface(config: &LabConfig, address: IpAddr) -> Result<(), LabError>
         DeviceKind::Veth => disable_offloads(INTERFACE),
         DeviceKind::Tun => Ok(()),
     }
-}
-
-pub(super) fn disable_offloads(interface: &str) -> Result<(), LabError> {
-    Offload::ALL.into_iter().try_for_each(|offload| {
-        sys::disable_offload(interface, offload)
-            .map_err(LabError::socket("switching segmentation offload off"))
-    })
 }
 
 /// The settings that decide what TCP does, explicit so that the machine's own do not matter.
@@ -202,23 +146,4 @@ fn set_up_kernel(config: &LabConfig) -> Result<(), LabError> {
 /// The least, first and largest size of a TCP buffer, as the kernel wants them.
 fn buffer(first: u32) -> String {
     format!("4096 {first} {BUFFER_MAX}")
-}
-
-pub(super) fn set_required(name: &'static str, value: u32) -> Result<(), LabError> {
-    set(name, &value.to_string()).map_err(|source| LabError::Sysctl {
-        name,
-        value: value.to_string(),
-        source,
-    })
-}
-
-/// Writes a setting of the calling thread's network namespace, if it differs: in containers
-/// `/proc/sys` is often read-only, and then a right value is good enough.
-pub(super) fn set(name: &str, value: &str) -> io::Result<()> {
-    let path = format!("/proc/sys/{}", name.replace('.', "/"));
-    let current = fs::read_to_string(&path)?;
-    if current.split_whitespace().eq(value.split_whitespace()) {
-        return Ok(());
-    }
-    fs::write(path, value)
 }

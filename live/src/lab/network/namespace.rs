@@ -1,6 +1,8 @@
 //! Network namespaces without names: they vanish with the process, however it ends.
 
-use super::error::LabError;
+use super::interface::disable_offloads;
+use super::iproute;
+use crate::lab::error::LabError;
 use crate::sys;
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{self, File};
@@ -71,7 +73,7 @@ impl Namespace {
 
     /// Runs `ip -batch` with these commands inside.
     pub fn ip(&self, commands: &str) -> Result<(), LabError> {
-        self.run(|| super::iproute::ip(commands))
+        self.run(|| iproute::ip(commands))
     }
 
     /// Starts a program inside, with real-time priority if this user may ask for that. The kernel
@@ -83,7 +85,7 @@ impl Namespace {
     /// Makes everything that leaves through an interface of this namespace be of wire size and
     /// whole: no segmentation, and no checksum, is left to a card.
     pub fn disable_offloads(&self, interface: &str) -> Result<(), LabError> {
-        self.run(|| super::topology::disable_offloads(interface))
+        self.run(|| disable_offloads(interface))
     }
 
     /// The open file, for `setns`.

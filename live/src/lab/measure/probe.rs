@@ -1,12 +1,11 @@
 //! Whether the emulated path is true: numbered UDP packets at a set rate, each with the time at
 //! which it was sent.
 
-use super::config::{LabConfig, Path};
-use super::error::LabError;
-use super::outcome::{Lateness, LinkReport, histogram};
-use super::session::{Agents, Forwarding, Roles, Session, with_station};
-use super::topology::MTU;
 use crate::clock::Clock;
+use crate::lab::config::{LabConfig, MTU, Path};
+use crate::lab::error::LabError;
+use crate::lab::outcome::{Delay, Lateness, LinkReport, histogram};
+use crate::lab::session::{Agents, Endpoints, Forwarding, Session, with_station};
 use crate::sys;
 use airmend_proto::Instant;
 use airmend_proto::agents::plain::Plain;
@@ -54,27 +53,6 @@ pub struct ProbeOutcome {
     pub links: BTreeMap<&'static str, LinkReport>,
     /// Packets lost between a host's kernel and the emulated links; must be 0.
     pub port_drops: u64,
-}
-
-/// From the sender's call to the receiver's return; of a ping, to the sender's own.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Delay {
-    /// The smallest.
-    pub min: Duration,
-    /// The median.
-    pub p50: Duration,
-    /// The 99th percentile.
-    pub p99: Duration,
-    /// The largest.
-    pub max: Duration,
-}
-
-impl Delay {
-    pub(crate) fn of(nanos: &Histogram<u64>) -> Self {
-        let quantile = |quantile| Duration::from_nanos(nanos.value_at_quantile(quantile));
-        let (min, max) = (Duration::from_nanos(nanos.min()), Duration::from_nanos(nanos.max()));
-        Self { min, p50: quantile(0.5), p99: quantile(0.99), max }
-    }
 }
 
 /// Sends `probe` through the path of `config`, with passthrough at the base station: of an agent,
@@ -130,7 +108,7 @@ fn exchange(
     session: &Session<'_>,
     stop: &AtomicBool,
 ) -> Result<(u64, Arrivals), LabError> {
-    let Roles { sender: sending, receiver: receiving } = session.mended;
+    let Endpoints { sender: sending, receiver: receiving } = session.mended;
     let bind = |address| {
         move || UdpSocket::bind(SocketAddr::new(address, PORT)).map_err(LabError::socket("bind"))
     };

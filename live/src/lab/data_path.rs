@@ -8,7 +8,7 @@ use airmend_proto::{Agent, Deadline, Instant, Packet, Port};
 use std::io;
 
 /// What joins the two hops at the base station.
-pub(crate) enum Middle {
+pub(crate) enum DataPath {
     /// An agent in the loop.
     Agent(Box<dyn Agent + Send>),
     /// A kernel that forwards, in a namespace of its own.
@@ -23,7 +23,7 @@ pub(crate) struct KernelPorts {
     pub(crate) air: Box<dyn Device>,
 }
 
-impl Middle {
+impl DataPath {
     /// When an agent wants to be woken.
     pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
         match self {

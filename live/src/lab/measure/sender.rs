@@ -1,7 +1,7 @@
 //! What the sending host's TCP went through, from its kernel's counters.
 
-use super::counters;
-use super::outcome::SenderCounters;
+use crate::lab::network::counters;
+use crate::lab::outcome::SenderCounters;
 use std::collections::BTreeMap;
 
 /// The sending host's counters, all of which began at zero with its namespace.

@@ -1,11 +1,10 @@
 //! A small UDP packet to and fro every 10 ms beside the flows, over the same links and queues.
 
-use super::config::LabConfig;
-use super::error::LabError;
-use super::outcome::{Ping, histogram};
-use super::probe::Delay;
-use super::session::{OnDrop, Roles, Session};
 use crate::clock::Clock;
+use crate::lab::config::LabConfig;
+use crate::lab::error::LabError;
+use crate::lab::outcome::{Delay, Ping, histogram};
+use crate::lab::session::{Endpoints, OnDrop, Session};
 use crate::sys;
 use airmend_proto::Instant;
 use hdrhistogram::Histogram;
@@ -39,7 +38,7 @@ pub(crate) fn with_ping<T>(
     if !config.ping {
         return Ok((work()?, None));
     }
-    let Roles { sender, receiver } = session.mended;
+    let Endpoints { sender, receiver } = session.mended;
     let bind = |address| {
         move || UdpSocket::bind(SocketAddr::new(address, PORT)).map_err(LabError::socket("bind"))
     };

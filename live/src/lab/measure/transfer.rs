@@ -1,11 +1,11 @@
 //! The workload: one TCP connection per flow, every byte of which is checked on arrival.
 
-use super::config::{Amount, CongestionControl, LabConfig};
-use super::error::LabError;
-use super::outcome::TcpSample;
-use super::session::{OnDrop, Roles, Session};
 use super::stream::Stream;
 use crate::clock::Clock;
+use crate::lab::config::{Amount, CongestionControl, FIRST_PORT, LabConfig};
+use crate::lab::error::LabError;
+use crate::lab::outcome::TcpSample;
+use crate::lab::session::{Endpoints, OnDrop, Session};
 use crate::sys;
 use airmend_proto::Instant;
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, SockaddrStorage, sockopt};
@@ -19,8 +19,6 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The receiver of flow `n` listens on this port plus `n`.
-pub(crate) const FIRST_PORT: u16 = 5001;
 /// Data that waits unsent in the kernel at most: the application stays close to the network, so
 /// that a transfer stopped by time has little left to send.
 const NOTSENT_LOWAT: i32 = 512 << 10;
@@ -117,7 +115,7 @@ impl<'a> Transfer<'a> {
         let unmended = (config.flows..config.all_flows()).zip(session.unmended.into_iter().cycle());
         let flows = mended
             .chain(unmended)
-            .map(|(number, roles)| Flow::open(config, round, number, roles))
+            .map(|(number, endpoints)| Flow::open(config, round, number, endpoints))
             .collect::<Result<_, _>>()?;
         let is_ending = AtomicBool::new(false);
         Ok(Self { config, clock: session.clock, began, flows, is_ending })
@@ -341,7 +339,7 @@ impl Flow {
         config: &LabConfig,
         round: u32,
         number: u32,
-        Roles { sender, receiver }: Roles<'_>,
+        Endpoints { sender, receiver }: Endpoints<'_>,
     ) -> Result<Self, LabError> {
         let target = SocketAddr::new(receiver.address, FIRST_PORT + number as u16);
         let listener = receiver

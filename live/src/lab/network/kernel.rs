@@ -1,25 +1,27 @@
 //! A base station whose kernel forwards: a namespace with an interface on each side, and the queue
 //! where a radio has it, in the interface to the air.
 
-use super::config::LabConfig;
-use super::error::LabError;
+use super::air_queue;
+use super::host::Pair;
+use super::interface::{AIR, WIRED, disable_offloads};
 use super::iproute::{self, ip};
-use super::middle::KernelPorts;
 use super::namespace::Namespace;
-use super::topology::{Pair, disable_offloads, open_veth, set, set_required};
+use super::sysctl::{set, set_required};
+use super::veth::open_veth;
+use crate::device::Device;
+use crate::lab::config::LabConfig;
+use crate::lab::error::LabError;
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-/// The interface towards the mobile hosts, and the one towards the fixed hosts.
-pub(crate) const AIR: &str = "air0";
-const WIRED: &str = "wired0";
-
 /// A kernel that forwards between the two hops.
 pub(crate) struct Kernel {
-    /// Where it does.
+    /// The namespace of this kernel.
     pub(crate) namespace: Namespace,
-    /// What joins its interfaces to the loop.
-    pub(crate) ports: KernelPorts,
+    /// The loop's device towards the fixed hosts.
+    pub(crate) wired: Box<dyn Device>,
+    /// The loop's device towards the mobile hosts.
+    pub(crate) air: Box<dyn Device>,
 }
 
 impl Kernel {
@@ -31,16 +33,13 @@ impl Kernel {
     ) -> Result<Self, LabError> {
         let namespace = Namespace::new()?;
         let port = |end: &str, peer| station.run(|| open_veth(end, peer, &namespace));
-        let ports = KernelPorts {
-            wired: Box::new(port("wired", WIRED)?),
-            air: Box::new(port("air", AIR)?),
-        };
+        let (wired, air) = (port("wired", WIRED)?, port("air", AIR)?);
         namespace.run(|| {
             set_up_forwarding(config, pairs)?;
             [WIRED, AIR].into_iter().try_for_each(disable_offloads)?;
-            config.air_queue.set_up(config.air, config.queue_frames)
+            air_queue::set_up(config.air_queue, config.air, config.queue_frames)
         })?;
-        Ok(Self { namespace, ports })
+        Ok(Self { namespace, wired: Box::new(wired), air: Box::new(air) })
     }
 }
 

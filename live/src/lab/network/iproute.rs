@@ -1,6 +1,6 @@
 //! iproute2's programs, run in the calling thread's network namespace.
 
-use super::error::LabError;
+use crate::lab::error::LabError;
 use std::io::Write;
 use std::process::{Command, Stdio};
 

@@ -1,9 +1,9 @@
 //! Flows one after another over the same links, each time with new connections.
 
-use super::config::LabConfig;
-use super::error::LabError;
-use super::session::Session;
 use super::transfer::{Carried, MAX_SAMPLES, Progress, Transfer, TransferReport};
+use crate::lab::config::LabConfig;
+use crate::lab::error::LabError;
+use crate::lab::session::Session;
 
 /// Runs the transfer of `config` as often as it says; what does not complete is the last.
 pub(crate) fn run(
