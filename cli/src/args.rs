@@ -349,7 +349,7 @@ impl Setup {
         agents.iter().try_for_each(|agent| self.check_path(agent))?;
         for agent in agents.iter_mut() {
             agent.hold_window(config.outstanding_segments());
-            tell_of_air(agent, &config);
+            set_radio_parameters(agent, &config);
         }
         for (key, value) in &self.settings {
             if key == "half_duplex" {
@@ -409,10 +409,10 @@ impl Setup {
     }
 }
 
-/// Tells a link what the radios of a half-duplex air are: their rate and times. A link ACK waits
+/// Sets the rate and the times of the radios of a half-duplex air in a link agent. A link ACK waits
 /// for company until the radio has turned round, and half as long as the other end then listens
 /// for an answer.
-fn tell_of_air(agent: &mut AgentConfig, config: &LabConfig) {
+fn set_radio_parameters(agent: &mut AgentConfig, config: &LabConfig) {
     let AgentConfig::Tulip(settings) = agent else { return };
     if let Some(mac) = config.mac() {
         settings.rate_bps = mac.rate_bps;

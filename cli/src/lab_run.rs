@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 mod describe;
 mod transfer;
 
-pub(crate) use transfer::{doubts, transfer};
+pub(crate) use transfer::{transfer, warnings};
 
 /// Runs one transfer and tells what happened.
 pub(crate) fn run(args: &RunArgs) -> Result<()> {

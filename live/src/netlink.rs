@@ -18,7 +18,7 @@ const PARENT: u32 = 0xffff_fff1;
 /// And within clsact what comes in and what leaves.
 const INGRESS: u32 = 0xffff_fff2;
 const EGRESS: u32 = 0xffff_fff3;
-/// Where the queue of what leaves stands.
+/// The parent of the egress queue.
 const ROOT: u32 = 0xffff_ffff;
 /// The name of a kind of filter or queueing discipline.
 const TCA_KIND: u16 = 1;

@@ -27,9 +27,9 @@ const BACKLOG: usize = 1 << 16;
 /// Which way a packet crossed the agent's side, as the flags of a packet block have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
-    /// It entered the agent.
+    /// The packet entered the agent.
     Inbound = 1,
-    /// It left the agent.
+    /// The packet left the agent.
     Outbound = 2,
 }
 
@@ -39,7 +39,7 @@ struct Record {
     crossing: Crossing,
     packet: Packet,
     comments: Vec<Event>,
-    /// When the timers ran since the last record.
+    /// The times at which the timers ran since the last record.
     timers: Vec<Instant>,
 }
 

@@ -10,14 +10,14 @@ pub(super) const GATEWAY_BY_CLSACT: &str = "gateway by clsact";
 /// One thing that was tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Check {
-    /// What was tried.
+    /// The name of the check.
     pub(super) check: String,
     pub(super) ok: bool,
     /// Whether the laboratory cannot run without it.
     pub(super) needed: bool,
-    /// What was seen.
+    /// The result.
     pub(super) found: String,
-    /// What is lost without it; empty where nothing is missing.
+    /// The consequence of a failure; empty if the check passed.
     pub(super) cost: String,
 }
 

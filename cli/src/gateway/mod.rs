@@ -38,7 +38,7 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     service.ready(&begins(&config));
     while !stop.load(Ordering::Relaxed) {
         gateway.step()?;
-        service.alive();
+        service.watchdog();
         while let Some(request) = server.poll() {
             request.answer(gateway.status());
         }

@@ -2,7 +2,7 @@
 
 use super::combination::{Case, Combination, Measured};
 use crate::args::CompareArgs;
-use crate::lab_run::{doubts, transfer};
+use crate::lab_run::{transfer, warnings};
 use crate::progress;
 use crate::row::{MoreSettings, Row, Setting};
 use airmend_live::lab::config::LabConfig;
@@ -22,7 +22,7 @@ pub(super) struct Comparison<'a> {
     pub(super) cases: Vec<Case>,
     /// Every agent in every case: those of the first case, in the order of `agents`, come first.
     pub(super) combinations: Vec<Combination>,
-    pub(super) doubtful: Vec<String>,
+    pub(super) warnings: Vec<String>,
     pub(super) done: usize,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Comparison<'a> {
         let combinations = (0..cases.len())
             .flat_map(|case| (0..agents.len()).map(move |agent| Combination::new(case, agent)))
             .collect();
-        Self { args, agents, cases, combinations, doubtful: Vec::new(), done: 0 }
+        Self { args, agents, cases, combinations, warnings: Vec::new(), done: 0 }
     }
 
     /// The first agent in the same case.
@@ -114,8 +114,8 @@ impl<'a> Comparison<'a> {
     fn keep(&mut self, repetition: u32, case: usize, agent: usize, outcome: &Outcome) {
         self.done += 1;
         let label = format!("{}, {}", self.agents[agent].name(), self.cases[case].label());
-        let doubts = doubts(outcome);
-        self.doubtful.extend(doubts.iter().map(|doubt| format!("{label}: {doubt}")));
+        let warnings = warnings(outcome);
+        self.warnings.extend(warnings.iter().map(|warning| format!("{label}: {warning}")));
         let index = case * self.agents.len() + agent;
         let measured = Measured::new(&self.cases[case].config, outcome);
         self.combinations[index].runs.push((repetition, measured));

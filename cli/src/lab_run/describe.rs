@@ -1,6 +1,6 @@
 //! One run in words.
 
-use super::transfer::{doubts, limits};
+use super::transfer::{limits, warnings};
 use crate::row::Times;
 use crate::text;
 use airmend_live::lab::config::LabConfig;
@@ -70,8 +70,8 @@ pub(super) fn describe(
     line("lateness", lateness(outcome.lateness_us))?;
     line("seed", config.seed.to_string())?;
     line("again", command_line(config.seed))?;
-    for doubt in doubts(outcome) {
-        writeln!(out, "\nDo not trust these figures: {doubt}.")?;
+    for warning in warnings(outcome) {
+        writeln!(out, "\nDo not trust these figures: {warning}.")?;
     }
     Ok(())
 }

@@ -49,32 +49,32 @@ pub(super) fn limits(config: &LabConfig) -> Limits {
     Limits { egress: config.egress_limits(), ..Limits::default() }
 }
 
-/// Why the figures may not be those of the links, if so.
-pub(crate) fn doubts(outcome: &Outcome) -> Vec<String> {
-    let mut doubts = Vec::new();
+/// Reasons why the figures may not be those of the links.
+pub(crate) fn warnings(outcome: &Outcome) -> Vec<String> {
+    let mut warnings = Vec::new();
     let late = outcome.lateness_us;
     if late.p99 > LATE_US {
-        doubts.push(format!(
+        warnings.push(format!(
             "the emulated link could not keep time: every hundredth frame left more than {} late",
             text::micros(late.p99)
         ));
     }
     if outcome.port_drops > 0 {
-        doubts.push(format!(
+        warnings.push(format!(
             "{} lost outside the emulated links",
             text::counted(outcome.port_drops, "packet")
         ));
     }
     if let Some(late @ 1..) = outcome.gateway_heartbeat_timeouts {
-        doubts.push(format!(
+        warnings.push(format!(
             "the gateway was late and the kernel forwarded without it {}",
             text::counted(late, "time")
         ));
     }
-    doubts
+    warnings
 }
 
-/// From here on the 99th percentile of lateness shows in what is measured.
+/// The 99th percentile of lateness that affects the measurements, in microseconds.
 const LATE_US: u64 = 1_000;
 
 #[cfg(test)]
@@ -86,9 +86,9 @@ mod tests {
     fn a_link_out_of_time_is_doubted() {
         let late = |p99| Lateness { p50: 10, p99, max: 9_000 };
         let outcome = |p99| Outcome { lateness_us: late(p99), ..Outcome::default() };
-        assert!(doubts(&outcome(LATE_US)).is_empty());
-        assert_eq!(doubts(&outcome(LATE_US + 1)).len(), 1);
+        assert!(warnings(&outcome(LATE_US)).is_empty());
+        assert_eq!(warnings(&outcome(LATE_US + 1)).len(), 1);
         let dropped = Outcome { port_drops: 1, ..Outcome::default() };
-        assert_eq!(doubts(&dropped), ["1 packet lost outside the emulated links"]);
+        assert_eq!(warnings(&dropped), ["1 packet lost outside the emulated links"]);
     }
 }

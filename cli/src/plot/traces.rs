@@ -7,7 +7,7 @@ use super::panel::{Axis, Marks, Panel};
 use anyhow::Result;
 use plotters::style::text_anchor::HPos;
 
-/// What happened, packet by packet.
+/// A trace, packet by packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Chart {
     /// What is shown.
@@ -32,15 +32,15 @@ pub(crate) struct Trace {
 /// One data packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// When it left.
+    /// The time at which the packet left.
     pub(crate) seconds: f64,
-    /// Its place in the stream, in bytes.
+    /// The offset in the stream, in bytes.
     pub(crate) offset: f64,
-    /// What it was.
+    /// The kind of transmission.
     pub(crate) sent: Sent,
 }
 
-/// How a packet was sent.
+/// The kind of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     /// For the first time.
@@ -132,7 +132,7 @@ fn draw(
     Ok(())
 }
 
-/// What is sent again, its words and its shape.
+/// The kinds of retransmission, each with its label and its marker.
 const AGAIN: [(Sent, &str, Marker); 2] = [
     (Sent::Locally, "resent locally", Marker::Diamond),
     (Sent::BySender, "resent by the sender", Marker::Cross),

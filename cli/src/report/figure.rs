@@ -1,6 +1,6 @@
 //! The picture of an experiment.
 
-use super::published::Known;
+use super::published::Reference;
 use super::section::{self, Measure, Section, plain};
 use crate::plot::goodput::{self, Chart, Point, Series};
 use crate::plot::scale::Scale;
@@ -11,7 +11,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 /// Draws the sequence trace if there is one, and otherwise goodput or delay against what was swept.
-pub(super) fn svg(section: &Section, known: &Known) -> Result<String> {
+pub(super) fn svg(section: &Section, known: &Reference) -> Result<String> {
     let title = known.title.clone();
     let subtitle = subtitle(section);
     if !section.traces.is_empty() {
@@ -69,7 +69,7 @@ enum Quantity<'a> {
 }
 
 impl<'a> Quantity<'a> {
-    fn new(section: &Section, known: &'a Known) -> Self {
+    fn new(section: &Section, known: &'a Reference) -> Self {
         match known.draws.as_deref() {
             Some("goodput") => Self::Goodput,
             Some(name) if section.points.iter().any(|point| point.measures.contains_key(name)) => {

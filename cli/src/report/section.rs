@@ -188,7 +188,7 @@ impl Group<'_> {
     /// What the runs have measured; the summary stands in where they are not there.
     fn point(self) -> Point {
         let completed = |run: &&&Fields| run.get("completed") != Some(&Value::Bool(false));
-        let count = |name| self.told(name).unwrap_or(0.0) as usize;
+        let count = |name| self.summarised(name).unwrap_or(0.0) as usize;
         let is_alone = self.runs.is_empty();
         Point {
             series: 0,
@@ -202,15 +202,16 @@ impl Group<'_> {
                 .measure(&["goodput_bps"], "goodput_mean_bps", "goodput_sd_bps")
                 .unwrap_or(Measure { mean: 0.0, sd: None }),
             delay: self.delay(),
-            bound_bps: stats::mean(&self.each(&["bound_bps"])).or_else(|| self.told("bound_bps")),
+            bound_bps: stats::mean(&self.each(&["bound_bps"]))
+                .or_else(|| self.summarised("bound_bps")),
             timeouts: stats::mean(&self.each(&["sender", "timeouts"]))
-                .or_else(|| self.told("timeouts_mean")),
+                .or_else(|| self.summarised("timeouts_mean")),
             measures: self.measures(),
             settings: self.settings,
         }
     }
 
-    fn told(&self, name: &str) -> Option<f64> {
+    fn summarised(&self, name: &str) -> Option<f64> {
         self.summary?.get(name)?.as_f64()
     }
 
@@ -227,17 +228,17 @@ impl Group<'_> {
         let values = self.each(path);
         match stats::mean(&values) {
             Some(mean) => Some(Measure { mean, sd: stats::standard_deviation(&values) }),
-            None => Some(Measure { mean: self.told(mean)?, sd: self.told(sd) }),
+            None => Some(Measure { mean: self.summarised(mean)?, sd: self.summarised(sd) }),
         }
     }
 
     /// Mean delay, and the deviation of the delays of a run in the mean of the runs.
     fn delay(&self) -> Option<Measure> {
-        let told = |field: &str, summary: &str| {
-            stats::mean(&self.each(&["delay_ms", field])).or_else(|| self.told(summary))
+        let value = |field: &str, summary: &str| {
+            stats::mean(&self.each(&["delay_ms", field])).or_else(|| self.summarised(summary))
         };
-        let mean = told("mean", "delay_mean_ms")?;
-        Some(Measure { mean, sd: told("sd", "delay_sd_ms") })
+        let mean = value("mean", "delay_mean_ms")?;
+        Some(Measure { mean, sd: value("sd", "delay_sd_ms") })
     }
 
     /// What the scenario asked for, with the deviation where the runs tell the same mean.

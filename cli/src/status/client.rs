@@ -60,7 +60,7 @@ impl fmt::Display for NoStatus {
 
 impl std::error::Error for NoStatus {}
 
-/// Its status now.
+/// The status of the gateway now.
 pub(crate) fn ask(path: &Path) -> Result<Status, NoStatus> {
     let because = |why| NoStatus { path: path.to_owned(), why };
     let stream = UnixStream::connect(path).map_err(|error| because(Why::Connect(error)))?;

@@ -4,7 +4,7 @@ mod model;
 mod view;
 
 use crate::process::{BadUsage, stop_flag};
-use crate::status::{Which, client};
+use crate::status::{GatewaySelection, client};
 use crate::values::seconds;
 use anyhow::Result;
 use clap::Args;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 #[derive(Args, Debug)]
 pub(crate) struct TopArgs {
     #[command(flatten)]
-    which: Which,
+    which: GatewaySelection,
     /// How often to look, from 100ms.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,

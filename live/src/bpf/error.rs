@@ -27,10 +27,10 @@ pub enum BpfError {
     Attach {
         /// The interface.
         interface: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// What stands in the place of clsact has no place for programs at what leaves.
+    /// An ingress qdisc stands in the place of clsact and has no egress hook.
     #[error(
         "{interface} has an ingress qdisc, and this agent needs clsact in its place: \
          `tc qdisc del dev {interface} ingress`, or choose the agent snoop"
@@ -53,7 +53,7 @@ pub enum BpfError {
     Verifier {
         /// The program's name.
         program: &'static str,
-        /// The last thing that the verifier said.
+        /// The last message of the verifier.
         reason: String,
     },
     /// The kernel refused something else.

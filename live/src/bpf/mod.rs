@@ -31,7 +31,7 @@ const REPORT_HEADER: usize = 24;
 /// The state of a flow that the operator does not want mended.
 const IGNORED: u64 = 2;
 
-/// Where the kernel's programs are attached.
+/// The hook that the programs are attached to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attach {
     /// To tcx where the kernel has it (6.6), else to clsact.
@@ -44,7 +44,7 @@ pub enum Attach {
 }
 
 impl Attach {
-    /// Its name in flags and in the log.
+    /// The name of the hook in flags and in the log.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -135,7 +135,7 @@ pub(crate) struct BpfPrograms {
     reports: RingBuf<MapData>,
     /// Where the programs that divert are attached: tcx or clsact.
     attached: Attach,
-    /// That of the air interface.
+    /// The clsact of the air interface.
     clsact: Clsact,
     /// The programs attached to a clsact, that of the reinjection device included. Other programs
     /// may remove them.
@@ -257,7 +257,7 @@ impl BpfPrograms {
         Ok(is_any_gone)
     }
 
-    /// Where the programs that divert are attached.
+    /// The hook of the programs that divert.
     pub(crate) fn attached(&self) -> Attach {
         self.attached
     }

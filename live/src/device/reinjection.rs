@@ -1,7 +1,7 @@
-//! A device that joins the daemon to the kernel's programs.
+//! The reinjection device, a TAP or TUN device between the daemon and the BPF programs.
 //!
-//! Whatever is written to it, a program at its ingress makes enter the kernel as if another
-//! interface had received it. What programs elsewhere redirect to it is read here.
+//! A BPF program at the ingress of the device redirects the packets that the daemon writes to the
+//! ingress of another interface. Packets that BPF programs redirect to the device are read here.
 
 use super::is_full;
 use super::offload::{build_frame, parse_frame};
@@ -15,8 +15,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// The kernel finds a free number.
 const NAME: &str = "airmend%d";
-/// Packets that wait here at most: what comes until the kernel stops to redirect because there was
-/// no sign of life. What finds no place is lost.
+/// The length of the device's queue, in packets: enough for those that are redirected until the
+/// heartbeat times out. Packets beyond are lost.
 const QUEUE: i32 = 1 << 14;
 /// The longest packet, with its `virtio_net_hdr`.
 const LONGEST: usize = 1 << 17;
@@ -78,13 +78,13 @@ impl Reinjection {
         self.device.as_fd()
     }
 
-    /// Whether it is still there and up.
+    /// Whether the device exists and is up.
     pub(crate) fn is_up(&self) -> bool {
         sys::interface_is_up(&self.name).unwrap_or(false)
     }
 
-    /// Lets a packet enter. One that the kernel has no room for, or finds malformed, is dropped and
-    /// counted. An error if none can enter any more: the device is down or removed.
+    /// Reinjects a packet. One that the kernel has no room for, or finds malformed, is dropped and
+    /// counted. An error if the device is down or removed.
     pub(crate) fn inject(&mut self, packet: &Packet) -> io::Result<()> {
         let Some((header, edited)) = build_frame(packet) else {
             self.drops += 1;
@@ -96,7 +96,7 @@ impl Reinjection {
             Err(error) => {
                 self.drops += 1;
                 match error {
-                    // Nothing that a network can carry.
+                    // A malformed packet.
                     nix::Error::EINVAL | nix::Error::ENOMEM => Ok(()),
                     error if is_full(&error.into()) => Ok(()),
                     error => Err(error.into()),
@@ -105,7 +105,7 @@ impl Reinjection {
         }
     }
 
-    /// Packets that could not enter, or came in a form that nobody knows.
+    /// Packets that could not be reinjected, or were read in an unknown form.
     pub(crate) fn drops(&self) -> u64 {
         self.drops
     }

@@ -18,15 +18,15 @@ use std::time::Duration;
 const REPORTS: usize = 512;
 const COPIES: usize = 1024;
 const COPIED_BYTES: usize = 8 << 20;
-/// Where the checksum stands in a TCP header.
+/// The offset of the checksum in a TCP header.
 const TCP_CHECKSUM: usize = 16;
 
 /// One packet that crossed the air interface.
 #[derive(Debug)]
 pub(super) struct Arrival {
-    /// When.
+    /// The time of the crossing.
     pub(super) at: Instant,
-    /// From where.
+    /// The side that the packet came from.
     pub(super) from: Port,
     pub(super) packet: Packet,
     /// The kernel has passed it on; if not, somebody must.
@@ -255,7 +255,7 @@ fn verify_checksum(packet: Packet) -> (Packet, bool) {
     }
 }
 
-/// What a checksum field says.
+/// The state of a checksum field.
 #[derive(Debug, PartialEq, Eq)]
 enum Checksum {
     Right,

@@ -64,7 +64,7 @@ impl Interface {
         Some(std::mem::replace(&mut self.name, name))
     }
 
-    /// Whether it is up: packets can leave.
+    /// Whether the interface is up: packets can leave.
     pub(super) fn is_up(&self) -> bool {
         sys::interface_is_up(&self.name).unwrap_or(false)
     }

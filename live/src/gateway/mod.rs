@@ -2,8 +2,8 @@
 //! forwards as before.
 //!
 //! Data towards the mobiles is listened to: the kernel sends it, and a copy comes here. Their ACKs
-//! are diverted, judged by the agent and returned, but for those that only advance, of which the
-//! kernel merely tells. `crate::bpf` is the kernel's part.
+//! are diverted, given to the agent for a verdict and reinjected, but for those that only advance,
+//! which the kernel passes and reports. `crate::bpf` is the kernel's part.
 
 mod config;
 mod error;
@@ -47,11 +47,11 @@ use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, SystemTime};
 use telemetry::{About, KernelView, Status, Telemetry};
 
-/// Without a sign of life for so long, the kernel lets everything pass.
+/// Without a heartbeat for this time, the kernel passes every packet.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_millis(50);
-/// How often a sign of life is given at least, and at most.
-const HEARTBEAT: Duration = Duration::from_millis(20);
-const LEAST_HEARTBEAT: Duration = Duration::from_millis(5);
+/// The longest and the shortest interval between two heartbeats.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(20);
+const MIN_HEARTBEAT_INTERVAL: Duration = Duration::from_millis(5);
 /// While packets come, copies do not wake the daemon one by one: it looks after so long.
 const TICK: Duration = Duration::from_millis(4);
 /// Turns that empty all queues, if nothing new comes.
@@ -78,12 +78,12 @@ pub struct Gateway {
     last_beat: Duration,
     /// `None` to look at once.
     last_inspection: Option<Instant>,
-    /// What the kernel had counted then.
+    /// The counters of the BPF programs at that time.
     inspected: BpfCounters,
     is_up: bool,
-    /// Packets that had passed unseen when the agent was last told.
+    /// Packets that had passed unseen at the last such signal to the agent.
     unseen: u64,
-    /// When something last came.
+    /// The last arrival of a packet.
     active_at: Instant,
 }
 
@@ -191,7 +191,8 @@ impl Gateway {
         if let Some(source) = self.outbound.error.take() {
             return Err(GatewayError::Io { doing: "sending a packet", source });
         }
-        let wait = deadline.map_or(HEARTBEAT, |at| self.clock.until(at).min(HEARTBEAT));
+        let wait =
+            deadline.map_or(HEARTBEAT_INTERVAL, |at| self.clock.until(at).min(HEARTBEAT_INTERVAL));
         self.wait(wait)
     }
 
@@ -325,19 +326,19 @@ impl Gateway {
         next.map(|deadline| deadline.at)
     }
 
-    /// Gives a sign of life; says whether it was so late that packets may have passed unseen.
+    /// Writes the heartbeat. True if it was so late that packets may have passed unseen.
     fn beat(&mut self) -> Result<bool, GatewayError> {
         let now = clock::monotonic();
         let since = now.saturating_sub(self.last_beat);
-        if since >= LEAST_HEARTBEAT {
+        if since >= MIN_HEARTBEAT_INTERVAL {
             self.last_beat = now;
             self.bpf.beat(now)?;
         }
         // The kernel looks at a clock of its own.
-        Ok(since >= HEARTBEAT_TIMEOUT - LEAST_HEARTBEAT)
+        Ok(since >= HEARTBEAT_TIMEOUT - MIN_HEARTBEAT_INTERVAL)
     }
 
-    /// Tells the agent if packets have passed unseen.
+    /// Signals an observation gap to the agent if packets have passed unseen.
     fn report_observation_gap(&mut self) {
         let unseen = self.bpf.counters().unseen();
         if unseen > self.unseen {
@@ -394,7 +395,7 @@ impl Gateway {
         if self.intake.has_more() {
             return Ok(());
         }
-        let is_active = self.clock.now().since(self.active_at) < HEARTBEAT;
+        let is_active = self.clock.now().since(self.active_at) < HEARTBEAT_INTERVAL;
         let wait = if is_active { wait.min(TICK) } else { wait };
         let copies = PollFd::new(self.intake.copies_readable(), PollFlags::POLLIN);
         let reinjection = self.outbound.reinjection.readable();

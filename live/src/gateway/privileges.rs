@@ -7,7 +7,7 @@ use caps::errors::CapsError;
 use caps::{CapSet, Capability, CapsHashSet};
 use std::fmt;
 
-/// What set-up needs, and what for.
+/// The capabilities that set-up needs, each with its purpose.
 const NEEDED: [(Capability, &str); 3] = [
     (Capability::CAP_NET_ADMIN, "attach to the interface"),
     (Capability::CAP_BPF, "load the BPF programs that select its packets"),
@@ -19,9 +19,9 @@ const NEEDED: [(Capability, &str); 3] = [
 pub enum PrivilegeError {
     /// A capability is missing.
     Lacks {
-        /// Its name.
+        /// The name of the capability.
         capability: Capability,
-        /// What it is needed for.
+        /// The purpose of the capability.
         to: &'static str,
     },
     /// The kernel did not take a capability away.

@@ -32,7 +32,7 @@ impl FlowRules {
         }
     }
 
-    /// The same from text, one rule each.
+    /// Parses rules from text, one rule each.
     pub fn parse<'a>(rules: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         Self::new(rules.into_iter().map(str::parse).collect::<Result<_, _>>()?)
     }

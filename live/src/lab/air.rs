@@ -107,7 +107,7 @@ impl Air {
         }
     }
 
-    /// What became of the frames of `end`.
+    /// The counters of the frames of `end`.
     pub(crate) fn counters(&self, end: End) -> LinkCounters {
         match self {
             Self::FullDuplex(links) => links.way(end).counters(),

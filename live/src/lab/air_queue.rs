@@ -25,7 +25,7 @@ impl AirQueue {
     pub const ALL: [Self; 7] =
         [Self::FastBand, Self::Fifo, Self::Prio, Self::Tbf, Self::Netem, Self::FqCodel, Self::Cake];
 
-    /// Its name in flags and in results.
+    /// The name in flags and in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::FastBand => "fast-band",

@@ -1,4 +1,4 @@
-//! What one laboratory run is.
+//! The configuration of one laboratory run.
 
 pub use super::air_queue::AirQueue;
 use super::error::LabError;
@@ -58,7 +58,7 @@ pub enum Direction {
     Up,
 }
 
-/// When a transfer is over.
+/// The amount of data of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// Each flow carries this many bytes.
@@ -67,7 +67,7 @@ pub enum Amount {
     Time(Duration),
 }
 
-/// What joins the hosts to the emulated links.
+/// The kind of device between the hosts and the emulated links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
     /// A veth pair and a packet socket: needs no device node, works for ordinary users.
@@ -76,7 +76,7 @@ pub enum DeviceKind {
     Tun,
 }
 
-/// What the base station forwards with.
+/// The forwarding path of the base station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
     /// An agent inside the loop that emulates the links.
@@ -89,7 +89,7 @@ pub enum Path {
 }
 
 impl Path {
-    /// Its name in flags and in results.
+    /// The name in flags and in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Inline => "inline",
@@ -119,11 +119,11 @@ impl Hop {
 /// One laboratory run.
 #[derive(Clone, Debug)]
 pub struct LabConfig {
-    /// What the base station forwards with.
+    /// The forwarding path of the base station.
     pub path: Path,
-    /// What queues towards the air where a kernel forwards.
+    /// The queueing discipline of the air interface where a kernel forwards.
     pub air_queue: AirQueue,
-    /// A gateway there only observes, and tells what mending would gain.
+    /// A gateway there only observes and estimates the gain of mending.
     pub observe: bool,
     /// The sender's congestion control.
     pub cc: CongestionControl,
@@ -138,9 +138,9 @@ pub struct LabConfig {
     /// Further flows, between two hosts of their own, that the agent does not see: they share
     /// links and queues with those that it mends.
     pub unmended_flows: u32,
-    /// When each of them is over.
+    /// The amount of data of each flow.
     pub amount: Amount,
-    /// How often all flows begin anew, one set after the other; 1 for a single transfer.
+    /// The number of sets of flows, one after the other; 1 for a single transfer.
     pub sequential: u32,
     /// What timed flows carry in their first so much time does not count as goodput.
     pub warmup: Duration,
@@ -155,7 +155,7 @@ pub struct LabConfig {
     pub turnaround: Option<Duration>,
     /// The wired hop.
     pub wired: Hop,
-    /// What the air does to frames, in each direction.
+    /// The error model of the air, in each direction.
     pub errors: ErrorModel,
     /// Frames that wait at most for the air hop, in each direction.
     pub queue_frames: usize,
@@ -171,9 +171,9 @@ pub struct LabConfig {
     pub ipv6: bool,
     /// Record both sides of the base station into this pcapng file.
     pub pcap: Option<PathBuf>,
-    /// What that file says of the agent, so that a replay builds the very same.
+    /// The agent that the file names, so that a replay builds the same one.
     pub recorded_agent: Option<RecordedAgent>,
-    /// What joins the hosts to the links.
+    /// The kind of device between the hosts and the links.
     pub port: DeviceKind,
 }
 

@@ -1,4 +1,4 @@
-//! What joins the two hops at the base station.
+//! The data path of the base station between the two hops.
 
 use super::air::End;
 use super::links::{Links, feed};
@@ -7,7 +7,7 @@ use airmend_proto::agent::LinkSignal;
 use airmend_proto::{Agent, Deadline, Instant, Packet, Port};
 use std::io;
 
-/// What joins the two hops at the base station.
+/// The data path between the two hops.
 pub(crate) enum DataPath {
     /// An agent in the loop.
     Agent(Box<dyn Agent + Send>),
@@ -24,7 +24,7 @@ pub(crate) struct KernelPorts {
 }
 
 impl DataPath {
-    /// When an agent wants to be woken.
+    /// The deadline of an agent.
     pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
         match self {
             Self::Agent(agent) => agent.poll_timeout(),

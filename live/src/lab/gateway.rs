@@ -21,17 +21,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// One of these stands in the line on stderr with which a gateway says that it is at work.
+/// One of these is in the line on stderr with which a gateway reports that it is ready.
 const READY: [&str; 2] = ["mending with", "observing"];
-/// How long a gateway may take to start, and to end.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often an ending one is looked after.
-const LOOK: Duration = Duration::from_millis(5);
+/// The longest time that a gateway may take to start, and to end.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The interval of checks whether a gateway has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Bytes of its report, and of one line on stderr, at most.
 const MAX_REPORT: u64 = 1 << 20;
 const MAX_LINE: u64 = 1 << 16;
 
-/// Which program is the gateway, and how it is told what mends.
+/// The program of the gateway and its arguments.
 #[derive(Clone, Debug)]
 pub struct GatewayCommand {
     /// The program `airmend`.
@@ -40,14 +40,14 @@ pub struct GatewayCommand {
     pub arguments: Vec<String>,
 }
 
-/// What a gateway tells at its end.
+/// The report of a gateway at its end.
 #[derive(Debug, PartialEq)]
 pub(crate) struct GatewayReport {
-    /// By event counter.
+    /// The counters of the agent, by event.
     pub(crate) agent_counters: BTreeMap<String, u64>,
-    /// Times that the kernel found it too late and let everything pass.
+    /// Times that the heartbeat timed out and the kernel passed every packet.
     pub(crate) heartbeat_timeouts: u64,
-    /// What one that only observes has seen, as it stands in its report.
+    /// The observation of a gateway that only observes, as in its report.
     pub(crate) observation: Option<serde_json::Value>,
 }
 
@@ -56,16 +56,16 @@ pub(crate) struct GatewayReport {
 /// dropped, with the thread that started it.
 pub(crate) struct Gateway {
     child: Child,
-    /// Where it can be asked for its status.
+    /// The socket of the gateway's telemetry server.
     socket: PathBuf,
-    says: Arc<Says>,
+    log: Arc<GatewayLog>,
     stderr: Option<JoinHandle<()>>,
     stdout: Option<JoinHandle<io::Result<String>>>,
 }
 
-/// What a gateway has said on stderr so far.
+/// The last line of a gateway on stderr, and whether stderr has ended.
 #[derive(Default)]
-struct Says {
+struct GatewayLog {
     last: Mutex<String>,
     has_ended: AtomicBool,
 }
@@ -98,48 +98,48 @@ impl Gateway {
         let child = sys::spawn_inside(&mut process, station.file());
         let child = child.map_err(|error| failed("could not be started", error.to_string()))?;
         let (ready, is_ready) = channel();
-        let mut gateway = Self { child, socket, says: Arc::default(), stderr: None, stdout: None };
+        let mut gateway = Self { child, socket, log: Arc::default(), stderr: None, stdout: None };
         if let Some(stderr) = gateway.child.stderr.take() {
-            let says = Arc::clone(&gateway.says);
-            gateway.stderr = Some(thread::spawn(move || listen(stderr, &says, &ready)));
+            let log = Arc::clone(&gateway.log);
+            gateway.stderr = Some(thread::spawn(move || listen(stderr, &log, &ready)));
         }
         let stdout = gateway.child.stdout.take();
         gateway.stdout = stdout.map(|stdout| thread::spawn(move || report(stdout)));
-        match is_ready.recv_timeout(PATIENCE) {
+        match is_ready.recv_timeout(TIMEOUT) {
             Ok(()) => Ok(gateway),
-            Err(_) => Err(failed("did not start", gateway.last_words())),
+            Err(_) => Err(failed("did not start", gateway.last_line())),
         }
     }
 
     /// Whether it has ended by itself, which it should not.
     pub(crate) fn has_ended(&self) -> bool {
-        self.says.has_ended.load(Ordering::Relaxed)
+        self.log.has_ended.load(Ordering::Relaxed)
     }
 
     /// Ends it and reads its report.
     pub(crate) fn finish(mut self) -> Result<GatewayReport, LabError> {
         if self.has_ended() {
-            return Err(failed("ended in the middle of the run", self.last_words()));
+            return Err(failed("ended in the middle of the run", self.last_line()));
         }
         let pid = Pid::from_raw(self.child.id().cast_signed());
         kill(pid, Signal::SIGTERM)
             .map_err(|error| failed("could not be ended", error.to_string()))?;
-        let patience = Instant::now() + PATIENCE;
+        let patience = Instant::now() + TIMEOUT;
         while self.child.try_wait().map_err(LabError::socket("waiting for the gateway"))?.is_none()
         {
             if Instant::now() >= patience {
-                return Err(failed("did not end when it was told to", self.last_words()));
+                return Err(failed("did not end when it was told to", self.last_line()));
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         let read = self.stdout.take().map(|thread| thread.join());
         let text = read.and_then(Result::ok).and_then(Result::ok).unwrap_or_default();
-        parse(&text).ok_or_else(|| failed("ended without a report", self.last_words()))
+        parse(&text).ok_or_else(|| failed("ended without a report", self.last_line()))
     }
 
-    fn last_words(&self) -> String {
-        let last = self.says.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.is_empty() { "it said nothing on stderr".to_owned() } else { last.clone() }
+    fn last_line(&self) -> String {
+        let last = self.log.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_empty() { "there was nothing on stderr".to_owned() } else { last.clone() }
     }
 }
 
@@ -156,8 +156,8 @@ impl Drop for Gateway {
     }
 }
 
-/// Remembers the last line, and tells of the one that says one of `READY`.
-fn listen(stderr: ChildStderr, says: &Says, ready: &Sender<()>) {
+/// Keeps the last line, and signals `ready` at a line with one of `READY`.
+fn listen(stderr: ChildStderr, log: &GatewayLog, ready: &Sender<()>) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
     while matches!((&mut stderr).take(MAX_LINE).read_until(b'\n', &mut line), Ok(1..)) {
@@ -168,11 +168,11 @@ fn listen(stderr: ChildStderr, says: &Says, ready: &Sender<()>) {
             ready.send(()).ok();
         }
         if !text.is_empty() {
-            *says.last.lock().unwrap_or_else(PoisonError::into_inner) = text;
+            *log.last.lock().unwrap_or_else(PoisonError::into_inner) = text;
         }
         line.clear();
     }
-    says.has_ended.store(true, Ordering::Relaxed);
+    log.has_ended.store(true, Ordering::Relaxed);
 }
 
 fn report(stdout: ChildStdout) -> io::Result<String> {

@@ -25,7 +25,7 @@ impl MobileEnd {
         self.agent.handle_packet(now, from, packet);
     }
 
-    /// When the agent wants to be woken.
+    /// The deadline of the agent.
     pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
         self.agent.poll_timeout()
     }

@@ -1,4 +1,4 @@
-//! What one laboratory run measured.
+//! The outcome of one laboratory run.
 
 use airmend_proto::Port;
 use hdrhistogram::Histogram;
@@ -34,7 +34,7 @@ pub struct Outcome {
     pub realised_bound_bps: Option<f64>,
     /// Bytes that data packets took on the air (IP headers included) for each useful byte.
     pub wire_bytes_per_byte: f64,
-    /// What the sending host's TCP went through; of the flows that the agent mends only.
+    /// The counters of the sending host's TCP, of the flows that the agent mends only.
     pub sender: SenderCounters,
     /// The degree of reordering that the senders' TCPs assumed at the end (`tcpi_reordering`), the
     /// largest of all flows; it begins at 3.
@@ -43,11 +43,11 @@ pub struct Outcome {
     pub agent_counters: BTreeMap<String, u64>,
     /// How often the kernel found a gateway too late and passed it by; `None` without one.
     pub gateway_heartbeat_timeouts: Option<u64>,
-    /// What a gateway told that only observes.
+    /// The observation of a gateway that only observes.
     pub observation: Option<serde_json::Value>,
     /// What the one at the mobile did, where the air needs an agent at each end.
     pub mobile_counters: BTreeMap<String, u64>,
-    /// What the links did, by name (`air_down`, …).
+    /// The counters of the links, by name (`air_down`, …).
     pub links: BTreeMap<&'static str, LinkReport>,
     /// All nonzero `TcpExt` counters of the sending host.
     pub tcp_ext: BTreeMap<String, u64>,
@@ -67,7 +67,7 @@ pub struct Outcome {
 pub struct Ping {
     /// Packets sent after the warm-up.
     pub sent: u64,
-    /// Of these, those that came back.
+    /// The number of answers.
     pub received: u64,
     /// Their round trips.
     pub round_trip: Delay,
@@ -112,7 +112,7 @@ impl SenderCounters {
 pub struct LinkReport {
     /// Frames serialised.
     pub frames: u64,
-    /// Of these, lost or damaged.
+    /// The number of these frames that were lost or damaged.
     pub lost: u64,
     /// Refused by the full queue.
     pub dropped: u64,
@@ -192,7 +192,7 @@ pub struct TcpSample {
     pub after_timeout: bool,
 }
 
-/// What a point of the sequence-time plot shows.
+/// The kind of a point of the sequence-time plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceKind {
     /// A data packet left on the air hop for the first time.
@@ -214,6 +214,6 @@ pub struct TracePoint {
     pub offset: u64,
     /// The side on which it left.
     pub side: Port,
-    /// What it was.
+    /// The kind of the packet.
     pub kind: TraceKind,
 }

@@ -23,9 +23,9 @@ use std::thread;
 
 /// What the work finds: the hosts in their endpoints, and the run's clock.
 pub(crate) struct Session<'a> {
-    /// Those whose flows pass the agent.
+    /// The hosts whose flows pass the agent.
     pub(crate) mended: Endpoints<'a>,
-    /// Those whose flows pass it by, if the run has any.
+    /// The hosts whose flows bypass the agent, if the run has any.
     pub(crate) unmended: Option<Endpoints<'a>>,
     pub(crate) clock: Clock,
     /// Whether the base station has ended early: then nothing moves any more.
@@ -63,7 +63,7 @@ impl Agents {
     }
 }
 
-/// What forwards at the base station.
+/// The forwarding of the base station.
 pub(crate) enum Forwarding<'a> {
     /// These agents, in the loop.
     Agents(Agents),
@@ -121,7 +121,7 @@ pub(crate) fn with_station<T>(
     Ok((result, station))
 }
 
-/// What joins the two hops, and what is beside it.
+/// The data path of the base station, and the processes beside it.
 struct Setup {
     data_path: DataPath,
     /// The air's other end, if it needs one.

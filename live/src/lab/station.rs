@@ -41,10 +41,10 @@ pub(crate) struct Station {
     pub(crate) recorder: Recorder,
 }
 
-/// What the loop measured.
+/// The measurements of the loop.
 pub(crate) struct StationReport {
     pub(crate) recorder: Recorder,
-    /// What the mobile's end did, by event counter.
+    /// The counters of the mobile's end, by event.
     pub(crate) mobile_counters: BTreeMap<&'static str, u64>,
     pub(crate) links: BTreeMap<&'static str, LinkReport>,
     pub(crate) lateness: Lateness,

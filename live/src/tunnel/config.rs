@@ -10,7 +10,7 @@ use crate::sys;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// What a tunnel is told.
+/// The configuration of a tunnel.
 #[derive(Clone, Debug)]
 pub struct TunnelConfig {
     /// The name of the TUN device that it makes.
@@ -19,9 +19,9 @@ pub struct TunnelConfig {
     pub addresses: Vec<(IpAddr, u8)>,
     /// The device's MTU; `None` to follow the path.
     pub mtu: Option<u32>,
-    /// What carries the frames.
+    /// The carrier of the frames.
     pub carrier: CarrierConfig,
-    /// How they are protected.
+    /// The protection of the frames.
     pub security: Security,
 }
 

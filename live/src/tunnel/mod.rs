@@ -42,7 +42,7 @@ use message::Message;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use outbound::Outbound;
 use parts::Parts;
-use path_mtu::{PathMtu, Probe};
+use path_mtu::{MtuProbe, PathMtu};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::time::Duration;
@@ -76,18 +76,18 @@ pub struct Tunnel {
     agent_counters: BTreeMap<&'static str, u64>,
 }
 
-/// What a tunnel has done so far, and how it stands.
+/// The state and the counters of a tunnel.
 #[derive(Clone, Debug)]
 pub struct TunnelReport {
     /// The TUN device.
     pub device: String,
-    /// Its MTU.
+    /// The MTU of the TUN device.
     pub mtu: u32,
     /// The peer's address, once it is there.
     pub peer: Option<Address>,
-    /// What the tunnel counts.
+    /// The counters of the tunnel.
     pub counters: Counters,
-    /// What the agent counts.
+    /// The counters of the agent, by event.
     pub agent_counters: BTreeMap<&'static str, u64>,
 }
 
@@ -139,7 +139,7 @@ impl Tunnel {
         self.mtu
     }
 
-    /// What it has done so far.
+    /// The report of the tunnel so far.
     pub fn report(&self) -> TunnelReport {
         TunnelReport {
             device: self.device.clone(),
@@ -252,7 +252,7 @@ impl Tunnel {
         }
         let Some((_, path)) = &mut self.path else { return Ok(()) };
         path.handle_sent(std::mem::take(&mut self.outbound.longest_sent));
-        while let Some(Probe { number, length }) = path.poll_probe(now) {
+        while let Some(MtuProbe { number, length }) = path.poll_probe(now) {
             self.outbound.send_message(Message::Probe { number }, length);
         }
         // A peer that answers nothing would not know parts either: IP has to fragment for it.

@@ -15,7 +15,7 @@ pub(super) struct Outbound {
     pub(super) tun: OffloadTun,
     pub(super) carrier: Box<dyn Carrier>,
     pub(super) channel: Box<dyn Channel>,
-    /// What the tunnel itself counts.
+    /// The counters of the tunnel itself.
     pub(super) own: Counters,
     pub(super) now: Instant,
     batch: Batch,

@@ -5,7 +5,7 @@ use super::channel::Channel;
 use super::noise::{Keys, NoiseChannel, Rekey};
 use super::plain::PlainChannel;
 
-/// How frames are protected.
+/// The protection of frames.
 #[derive(Clone, Debug)]
 pub enum Security {
     /// Authenticated and encrypted.

@@ -10,7 +10,7 @@ use std::io::IoSlice;
 
 const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
-/// What an IP packet can hold.
+/// The longest IP packet, in bytes.
 const MAX_LEN: usize = 65_535;
 /// Bytes of IPv4 and TCP header with all options: the longest headers that occur.
 const MAX_HEADERS: usize = 120;

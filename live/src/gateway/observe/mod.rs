@@ -6,7 +6,7 @@
 
 mod estimate;
 mod flow;
-mod probe;
+mod rate_probe;
 mod report;
 pub(super) mod shaper;
 
@@ -17,7 +17,7 @@ use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{Instant, Packet, Port};
 use estimate::{Estimate, Measured, estimate};
-use flow::{Counts, Flow};
+use flow::{FlowCounts, FlowObserver};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ const TOP: usize = 50;
 /// Observes the flows of one interface.
 #[derive(Debug)]
 pub(super) struct Observer {
-    /// The air's rate, if somebody knows it.
+    /// The rate of the air, if it is configured or the shaper has it.
     known: Option<(u64, CapacityFrom)>,
     limit: usize,
     flows: HashMap<FlowKey, Observed>,
@@ -46,14 +46,14 @@ pub(super) struct Observer {
     /// What each of the active flows got so far of the air's time, if they shared it fairly.
     served: f64,
     seen: u64,
-    /// Of flows that are forgotten.
+    /// Sums of flows that are no longer in the table.
     past: Sums,
 }
 
 /// A flow, and when it had something to send.
 #[derive(Debug)]
 struct Observed {
-    flow: Flow,
+    flow: FlowObserver,
     /// Since when it is active, and what active flows had been served until then.
     since: Option<(Instant, f64)>,
     active: f64,
@@ -70,7 +70,7 @@ struct Sums {
     ip_bytes: u64,
     payload_bytes: u64,
     lost_before: u64,
-    telling_acks: u64,
+    loss_acks: u64,
     timeouts: u64,
     low: f64,
     high: f64,
@@ -118,7 +118,7 @@ impl Observer {
                 return;
             };
             self.seen += 1;
-            self.flows.insert(key, Observed::new(Flow::new(now, next)));
+            self.flows.insert(key, Observed::new(FlowObserver::new(now, next)));
         }
         let Some(observed) = self.flows.get_mut(&key) else { return };
         match from {
@@ -197,7 +197,7 @@ impl Observer {
         self.known.map(|(rate, _)| rate as f64).or(self.fastest)
     }
 
-    /// What can be told now.
+    /// The observation until now.
     pub(super) fn observation(&mut self, now: Instant) -> Observation {
         self.advance(now);
         let capacity = self.capacity();
@@ -252,7 +252,7 @@ impl Observer {
             air_losses: sums.losses,
             air_loss: loss,
             lost_before: sums.lost_before,
-            hidden_acks: sums.telling_acks,
+            hidden_acks: sums.loss_acks,
             timeouts: sums.timeouts,
             flows_seen: self.seen,
             ..Observation::default()
@@ -261,7 +261,7 @@ impl Observer {
 }
 
 impl Observed {
-    fn new(flow: Flow) -> Self {
+    fn new(flow: FlowObserver) -> Self {
         Self { flow, since: None, active: 0.0, served: 0.0, periods: 0 }
     }
 
@@ -316,7 +316,7 @@ impl Observed {
             limit: estimate.limit,
             air_loss: (counts.frames > 0).then(|| counts.losses() as f64 / counts.frames as f64),
             air_losses: counts.losses(),
-            hidden_acks: counts.telling_acks,
+            hidden_acks: counts.loss_acks,
             timeouts: counts.timeouts,
             air_rtt_ms: self.flow.air_rtt().map(millis),
             wired_rtt_ms: self.flow.wired_rtt().map(millis),
@@ -326,7 +326,7 @@ impl Observed {
 
 impl Sums {
     /// Adds a flow, and says what is estimated of it.
-    fn add(&mut self, counts: &Counts, flow: &Measured, capacity: Option<f64>) -> Estimate {
+    fn add(&mut self, counts: &FlowCounts, flow: &Measured, capacity: Option<f64>) -> Estimate {
         let estimate = estimate(flow, capacity);
         self.delivered += counts.delivered;
         self.frames += counts.frames;
@@ -334,7 +334,7 @@ impl Sums {
         self.ip_bytes += counts.ip_bytes;
         self.payload_bytes += counts.payload_bytes;
         self.lost_before += counts.lost_before;
-        self.telling_acks += counts.telling_acks;
+        self.loss_acks += counts.loss_acks;
         self.timeouts += counts.timeouts;
         self.low += estimate.low * flow.active;
         self.high += estimate.high * flow.active;

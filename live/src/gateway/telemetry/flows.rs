@@ -1,4 +1,4 @@
-//! What was done for each flow.
+//! The telemetry of each flow.
 
 use super::status::{FlowStatus, ratio};
 use crate::bpf::KernelFlow;
@@ -10,17 +10,17 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The flows that the agent knows.
+/// The table of the flows that the agent has.
 #[derive(Debug)]
-pub(super) struct Flows {
+pub(super) struct TelemetryFlows {
     // The agent numbers flows itself, so nobody can choose numbers that collide.
-    flows: HashMap<FlowId, Flow, FixedState>,
+    flows: HashMap<FlowId, TelemetryFlow, FixedState>,
     limit: usize,
 }
 
-/// One of them.
+/// The telemetry of one flow.
 #[derive(Debug)]
-pub(super) struct Flow {
+pub(super) struct TelemetryFlow {
     key: FlowKey,
     opened: Instant,
     repairs: u64,
@@ -35,7 +35,7 @@ pub(super) struct Flow {
     probed: bool,
 }
 
-impl Flows {
+impl TelemetryFlows {
     pub(super) fn new(limit: usize) -> Self {
         // Address space, not memory: pages come with their first flow, and nothing is moved.
         let flows = HashMap::with_capacity_and_hasher(limit, FixedState::default());
@@ -44,16 +44,20 @@ impl Flows {
 
     pub(super) fn open(&mut self, now: Instant, id: FlowId, key: FlowKey) {
         if self.flows.len() < self.limit {
-            self.flows.insert(id, Flow::new(now, key));
+            self.flows.insert(id, TelemetryFlow::new(now, key));
         }
     }
 
     /// Does something with a flow, if it is known.
-    pub(super) fn get<T>(&mut self, id: FlowId, action: impl FnOnce(&mut Flow) -> T) -> Option<T> {
+    pub(super) fn get<T>(
+        &mut self,
+        id: FlowId,
+        action: impl FnOnce(&mut TelemetryFlow) -> T,
+    ) -> Option<T> {
         self.flows.get_mut(&id).map(action)
     }
 
-    pub(super) fn end(&mut self, id: FlowId) -> Option<Flow> {
+    pub(super) fn end(&mut self, id: FlowId) -> Option<TelemetryFlow> {
         self.flows.remove(&id)
     }
 
@@ -69,8 +73,9 @@ impl Flows {
         kernel: &dyn Fn(&FlowKey) -> Option<KernelFlow>,
     ) -> Vec<FlowStatus> {
         let mut all: Vec<_> = self.flows.iter().collect();
-        let rank =
-            |(id, flow): &(&FlowId, &Flow)| Reverse((flow.repairs, flow.suppressed_dupacks, **id));
+        let rank = |(id, flow): &(&FlowId, &TelemetryFlow)| {
+            Reverse((flow.repairs, flow.suppressed_dupacks, **id))
+        };
         if count < all.len() {
             all.select_nth_unstable_by_key(count, rank);
             all.truncate(count);
@@ -80,7 +85,7 @@ impl Flows {
     }
 }
 
-impl Flow {
+impl TelemetryFlow {
     fn new(opened: Instant, key: FlowKey) -> Self {
         Self {
             key,
@@ -112,7 +117,7 @@ impl Flow {
         self.probed = false;
     }
 
-    /// The sender was told of a hole.
+    /// A loss was signalled to the sender.
     pub(super) fn revealed(&mut self) {
         self.reveals += 1;
         self.probed = false;

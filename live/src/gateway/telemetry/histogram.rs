@@ -14,7 +14,7 @@ pub struct Histogram {
     pub bounds: Vec<f64>,
     /// How many durations are in each bucket and in no lower one.
     pub counts: Vec<u64>,
-    /// How many durations there are.
+    /// The number of durations.
     pub count: u64,
     /// Their sum in seconds.
     pub sum: f64,

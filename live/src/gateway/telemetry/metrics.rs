@@ -54,7 +54,7 @@ impl Snapshot {
         out.gauge("start_time", help, Some(&Unit::Seconds), status.started_unix_seconds)?;
         let help = "Time on a CPU, in user space and in the kernel.";
         out.counter("cpu", help, Some(&Unit::Seconds), status.cpu_seconds)?;
-        let help = "Times that the kernel found the daemon's heartbeat too old.";
+        let help = "Times that the daemon's heartbeat timed out.";
         out.count("heartbeat_timeouts", help, status.heartbeat_timeouts)?;
         let help = "Panics of the agent: passthrough took its place.";
         out.count("agent_panics", help, status.counters.agent_panics)
@@ -138,7 +138,7 @@ impl Snapshot {
     }
 }
 
-/// Where metrics are written to.
+/// The writer of metrics.
 struct Output<'a>(DescriptorEncoder<'a>);
 
 impl Output<'_> {

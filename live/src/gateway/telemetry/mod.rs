@@ -22,27 +22,27 @@ use crate::bpf::KernelFlow;
 use airmend_proto::event::{Cause, FlowEnd, FlowId};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::{Event, Instant, Load, Port};
-use flows::{Flows, is_evidence};
+use flows::{TelemetryFlows, is_evidence};
 use tally::Tallies;
 
 /// Flows that a status names at most: those for which most was mended.
 pub const TOP: usize = 50;
 
-/// What only the kernel's side of the data path knows; counters are since the gateway began.
+/// The counters of the kernel's side of the data path, since the gateway began.
 pub struct KernelView<'a> {
-    /// Times that the kernel's programs found the daemon's heartbeat too old.
+    /// Times that the daemon's heartbeat timed out.
     pub heartbeat_timeouts: u64,
     /// Packets that passed unseen in the meantime.
     pub passed_unseen: u64,
     /// Copies of packets that were lost because the daemon did not take them in time.
     pub copies_lost: u64,
-    /// Packets of the daemon's that the interface, or the way back into the kernel, refused.
+    /// Packets of the daemon that the interface or the reinjection device refused.
     pub refused: u64,
-    /// What it knows of a flow.
+    /// The counters of a flow.
     pub flow: &'a dyn Fn(&FlowKey) -> Option<KernelFlow>,
 }
 
-/// Counts what happens in one gateway.
+/// The telemetry of one gateway.
 #[derive(Debug)]
 pub struct Telemetry {
     about: About,
@@ -51,12 +51,12 @@ pub struct Telemetry {
     timeouts_saved: TimeoutsSaved,
     losses: u64,
     air_rtt: Histogram,
-    flows: Flows,
+    flows: TelemetryFlows,
     table_full: log::TableFull,
 }
 
 impl Telemetry {
-    /// Nothing has happened yet.
+    /// Telemetry without any event.
     pub fn new(about: About) -> Self {
         Self {
             tallies: Tallies::default(),
@@ -64,13 +64,13 @@ impl Telemetry {
             timeouts_saved: TimeoutsSaved::default(),
             losses: 0,
             air_rtt: Histogram::default(),
-            flows: Flows::new(about.limits.flows),
+            flows: TelemetryFlows::new(about.limits.flows),
             table_full: log::TableFull::default(),
             about,
         }
     }
 
-    /// What does not change.
+    /// The properties that do not change.
     pub fn about(&self) -> &About {
         &self.about
     }
@@ -105,10 +105,10 @@ impl Telemetry {
             Event::Uncached(_, _, reason) => self.tallies.uncached.add(reason, 1),
             Event::HandshakeRepeated { attempt: 1 } => self.timeouts_saved.handshake += 1,
             Event::SenderRetransmit(flow, _) => {
-                self.flows.get(flow, flows::Flow::resent_by_sender);
+                self.flows.get(flow, flows::TelemetryFlow::resent_by_sender);
             }
             Event::Revealed(flow, _) => {
-                self.flows.get(flow, flows::Flow::revealed);
+                self.flows.get(flow, flows::TelemetryFlow::revealed);
             }
             Event::DupAckSuppressed(flow, _) => {
                 self.flows.get(flow, |flow| flow.suppressed_dupacks += 1);
@@ -126,7 +126,7 @@ impl Telemetry {
         self.tallies.packets.add(path, count);
     }
 
-    /// Everything that can be seen now; `load` is the agent's.
+    /// The status now; `load` is the agent's.
     pub fn status(&self, now: Instant, load: Load, kernel: &KernelView<'_>) -> Status {
         let packets = &self.tallies.packets;
         let data = packets.get(Path::DataCopied) + packets.get(Path::DataDiverted);

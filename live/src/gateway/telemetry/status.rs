@@ -20,19 +20,19 @@ pub struct Status {
     pub version: String,
     /// Nothing is touched; `observation` says what mending would gain.
     pub observe: bool,
-    /// When the gateway began: seconds since 1970.
+    /// The start of the gateway, in seconds since 1970.
     pub started_unix_seconds: f64,
-    /// For how long it has run.
+    /// Seconds since the start.
     pub uptime_seconds: f64,
     /// Time on a CPU, in user space and in the kernel, of all its threads.
     pub cpu_seconds: f64,
-    /// What the agent may take at most.
+    /// The limits of the agent.
     pub limits: StatusLimits,
     /// Flows that the agent keeps state for.
     pub flows: u64,
     /// Memory that its caches hold.
     pub cache_bytes: u64,
-    /// Times that the kernel's programs found the daemon's heartbeat too old.
+    /// Times that the daemon's heartbeat timed out.
     pub heartbeat_timeouts: u64,
     /// Copies of packets that the daemon was too slow to take.
     pub copies_lost: u64,
@@ -82,7 +82,7 @@ impl Status {
     }
 }
 
-/// What the agent may take at most.
+/// The limits of the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusLimits {
     /// Flows with state.

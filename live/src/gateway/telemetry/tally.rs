@@ -12,17 +12,17 @@ pub enum Path {
     DataCopied,
     /// Data towards the mobile that went through the daemon, for an agent that must hold it.
     DataDiverted,
-    /// From the mobile, diverted to the daemon and judged by the agent.
+    /// From the mobile, diverted to the daemon and given to the agent for a verdict.
     AcksJudged,
     /// From the mobile, passed in the kernel because its flow had nothing to repair; copied.
     AcksPassed,
-    /// Towards the wired side, returned to the kernel's input path after judgment.
+    /// Towards the wired side, reinjected into the kernel's input path after the verdict.
     AcksReturned,
     /// Towards the mobile, sent by the daemon: retransmissions and repeated SYNs.
     Repairs,
 }
 
-/// What counters are kept by.
+/// The key of a set of counters.
 pub(super) trait Label: Copy + 'static {
     /// All labels, in the order of [`Label::index`], under their names in metrics.
     const ALL: &'static [(Self, &'static str)];

@@ -23,9 +23,9 @@ const INTERVAL: Duration = Duration::from_millis(10);
 const PAYLOAD: usize = 36;
 /// The time at which a packet was sent, in front of its payload.
 const STAMP: usize = size_of::<u64>();
-/// How often whoever answers looks whether it is needed any more.
-const LOOK: Duration = Duration::from_millis(50);
-/// What has not come back by then is lost.
+/// The interval at which the answering thread checks whether the run is over.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// A packet without an answer for this time is lost.
 const LOST_AFTER: Duration = Duration::from_secs(5);
 
 /// Does `work`, and pings from the mended flows' sender to their receiver meanwhile if `config`
@@ -47,7 +47,7 @@ pub(crate) fn with_ping<T>(
     asking
         .connect(SocketAddr::new(receiver.address, PORT))
         .and_then(|()| asking.set_nonblocking(true))
-        .and_then(|()| answering.set_read_timeout(Some(LOOK)))
+        .and_then(|()| answering.set_read_timeout(Some(POLL_INTERVAL)))
         .map_err(LabError::socket("setting the ping up"))?;
     let clock = session.clock;
     let counted_from = clock.now() + config.warmup;
@@ -102,7 +102,7 @@ fn ask(
     Ok(trips.finish(clock.now()))
 }
 
-/// What is known of the packets that count.
+/// The packets that are counted.
 struct Trips {
     /// When those were sent that are still under way, or lost.
     under_way: BTreeSet<Instant>,

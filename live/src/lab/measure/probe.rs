@@ -1,5 +1,5 @@
-//! Whether the emulated path is true: numbered UDP packets at a set rate, each with the time at
-//! which it was sent.
+//! A probe of the emulated path: numbered UDP packets at a set rate, each with the time at which it
+//! was sent.
 
 use crate::clock::Clock;
 use crate::lab::config::{LabConfig, MTU, Path};
@@ -23,18 +23,18 @@ const STAMP: usize = size_of::<u64>();
 /// A silence this much longer than the path's delay means that nothing more is under way.
 const SILENCE: Duration = Duration::from_millis(300);
 
-/// What is sent through the path, in the configuration's direction.
+/// The packets that are sent through the path, in the direction of the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
     /// Bits per second on the wire, IP headers included.
     pub rate_bps: u64,
     /// Bytes of each packet, IP header included; from 60 to the path's MTU of 1500.
     pub packet_bytes: u32,
-    /// For how long.
+    /// The duration of the probe.
     pub duration: Duration,
 }
 
-/// What came out of the path.
+/// The measurements of a probe.
 #[derive(Clone, Debug)]
 pub struct ProbeOutcome {
     /// Packets sent.
@@ -49,7 +49,7 @@ pub struct ProbeOutcome {
     pub path_delay: Duration,
     /// How late frames left the emulated links, in microseconds.
     pub lateness_us: Lateness,
-    /// What the links did, by name.
+    /// The counters of the links, by name.
     pub links: BTreeMap<&'static str, LinkReport>,
     /// Packets lost between a host's kernel and the emulated links; must be 0.
     pub port_drops: u64,

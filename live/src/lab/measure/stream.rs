@@ -3,11 +3,11 @@
 
 /// The byte stream of one flow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stream {
+pub(crate) struct ByteStream {
     seed: u64,
 }
 
-impl Stream {
+impl ByteStream {
     /// The stream of one flow of a run.
     pub(crate) fn new(seed: u64, flow: u32) -> Self {
         Self { seed: mix(seed ^ mix(u64::from(flow) + 1)) }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn any_cut_of_the_stream_is_the_same_stream() {
-        let stream = Stream::new(1, 0);
+        let stream = ByteStream::new(1, 0);
         let mut whole = [0; 100];
         stream.fill(0, &mut whole);
         for begin in 0..100 {
@@ -70,12 +70,12 @@ mod tests {
 
     #[test]
     fn one_wrong_byte_is_found_where_it_is() {
-        let (stream, mut scratch) = (Stream::new(1, 0), [0; 64]);
+        let (stream, mut scratch) = (ByteStream::new(1, 0), [0; 64]);
         let mut bytes = [0; 50];
         stream.fill(1_000_003, &mut bytes);
         assert_eq!(stream.first_wrong(1_000_003, &bytes, &mut scratch), None);
         bytes[17] ^= 4;
         assert_eq!(stream.first_wrong(1_000_003, &bytes, &mut scratch), Some(1_000_020));
-        assert_ne!(Stream::new(1, 1).first_wrong(0, &bytes, &mut scratch), None);
+        assert_ne!(ByteStream::new(1, 1).first_wrong(0, &bytes, &mut scratch), None);
     }
 }

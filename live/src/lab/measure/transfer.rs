@@ -1,6 +1,6 @@
 //! The workload: one TCP connection per flow, every byte of which is checked on arrival.
 
-use super::stream::Stream;
+use super::stream::ByteStream;
 use crate::clock::Clock;
 use crate::lab::config::{Amount, CongestionControl, FIRST_PORT, LabConfig};
 use crate::lab::error::LabError;
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// that a transfer stopped by time has little left to send.
 const NOTSENT_LOWAT: i32 = 512 << 10;
 const BUFFER: usize = 64 << 10;
-/// How often the senders' state is sampled.
+/// The interval of samples of the senders' state.
 const SAMPLE_EVERY: Duration = Duration::from_millis(20);
 /// When there are more samples, every second one is forgotten and the interval doubled.
 pub(crate) const MAX_SAMPLES: usize = 100_000;
@@ -39,12 +39,12 @@ pub struct Progress {
     pub fraction: f64,
 }
 
-/// What the transfers came to.
+/// The result of the transfers.
 #[derive(Debug)]
 pub(crate) struct TransferReport {
     pub(crate) completed: bool,
     pub(crate) seconds: f64,
-    /// What each flow carried.
+    /// The bytes and the seconds of each flow.
     pub(crate) flows: Vec<Carried>,
     /// Seconds from the end of the warm-up on.
     pub(crate) warm_seconds: f64,
@@ -64,18 +64,18 @@ pub(crate) struct Carried {
     pub(crate) seconds: f64,
 }
 
-/// What was seen while a transfer went on.
+/// The observations during a transfer.
 #[derive(Default)]
-struct Watched {
+struct Observations {
     samples: Vec<TcpSample>,
     /// When the warm-up was over, and what each flow had carried by then.
     warm: Option<(Instant, Vec<u64>)>,
 }
 
 /// The sockets of one flow; shared by its threads and by whoever stops them.
-struct Flow {
+struct TransferFlow {
     number: u32,
-    stream: Stream,
+    stream: ByteStream,
     target: SocketAddr,
     listener: TcpListener,
     sender: OwnedFd,
@@ -87,7 +87,7 @@ struct Flow {
 #[derive(Clone, Copy)]
 struct Received {
     bytes: u64,
-    /// When the last of them was read.
+    /// The time at which the last byte was read.
     at: Instant,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Transfer<'a> {
     clock: Clock,
     /// When the run began, of which this may not be the first transfer.
     began: Instant,
-    flows: Vec<Flow>,
+    flows: Vec<TransferFlow>,
     /// Somebody stopped the run, its time is over or something failed: errors of sockets that are
     /// being shut down mean nothing any more.
     is_ending: AtomicBool,
@@ -115,7 +115,7 @@ impl<'a> Transfer<'a> {
         let unmended = (config.flows..config.all_flows()).zip(session.unmended.into_iter().cycle());
         let flows = mended
             .chain(unmended)
-            .map(|(number, endpoints)| Flow::open(config, round, number, endpoints))
+            .map(|(number, endpoints)| TransferFlow::open(config, round, number, endpoints))
             .collect::<Result<_, _>>()?;
         let is_ending = AtomicBool::new(false);
         Ok(Self { config, clock: session.clock, began, flows, is_ending })
@@ -128,7 +128,7 @@ impl<'a> Transfer<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<TransferReport, LabError> {
         let start = self.clock.now();
-        let (watched, end, stopped) = thread::scope(|scope| {
+        let (observations, end, stopped) = thread::scope(|scope| {
             // Also where `progress` panics: the scope waits for its threads.
             let _ending = OnDrop(|| self.end());
             let mut threads = Vec::new();
@@ -137,7 +137,7 @@ impl<'a> Transfer<'a> {
                 threads.push(scope.spawn(|| self.guarded(self.receive(flow))));
             }
             let is_finished = || threads.iter().all(thread::ScopedJoinHandle::is_finished);
-            let watched = self.watch(start, &is_finished, is_over, progress);
+            let observations = self.watch(start, &is_finished, is_over, progress);
             let end = self.clock.now();
             let received = self.received();
             // A connection accepted just now may have missed the first call.
@@ -149,15 +149,15 @@ impl<'a> Transfer<'a> {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             }
             let stopped = self.is_ending.load(Ordering::SeqCst);
-            Ok::<_, LabError>((watched, (end, received), stopped))
+            Ok::<_, LabError>((observations, (end, received), stopped))
         })?;
-        Ok(self.report(start, end, stopped, watched))
+        Ok(self.report(start, end, stopped, observations))
     }
 
     /// Makes every thread return soon.
     fn end(&self) {
         self.is_ending.store(true, Ordering::SeqCst);
-        self.flows.iter().for_each(Flow::shutdown);
+        self.flows.iter().for_each(TransferFlow::shutdown);
     }
 
     fn report(
@@ -165,11 +165,12 @@ impl<'a> Transfer<'a> {
         start: Instant,
         (end, received): (Instant, Vec<u64>),
         stopped: bool,
-        watched: Watched,
+        observations: Observations,
     ) -> TransferReport {
         let timed = matches!(self.config.amount, Amount::Time(time) if end.since(start) >= time);
-        let (warm, before) = watched.warm.unwrap_or_else(|| (start, vec![0; self.flows.len()]));
-        let last = |flow: &Flow| flow.received().at;
+        let (warm, before) =
+            observations.warm.unwrap_or_else(|| (start, vec![0; self.flows.len()]));
+        let last = |flow: &TransferFlow| flow.received().at;
         let ends = self.flows.iter().map(|flow| if stopped { end } else { last(flow) });
         let ends: Vec<Instant> = ends.collect();
         let carried = |since: Instant, before: &[u64]| {
@@ -193,7 +194,7 @@ impl<'a> Transfer<'a> {
             measured: (warm, ends.into_iter().max().unwrap_or(end)),
             completions: whole.map(|(flow, _)| last(flow).since(start).as_secs_f64()).collect(),
             flows,
-            samples: watched.samples,
+            samples: observations.samples,
         }
     }
 
@@ -204,15 +205,15 @@ impl<'a> Transfer<'a> {
         is_finished: &dyn Fn() -> bool,
         is_over: &dyn Fn() -> bool,
         progress: &mut dyn FnMut(Progress),
-    ) -> Watched {
-        let mut watched = Watched::default();
-        let samples = &mut watched.samples;
+    ) -> Observations {
+        let mut observations = Observations::default();
+        let samples = &mut observations.samples;
         let (mut ticks, mut interval) = (0u64, 1u64);
         loop {
             let now = self.clock.now();
             let elapsed = now.since(start);
             if self.config.warmup > Duration::ZERO && elapsed >= self.config.warmup {
-                watched.warm.get_or_insert_with(|| (now, self.received()));
+                observations.warm.get_or_insert_with(|| (now, self.received()));
             }
             let timed_out = match self.config.amount {
                 Amount::Bytes(_) => false,
@@ -225,7 +226,7 @@ impl<'a> Transfer<'a> {
                 || now.since(self.began) >= self.config.time_limit
                 || is_over()
             {
-                return watched;
+                return observations;
             }
             if ticks.is_multiple_of(interval) {
                 self.sample(now.since(self.began), samples);
@@ -279,7 +280,7 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    fn send(&self, flow: &Flow) -> Result<(), LabError> {
+    fn send(&self, flow: &TransferFlow) -> Result<(), LabError> {
         socket::connect(flow.sender.as_raw_fd(), &SockaddrStorage::from(flow.target))
             .map_err(LabError::socket("connecting"))?;
         let mut socket = TcpStream::from(
@@ -301,7 +302,7 @@ impl<'a> Transfer<'a> {
         socket.shutdown(std::net::Shutdown::Write).map_err(LabError::socket("shutdown"))
     }
 
-    fn receive(&self, flow: &Flow) -> Result<(), LabError> {
+    fn receive(&self, flow: &TransferFlow) -> Result<(), LabError> {
         let (mut socket, _) = flow.listener.accept().map_err(LabError::socket("accepting"))?;
         let shared = socket.try_clone().map_err(LabError::socket("duplicating a socket"))?;
         flow.accepted.get_or_init(|| shared);
@@ -334,7 +335,7 @@ impl<'a> Transfer<'a> {
     }
 }
 
-impl Flow {
+impl TransferFlow {
     fn open(
         config: &LabConfig,
         round: u32,
@@ -347,7 +348,7 @@ impl Flow {
             .run(|| TcpListener::bind(target).map_err(LabError::socket("listening")))?;
         Ok(Self {
             number,
-            stream: Stream::new(config.seed, round.wrapping_mul(config.all_flows()) + number),
+            stream: ByteStream::new(config.seed, round.wrapping_mul(config.all_flows()) + number),
             target,
             listener,
             sender: sender.namespace.run(|| open_sender(config))?,

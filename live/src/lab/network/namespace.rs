@@ -93,7 +93,7 @@ impl Namespace {
         &self.file
     }
 
-    /// Where other processes, such as `ip`, find it.
+    /// The path at which other processes, such as `ip`, find the namespace.
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
     }

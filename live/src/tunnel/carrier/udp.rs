@@ -23,7 +23,7 @@ const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 /// What every host takes (RFC 791 §3.2).
 const IPV4_MIN_MTU: usize = 576;
-/// What every IPv6 link carries (RFC 8200 §5).
+/// The least MTU of an IPv6 link (RFC 8200 §5).
 const IPV6_MIN_MTU: usize = 1280;
 /// The longest IP packet; the loopback interface claims more.
 const MAX_IP: usize = 65_535;

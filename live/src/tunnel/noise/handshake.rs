@@ -56,7 +56,7 @@ impl Initiation {
     }
 }
 
-/// What a responder makes of an initiation.
+/// The response to an initiation.
 pub(super) struct Response {
     /// The initiator's session.
     pub(super) peer_id: SessionId,

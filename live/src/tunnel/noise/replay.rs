@@ -8,7 +8,7 @@ const WINDOW: u64 = (WORDS as u64 - 1) * 64;
 /// Why a counter is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stale {
-    /// It has been seen.
+    /// The counter has been received before.
     Replayed,
     /// It is so far behind that nobody remembers whether it has been seen.
     TooOld,

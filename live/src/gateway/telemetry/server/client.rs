@@ -1,7 +1,7 @@
 //! What each client gets, and how the gateway's loop is asked for it.
 
 use super::http::{self, Response};
-use super::listen::Stream;
+use super::listen::ClientStream;
 use super::request::Request;
 use crate::gateway::telemetry::{Status, metrics};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The loop turns every few milliseconds; one that does not answer for so long hangs.
-const LOOP_PATIENCE: Duration = Duration::from_secs(1);
+const LOOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// Clients that ask in quicker succession see the same status: they must not keep the loop busy.
 const FRESH: Duration = Duration::from_millis(100);
 
@@ -47,7 +47,7 @@ impl Responder {
         }
         let (request, replies) = Request::new();
         self.requests.try_send(request).ok()?;
-        let status = Arc::new(replies.recv_timeout(LOOP_PATIENCE).ok()?);
+        let status = Arc::new(replies.recv_timeout(LOOP_TIMEOUT).ok()?);
         *last() = Some((Instant::now(), Arc::clone(&status)));
         Some(status)
     }
@@ -79,7 +79,7 @@ impl Responder {
 
 impl Permit {
     /// Answers one request.
-    pub(super) fn serve(self, stream: &mut Stream) {
+    pub(super) fn serve(self, stream: &mut ClientStream) {
         let is_public = stream.is_public();
         // A client that closes the connection needs no answer.
         let _ = http::serve(stream, |path| self.0.answer(path, is_public));

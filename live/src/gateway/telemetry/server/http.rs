@@ -1,6 +1,6 @@
 //! As much HTTP/1.1 (RFC 9112) as a status needs: one request, one answer, and goodbye.
 
-use super::listen::Stream;
+use super::listen::ClientStream;
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 
@@ -10,9 +10,9 @@ const MAX_REQUEST_BYTES: usize = 8 << 10;
 const MAX_FIELDS: usize = 64;
 /// From the first byte of the request to the last one of the answer, without the time that the
 /// gateway's loop needs for it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the gateway tells a client.
+/// An HTTP response.
 #[derive(Debug)]
 pub(super) struct Response {
     pub(super) status: &'static str,
@@ -44,17 +44,20 @@ impl Response {
 }
 
 /// Reads one request, and answers it with what `answer` says about its path.
-pub(super) fn serve(stream: &mut Stream, answer: impl FnOnce(&str) -> Response) -> io::Result<()> {
-    let response = match read_path(stream, Instant::now() + PATIENCE) {
+pub(super) fn serve(
+    stream: &mut ClientStream,
+    answer: impl FnOnce(&str) -> Response,
+) -> io::Result<()> {
+    let response = match read_path(stream, Instant::now() + CLIENT_TIMEOUT) {
         Ok(path) => answer(&path),
         Err(Refused::Answer(response)) => response,
         Err(Refused::Gone(error)) => return Err(error),
     };
-    write(stream, &response.bytes(), Instant::now() + PATIENCE)
+    write(stream, &response.bytes(), Instant::now() + CLIENT_TIMEOUT)
 }
 
 /// Says that there are too many clients, if that can be said without waiting.
-pub(super) fn refuse_without_waiting(stream: &mut Stream) {
+pub(super) fn refuse_without_waiting(stream: &mut ClientStream) {
     let sentence = "Too many clients ask at once; ask again in a second.";
     let response = Response::sentence("503 Service Unavailable", sentence);
     if stream.set_nonblocking().is_ok() {
@@ -79,7 +82,7 @@ fn refused<T>(status: &'static str, sentence: &str) -> Result<T, Refused> {
 }
 
 /// The path of the next request, without its query.
-fn read_path(stream: &mut Stream, deadline: Instant) -> Result<String, Refused> {
+fn read_path(stream: &mut ClientStream, deadline: Instant) -> Result<String, Refused> {
     let mut buffer = [0; MAX_REQUEST_BYTES];
     let mut len = 0;
     loop {
@@ -125,7 +128,7 @@ fn parse(bytes: &[u8]) -> Result<Option<String>, Refused> {
     Ok(Some(target.split('?').next().unwrap_or(target).to_owned()))
 }
 
-fn write(stream: &mut Stream, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
+fn write(stream: &mut ClientStream, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
     while !bytes.is_empty() {
         let left = time_left(deadline).ok_or(ErrorKind::TimedOut)?;
         stream.set_timeout(left)?;

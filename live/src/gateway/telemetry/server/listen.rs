@@ -10,7 +10,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Its user and its group may ask.
+/// The mode of the socket: its user and its group may connect.
 const MODE: u32 = 0o660;
 
 /// A socket that accepts clients without waiting for them.
@@ -21,17 +21,17 @@ pub(super) enum Listener {
 }
 
 impl Listener {
-    pub(super) fn accept(&self) -> io::Result<Stream> {
+    pub(super) fn accept(&self) -> io::Result<ClientStream> {
         Ok(match self {
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept()?;
                 stream.set_nonblocking(false)?;
-                Stream::Unix(stream)
+                ClientStream::Unix(stream)
             }
             Self::Tcp(listener) => {
                 let (stream, _) = listener.accept()?;
                 stream.set_nonblocking(false)?;
-                Stream::Tcp(stream)
+                ClientStream::Tcp(stream)
             }
         })
     }
@@ -46,15 +46,15 @@ impl AsFd for Listener {
     }
 }
 
-/// A client.
+/// The connection of a client.
 #[derive(Debug)]
-pub(super) enum Stream {
+pub(super) enum ClientStream {
     Unix(UnixStream),
     Tcp(TcpStream),
 }
 
-impl Stream {
-    /// How long the next read or write may take.
+impl ClientStream {
+    /// Sets the timeout of the next read or write.
     pub(super) fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
         let timeout = Some(timeout);
         match self {
@@ -74,7 +74,7 @@ impl Stream {
         matches!(self, Self::Tcp(_))
     }
 
-    /// Never waits from now on.
+    /// Reads and writes do not block from now on.
     pub(super) fn set_nonblocking(&self) -> io::Result<()> {
         match self {
             Self::Unix(stream) => stream.set_nonblocking(true),
@@ -83,7 +83,7 @@ impl Stream {
     }
 }
 
-impl Read for Stream {
+impl Read for ClientStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Unix(stream) => stream.read(buffer),
@@ -92,7 +92,7 @@ impl Read for Stream {
     }
 }
 
-impl Write for Stream {
+impl Write for ClientStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Unix(stream) => stream.write(bytes),

@@ -1,4 +1,4 @@
-//! Answers who asks how a gateway is: HTTP on a Unix socket, and for metrics on a loopback address.
+//! The telemetry server: HTTP on a Unix socket, and for metrics on a loopback address.
 //!
 //! The server has its own threads. They ask the gateway's loop for a [`Status`] only when a client
 //! asks them, and at most ten times a second; text is made here, not there. Everything has a bound:
@@ -38,7 +38,7 @@ const STACK_BYTES: usize = 256 << 10;
 /// How long no client is accepted when the process has no descriptor left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
 
-/// Where a gateway answers.
+/// The addresses of the telemetry server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// The Unix socket for `airmend status` and `airmend top`. What it belongs to may read all.
@@ -62,7 +62,7 @@ impl Server {
     /// Listens and starts to accept clients. A socket that a dead gateway left is replaced.
     ///
     /// # Errors
-    /// What is in the way of listening there.
+    /// An address cannot be used.
     pub fn start(config: &ServerConfig) -> Result<Self, ServerError> {
         let (socket, file) = listen::unix(&config.socket)?;
         let mut listeners = vec![socket];
@@ -138,7 +138,7 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), WouldBlock | ConnectionAborted | Interrupted)
 }
 
-fn serve(mut stream: listen::Stream, responder: &Arc<Responder>) {
+fn serve(mut stream: listen::ClientStream, responder: &Arc<Responder>) {
     let limit = if stream.is_public() { MAX_PUBLIC_CLIENTS } else { MAX_CLIENTS };
     let Some(permit) = Responder::permit(responder, limit) else {
         http::refuse_without_waiting(&mut stream);

@@ -1,4 +1,4 @@
-//! How fast the path is, from a train of frames that follow each other closely.
+//! The rate of the path, measured with trains of frames that follow each other closely.
 
 use airmend_proto::Instant;
 
@@ -11,10 +11,10 @@ const TIMED: u8 = 7;
 /// Times one train after the other.
 ///
 /// The rate is what lay between its first and its last frame, over the longer of two times: between
-/// their departures, and between the ACKs that first told of their arrival. A driver may take many
+/// their departures, and between the first ACKs of their arrival. A driver may take many
 /// frames at once, and a mobile may answer many at once, but both together are rare.
 #[derive(Debug, Default)]
-pub(super) struct Probe {
+pub(super) struct RateProbe {
     frames: u8,
     bytes: u64,
     first: Option<Timed>,
@@ -28,7 +28,7 @@ struct Timed {
     arrived: Option<Instant>,
 }
 
-impl Probe {
+impl RateProbe {
     /// New data up to the position `end` has left, with so many bytes of IP.
     pub(super) fn left(&mut self, now: Instant, end: u64, ip_bytes: u64) {
         if self.last.is_some() {
