@@ -153,7 +153,7 @@ pub(crate) struct ErrorArgs {
 }
 
 impl ErrorArgs {
-    /// The error process that the flags ask for.
+    /// The error process of the flags.
     pub(crate) fn model(&self) -> ErrorModel {
         let loss = self.loss.map(ErrorModel::Loss);
         let ber = self.ber.map(ErrorModel::Ber);
@@ -181,7 +181,7 @@ pub(crate) struct ErrorLists {
 }
 
 impl ErrorLists {
-    /// The error processes that the flags ask for, at least one, each once.
+    /// The error processes of the flags, at least one, each once.
     pub(crate) fn models(&self) -> Vec<ErrorModel> {
         let losses = self.loss.iter().copied().map(ErrorModel::Loss);
         let bers = self.ber.iter().copied().map(ErrorModel::Ber);
@@ -369,7 +369,7 @@ impl Setup {
                 refused?;
             }
         }
-        // A profile of its own may have said otherwise.
+        // A profile may have another value.
         for agent in agents {
             if let AgentConfig::Tulip(settings) = agent {
                 settings.half_duplex = config.turnaround.is_some();

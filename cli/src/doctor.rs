@@ -1,4 +1,4 @@
-//! `airmend doctor`: what this machine can do, and what each missing thing costs.
+//! `airmend doctor`: checks of this machine, and the consequence of each failure.
 
 use crate::args::DoctorArgs;
 use anyhow::Result;
@@ -10,7 +10,7 @@ mod check;
 mod inside;
 mod machine;
 
-/// Tries everything and says what came of it; the exit status tells whether the lab can run.
+/// Runs all checks and prints the results; the exit status is whether the lab can run.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     if args.inside {

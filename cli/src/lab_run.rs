@@ -17,7 +17,7 @@ mod transfer;
 
 pub(crate) use transfer::{transfer, warnings};
 
-/// Runs one transfer and tells what happened.
+/// Runs one transfer and reports the outcome.
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mut agents = [args.agent.clone()];
     args.setup.set(&mut agents)?;

@@ -70,7 +70,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
 fn not_parsed(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // Whoever closed the pipe does not want the rest.
+            // A closed pipe is no failure.
             let _ = write!(io::stdout(), "{error}");
             ExitCode::SUCCESS
         }

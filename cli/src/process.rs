@@ -38,6 +38,6 @@ pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
 
 /// Prints a sentence on stderr.
 pub(crate) fn complain(sentence: &str) {
-    // There is nowhere left to say that stderr is closed.
+    // A closed stderr cannot be reported.
     let _ = writeln!(io::stderr(), "airmend: {sentence}");
 }

@@ -1,4 +1,4 @@
-//! Flag values from text; every error says what is wrong and what would be right.
+//! Flag values from text; every error names the fault and a valid form.
 
 use airmend_live::lab::config::{AirQueue, CongestionControl, DeviceKind, Direction, MTU, Path};
 use airmend_proto::agents::AgentConfig;

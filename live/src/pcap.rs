@@ -1,5 +1,5 @@
-//! Records both sides of an agent as pcapng, with comments that say what it did, so that Wireshark
-//! tells the story.
+//! Records both sides of an agent as pcapng, with the events of the agent as comments for
+//! Wireshark.
 //!
 //! A thread of its own writes the file: the loop that keeps time never waits for a disk.
 
@@ -86,7 +86,7 @@ impl Recording {
         comments: &[Event],
     ) {
         let (comments, packet) = (comments.to_vec(), packet.clone());
-        // The agent looks at its timers with every packet; a replay knows that without being told.
+        // The agent checks its timers with every packet; a replay does so too.
         self.timers.retain(|&ran| ran < at);
         let timers = std::mem::take(&mut self.timers);
         let record = Record { at, side, crossing, packet, comments, timers };
@@ -95,7 +95,7 @@ impl Recording {
         }
     }
 
-    /// Notes that the agent's timers ran without a packet that entered; the next record says when.
+    /// Records that the agent's timers ran without a packet; the next record has the time.
     pub fn timers_ran(&mut self, at: Instant) {
         self.timers.push(at);
     }

@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
-/// Runs [`report`] in a child process and reads what it says.
+/// Runs [`report`] in a child process and reads its output.
 pub(super) fn in_child() -> Result<Vec<Check>> {
     let output = Command::new("/proc/self/exe")
         .args(["doctor", "--inside"])

@@ -44,7 +44,7 @@ fn clock() -> Check {
     Check::new("clock", result, "the emulated links cannot keep time")
 }
 
-/// How much longer than asked the thread sleeps.
+/// The time that the thread sleeps beyond its timeout.
 fn timer() -> Check {
     let mut late: Vec<Duration> = (0..SLEEPS)
         .map(|_| {
@@ -74,7 +74,7 @@ fn processors() -> Check {
     Check::new("processors", result, cost)
 }
 
-/// Which of the gateway's capabilities `/proc/self/status` does not tell of.
+/// The gateway's capabilities that `/proc/self/status` does not have.
 fn missing_rights(status: &str) -> Vec<&'static str> {
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);

@@ -81,13 +81,14 @@ fn reload(args: &GatewayArgs, gateway: &mut Gateway, format: LogFormat, log: &Lo
 /// A line for people, or for programs one like every other.
 fn say(format: LogFormat, sentence: &str) {
     match format {
-        // A gateway must not end because nobody reads its messages.
+        // A gateway must not end because its messages are not read.
         LogFormat::Text => drop(writeln!(io::stderr(), "airmend: {sentence}")),
         LogFormat::Json => tracing::info!("{sentence}"),
     }
 }
 
-/// What flags and file ask for; flags win. Called again to reload: the file is then read again.
+/// The configuration of flags and file; flags have precedence. A reload calls it again, and the
+/// file is read again.
 pub(crate) fn config(args: &GatewayArgs) -> Result<GatewayConfig> {
     let below = match file_of(args) {
         Some(path) => file::read(&path).map_err(BadUsage)?,
@@ -97,7 +98,7 @@ pub(crate) fn config(args: &GatewayArgs) -> Result<GatewayConfig> {
     Ok(options.config(&args.interface).map_err(BadUsage)?)
 }
 
-/// The file that was asked for, or the interface's own, if there is one.
+/// The file of `--config`, or the interface's own, if there is one.
 fn file_of(args: &GatewayArgs) -> Option<PathBuf> {
     let own = || Path::new("/etc/airmend").join(format!("{}.toml", args.interface));
     args.config.clone().or_else(|| Some(own()).filter(|path| path.exists()))

@@ -1,4 +1,4 @@
-//! What flags and the configuration file may say, under the same names.
+//! The options of flags and of the configuration file, under the same names.
 
 use crate::values::setting;
 use airmend_live::bpf::Attach;

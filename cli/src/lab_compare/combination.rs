@@ -57,7 +57,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// What `outcome` says of a run of `config`.
+    /// The measurements of `outcome`, of a run of `config`.
     pub(crate) fn new(config: &LabConfig, outcome: &Outcome) -> Self {
         Self {
             completed: outcome.completed,

@@ -1,4 +1,4 @@
-//! What a comparison says: table, summary lines, pictures.
+//! The report of a comparison: table, summary lines, pictures.
 
 use super::combination::Combination;
 use super::comparison::Comparison;

@@ -90,6 +90,6 @@ fn epoch() -> u32 {
 }
 
 fn say(sentence: &str) {
-    // A link must not end because nobody reads its messages.
+    // A link must not end because its messages are not read.
     let _ = writeln!(io::stderr(), "airmend: {sentence}");
 }

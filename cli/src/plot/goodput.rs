@@ -126,7 +126,7 @@ fn draw(root: &Area<'_>, panel: &Panel<'_>, chart: &Chart) -> Result<()> {
     Ok(())
 }
 
-/// A thin line at each value about which something was said.
+/// A thin line at each value with a label.
 fn claims(root: &Area<'_>, panel: &Panel<'_>, chart: &Chart) -> Result<()> {
     for claim in chart.published.iter().filter(|published| published.y.is_none()) {
         let x = chart.scale.position(claim.x);

@@ -51,8 +51,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     }
 }
 
-/// The agent that was recorded where no other is asked for. Any other has room for the whole
-/// capture in its cache: a cache must hold the window, which nobody knows here.
+/// The agent that was recorded, unless the flags name another. Any other has room for the whole
+/// capture in its cache: a cache must hold the window, which is unknown here.
 fn chosen_agent(args: &ReplayArgs, capture: &Capture) -> Result<RecordedAgent> {
     let is_wanted = |name: &str| args.agent.as_ref().is_none_or(|wanted| wanted.name() == name);
     let recorded = capture.agent.clone().filter(|agent| is_wanted(agent.config.name()));

@@ -132,7 +132,7 @@ pub(super) fn subtitle(section: &Section) -> String {
     parts.join(" · ")
 }
 
-/// The bound of each series; one that several share is told once.
+/// The bound of each series; one that several share is drawn once.
 fn bounds(
     section: &Section,
     scale: &Scale,

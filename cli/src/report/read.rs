@@ -177,5 +177,5 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// So many problems of a file are told in words.
+/// The number of problems of a file that are described one by one.
 const WORDS: usize = 3;

@@ -44,7 +44,7 @@ pub(super) struct Point {
     pub(super) delay: Option<Measure>,
     pub(super) bound_bps: Option<f64>,
     pub(super) timeouts: Option<f64>,
-    /// What else the scenario asked for, by name.
+    /// The further measures of the scenario, by name.
     pub(super) measures: BTreeMap<String, Measure>,
 }
 
@@ -136,7 +136,7 @@ fn value(settings: &Settings, name: &str) -> Value {
     settings.get(name).cloned().unwrap_or_default()
 }
 
-/// The fields that say what was set: those of summaries, or without summaries those of runs.
+/// The names of settings: the fields of summaries, or without summaries those of runs.
 fn setting_names(experiment: &Experiment) -> Vec<String> {
     let names = |lines: &[Fields]| -> BTreeSet<String> {
         lines.iter().flat_map(|line| line.keys().cloned()).collect()
@@ -241,13 +241,13 @@ impl Group<'_> {
         Some(Measure { mean, sd: value("sd", "delay_sd_ms") })
     }
 
-    /// What the scenario asked for, with the deviation where the runs tell the same mean.
+    /// The measures of the scenario, with the deviation where the runs have the same mean.
     fn measures(&self) -> BTreeMap<String, Measure> {
         let means = self.summary.and_then(|line| line.get("measures_mean")?.as_object());
         let measure = |(name, mean): (&String, &Value)| {
             let mean = mean.as_f64()?;
             let mut values = self.each(&["agent_counters", name]);
-            // A counter that an agent never raised is not told.
+            // A counter that is 0 is left out of the line.
             values.resize(self.runs.len(), 0.0);
             let is_it = stats::mean(&values).is_some_and(|found| (found - mean).abs() < 1e-3);
             let sd = is_it.then(|| stats::standard_deviation(&values)).flatten();
@@ -257,7 +257,7 @@ impl Group<'_> {
     }
 }
 
-/// The settings that differ, without those that another one of them already tells.
+/// The settings that differ, without those that follow from another one of them.
 fn varying(points: &[Point], names: &[String]) -> Vec<String> {
     let distinct = |names: &[&String]| {
         let values = |point: &Point| {
@@ -278,7 +278,7 @@ fn varying(points: &[Point], names: &[String]) -> Vec<String> {
     kept.into_iter().cloned().collect()
 }
 
-/// What says most about a run comes first: the errors, what the scenario named itself, the agent.
+/// The most important setting comes first: the errors, the scenario's own names, the agent.
 fn rank(name: &str) -> usize {
     match name {
         "ber" | "loss" => 0,
@@ -373,7 +373,7 @@ const MEASURED: [&str; 30] = [
     "gateway_heartbeat_timeouts",
 ];
 
-/// Settings that every line tells, whether they are swept or not.
+/// Settings that every line has, whether they are swept or not.
 const STANDARD: [&str; 24] = [
     "world",
     "cc",

@@ -17,7 +17,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use store::Store;
 
-/// Does what the command says.
+/// Runs the command.
 pub(crate) fn sim(command: &Sim) -> Result<()> {
     let done = match command {
         Sim::List(args) => list(args),

@@ -1,4 +1,4 @@
-//! What an experiment says: a line for each run, a summary for each point, and a table of these.
+//! The report of an experiment: a line for each run, a summary for each point, and a table.
 
 use super::line::{Field, Line, short};
 use crate::row::rounded;
@@ -250,7 +250,7 @@ fn swept(line: &mut Line, experiment: &Experiment, point: &Point) {
     }
 }
 
-/// The name of a field says what its value's unit means.
+/// The unit of a field, by its name.
 fn field(name: &str, value: &str) -> Field {
     let number = match name {
         "ber" => parse_ber(value).ok(),

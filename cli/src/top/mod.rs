@@ -58,7 +58,7 @@ fn run(
     while !stop.load(Ordering::Relaxed) {
         terminal.draw(|frame| view::draw(frame, model))?;
         let wait = next.saturating_duration_since(Instant::now()).min(SIGNAL_LATENCY);
-        // A terminal that changed its size is drawn anew at the next turn.
+        // A terminal whose size changed is redrawn at the next turn.
         if event::poll(wait)?
             && let Event::Key(key) = event::read()?
             && key.kind == KeyEventKind::Press

@@ -59,7 +59,7 @@ pub(super) struct Model {
     pub(super) order: Order,
     /// Why there was no status the last time.
     pub(super) trouble: Option<String>,
-    /// Bits per second by flow, if it was there before and the kernel tells.
+    /// Bits per second by flow, if both statuses have the flow and its bytes.
     rates: BTreeMap<u64, f64>,
     paused: bool,
 }

@@ -1,5 +1,5 @@
 //! The clsact of an interface, and this program's filters in it. Neither ends with the process, and
-//! both are shared with whoever else configures the interface.
+//! both are shared with other programs that configure the interface.
 
 use super::error::BpfError;
 use crate::netlink::{self, Filter};
@@ -8,11 +8,11 @@ use aya::programs::{SchedClassifier, TcAttachType};
 use std::mem;
 
 /// The numbers of this program's filters, by which it finds what a crashed run left: filters have
-/// no names there, since the kernel tells this process too little for aya to know that they could.
+/// no names there, since aya cannot find out in this process whether the kernel supports them.
 const OURS: u32 = 0x6d65_6e64;
 /// The same where clsact was added for it, and has to go with it.
 const OURS_WITH_CLSACT: u32 = 0x6d65_6e65;
-/// Their priority, unless others come first: it is nobody else's.
+/// Their priority, unless others come first; no other program uses it.
 const PRIORITY: u16 = 0x6d65;
 const DIRECTIONS: [TcAttachType; 2] = [TcAttachType::Ingress, TcAttachType::Egress];
 
@@ -35,7 +35,7 @@ pub(super) struct Filed {
 }
 
 impl Filed {
-    /// Whether nobody has taken it away, as far as the kernel tells.
+    /// Whether the filter is still attached, as far as the kernel reports.
     pub(super) fn is_there(&self) -> bool {
         let all = netlink::filters(self.index, self.direction);
         all.map_or(true, |all| all.contains(&self.filter))
@@ -55,8 +55,8 @@ impl Clsact {
         interface: &str,
         direction: TcAttachType,
     ) -> Result<Filed, BpfError> {
-        // It is there already where something else uses it; if it cannot be added, attaching says
-        // why.
+        // It is there already where something else uses it; if it cannot be added, attaching fails
+        // with the reason.
         self.was_added |= qdisc_add_clsact(interface).is_ok();
         if direction == TcAttachType::Egress && netlink::has_ingress(self.index) {
             return Err(BpfError::IngressQdisc { interface: interface.to_owned() });
@@ -91,7 +91,7 @@ impl Clsact {
         }
     }
 
-    /// Takes clsact itself away, if it was added for this program and nobody else has come to use
+    /// Removes clsact itself, if it was added for this program and no other program has filters in
     /// it.
     pub(super) fn remove_if_added(&mut self) {
         let is_empty = |direction| {

@@ -150,7 +150,7 @@ fn has_capabilities() -> bool {
     effective.is_ok_and(|effective| effective.contains(&caps::Capability::CAP_BPF))
 }
 
-/// The last line of a verifier's log that says something; the last of all are statistics.
+/// The last line of a verifier's log before the statistics.
 fn reason(log: &str, error: &io::Error) -> String {
     let mut lines = log.lines().map(str::trim).rev();
     let said = lines.find(|line| !line.is_empty() && !line.starts_with("processed "));

@@ -37,9 +37,9 @@ pub enum Attach {
     /// To tcx where the kernel has it (6.6), else to clsact.
     #[default]
     Auto,
-    /// To tcx: they vanish with the process.
+    /// To tcx: the kernel detaches the programs when the process ends.
     Tcx,
-    /// To the clsact queueing discipline: they stay, and let everything pass.
+    /// To the clsact queueing discipline: the programs remain, and pass every packet.
     Clsact,
 }
 
@@ -201,7 +201,7 @@ impl BpfPrograms {
         Ok(())
     }
 
-    /// Attaches one program in the way that was asked for, and says which one that was.
+    /// Attaches one program as `attach` says, and returns the hook that was used.
     fn attach_classifier(
         &mut self,
         name: &'static str,
@@ -222,7 +222,7 @@ impl BpfPrograms {
                 Err(source) if attach == Attach::Tcx => {
                     return Err(BpfError::attach_tcx(&interface, source));
                 }
-                // Whatever the reason: if it stands in the way of clsact too, clsact tells it.
+                // If the reason holds for clsact too, the error of clsact names it.
                 Err(source) => tracing::debug!(interface, %source, "no tcx, trying clsact"),
             }
         }
@@ -231,15 +231,15 @@ impl BpfPrograms {
             let failed = |source| BpfError::Attach { interface: interface.clone(), source };
             self.changes = Some(listening.map_err(failed)?);
         }
-        // The clsact of the reinjection device vanishes with the device.
+        // The clsact of the reinjection device is removed with the device.
         let mut other = Clsact::of(index);
         let clsact = if index == self.clsact.index { &mut self.clsact } else { &mut other };
         self.filed.push(clsact.file(name, classifier, &interface, direction)?);
         Ok(Attach::Clsact)
     }
 
-    /// Attaches again what somebody has taken from a clsact since the last call; says whether there
-    /// was anything.
+    /// Attaches the programs again that were removed from a clsact since the last call; true if
+    /// there were any.
     pub(crate) fn restore(&mut self) -> Result<bool, BpfError> {
         if !self.changes.as_mut().is_some_and(Changes::happened) {
             return Ok(false);

@@ -21,7 +21,7 @@ const QUEUE: i32 = 1 << 14;
 /// The longest packet, with its `virtio_net_hdr`.
 const LONGEST: usize = 1 << 17;
 
-/// The device, which vanishes with this value.
+/// The device; dropping this value removes it.
 #[derive(Debug)]
 pub(crate) struct Reinjection {
     device: File,
@@ -37,7 +37,7 @@ impl Reinjection {
     pub(crate) fn create(link_type: LinkType) -> io::Result<Self> {
         let device = TunDevice::open_device()?;
         let name = sys::attach_reinjection(device.as_fd(), NAME, link_type == LinkType::Ethernet)?;
-        // The kernel speaks no IPv6 on it, which needs 1280 bytes (RFC 8200 §5). What is redirected
+        // The kernel sends no IPv6 on it, which needs 1280 bytes (RFC 8200 §5). What is redirected
         // here may be longer.
         sys::set_interface_mtu(&name, 1_279)?;
         sys::set_interface_queue(&name, QUEUE)?;

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The mark of packets that the gateway itself made or judged ("mend"), unless told otherwise.
+/// The default mark of packets that the gateway has sent or reinjected ("mend").
 pub const DEFAULT_MARK: u32 = 0x6d65_6e64;
 
 /// One gateway on one interface.
@@ -32,7 +32,7 @@ pub struct GatewayConfig {
     pub priority: Option<u32>,
     /// The hook of the BPF programs.
     pub attach: Attach,
-    /// The rate of the air, in bits per second, where the interface cannot tell: only for the
+    /// The rate of the air, in bits per second, where the interface's queue has none: only for the
     /// estimate of what mending gains.
     pub air_rate_bps: Option<u64>,
     /// Record both sides of the agent into this pcapng file.

@@ -14,7 +14,7 @@ pub enum GatewayError {
         /// The name.
         name: String,
     },
-    /// The kernel does not tell what the interface is.
+    /// The kernel does not return the kind of the interface.
     #[error("the interface {name} cannot be used: {source}")]
     Interface {
         /// The name of the interface.
@@ -39,7 +39,7 @@ pub enum GatewayError {
         /// `ARPHRD_…`.
         kind: u16,
     },
-    /// The interface has vanished.
+    /// The interface has been removed.
     #[error(
         "the interface {name} has vanished: it was removed or moved to another network namespace; \
          start the gateway again when it is back, or at its new place"

@@ -102,7 +102,7 @@ mod tests {
 
     const NET_ADMIN_NET_RAW_BPF: u64 = 1 << 12 | 1 << 13 | 1 << 39;
 
-    /// The lines of this thread's status that tell what it may do.
+    /// The lines of this thread's status with its capabilities.
     fn status() -> BTreeMap<String, u64> {
         let text = fs::read_to_string("/proc/thread-self/status").unwrap();
         let fields = text.lines().filter_map(|line| line.split_once(":\t"));

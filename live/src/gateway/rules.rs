@@ -114,7 +114,7 @@ impl Condition {
 impl FromStr for FlowRule {
     type Err = String;
 
-    /// Reads one rule; the error is a sentence that says what would be right.
+    /// Parses one rule; the error is a sentence that names a valid form.
     fn from_str(text: &str) -> Result<Self, String> {
         let (excludes, conditions) = match text.trim().strip_prefix('!') {
             Some(rest) => (true, rest),

@@ -261,8 +261,8 @@ impl LabConfig {
 
     /// The radios and their floor acquisition, if the air is half duplex: frames as those of
     /// 802.11 at a rate of today, and FAMA-NCS with MAC acceleration. Backoffs are up to ten times
-    /// an RTS, or ten times the propagation delay where that is longer, since whoever begins within
-    /// it collides [Fullmer and Garcia-Luna-Aceves, SIGCOMM '97].
+    /// an RTS, or ten times the propagation delay where that is longer, since a station that begins
+    /// within it collides [Fullmer and Garcia-Luna-Aceves, SIGCOMM '97].
     pub fn mac(&self) -> Option<MacParams> {
         let mut mac = MacParams {
             rate_bps: self.air.rate_bps,
@@ -306,7 +306,7 @@ impl LabConfig {
     /// Fades come with time: they are those of the seed whatever is sent. A scheme can do no more
     /// than keep the air busy all the time, so the bound takes the time that the channel was bad,
     /// not the share of frames that met it, which a sender can lower by staying silent; and it
-    /// takes the loss within fades at its probability, since that is drawn anew for each frame.
+    /// takes the loss within fades at its probability, since that is drawn for each frame.
     ///
     /// The other processes have none: independent errors have no run-wide state, and bursts come
     /// with bytes, as many in every run.

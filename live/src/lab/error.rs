@@ -1,4 +1,4 @@
-//! Why a laboratory run failed: each error one sentence that says what would be right.
+//! The errors of a laboratory run: each is one sentence with a remedy.
 
 use airmend_proto::invariants::Violation;
 use std::io;
@@ -103,7 +103,7 @@ pub enum LabError {
         /// The offset in the stream, in bytes.
         offset: u64,
     },
-    /// A flow ended early although nobody stopped it.
+    /// A flow ended early although the run was not stopped.
     #[error("flow {flow} ended after {received} of {expected} bytes: {reason}")]
     Short {
         /// The number of the flow, from 0.

@@ -93,7 +93,7 @@ impl Gateway {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // What a terminal tells the laboratory is not for its gateway, which is ended in time.
+            // Signals of the terminal to the laboratory must not reach the gateway.
             .process_group(0);
         let child = sys::spawn_inside(&mut process, station.file());
         let child = child.map_err(|error| failed("could not be started", error.to_string()))?;

@@ -26,7 +26,7 @@ pub struct Outcome {
     /// How long each flow took from its `connect` to its last byte, in seconds, in the order of
     /// their beginning; those that did not complete are left out.
     pub completion_seconds: Vec<f64>,
-    /// The ping's round trips, if one was asked for.
+    /// The ping's round trips, if it was enabled.
     pub ping: Option<Ping>,
     /// What no scheme can pass on these links: (1) of the bounds.
     pub bound_bps: f64,

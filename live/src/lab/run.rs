@@ -130,7 +130,7 @@ fn outcome(
     }
 }
 
-/// A gateway tells its counters' names, which are no literals of this program.
+/// The counters' names in a gateway's report are no literals of this program.
 fn owned(counters: BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
     counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -171,7 +171,7 @@ impl Setup {
 }
 
 /// Does something at the end of a scope, also when that is left by a panic: a scope of threads
-/// waits for them, and somebody has to tell them.
+/// waits for them, and they must be signalled.
 pub(crate) struct OnDrop<F: Fn()>(pub(crate) F);
 
 impl<F: Fn()> Drop for OnDrop<F> {

@@ -1,4 +1,4 @@
-//! What a tunnel is told, and what it opens.
+//! The configuration of a tunnel, and the sockets that it opens.
 
 use super::carrier::{Address, Carrier, EthernetCarrier, UdpCarrier};
 use super::channel::Channel;
@@ -25,7 +25,7 @@ pub struct TunnelConfig {
     pub security: Security,
 }
 
-/// What carries the frames, and where the peer is; without a peer, the other end speaks first.
+/// The carrier and the address of the peer; without a peer's address, the other end sends first.
 #[derive(Clone, Debug)]
 pub enum CarrierConfig {
     /// UDP over IPv4 or IPv6.

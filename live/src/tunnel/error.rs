@@ -1,4 +1,4 @@
-//! Why a tunnel cannot run: each error one sentence that says what would be right.
+//! The errors of a tunnel: each is one sentence with a remedy.
 
 use std::io;
 use std::net::IpAddr;

@@ -49,11 +49,11 @@ use std::time::Duration;
 
 /// How often an idle loop looks around, so that its caller can.
 const IDLE: Duration = Duration::from_millis(50);
-/// How often the kernel is asked for the path's MTU; what it refuses to send says so at once.
+/// The interval of requests for the kernel's path MTU; a datagram that is too long fails at once.
 const MTU_INTERVAL: Duration = Duration::from_secs(1);
 /// Probes answered at most in one step.
 const MAX_ANSWERS: usize = 16;
-/// What IPv4 asks of every link (RFC 791 §3.2).
+/// The least MTU of IPv4 (RFC 791 §3.2).
 const MIN_MTU: usize = 68;
 
 /// One end of a tunnel, running.
@@ -98,7 +98,7 @@ impl Tunnel {
     /// `frame_overhead` bytes to them.
     ///
     /// # Errors
-    /// What the configuration asks for and this machine cannot give.
+    /// The configuration cannot be used on this machine.
     pub fn open(
         config: &TunnelConfig,
         agent: Box<dyn Agent + Send>,
@@ -280,7 +280,7 @@ impl Tunnel {
 
     fn wait(&self) -> Duration {
         let channel = self.outbound.channel.poll_timeout();
-        // Without a peer the agent has nobody to send to, however long its frames wait.
+        // Without a peer the agent cannot send, however long its frames wait.
         let own = self.deadline.into_iter();
         let own = own.chain(self.path.as_ref().and_then(|(_, path)| path.poll_timeout()));
         let own = own.min().filter(|_| self.outbound.channel.peer().is_some());

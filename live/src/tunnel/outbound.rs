@@ -62,7 +62,7 @@ impl Outbound {
         self.waiting.is_some()
     }
 
-    /// Sends what has been kept to be sent together, and what the channel itself has to say.
+    /// Sends the batch, and the datagrams that the channel itself originates.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         if let Some(batch) = self.waiting.take() {
             self.transmit(batch);

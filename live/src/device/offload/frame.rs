@@ -44,7 +44,7 @@ pub(crate) fn parse_frame(
     Some(Packet::new(link_type, bytes.freeze()).with_segment_size(segment_size))
 }
 
-/// What the kernel must be told to send this packet, and the packet as it wants it: of a
+/// The `virtio_net_hdr` to send this packet, and the packet in the form of the kernel: of a
 /// super-packet, the checksum field holds the pseudo-header's sum. `None` if that is no TCP.
 pub(crate) fn build_frame(packet: &Packet) -> Option<([u8; HEADER_LEN], Option<Vec<u8>>)> {
     let Some(size) = packet.segment_size() else {

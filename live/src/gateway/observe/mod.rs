@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// How often flows that have become idle are looked for.
 const TOUR: Duration = Duration::from_millis(250);
-/// A flow that was silent for so long is forgotten; what was measured stays in the sums.
+/// A flow that was silent for this time is removed; its measurements remain in the sums.
 const FORGET: Duration = Duration::from_secs(60);
 /// Flows that an observation names at most.
 const TOP: usize = 50;
@@ -95,7 +95,7 @@ impl Observer {
         }
     }
 
-    /// The operator, or somebody else, says how fast the air is.
+    /// Sets the rate of the air, from the configuration or the shaper.
     pub(super) fn know(&mut self, known: Option<(u64, CapacityFrom)>) {
         self.known = known;
     }
@@ -167,7 +167,7 @@ impl Observer {
         }
     }
 
-    /// Notes which flows have become idle, and forgets those that are gone.
+    /// Marks flows that have become idle, and removes those that have ended.
     fn tour(&mut self, now: Instant) {
         let mut last = None;
         let served = self.served;
@@ -325,7 +325,7 @@ impl Observed {
 }
 
 impl Sums {
-    /// Adds a flow, and says what is estimated of it.
+    /// Adds a flow and returns its estimate.
     fn add(&mut self, counts: &FlowCounts, flow: &Measured, capacity: Option<f64>) -> Estimate {
         let estimate = estimate(flow, capacity);
         self.delivered += counts.delivered;

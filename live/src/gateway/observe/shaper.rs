@@ -1,4 +1,4 @@
-//! The rate to which the interface's own queue shapes what leaves, as `tc` tells it.
+//! The rate of the interface's own shaper, as `tc` prints it.
 
 use airmend_proto::units;
 use std::process::Command;

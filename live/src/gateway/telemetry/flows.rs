@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The table of the flows that the agent has.
 #[derive(Debug)]
 pub(super) struct TelemetryFlows {
-    // The agent numbers flows itself, so nobody can choose numbers that collide.
+    // The agent numbers flows itself, so that no sender can choose numbers that collide.
     flows: HashMap<FlowId, TelemetryFlow, FixedState>,
     limit: usize,
 }
@@ -123,7 +123,7 @@ impl TelemetryFlow {
         self.probed = false;
     }
 
-    /// A round trip was measured, so that packets sent since arrive; says whether this ends a
+    /// A round trip was measured, so that packets sent since arrive; true if this ends a
     /// silence in which a timer sent something again.
     pub(super) fn measured(&mut self, srtt: Duration) -> bool {
         self.srtt = Some(srtt);

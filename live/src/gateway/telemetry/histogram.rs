@@ -1,4 +1,4 @@
-//! A histogram with fixed buckets, as Prometheus wants it.
+//! A histogram with fixed buckets, as in Prometheus.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The telemetry of a gateway: counters, flows, a server for both, and a log.
 //!
 //! The gateway's loop adds to plain integers here. Whatever costs more (text, sorting, sockets)
-//! happens when somebody asks, and mostly on another thread. `docs/gateway-metrics.md` lists what
+//! happens on request, and mostly on another thread. `docs/gateway-metrics.md` lists what
 //! can be seen under which name.
 
 mod about;

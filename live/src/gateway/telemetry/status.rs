@@ -18,7 +18,7 @@ pub struct Status {
     pub agent: String,
     /// The program's version.
     pub version: String,
-    /// Nothing is touched; `observation` says what mending would gain.
+    /// Whether no packet is changed; `observation` has the estimated gain of mending.
     pub observe: bool,
     /// The start of the gateway, in seconds since 1970.
     pub started_unix_seconds: f64,
@@ -153,7 +153,7 @@ pub struct FlowStatus {
     pub air: String,
     /// For how long it has been known.
     pub age_seconds: f64,
-    /// Packets of wire size that the kernel sent towards the mobile, if it tells.
+    /// Packets of wire size that the kernel sent towards the mobile, if the kernel has an entry.
     pub packets: Option<u64>,
     /// Their bytes.
     pub bytes: Option<u64>,

@@ -5,7 +5,7 @@ use crate::lab::config::LabConfig;
 use crate::lab::error::LabError;
 use crate::lab::session::Session;
 
-/// Runs the transfer of `config` as often as it says; what does not complete is the last.
+/// Runs the transfers of `config`; the first that does not complete is the last.
 pub(crate) fn run(
     config: &LabConfig,
     session: &Session<'_>,

@@ -22,7 +22,7 @@ impl SenderReport {
 
 /// Gives the kernel's names (`net/ipv4/proc.c`) the meaning that they have in `tcp_input.c`.
 ///
-/// A recovery is undone at most once: each of the three ways forgets the marker that all of them
+/// A recovery is undone at most once: each of the three ways clears the marker that all of them
 /// need. Where the undo ended the recovery that follows a timeout, the kernel counts it apart.
 fn interpret(retransmits: u64, tcp_ext: &BTreeMap<String, u64>) -> SenderCounters {
     let sum = |names: &[&str]| names.iter().filter_map(|name| tcp_ext.get(*name)).sum::<u64>();
@@ -66,7 +66,7 @@ mod tests {
             "TCPDSACKRecv",
             "TCPDSACKOfoRecv",
         ];
-        // Powers of two: a sum tells what is in it.
+        // Powers of two: a sum identifies its terms.
         let values = names.iter().enumerate().map(|(bit, name)| ((*name).to_owned(), 1 << bit));
         let counters = interpret(7, &values.collect());
         let expected = SenderCounters {

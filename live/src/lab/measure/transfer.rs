@@ -25,7 +25,7 @@ const NOTSENT_LOWAT: i32 = 512 << 10;
 const BUFFER: usize = 64 << 10;
 /// The interval of samples of the senders' state.
 const SAMPLE_EVERY: Duration = Duration::from_millis(20);
-/// When there are more samples, every second one is forgotten and the interval doubled.
+/// When there are more samples, every second one is removed and the interval doubled.
 pub(crate) const MAX_SAMPLES: usize = 100_000;
 /// The kernel's state of a sender after a retransmission timeout.
 const TCP_CA_LOSS: u8 = 4;
@@ -72,7 +72,7 @@ struct Observations {
     warm: Option<(Instant, Vec<u64>)>,
 }
 
-/// The sockets of one flow; shared by its threads and by whoever stops them.
+/// The sockets of one flow, shared by its threads and the thread that stops them.
 struct TransferFlow {
     number: u32,
     stream: ByteStream,
@@ -365,7 +365,7 @@ impl TransferFlow {
         *self.received.lock().unwrap_or_else(PoisonError::into_inner) = received;
     }
 
-    /// Wakes whoever waits on one of the flow's sockets.
+    /// Wakes the threads that wait on one of the flow's sockets.
     fn shutdown(&self) {
         sys::shutdown(self.sender.as_fd());
         sys::shutdown(self.listener.as_fd());

@@ -13,7 +13,7 @@ const CLASS: &str = "1:2";
 /// Frames are counted without Ethernet's header: a frame of the laboratory's air is an IP packet.
 const HEADER: &str = "stab overhead -14";
 
-/// The priority of repairs that an operator has to tell the gateway; `None` where the gateway's
+/// The priority of repairs that the gateway must be given; `None` where the gateway's
 /// own choice is right.
 pub(crate) fn priority(queue: AirQueue) -> Option<&'static str> {
     (queue == AirQueue::FastBand).then_some(FAST_CLASS)

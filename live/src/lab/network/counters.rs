@@ -5,7 +5,7 @@ use std::fs;
 
 /// Reads the group `TcpExt` or `Tcp` of the calling thread's namespace; zero counters are left out.
 pub(crate) fn read(group: &str) -> BTreeMap<String, u64> {
-    // `/proc/net` is that of the process; a thread in another namespace must ask for its own.
+    // `/proc/net` is that of the process; a thread in another namespace must read its own.
     ["netstat", "snmp"]
         .iter()
         .filter_map(|file| fs::read_to_string(format!("/proc/thread-self/net/{file}")).ok())

@@ -33,7 +33,7 @@ pub(super) fn run(
     let failed = |said: String| LabError::Interfaces(format!("{program}: {said}"));
     let mut child = child.map_err(|error| failed(error.to_string()))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // If it has ended early, its own message says why.
+        // If it has ended early, its own message has the reason.
         stdin.write_all(input.as_bytes()).ok();
     }
     let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;

@@ -56,7 +56,7 @@ pub(crate) fn air_queue_drops() -> Result<u64, LabError> {
 }
 
 /// Packets come addressed to the interface's MAC address and leave to that of the host, which is
-/// the same one: nobody needs to be asked for it.
+/// the same one: no address resolution is needed.
 fn set_up_forwarding(config: &LabConfig, pairs: &[Pair]) -> Result<(), LabError> {
     if config.ipv6 {
         set_required("net.ipv6.conf.all.forwarding", 1)?;

@@ -1,4 +1,4 @@
-//! Network namespaces without names: they vanish with the process, however it ends.
+//! Network namespaces without names: the kernel removes them with the process.
 
 use super::interface::disable_offloads;
 use super::iproute;
@@ -27,7 +27,7 @@ pub fn enter_user_namespace() -> Result<(), LabError> {
         nix::Error::EINVAL => LabError::Threaded,
         error => LabError::UserNamespace(error.into()),
     })?;
-    // The kernel wants setgroups denied before an ordinary user may map a group.
+    // The kernel requires setgroups to be denied before an ordinary user may map a group.
     fs::write("/proc/self/setgroups", "deny")
         .and_then(|()| fs::write("/proc/self/uid_map", format!("0 {user} 1")))
         .and_then(|()| fs::write("/proc/self/gid_map", format!("0 {group} 1")))
@@ -99,7 +99,7 @@ impl Namespace {
     }
 }
 
-/// Whether root here is the machine's own: in a user namespace nobody may attach BPF programs.
+/// Whether root here is the machine's own: no user namespace may attach BPF programs.
 pub(crate) fn is_initial_user_namespace() -> bool {
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     map.split_whitespace().eq(["0", "0", "4294967295"])

@@ -143,7 +143,7 @@ fn set_up_kernel(config: &LabConfig) -> Result<(), LabError> {
     Ok(())
 }
 
-/// The least, first and largest size of a TCP buffer, as the kernel wants them.
+/// The least, first and largest size of a TCP buffer, in the form of the kernel.
 fn buffer(first: u32) -> String {
     format!("4096 {first} {BUFFER_MAX}")
 }

@@ -112,7 +112,7 @@ pub(super) trait Carrier: Send {
     /// Datagrams that left in fragments, so far.
     fn fragmented(&self) -> u64;
 
-    /// Whether something has hinted that the path's MTU has changed since it was last asked for.
+    /// Whether the path's MTU may have changed since the last request for it.
     fn is_path_new(&self) -> bool;
 
     /// The longest datagram that reaches this address whole, as far as the kernel knows.

@@ -10,7 +10,7 @@ const WINDOW: u64 = (WORDS as u64 - 1) * 64;
 pub(super) enum Stale {
     /// The counter has been received before.
     Replayed,
-    /// It is so far behind that nobody remembers whether it has been seen.
+    /// The counter is below the window, so that a replay cannot be detected.
     TooOld,
 }
 

@@ -57,7 +57,7 @@ impl Session {
         }
     }
 
-    /// Appends the frame of a sealed datagram to `out`. `Ok` tells whether no datagram with a
+    /// Appends the frame of a sealed datagram to `out`. `Ok(true)` if no datagram with a
     /// higher counter has come before.
     pub(super) fn open(
         &mut self,

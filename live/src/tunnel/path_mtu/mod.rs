@@ -181,7 +181,7 @@ impl PathMtu {
         Some(MtuProbe { number: self.number, length: trial.length })
     }
 
-    /// When `poll_probe` has something to say, if nothing happens before.
+    /// The time of the next probe, if nothing happens before.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         if let Some(trial) = &self.trial {
             return Some(trial.next);

@@ -1,4 +1,4 @@
-//! What each client gets, and how the gateway's loop is asked for it.
+//! The responses to clients, and the requests to the gateway's loop.
 
 use super::http::{self, Response};
 use super::listen::ClientStream;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The loop turns every few milliseconds; one that does not answer for so long hangs.
 const LOOP_TIMEOUT: Duration = Duration::from_secs(1);
-/// Clients that ask in quicker succession see the same status: they must not keep the loop busy.
+/// Requests within this interval get the same status, so that clients do not keep the loop busy.
 const FRESH: Duration = Duration::from_millis(100);
 
 /// The state that the threads of all clients share.

@@ -25,7 +25,7 @@ impl Response {
         Self { status: "200 OK", media_type, body }
     }
 
-    /// One sentence instead of what was asked for.
+    /// A response of one sentence.
     pub(super) fn sentence(status: &'static str, sentence: &str) -> Self {
         Self { status, media_type: "text/plain; charset=utf-8", body: format!("{sentence}\n") }
     }
@@ -43,7 +43,7 @@ impl Response {
     }
 }
 
-/// Reads one request, and answers it with what `answer` says about its path.
+/// Reads one request and sends the response of `answer` to its path.
 pub(super) fn serve(
     stream: &mut ClientStream,
     answer: impl FnOnce(&str) -> Response,
@@ -56,7 +56,7 @@ pub(super) fn serve(
     write(stream, &response.bytes(), Instant::now() + CLIENT_TIMEOUT)
 }
 
-/// Says that there are too many clients, if that can be said without waiting.
+/// Responds that there are too many clients, if that does not block.
 pub(super) fn refuse_without_waiting(stream: &mut ClientStream) {
     let sentence = "Too many clients ask at once; ask again in a second.";
     let response = Response::sentence("503 Service Unavailable", sentence);
@@ -65,7 +65,7 @@ pub(super) fn refuse_without_waiting(stream: &mut ClientStream) {
     }
 }
 
-/// Why a request is not answered with what it asks for.
+/// The reason why a request is refused.
 enum Refused {
     Answer(Response),
     Gone(io::Error),

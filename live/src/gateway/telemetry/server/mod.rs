@@ -1,7 +1,7 @@
 //! The telemetry server: HTTP on a Unix socket, and for metrics on a loopback address.
 //!
 //! The server has its own threads. They ask the gateway's loop for a [`Status`] only when a client
-//! asks them, and at most ten times a second; text is made here, not there. Everything has a bound:
+//! sends a request, and at most ten times a second; text is made here. Everything has a bound:
 //! clients, their time, and the size of what they send.
 
 mod client;
@@ -48,7 +48,7 @@ pub struct ServerConfig {
     pub metrics: Option<MetricsAddress>,
 }
 
-/// The server; it ends, and its sockets vanish, when this is dropped.
+/// The server; dropping it ends the server and removes its sockets.
 #[derive(Debug)]
 pub struct Server {
     requests: Receiver<Request>,
