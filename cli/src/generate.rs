@@ -6,7 +6,7 @@ use clap_complete::Shell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What can be made; `make install` and the package call it.
+/// The files that can be made; `make install` and the package do so.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Generate {
     /// Write manual pages, one for each command.
@@ -15,7 +15,7 @@ pub(crate) enum Generate {
     Completions(Directory),
 }
 
-/// Where to.
+/// The destination.
 #[derive(Debug, Args)]
 pub(crate) struct Directory {
     /// The directory; it is made if it is not there.

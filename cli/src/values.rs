@@ -29,7 +29,7 @@ pub(crate) fn direction(name: &str) -> Result<Direction, String> {
     }
 }
 
-/// What the base station forwards with.
+/// The forwarding path of the base station.
 pub(crate) fn path(name: &str) -> Result<Path, String> {
     let known = [Path::Inline, Path::Kernel, Path::Gateway];
     let path = known.into_iter().find(|path| path.name() == name);

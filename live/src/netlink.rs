@@ -12,10 +12,10 @@ use nix::sys::socket::{
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Where clsact and ingress stand: both have this number, and so an interface has one of them.
+/// The parent of clsact and of ingress, of which an interface has at most one.
 const HANDLE: u32 = 0xffff_0000;
 const PARENT: u32 = 0xffff_fff1;
-/// And within clsact what comes in and what leaves.
+/// The ingress and the egress hook of clsact.
 const INGRESS: u32 = 0xffff_fff2;
 const EGRESS: u32 = 0xffff_fff3;
 /// The parent of the egress queue.
@@ -124,7 +124,7 @@ impl Changes {
     }
 }
 
-/// What a request is about traffic control: `struct tcmsg`, and the kind.
+/// A request about traffic control: `struct tcmsg`, and the kind.
 struct Asked {
     index: u32,
     handle: u32,

@@ -108,7 +108,7 @@ fn gateways() -> [Check; 2] {
     ]
 }
 
-/// What `ip` printed, or the first line of its complaint.
+/// The output of `ip`, or the first line of its error.
 fn ip(arguments: &[&str]) -> io::Result<String> {
     let output = Command::new("ip").args(arguments).output()?;
     let first = |bytes: &[u8]| {

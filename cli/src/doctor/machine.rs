@@ -11,7 +11,7 @@ pub(super) fn checks() -> Vec<Check> {
     vec![rights(), clock(), timer(), processors()]
 }
 
-/// What only some users have, and the gateway needs.
+/// The capabilities that the gateway needs.
 fn rights() -> Check {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let missing = missing_rights(&status);
@@ -24,7 +24,7 @@ fn rights() -> Check {
     Check::new("rights of a gateway", result, cost)
 }
 
-/// Of 1,000 steps of the clock, the least.
+/// The least of 1,000 steps of the clock.
 fn clock() -> Check {
     let step = (0..1_000).map(|_| {
         let start = Instant::now();

@@ -31,7 +31,7 @@ fn text_of(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// What is wrong, and where in the text.
+/// The fault, and its place in the text.
 struct Fault {
     span: Range<usize>,
     message: String,

@@ -52,7 +52,7 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     Ok(())
 }
 
-/// What the gateway does, in words.
+/// The description of the gateway.
 fn begins(config: &GatewayConfig) -> String {
     let agent = config.agent.name();
     let what =

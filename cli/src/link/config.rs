@@ -21,7 +21,7 @@ pub(super) fn config(args: &LinkArgs) -> Result<TunnelConfig> {
     })
 }
 
-/// What the tunnel does, in words.
+/// The description of the tunnel.
 pub(super) fn begins(config: &TunnelConfig, mtu: u32) -> String {
     let how = match &config.security {
         Security::Noise(keys, _) if keys.peer == keys.private.public() => "with a shared key",

@@ -50,7 +50,7 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     Ok(())
 }
 
-/// What mends the path, and how many bytes it adds to a packet.
+/// The agent of the link, and the bytes that it adds to a packet.
 fn agent(args: &LinkArgs) -> Result<(Box<dyn Agent + Send>, usize)> {
     let limits = Limits::default();
     if args.arq == Arq::Plain {

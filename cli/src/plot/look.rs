@@ -8,7 +8,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Where a picture is drawn.
+/// The area of a picture.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Pixels of every picture; twice what a page shows, so that whole pixels are fine enough.
@@ -87,7 +87,7 @@ pub(super) struct Entry {
     pub(super) key: Key,
 }
 
-/// What stands before the label of an entry.
+/// The symbol before the label of an entry.
 pub(super) enum Key {
     Point(Marker),
     Line,

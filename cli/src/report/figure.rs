@@ -60,7 +60,7 @@ pub(super) fn svg(section: &Section, known: &Reference) -> Result<String> {
     goodput::svg(&chart)
 }
 
-/// What the vertical axis shows.
+/// The quantity of the vertical axis.
 #[derive(PartialEq, Eq)]
 enum Quantity<'a> {
     Goodput,
@@ -88,7 +88,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// What was measured, and what it is multiplied by to be in the axis's unit.
+    /// The measure of a point, and its factor to the axis's unit.
     fn of(&self, point: &section::Point) -> Option<(Measure, f64)> {
         match self {
             Self::Goodput => Some((point.goodput, 1e-6)),
@@ -98,7 +98,7 @@ impl<'a> Quantity<'a> {
     }
 }
 
-/// What all runs share, in a line.
+/// The common settings of all runs, in a line.
 pub(super) fn subtitle(section: &Section) -> String {
     let common = |name: &str| section.common.get(name);
     let number = |name: &str| common(name).and_then(Value::as_f64);

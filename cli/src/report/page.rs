@@ -7,7 +7,7 @@ use crate::text;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// What the page shows of one experiment.
+/// The part of the page about one experiment.
 pub(super) struct Part {
     pub(super) section: Section,
     pub(super) known: Reference,

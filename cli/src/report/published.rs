@@ -11,7 +11,7 @@ pub(super) struct Reference {
     name: String,
     /// A heading.
     pub(super) title: String,
-    /// What to look for.
+    /// The result to look for.
     pub(super) shows: String,
     /// The measure that the figure draws, or `goodput`. Without one it is the delay if all results
     /// have delays, and goodput otherwise.
@@ -57,7 +57,7 @@ pub(super) fn known(name: &str) -> Result<Reference> {
 }
 
 impl Published {
-    /// As it is drawn beside measured points.
+    /// The mark of the result beside measured points.
     pub(super) fn mark(&self, section: &Section) -> Option<goodput::Published> {
         Some(goodput::Published {
             x: self.x?,
@@ -67,12 +67,12 @@ impl Published {
         })
     }
 
-    /// As it is drawn beside a sequence trace.
+    /// The slope of the result beside a sequence trace.
     pub(super) fn slope(&self) -> Option<(String, f64)> {
         Some((self.label.clone()?, self.goodput_bps?))
     }
 
-    /// What was measured in its place: mean goodput and its ratio to the published one.
+    /// The measurement at the same place: mean goodput and its ratio to the published one.
     pub(super) fn measured(&self, section: &Section) -> Option<(f64, f64)> {
         let published = self.goodput_bps?;
         let series = self.series(section);

@@ -25,7 +25,7 @@ pub(super) struct Results {
 pub(super) struct Experiment {
     /// The file, from the directory on and without its ending.
     pub(super) file: String,
-    /// What its lines call themselves; lines of the laboratory have no name.
+    /// The name in its lines; lines of the laboratory have none.
     pub(super) name: Option<String>,
     /// One for each run.
     pub(super) runs: Vec<Fields>,

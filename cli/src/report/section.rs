@@ -12,13 +12,13 @@ type Settings = BTreeMap<String, Value>;
 /// One experiment, ready to be shown.
 #[derive(Debug)]
 pub(super) struct Section {
-    /// What the results call themselves, or their file.
+    /// The name of the experiment, or its file.
     pub(super) name: String,
     /// Whether the results have a name, so that a scenario file has made them.
     pub(super) is_named: bool,
     /// The settings that all runs share.
     pub(super) common: Settings,
-    /// What the series differ in.
+    /// The settings in which the series differ.
     pub(super) by: Vec<String>,
     /// The horizontal axis: the swept setting that the figure is drawn against.
     pub(super) along: Option<String>,
@@ -185,7 +185,7 @@ fn points(experiment: &Experiment, names: &[String]) -> Vec<Point> {
 }
 
 impl Group<'_> {
-    /// What the runs have measured; the summary stands in where they are not there.
+    /// The measurements of the runs, or of the summary where there are no runs.
     fn point(self) -> Point {
         let completed = |run: &&&Fields| run.get("completed") != Some(&Value::Bool(false));
         let count = |name| self.summarised(name).unwrap_or(0.0) as usize;

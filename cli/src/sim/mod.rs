@@ -117,7 +117,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// What results call an experiment: its path below `experiments`, or its file's name alone.
+/// The name of an experiment in results: its path below `experiments`, or its file's name alone.
 fn name_of(file: &Path) -> String {
     let stem = file.with_extension("");
     let parts: Vec<_> = stem.iter().map(|part| part.to_string_lossy()).collect();

@@ -44,7 +44,7 @@ pub(crate) fn trace_lines(name: &str, experiment: &Experiment, outcomes: &[Outco
     lines
 }
 
-/// How many runs of these results did not complete.
+/// The number of runs that did not complete.
 fn incomplete(results: &str) -> u64 {
     let summaries = summaries(results).unwrap_or_default();
     let count = |summary: &Value, name: &str| summary[name].as_u64().unwrap_or(0);

@@ -62,7 +62,7 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What the agent does.
+/// The work of the agent.
 fn mending(status: &Status) -> [(&'static str, String); 3] {
     let counters = &status.counters;
     [
@@ -107,7 +107,7 @@ fn by_name(counts: &BTreeMap<String, u64>) -> String {
     if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
 }
 
-/// What an operator can do something about.
+/// Problems that an operator can solve.
 fn trouble(status: &Status) -> Vec<String> {
     let memory = status.uncached.get("memory").copied().unwrap_or(0);
     [

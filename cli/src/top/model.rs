@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Intervals that are remembered: ten minutes of seconds, more than a terminal is wide.
 const HISTORY: usize = 600;
 
-/// What flows are sorted by.
+/// The sort key of flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Order {
     #[default]
@@ -37,7 +37,7 @@ impl Order {
     }
 }
 
-/// What happened from one status to the next.
+/// The changes from one status to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Interval {
     /// The share of packets that the air lost; `None` if none was sent.
@@ -119,7 +119,7 @@ impl Model {
     }
 }
 
-/// What is unknown comes last.
+/// Compares two values; an unknown value is last.
 fn descending(a: Option<f64>, b: Option<f64>) -> Ordering {
     let value = |known: Option<f64>| known.unwrap_or(f64::NEG_INFINITY);
     value(b).total_cmp(&value(a))

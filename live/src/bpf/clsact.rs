@@ -7,10 +7,10 @@ use aya::programs::tc::{NlOptions, SchedClassifierLinkId, TcAttachOptions, qdisc
 use aya::programs::{SchedClassifier, TcAttachType};
 use std::mem;
 
-/// The numbers of this program's filters, by which it finds what a crashed run left: filters have
+/// The handle of this program's filters, by which it finds those of a crashed run: filters have
 /// no names there, since aya cannot find out in this process whether the kernel supports them.
 const OURS: u32 = 0x6d65_6e64;
-/// The same where clsact was added for it, and has to go with it.
+/// The handle where clsact was added for this program, and must be removed with it.
 const OURS_WITH_CLSACT: u32 = 0x6d65_6e65;
 /// Their priority, unless others come first; no other program uses it.
 const PRIORITY: u16 = 0x6d65;

@@ -109,7 +109,7 @@ impl BpfCounters {
     }
 }
 
-/// What the kernel has sent towards the mobile in one flow, without the daemon's repairs.
+/// The packets that the kernel has sent towards the mobile in one flow, without repairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelFlow {
     /// Packets of wire size.
@@ -133,7 +133,7 @@ pub(crate) struct BpfPrograms {
     flows: HashMap<MapData, [u8; 40], [u64; 4]>,
     counters: PerCpuArray<MapData, u64>,
     reports: RingBuf<MapData>,
-    /// Where the programs that divert are attached: tcx or clsact.
+    /// The hook of the programs that divert: tcx or clsact.
     attached: Attach,
     /// The clsact of the air interface.
     clsact: Clsact,

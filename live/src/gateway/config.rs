@@ -103,7 +103,7 @@ pub fn default_socket(interface: &str) -> PathBuf {
     Path::new("/run/airmend").join(interface).join("status.sock")
 }
 
-/// Where metrics are served: on this machine only.
+/// The address of the metrics, on this machine only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetricsAddress {
     /// HTTP on a loopback address.
@@ -165,7 +165,7 @@ impl FromStr for LogFormat {
     }
 }
 
-/// What a log line must at least be to be written.
+/// The lowest level of log lines that are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// Mending has stopped, or cannot begin.

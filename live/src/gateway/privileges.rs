@@ -84,7 +84,7 @@ pub fn drop_all() -> Result<(), PrivilegeError> {
     keep(&CapsHashSet::new())
 }
 
-/// What is effective must always be permitted, and what is ambient also inheritable.
+/// An effective capability must be permitted, and an ambient one also inheritable.
 fn keep(capabilities: &CapsHashSet) -> Result<(), PrivilegeError> {
     caps::clear(None, CapSet::Ambient)?;
     caps::clear(None, CapSet::Inheritable)?;

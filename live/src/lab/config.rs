@@ -39,7 +39,7 @@ pub enum CongestionControl {
 }
 
 impl CongestionControl {
-    /// Its name in the kernel, in flags and in results.
+    /// The name in the kernel, in flags and in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cubic => "cubic",
@@ -84,7 +84,7 @@ pub enum Path {
     /// A kernel between two interfaces of its own, and nothing else: what [`Self::Gateway`] is
     /// compared with.
     Kernel,
-    /// That kernel with a gateway, a process of its own, on the air interface.
+    /// The same kernel with a gateway, a process of its own, on the air interface.
     Gateway,
 }
 
@@ -142,7 +142,7 @@ pub struct LabConfig {
     pub amount: Amount,
     /// The number of sets of flows, one after the other; 1 for a single transfer.
     pub sequential: u32,
-    /// What timed flows carry in their first so much time does not count as goodput.
+    /// The warm-up: the data that timed flows carry in this time does not count as goodput.
     pub warmup: Duration,
     /// Send a small UDP packet to and fro every 10 ms beside the flows.
     pub ping: bool,
@@ -287,7 +287,7 @@ impl LabConfig {
         MTU - ip_header - tcp_header
     }
 
-    /// What a packet of `bytes` takes from host to host when nothing is queued: serialisation and
+    /// The delay of a packet of `bytes` from host to host when nothing is queued: serialisation and
     /// propagation on both hops.
     pub fn path_delay(&self, bytes: u32) -> Duration {
         let hop = |hop: Hop| {
@@ -296,12 +296,12 @@ impl LabConfig {
         hop(self.wired) + hop(self.air)
     }
 
-    /// What no scheme can pass, in application bits per second: bound (1) on both hops.
+    /// The upper bound of goodput, in application bits per second: bound (1) on both hops.
     pub fn bound_bps(&self) -> f64 {
         self.bound_at(self.errors.frame_error(self.frame_bits()))
     }
 
-    /// The same for the fades of this very run between two times, where the air fades.
+    /// The bound with the fades of this run between two times, where the air fades.
     ///
     /// Fades come with time: they are those of the seed whatever is sent. A scheme can do no more
     /// than keep the air busy all the time, so the bound takes the time that the channel was bad,

@@ -36,7 +36,7 @@ const MAX_LINE: u64 = 1 << 16;
 pub struct GatewayCommand {
     /// The program `airmend`.
     pub program: PathBuf,
-    /// What follows `gateway INTERFACE`, but for priority and output: agent, settings, limits.
+    /// The arguments after `gateway INTERFACE`, without priority and output: agent, settings.
     pub arguments: Vec<String>,
 }
 

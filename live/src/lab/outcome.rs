@@ -17,20 +17,20 @@ pub struct Outcome {
     pub bytes_received: u64,
     /// Application bits per second, from the end of the warm-up on.
     pub goodput_bps: f64,
-    /// The same for each flow, those that the agent did not see last.
+    /// The goodput of each flow; the unmended flows are last.
     pub flow_goodput_bps: Vec<f64>,
     /// Application bits per second of the whole run, warm-up and all.
     pub overall_goodput_bps: f64,
     /// Jain's index of the flows' goodputs: 1 if all are equal, 1/n if one has everything.
     pub fairness: f64,
-    /// How long each flow took from its `connect` to its last byte, in seconds, in the order of
+    /// The time of each flow from its `connect` to its last byte, in seconds, in the order of
     /// their beginning; those that did not complete are left out.
     pub completion_seconds: Vec<f64>,
     /// The ping's round trips, if it was enabled.
     pub ping: Option<Ping>,
-    /// What no scheme can pass on these links: (1) of the bounds.
+    /// The upper bound of goodput on these links: (1) of the bounds.
     pub bound_bps: f64,
-    /// The same with the fades of this run instead of the long-run mean, where the air fades.
+    /// The bound with the fades of this run instead of the long-run mean, where the air fades.
     pub realised_bound_bps: Option<f64>,
     /// Bytes that data packets took on the air (IP headers included) for each useful byte.
     pub wire_bytes_per_byte: f64,
@@ -39,13 +39,13 @@ pub struct Outcome {
     /// The degree of reordering that the senders' TCPs assumed at the end (`tcpi_reordering`), the
     /// largest of all flows; it begins at 3.
     pub reordering: u32,
-    /// What the agent at the base station did, by event counter.
+    /// The counters of the agent at the base station, by event.
     pub agent_counters: BTreeMap<String, u64>,
-    /// How often the kernel found a gateway too late and passed it by; `None` without one.
+    /// Times that the heartbeat of a gateway timed out; `None` without a gateway.
     pub gateway_heartbeat_timeouts: Option<u64>,
     /// The observation of a gateway that only observes.
     pub observation: Option<serde_json::Value>,
-    /// What the one at the mobile did, where the air needs an agent at each end.
+    /// The counters of the agent at the mobile, where the air needs an agent at each end.
     pub mobile_counters: BTreeMap<String, u64>,
     /// The counters of the links, by name (`air_down`, …).
     pub links: BTreeMap<&'static str, LinkReport>,
@@ -54,7 +54,7 @@ pub struct Outcome {
     /// Packets lost between a host's kernel and the emulated links: must be 0, or the machine was
     /// too slow for this run.
     pub port_drops: u64,
-    /// How late frames left the emulated links, in microseconds.
+    /// The lateness of frames that left the emulated links, in microseconds.
     pub lateness_us: Lateness,
     /// The senders' state over time.
     pub samples: Vec<TcpSample>,
@@ -84,7 +84,7 @@ pub struct SenderCounters {
     pub cwnd_reductions: u64,
     /// Entries into recovery (fast retransmit).
     pub recoveries: u64,
-    /// Of these, undone: the sender learnt that nothing had been lost, and took its window back.
+    /// The number of these that were undone: nothing had been lost, and the window was restored.
     pub undone_recoveries: u64,
     /// Recoveries from a timeout that were undone.
     pub undone_timeouts: u64,
@@ -158,7 +158,7 @@ pub(crate) fn histogram() -> Histogram<u64> {
 }
 
 impl Lateness {
-    /// Of values recorded in nanoseconds, rounded up.
+    /// The distribution of values recorded in nanoseconds, rounded up.
     pub(crate) fn of_nanos(histogram: &Histogram<u64>) -> Self {
         let micros = |nanos: u64| nanos.div_ceil(1_000);
         Self {

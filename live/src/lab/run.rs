@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// far, not completed. `progress` is called every 20 ms or so.
 ///
 /// # Errors
-/// What the machine lacks, a wrong byte at a receiver, or a rule that the agent broke.
+/// A resource that the machine lacks, a wrong byte at a receiver, or a rule that the agent broke.
 pub fn run(
     config: &LabConfig,
     agent: Box<dyn Agent + Send>,
@@ -52,7 +52,7 @@ pub fn run_link(
 /// there, and there is no sequence-time plot.
 ///
 /// # Errors
-/// What the machine lacks, a wrong byte at a receiver, or a gateway that did not run to the end;
+/// A resource that the machine lacks, a wrong byte at a receiver, or a gateway that ended early;
 /// it needs root.
 pub fn run_kernel(
     config: &LabConfig,

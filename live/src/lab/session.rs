@@ -21,7 +21,7 @@ use airmend_proto::Agent;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// What the work finds: the hosts in their endpoints, and the run's clock.
+/// The endpoints of a run, and its clock.
 pub(crate) struct Session<'a> {
     /// The hosts whose flows pass the agent.
     pub(crate) mended: Endpoints<'a>,
@@ -56,7 +56,7 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
-    /// Those whose packets pass a second pair of hosts by.
+    /// The agents behind a wrapper that lets the second pair's flows bypass them.
     fn passed_by(self) -> Self {
         let pass_by = |agent| Box::new(PassBy::new(agent)) as Box<dyn Agent + Send>;
         Self { station: pass_by(self.station), mobile: self.mobile.map(pass_by) }

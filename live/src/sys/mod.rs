@@ -63,7 +63,7 @@ pub(crate) fn interface_index(interface: &str) -> io::Result<i32> {
     Ok(unsafe { request.ifr_ifru.ifru_ifindex })
 }
 
-/// What the link layer of `interface` is (`ARPHRD_…`).
+/// The link layer type of `interface` (`ARPHRD_…`).
 pub(crate) fn hardware_type(interface: &str) -> io::Result<u16> {
     let socket = datagram_socket()?;
     let mut request = interface_request(interface);

@@ -22,11 +22,11 @@ const TPACKET_V2: i32 = 1;
 const PACKET_COPY_THRESH: i32 = 7;
 const PACKET_VNET_HDR: i32 = 15;
 const PACKET_IGNORE_OUTGOING: i32 = 23;
-/// Where the socket address begins in a slot: the slot's header, aligned to 16 bytes.
+/// The offset of the socket address in a slot: the slot's header, aligned to 16 bytes.
 const ADDRESS_OFFSET: usize = size_of::<SlotHeader>();
 /// Bytes of a `virtio_net_hdr`.
 const VNET_HEADER: usize = 10;
-/// What a socket's buffer holds, in bytes: of packets that are too long for a slot, or that wait in
+/// The size of a socket's buffer in bytes, for packets that are too long for a slot, or wait in
 /// the interface's queue.
 const LONG_BUFFER: i32 = 64 << 20;
 /// Longer packets do not exist; a length above is a mistake.
@@ -70,7 +70,7 @@ struct RingStatistics {
 pub(crate) struct Copied {
     /// Since 1970, by the system's clock.
     pub(crate) at: Duration,
-    /// What segmentation and checksum offload have left to do.
+    /// The `virtio_net_hdr`: the segmentation and the checksum that are left to do.
     pub(crate) vnet_header: [u8; VNET_HEADER],
     /// A VLAN tag that stands outside the packet: its protocol and its control information.
     pub(crate) vlan: Option<(u16, u16)>,

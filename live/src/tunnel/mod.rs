@@ -47,7 +47,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::time::Duration;
 
-/// How often an idle loop looks around, so that its caller can.
+/// The longest wait of an idle loop, so that the caller can stop it.
 const IDLE: Duration = Duration::from_millis(50);
 /// The interval of requests for the kernel's path MTU; a datagram that is too long fails at once.
 const MTU_INTERVAL: Duration = Duration::from_secs(1);

@@ -86,7 +86,7 @@ impl Outbound {
         }
     }
 
-    /// What has been counted, here, in the channel and at the device.
+    /// The counters here, in the channel and at the device.
     pub(super) fn counters(&self) -> Counters {
         let Counters {
             packets_in, bytes_in, packets_out, bytes_out, frames_sent, send_errors, ..

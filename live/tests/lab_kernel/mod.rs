@@ -79,7 +79,7 @@ pub(crate) fn gateway_process() -> Result<(), Box<dyn Error>> {
     assert!(outcome.completed && outcome.gateway_heartbeat_timeouts == Some(1));
     assert_eq!(outcome.agent_counters.get("local_retransmits"), Some(&3));
     for (name, script, said) in [
-        ("silent", "exit 1", "the gateway did not start: it said nothing"),
+        ("silent", "exit 1", "the gateway did not start: there was nothing on stderr"),
         ("refusing", "echo no such luck >&2; exit 1", "the gateway did not start: no such luck"),
         (
             "dying",

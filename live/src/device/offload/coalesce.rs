@@ -22,7 +22,7 @@ const MAX_HEADERS: usize = 120;
 #[derive(Debug, Default)]
 pub(in super::super) struct Coalescer {
     run: Vec<Packet>,
-    /// What the first packet has, if others may follow it.
+    /// The layout of the first packet, if others may follow it.
     open: Option<Open>,
     bytes: usize,
 }
@@ -110,7 +110,7 @@ impl Coalescer {
     }
 }
 
-/// What a packet has that others may follow; `None` if none may.
+/// The layout of a packet that others may follow; `None` if none may.
 fn open(packet: &[u8]) -> Option<Open> {
     let (layout, payload) = joinable(packet)?;
     let ends = packet[layout.transport + 13] & PSH != 0;

@@ -10,7 +10,7 @@ use airmend_proto::{LinkType, Packet};
 use bytes::BytesMut;
 use std::num::NonZeroU16;
 
-/// Where a VLAN tag stands in an Ethernet frame, behind both addresses.
+/// The offset of a VLAN tag in an Ethernet frame, behind both addresses.
 const TAG_OFFSET: usize = 12;
 const TCP_CHECKSUM: usize = 16;
 

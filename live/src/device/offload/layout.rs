@@ -49,7 +49,7 @@ impl Header {
     }
 }
 
-/// Where the headers of a TCP packet end, if it is one that offload may touch: no IPv6 extension
+/// The offsets of the headers of a TCP packet that is suitable for offload: no IPv6 extension
 /// headers, no fragment, nothing behind what its IP header counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TcpLayout {

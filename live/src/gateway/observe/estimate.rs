@@ -117,7 +117,7 @@ impl Measured {
     }
 }
 
-/// What a sender with timeouts (PFTK) or, if that is more, CUBIC reaches with this loss, in packets
+/// The rate of a sender with timeouts (PFTK) or, if higher, of CUBIC with this loss, in packets
 /// per second.
 fn tcp(loss: f64, rtt: f64) -> f64 {
     let timeout = rtt + MIN_TIMEOUT;

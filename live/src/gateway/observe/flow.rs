@@ -14,7 +14,7 @@ const MAX_SPANS: usize = 1024;
 /// No sender's timer is shorter: Linux waits 200 ms beyond the round trip, and the last ACK passes
 /// here a little before it arrives there.
 const TIMEOUT: Duration = Duration::from_millis(180);
-/// How long a sender may need for its next data, where nothing is known of its distance.
+/// The time that a sender may need for its next data, if its round trip is unknown.
 const UNKNOWN_PAUSE: Duration = Duration::from_millis(200);
 
 /// The observed state of one flow. Positions in its stream are 64 bits wide.
@@ -58,7 +58,7 @@ pub(super) struct FlowCounts {
     pub(super) mss: u64,
     /// Frames that passed here, and that the sender then had to send again.
     pub(super) resent: u64,
-    /// Of these, how many had arrived already, as DSACK shows (RFC 2883).
+    /// The number of these that had arrived already, as DSACK shows (RFC 2883).
     pub(super) spurious: u64,
     /// Frames that were lost before they came here.
     pub(super) lost_before: u64,

@@ -21,7 +21,7 @@ use flow::{FlowCounts, FlowObserver};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How often flows that have become idle are looked for.
+/// The interval of the search for flows that have become idle.
 const TOUR: Duration = Duration::from_millis(250);
 /// A flow that was silent for this time is removed; its measurements remain in the sums.
 const FORGET: Duration = Duration::from_secs(60);
@@ -39,11 +39,11 @@ pub(super) struct Observer {
     fastest: Option<f64>,
     /// Time, as far as it has been accounted for.
     now: Instant,
-    toured: Instant,
+    swept: Instant,
     /// Flows that have something to send, and for how long there were any.
     active: usize,
     busy: f64,
-    /// What each of the active flows got so far of the air's time, if they shared it fairly.
+    /// The air time of each active flow so far, if they shared it fairly.
     served: f64,
     seen: u64,
     /// Sums of flows that are no longer in the table.
@@ -61,7 +61,7 @@ struct Observed {
     periods: u32,
 }
 
-/// What flows add up to; rates times the seconds of their activity are bits.
+/// Sums over flows; rates times the seconds of their activity are bits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     delivered: u64,
@@ -86,7 +86,7 @@ impl Observer {
             flows: HashMap::new(),
             fastest: None,
             now: Instant::ZERO,
-            toured: Instant::ZERO,
+            swept: Instant::ZERO,
             active: 0,
             busy: 0.0,
             served: 0.0,
@@ -161,8 +161,8 @@ impl Observer {
             self.served += passed / self.active as f64;
         }
         self.now = self.now.max(now);
-        if now - self.toured >= TOUR {
-            self.toured = now;
+        if now - self.swept >= TOUR {
+            self.swept = now;
             self.tour(now);
         }
     }
@@ -265,13 +265,13 @@ impl Observed {
         Self { flow, since: None, active: 0.0, served: 0.0, periods: 0 }
     }
 
-    /// It has been idle since then, as is noticed now.
+    /// Marks the flow as idle since then.
     fn stop(&mut self, now: Instant, idle: Instant, served: f64) {
         (self.active, self.served) = self.until(now, idle, served);
         self.since = None;
     }
 
-    /// How long it was active and how it was served, if it is active, until `end`.
+    /// The active time and the air time of the flow until `end`.
     fn until(&self, now: Instant, end: Instant, served: f64) -> (f64, f64) {
         let Some((since, begin)) = self.since else { return (self.active, self.served) };
         let all = (now - since).as_secs_f64();

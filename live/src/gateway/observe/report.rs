@@ -25,7 +25,7 @@ pub struct Observation {
     pub capacity_from: CapacityFrom,
     /// Frames with data that went on the air, the senders' retransmissions included.
     pub air_frames: u64,
-    /// Of these, how many the air lost: each would be mended.
+    /// The number of these that the air lost: each would be mended.
     pub air_losses: u64,
     /// `air_losses / air_frames`.
     pub air_loss: Option<f64>,
@@ -88,7 +88,7 @@ pub enum CapacityFrom {
     Configured,
 }
 
-/// What would limit a flow whose losses on the air were mended.
+/// The factor that would limit a flow whose losses on the air were mended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
@@ -97,7 +97,7 @@ pub enum Limit {
     Unknown,
     /// The fair share of the air.
     Air,
-    /// What mending cannot hide: losses before the gateway, or an air with too long a round trip.
+    /// Losses before the gateway, or an air with too long a round trip for repairs.
     ResidualLoss,
     /// The mobile's window.
     Window,

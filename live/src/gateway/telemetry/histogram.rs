@@ -12,7 +12,7 @@ pub(super) const BOUNDS: [f64; 13] =
 pub struct Histogram {
     /// Upper bound of each bucket in seconds; what is longer than the last one is in `count` only.
     pub bounds: Vec<f64>,
-    /// How many durations are in each bucket and in no lower one.
+    /// The number of durations in each bucket and in no lower one.
     pub counts: Vec<u64>,
     /// The number of durations.
     pub count: u64,

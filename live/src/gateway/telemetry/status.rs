@@ -40,7 +40,7 @@ pub struct Status {
     pub packets: BTreeMap<String, u64>,
     /// Packets with data that went on the air, as far as the daemon knows, repairs included.
     pub air_packets: u64,
-    /// Of these, how many the mobile's ACKs proved lost.
+    /// The number of these that the mobile's ACKs proved lost.
     pub air_losses: u64,
     /// Local retransmissions by cause.
     pub repairs: BTreeMap<String, u64>,
@@ -145,7 +145,7 @@ pub struct Counters {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowStatus {
-    /// Its number, never reused while the gateway runs.
+    /// The number of the flow, never reused while the gateway runs.
     pub flow: u64,
     /// The fixed host: `10.0.0.1:80`.
     pub wired: String,
@@ -159,7 +159,7 @@ pub struct FlowStatus {
     pub bytes: Option<u64>,
     /// Local retransmissions.
     pub repairs: u64,
-    /// Of these, how many answered what the mobile's ACKs proved lost.
+    /// The number of these whose loss the mobile's ACKs proved.
     pub losses: u64,
     /// The share of its packets that the air lost.
     pub loss: Option<f64>,

@@ -104,7 +104,7 @@ fn ask(
 
 /// The packets that are counted.
 struct Trips {
-    /// When those were sent that are still under way, or lost.
+    /// The times at which the packets in flight were sent, lost ones included.
     under_way: BTreeSet<Instant>,
     lost: u64,
     round_trips: Histogram<u64>,
@@ -132,7 +132,7 @@ impl Trips {
         }
     }
 
-    /// What was sent too late to be back by now, by the longest round trip of all, does not count.
+    /// The result. A packet that was sent less than the longest round trip ago is not counted.
     fn finish(self, now: Instant) -> Ping {
         let longest = Duration::from_nanos(self.round_trips.max());
         let overdue = self.under_way.iter().filter(|sent| now.since(**sent) > longest).count();

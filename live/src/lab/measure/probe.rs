@@ -45,9 +45,9 @@ pub struct ProbeOutcome {
     pub received_bps: f64,
     /// One-way delays.
     pub delay: Delay,
-    /// What the delay should be where nothing queues: serialisation and propagation.
+    /// The delay without queueing: serialisation and propagation.
     pub path_delay: Duration,
-    /// How late frames left the emulated links, in microseconds.
+    /// The lateness of frames that left the emulated links, in microseconds.
     pub lateness_us: Lateness,
     /// The counters of the links, by name.
     pub links: BTreeMap<&'static str, LinkReport>,
@@ -59,7 +59,7 @@ pub struct ProbeOutcome {
 /// or of a kernel.
 ///
 /// # Errors
-/// What the machine lacks, or a packet size that cannot be sent.
+/// A resource that the machine lacks, or a packet size that cannot be sent.
 pub fn probe(
     config: &LabConfig,
     probe: &Probe,

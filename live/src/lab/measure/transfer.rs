@@ -25,12 +25,12 @@ const NOTSENT_LOWAT: i32 = 512 << 10;
 const BUFFER: usize = 64 << 10;
 /// The interval of samples of the senders' state.
 const SAMPLE_EVERY: Duration = Duration::from_millis(20);
-/// When there are more samples, every second one is removed and the interval doubled.
+/// The limit of samples: beyond it every second one is removed and the interval doubled.
 pub(crate) const MAX_SAMPLES: usize = 100_000;
 /// The kernel's state of a sender after a retransmission timeout.
 const TCP_CA_LOSS: u8 = 4;
 
-/// What a run has moved so far, for a progress bar.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Application bytes received, all flows.
@@ -48,7 +48,7 @@ pub(crate) struct TransferReport {
     pub(crate) flows: Vec<Carried>,
     /// Seconds from the end of the warm-up on.
     pub(crate) warm_seconds: f64,
-    /// What each flow carried in them; the same as in all where there is no warm-up.
+    /// The bytes of each flow in these seconds; `flows` where there is no warm-up.
     pub(crate) warm_flows: Vec<Carried>,
     /// From the end of the warm-up to the end of the transfer.
     pub(crate) measured: (Instant, Instant),
@@ -68,7 +68,7 @@ pub(crate) struct Carried {
 #[derive(Default)]
 struct Observations {
     samples: Vec<TcpSample>,
-    /// When the warm-up was over, and what each flow had carried by then.
+    /// The end of the warm-up, and the bytes of each flow until then.
     warm: Option<(Instant, Vec<u64>)>,
 }
 
@@ -95,7 +95,7 @@ struct Received {
 pub(crate) struct Transfer<'a> {
     config: &'a LabConfig,
     clock: Clock,
-    /// When the run began, of which this may not be the first transfer.
+    /// The start of the run, of which this may not be the first transfer.
     began: Instant,
     flows: Vec<TransferFlow>,
     /// Somebody stopped the run, its time is over or something failed: errors of sockets that are

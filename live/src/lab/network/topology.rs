@@ -17,13 +17,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Linux's own first sizes of a TCP's receive and send buffers, which its tuning raises, in bytes.
 const RMEM_DEFAULT: u32 = 131_072;
 const WMEM_DEFAULT: u32 = 16_384;
-/// How far it may. Linux allows 4 to 32 MB, by the machine's memory; the lab's hosts must never
+/// The limit of tuning. Linux allows 4 to 32 MB, by the machine's memory; the hosts must never
 /// meet that limit: a packet of 1448 bytes takes more than 2 kB of a buffer, and 500 Mb/s for
 /// 100 ms are 6 MB.
 const BUFFER_MAX: u32 = 64 << 20;
 /// All hosts, set up, and the base station's ports to them: those of pair n are the nth.
 pub(crate) struct Topology {
-    /// Where the ports are: with it go both ends of each pair of interfaces, and their counters.
+    /// The namespace of the ports: dropping it removes both ends of each pair of interfaces.
     pub(crate) station: Namespace,
     /// The first pair's flows pass the agent, a second one's pass it by.
     pub(crate) pairs: Vec<Pair>,

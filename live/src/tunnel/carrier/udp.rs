@@ -21,7 +21,7 @@ const SOCKET_BUFFER: usize = 4 << 20;
 const UDP_HEADER: usize = 8;
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
-/// What every host takes (RFC 791 §3.2).
+/// The datagram length that every host must accept (RFC 791 §3.2).
 const IPV4_MIN_MTU: usize = 576;
 /// The least MTU of an IPv6 link (RFC 8200 §5).
 const IPV6_MIN_MTU: usize = 1280;

@@ -79,7 +79,7 @@ impl Pair {
         datagram
     }
 
-    /// What the listener makes of a datagram from this address.
+    /// The frame that the listener decrypts from a datagram from this address.
     fn give(&mut self, from: Address, datagram: &[u8]) -> Option<Vec<u8>> {
         let mut out = BytesMut::new();
         self.listener.receive(self.now, from, datagram, &mut out).then(|| out.to_vec())

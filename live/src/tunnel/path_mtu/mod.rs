@@ -30,7 +30,7 @@ const RAISE_INTERVAL: Duration = Duration::from_secs(600);
 /// The lengths of datagrams that one path carries.
 #[derive(Debug)]
 pub(super) struct PathMtu {
-    /// What every path carries, and the length of the short probes.
+    /// The length that every path carries, and that of the short probes.
     floor: usize,
     /// The path MTU of the kernel.
     ceiling: usize,
@@ -110,7 +110,7 @@ impl PathMtu {
         self.limit
     }
 
-    /// The same for those who plan on it: it stays while a narrower path is still being measured.
+    /// The limit after a search: it does not change while a narrower path is being measured.
     pub(super) fn settled(&self) -> usize {
         self.settled
     }

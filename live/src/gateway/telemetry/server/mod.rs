@@ -35,7 +35,7 @@ const MAX_CLIENTS: usize = 16;
 const MAX_PUBLIC_CLIENTS: usize = 8;
 /// A client's thread needs little.
 const STACK_BYTES: usize = 256 << 10;
-/// How long no client is accepted when the process has no descriptor left.
+/// The pause of accepting clients when the process has no descriptor left.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
 
 /// The addresses of the telemetry server.
@@ -43,7 +43,7 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_millis(200);
 pub struct ServerConfig {
     /// The Unix socket for `airmend status` and `airmend top`. What it belongs to may read all.
     pub socket: PathBuf,
-    /// Where Prometheus may read the metrics, too. Over TCP, every user of this machine can: so
+    /// A further address of the metrics, for Prometheus. Over TCP, every user can connect: so
     /// there is no status there, which names hosts.
     pub metrics: Option<MetricsAddress>,
 }
