@@ -88,7 +88,7 @@ pub(crate) fn port(port: DeviceKind) -> &'static str {
     }
 }
 
-/// The error model of the air: `5 % loss each way`.
+/// What the air does: `5 % loss each way`.
 pub(crate) fn errors(model: &ErrorModel) -> String {
     match *model {
         ErrorModel::None => "no loss".into(),

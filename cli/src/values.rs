@@ -1,4 +1,4 @@
-//! Flag values from text; every error names the fault and a valid form.
+//! Flag values from text; every error says what is wrong and what would be right.
 
 use airmend_live::lab::config::{AirQueue, CongestionControl, DeviceKind, Direction, MTU, Path};
 use airmend_proto::agents::AgentConfig;
@@ -29,7 +29,7 @@ pub(crate) fn direction(name: &str) -> Result<Direction, String> {
     }
 }
 
-/// The forwarding path of the base station.
+/// What the base station forwards with.
 pub(crate) fn path(name: &str) -> Result<Path, String> {
     let known = [Path::Inline, Path::Kernel, Path::Gateway];
     let path = known.into_iter().find(|path| path.name() == name);

@@ -38,7 +38,7 @@ impl Case {
     }
 }
 
-/// The measurements of one run that a comparison needs.
+/// What a comparison needs of one run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) completed: bool,
@@ -57,7 +57,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// The measurements of `outcome`, of a run of `config`.
+    /// What `outcome` says of a run of `config`.
     pub(crate) fn new(config: &LabConfig, outcome: &Outcome) -> Self {
         Self {
             completed: outcome.completed,
@@ -140,7 +140,7 @@ impl Combination {
         stats::median(&bounds.collect::<Option<Vec<f64>>>()?)
     }
 
-    /// The completion times of all flows of all runs.
+    /// How long all flows of all runs took.
     pub(crate) fn completions(&self) -> Option<Times> {
         let times = self.runs.iter().flat_map(|(_, run)| run.completion_seconds.iter().copied());
         Times::of(&times.collect::<Vec<_>>())
@@ -152,7 +152,7 @@ impl Combination {
         Some(stats::median(&runs.collect::<Option<Vec<f64>>>()?)? * 1e3)
     }
 
-    /// The median difference to `first` in the same repetition, in milliseconds.
+    /// How much that is more than `first`'s in the same repetition, median, in milliseconds.
     pub(crate) fn ping_added_millis(
         &self,
         first: &Self,

@@ -7,7 +7,7 @@ use super::panel::{Axis, Marks, Panel};
 use anyhow::Result;
 use plotters::style::text_anchor::HPos;
 
-/// A trace, packet by packet.
+/// What happened, packet by packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Chart {
     /// What is shown.
@@ -32,15 +32,15 @@ pub(crate) struct Trace {
 /// One data packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// The time at which the packet left.
+    /// When it left.
     pub(crate) seconds: f64,
-    /// The offset in the stream, in bytes.
+    /// Its place in the stream, in bytes.
     pub(crate) offset: f64,
-    /// The kind of transmission.
+    /// What it was.
     pub(crate) sent: Sent,
 }
 
-/// The kind of a transmission.
+/// How a packet was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     /// For the first time.
@@ -132,7 +132,7 @@ fn draw(
     Ok(())
 }
 
-/// The kinds of retransmission, each with its label and its marker.
+/// What is sent again, its words and its shape.
 const AGAIN: [(Sent, &str, Marker); 2] = [
     (Sent::Locally, "resent locally", Marker::Diamond),
     (Sent::BySender, "resent by the sender", Marker::Cross),

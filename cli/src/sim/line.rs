@@ -96,7 +96,7 @@ impl Serialize for Field {
     }
 }
 
-/// Four decimals: the precision of shares and ratios.
+/// Four decimals: what shares and ratios are told to.
 pub(crate) fn short(value: f64) -> f64 {
     rounded(value, 4)
 }

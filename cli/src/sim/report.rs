@@ -1,4 +1,4 @@
-//! The report of an experiment: a line for each run, a summary for each point, and a table.
+//! What an experiment says: a line for each run, a summary for each point, and a table of these.
 
 use super::line::{Field, Line, short};
 use crate::row::rounded;
@@ -44,7 +44,7 @@ pub(crate) fn trace_lines(name: &str, experiment: &Experiment, outcomes: &[Outco
     lines
 }
 
-/// The number of runs that did not complete.
+/// How many runs of these results did not complete.
 fn incomplete(results: &str) -> u64 {
     let summaries = summaries(results).unwrap_or_default();
     let count = |summary: &Value, name: &str| summary[name].as_u64().unwrap_or(0);
@@ -250,7 +250,7 @@ fn swept(line: &mut Line, experiment: &Experiment, point: &Point) {
     }
 }
 
-/// The unit of a field, by its name.
+/// The name of a field says what its value's unit means.
 fn field(name: &str, value: &str) -> Field {
     let number = match name {
         "ber" => parse_ber(value).ok(),

@@ -1,6 +1,6 @@
 //! What a tunnel counts.
 
-/// The counters since the start of the tunnel; their names are stable.
+/// What has happened since the tunnel began; names are stable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets read from the TUN device, of wire size.
