@@ -1,5 +1,5 @@
-//! Records both sides of an agent as pcapng, with the events of the agent as comments for
-//! Wireshark.
+//! Records both sides of an agent as pcapng, with comments that say what it did, so that Wireshark
+//! tells the story.
 //!
 //! A thread of its own writes the file: the loop that keeps time never waits for a disk.
 
@@ -27,9 +27,9 @@ const BACKLOG: usize = 1 << 16;
 /// Which way a packet crossed the agent's side, as the flags of a packet block have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crossing {
-    /// The packet entered the agent.
+    /// It entered the agent.
     Inbound = 1,
-    /// The packet left the agent.
+    /// It left the agent.
     Outbound = 2,
 }
 
@@ -39,7 +39,7 @@ struct Record {
     crossing: Crossing,
     packet: Packet,
     comments: Vec<Event>,
-    /// The times at which the timers ran since the last record.
+    /// When the timers ran since the last record.
     timers: Vec<Instant>,
 }
 
@@ -86,7 +86,7 @@ impl Recording {
         comments: &[Event],
     ) {
         let (comments, packet) = (comments.to_vec(), packet.clone());
-        // The agent checks its timers with every packet; a replay does so too.
+        // The agent looks at its timers with every packet; a replay knows that without being told.
         self.timers.retain(|&ran| ran < at);
         let timers = std::mem::take(&mut self.timers);
         let record = Record { at, side, crossing, packet, comments, timers };
@@ -95,7 +95,7 @@ impl Recording {
         }
     }
 
-    /// Records that the agent's timers ran without a packet; the next record has the time.
+    /// Notes that the agent's timers ran without a packet that entered; the next record says when.
     pub fn timers_ran(&mut self, at: Instant) {
         self.timers.push(at);
     }

@@ -9,14 +9,14 @@ use airmend_proto::units::{parse_rate, parse_size};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Everything but the interface; what is not said stays at its default.
+/// All options but the interface; an option that is not given has its default.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Options {
     /// What mends the flows: snoop, snoop-nosuppress, snoop95, or plain for nothing [default:
     /// snoop].
     #[arg(long, value_name = "NAME", value_parser = agent, help_heading = MENDING)]
     pub(super) agent: Option<AgentConfig>,
-    /// Touch nothing: say what would have been done, and estimate what it would gain.
+    /// Change no packet: observe, and estimate the gain of mending.
     #[arg(long, help_heading = MENDING)]
     pub(super) observe: bool,
     /// Mend the flows that this rule chooses, such as mobile:10.1.0.0/16,port:443 or !dscp:ef; may
@@ -43,7 +43,7 @@ pub(crate) struct Options {
     /// it [default: auto].
     #[arg(long, value_name = "WHERE", value_parser = attach, help_heading = PACKETS)]
     pub(super) attach: Option<Attach>,
-    /// The rate of the air where the interface cannot tell it, such as 20mbit: for estimates only.
+    /// The rate of the air where the interface's queue has none, such as 20mbit: for estimates.
     #[arg(long, value_name = "RATE", value_parser = parse_rate, help_heading = TELEMETRY)]
     pub(super) air_rate: Option<u64>,
     /// Record both sides of the agent into this pcapng file.
@@ -52,7 +52,7 @@ pub(crate) struct Options {
     /// Serve metrics to Prometheus on this loopback address or Unix socket, such as 127.0.0.1:9290.
     #[arg(long, value_name = "ADDR", help_heading = TELEMETRY)]
     pub(super) metrics: Option<MetricsAddress>,
-    /// Where airmend status and airmend top ask [default: /run/airmend/IF/status.sock].
+    /// The socket for airmend status and airmend top [default: /run/airmend/IF/status.sock].
     #[arg(long, value_name = "PATH", help_heading = TELEMETRY)]
     pub(super) socket: Option<PathBuf>,
     /// The form of the log on stderr: text or json [default: text].

@@ -29,7 +29,7 @@ impl Transmitter {
         Ok(transmitter)
     }
 
-    /// Limits the frames that wait below to a few: the sender has a queue of its own.
+    /// Lets a few frames wait below and no more: whoever sends has a queue of its own.
     pub(crate) fn keep_queue_short(&self) -> io::Result<()> {
         set_option(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, SHORT_QUEUE)
     }

@@ -3,10 +3,10 @@
 
 use airmend_proto::{Agent, Deadline, Event, Instant, Load, Packet, Port};
 
-/// The environment variable with the number of packets after which the agent panics.
+/// The environment variable that says after how many packets the agent panics.
 const VARIABLE: &str = "AIRMEND_PANIC_AFTER";
 
-/// The agent, with a fault if the environment variable is set.
+/// The agent, with a bug if somebody asked for one.
 pub(super) fn inject(agent: Box<dyn Agent + Send>) -> Box<dyn Agent + Send> {
     match std::env::var(VARIABLE).ok().and_then(|packets| packets.parse().ok()) {
         Some(packets) => Box::new(Faulty { agent, packets }),

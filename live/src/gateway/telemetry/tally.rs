@@ -12,17 +12,17 @@ pub enum Path {
     DataCopied,
     /// Data towards the mobile that went through the daemon, for an agent that must hold it.
     DataDiverted,
-    /// From the mobile, diverted to the daemon and given to the agent for a verdict.
+    /// From the mobile, diverted to the daemon and judged by the agent.
     AcksJudged,
     /// From the mobile, passed in the kernel because its flow had nothing to repair; copied.
     AcksPassed,
-    /// Towards the wired side, reinjected into the kernel's input path after the verdict.
+    /// Towards the wired side, returned to the kernel's input path after judgment.
     AcksReturned,
     /// Towards the mobile, sent by the daemon: retransmissions and repeated SYNs.
     Repairs,
 }
 
-/// The key of a set of counters.
+/// What counters are kept by.
 pub(super) trait Label: Copy + 'static {
     /// All labels, in the order of [`Label::index`], under their names in metrics.
     const ALL: &'static [(Self, &'static str)];
