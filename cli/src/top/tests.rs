@@ -122,7 +122,7 @@ fn keys_sort_pause_and_quit() {
 }
 
 #[test]
-fn a_gateway_that_began_anew_has_no_past() {
+fn a_gateway_that_restarted_has_no_past() {
     let mut model = model(5);
     assert_eq!(model.history.len(), 5);
     model.lost("it has died".into());

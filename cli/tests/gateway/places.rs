@@ -44,14 +44,15 @@ pub(crate) fn with_snoop95() -> Result {
         let before = world.cables.carried(AIR).0;
         let took = transfer(&world, &Plan::equal(4, 500_000), |_| Ok(()))?;
         let carried = world.cables.carried(AIR).0 - before;
-        let told = daemon.end()?;
-        let diverted = told["packets"]["data_diverted"].as_u64().ok_or("no data_diverted")?;
-        let repairs = repairs(&told);
+        let final_status = daemon.end()?;
+        let diverted =
+            final_status["packets"]["data_diverted"].as_u64().ok_or("no data_diverted")?;
+        let repairs = repairs(&final_status);
         println!(
             "snoop95 by {attach}: {diverted} of {carried} frames diverted, {repairs} repairs, \
              {took:.1?}"
         );
-        assert!(repairs > 0 && diverted + repairs >= carried * 9 / 10, "{told}");
+        assert!(repairs > 0 && diverted + repairs >= carried * 9 / 10, "{final_status}");
     }
     Ok(())
 }

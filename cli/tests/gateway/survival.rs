@@ -119,7 +119,7 @@ pub(crate) fn stopped() -> Result {
     Ok(())
 }
 
-/// A bug in the agent: it is replaced, everything passes, and that is told once.
+/// A bug in the agent: it is replaced, everything passes, and that is reported once.
 pub(crate) fn panicked() -> Result {
     let world = World::new(Shape::default())?;
     let socket = socket();

@@ -60,7 +60,7 @@ pub enum BpfError {
     #[error("the kernel refused the gateway's BPF programs: {0}")]
     Refused(String),
     /// The object lacks what this version of the daemon needs.
-    #[error("the BPF programs in this binary are not those of this version: build it anew")]
+    #[error("the BPF programs in this binary are not those of this version: build it again")]
     Missing,
 }
 

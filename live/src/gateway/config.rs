@@ -97,7 +97,7 @@ impl GatewayConfig {
     }
 }
 
-/// The socket of the gateway on this interface, unless told otherwise. It has a directory of its
+/// The default socket of the gateway on this interface. It has a directory of its
 /// own, since each instance of the service runs as a user of its own.
 pub fn default_socket(interface: &str) -> PathBuf {
     Path::new("/run/airmend").join(interface).join("status.sock")

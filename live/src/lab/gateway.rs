@@ -128,7 +128,7 @@ impl Gateway {
         while self.child.try_wait().map_err(LabError::socket("waiting for the gateway"))?.is_none()
         {
             if Instant::now() >= patience {
-                return Err(failed("did not end when it was told to", self.last_line()));
+                return Err(failed("did not end after SIGTERM", self.last_line()));
             }
             thread::sleep(POLL_INTERVAL);
         }

@@ -22,9 +22,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 /// The interval of the search for flows that have become idle.
-const TOUR: Duration = Duration::from_millis(250);
+const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
 /// A flow that was silent for this time is removed; its measurements remain in the sums.
-const FORGET: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Flows that an observation names at most.
 const TOP: usize = 50;
 
@@ -78,7 +78,7 @@ struct Sums {
 }
 
 impl Observer {
-    /// Nothing was observed yet; at most so many flows will be at a time.
+    /// An observer without flows; `limit` is the largest number of flows at a time.
     pub(super) fn new(known: Option<(u64, CapacityFrom)>, limit: usize) -> Self {
         Self {
             known,
@@ -111,7 +111,7 @@ impl Observer {
         let Ok(segment) = Segment::parse(packet) else { return };
         let key = FlowKey::of(&segment, from);
         if segment.flags.intersects(Flags::SYN) {
-            self.forget(now, &key);
+            self.remove(now, &key);
         }
         if !self.flows.contains_key(&key) {
             let Some(next) = first_byte(from, &segment).filter(|_| self.len() < self.limit) else {
@@ -141,8 +141,8 @@ impl Observer {
         }
     }
 
-    /// Another connection between the same ends begins.
-    fn forget(&mut self, now: Instant, key: &FlowKey) {
+    /// Removes a flow, since another connection between the same ends begins.
+    fn remove(&mut self, now: Instant, key: &FlowKey) {
         let Some(mut observed) = self.flows.remove(key) else { return };
         if observed.since.is_some() {
             observed.stop(now, observed.flow.last_seen, self.served);
@@ -153,7 +153,7 @@ impl Observer {
         self.past.add(&observed.flow.counts, &measured, capacity);
     }
 
-    /// Lets time pass.
+    /// Advances the time to `now`.
     fn advance(&mut self, now: Instant) {
         if self.active > 0 {
             let passed = (now - self.now).as_secs_f64();
@@ -161,14 +161,14 @@ impl Observer {
             self.served += passed / self.active as f64;
         }
         self.now = self.now.max(now);
-        if now - self.swept >= TOUR {
+        if now - self.swept >= SWEEP_INTERVAL {
             self.swept = now;
-            self.tour(now);
+            self.sweep_idle(now);
         }
     }
 
     /// Marks flows that have become idle, and removes those that have ended.
-    fn tour(&mut self, now: Instant) {
+    fn sweep_idle(&mut self, now: Instant) {
         let mut last = None;
         let served = self.served;
         for observed in self.flows.values_mut().filter(|observed| observed.since.is_some()) {
@@ -179,13 +179,13 @@ impl Observer {
             }
         }
         if let (0, Some(last)) = (self.active, last) {
-            // It was noticed late.
+            // The sweep is later than the flow became idle.
             self.busy -= (now - last).as_secs_f64();
         }
         let capacity = self.capacity();
         let past = &mut self.past;
         self.flows.retain(|_, observed| {
-            let is_kept = observed.since.is_some() || now - observed.flow.last_seen < FORGET;
+            let is_kept = observed.since.is_some() || now - observed.flow.last_seen < IDLE_TIMEOUT;
             if !is_kept {
                 past.add(&observed.flow.counts, &observed.measured(now, served), capacity);
             }

@@ -111,7 +111,7 @@ impl Snapshot {
         out.count("forwarded_dupacks", help, counters.forwarded_dupacks)?;
         let help = "ACKs from which SACK blocks were taken.";
         out.count("stripped_acks", help, counters.stripped_acks)?;
-        let help = "Holes that could not be mended in time, and that senders were told of.";
+        let help = "Losses that could not be repaired in time and were signalled to senders.";
         out.count("reveals", help, counters.reveals)?;
         let help = "Packets that senders sent again.";
         out.count("sender_retransmits", help, counters.sender_retransmits)?;

@@ -58,7 +58,7 @@ fn commands(queue: AirQueue, hop: Hop, frames: usize) -> String {
         AirQueue::Netem => {
             format!("qdisc add dev {AIR} root netem rate {rate_bps} -14 limit {frames}\n")
         }
-        // Told any overhead, it counts from the network header on.
+        // With any overhead given, it counts from the network header on.
         AirQueue::Cake => {
             format!("qdisc add dev {AIR} root cake bandwidth {rate_bps}bit overhead 0 noatm\n")
         }

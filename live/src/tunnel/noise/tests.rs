@@ -134,7 +134,7 @@ fn other_keys_open_nothing() {
     assert!(!pair.dialer.is_open() && !pair.listener.is_open());
     assert!(pair.listener.counters.forged > 0);
     assert_eq!(pair.dialer.poll_notice(), Some(Notice::NoAnswer(at(LISTENER))));
-    assert_eq!(pair.dialer.poll_notice(), None, "told once");
+    assert_eq!(pair.dialer.poll_notice(), None, "reported once");
 }
 
 #[test]

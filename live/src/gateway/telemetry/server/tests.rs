@@ -167,8 +167,8 @@ fn idle_clients_are_sent_away_and_their_number_is_bounded() {
     let refused = ask(&config.socket, &get("/healthz"));
     assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
     assert!(body(&refused).contains("Too many clients"), "{refused}");
-    let told = exchange(idle.remove(0), "GET /hea");
-    assert!(told.starts_with("HTTP/1.1 408 "), "{told}");
+    let response = exchange(idle.remove(0), "GET /hea");
+    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
     drop(idle);
     let answer = answering(&mut server, || {
         loop {
