@@ -4,15 +4,15 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
-const SOURCE: &str = "src/steer/steer.bpf.c";
-const HEADERS: &str = "src/steer/include";
+const SOURCE: &str = "src/bpf/gateway.bpf.c";
+const HEADERS: &str = "src/bpf/include";
 
 fn main() {
     println!("cargo::rerun-if-changed={SOURCE}");
     println!("cargo::rerun-if-changed={HEADERS}");
     println!("cargo::rerun-if-env-changed=CLANG");
     let variable = |name| env::var(name).unwrap_or_default();
-    let object = PathBuf::from(variable("OUT_DIR")).join("steer.o");
+    let object = PathBuf::from(variable("OUT_DIR")).join("gateway.bpf.o");
     // BPF is of the byte order of the kernel that runs it.
     let target = match variable("CARGO_CFG_TARGET_ENDIAN").as_str() {
         "big" => "bpfeb",

@@ -1,9 +1,9 @@
 //! The flags.
 
-use crate::BadUsage;
 use crate::gateway::GatewayArgs;
 use crate::generate::Generate;
 use crate::link::{KeygenArgs, LinkArgs};
+use crate::process::BadUsage;
 use crate::replay::ReplayArgs;
 use crate::report::ReportArgs;
 use crate::sim::Sim;
@@ -45,13 +45,13 @@ pub(crate) enum Command {
     Sim(Sim),
     /// Make a page of results, with pictures beside the published numbers.
     Report(ReportArgs),
-    /// Feed a capture to an agent and tell what it does, or would have done.
+    /// Feed a capture to an agent and report what it does, or would have done.
     Replay(ReplayArgs),
     /// Join two machines by a virtual interface whose packets cross a lossy path mended.
     Link(Box<LinkArgs>),
     /// Mend the TCP flows that leave through an interface, while the kernel forwards as before.
     Gateway(Box<GatewayArgs>),
-    /// Tell how a running gateway is.
+    /// Show the status of a running gateway.
     Status(StatusArgs),
     /// Show a running gateway live: what is mended, for which flows, and what the air loses.
     Top(TopArgs),
@@ -60,14 +60,14 @@ pub(crate) enum Command {
     Generate(Generate),
     /// Make a key for a link.
     Keygen(KeygenArgs),
-    /// Say what this machine can do, and what each missing thing costs.
+    /// Check what this machine can do, and what follows from each failure.
     Doctor(DoctorArgs),
 }
 
 /// The commands of the laboratory.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Lab {
-    /// Run one transfer and tell what happened.
+    /// Run one transfer and report the outcome.
     Run(Box<RunArgs>),
     /// Run every combination of agents, congestion controls and errors, and compare.
     Compare(Box<CompareArgs>),
@@ -153,7 +153,7 @@ pub(crate) struct ErrorArgs {
 }
 
 impl ErrorArgs {
-    /// The error process that the flags ask for.
+    /// The error process of the flags.
     pub(crate) fn model(&self) -> ErrorModel {
         let loss = self.loss.map(ErrorModel::Loss);
         let ber = self.ber.map(ErrorModel::Ber);
@@ -181,7 +181,7 @@ pub(crate) struct ErrorLists {
 }
 
 impl ErrorLists {
-    /// The error processes that the flags ask for, at least one, each once.
+    /// The error processes of the flags, at least one, each once.
     pub(crate) fn models(&self) -> Vec<ErrorModel> {
         let losses = self.loss.iter().copied().map(ErrorModel::Loss);
         let bers = self.ber.iter().copied().map(ErrorModel::Ber);
@@ -231,7 +231,7 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Transfer")]
     #[arg(value_parser = positive, conflicts_with = "seconds")]
     sequential: u32,
-    /// Send a small UDP packet to and fro every 10 ms meanwhile, and tell its delay.
+    /// Send a small UDP packet to and fro every 10 ms meanwhile, and report its delay.
     #[arg(long, help_heading = "Transfer")]
     pub(crate) ping: bool,
     /// A run that takes longer is stopped and has failed [default: 10 minutes, and --seconds].
@@ -289,7 +289,7 @@ pub(crate) struct Setup {
     /// fifo, prio, tbf, netem, fq_codel or cake.
     #[arg(long, value_name = "KIND", value_parser = air_queue, help_heading = "Links")]
     air_queue: Option<AirQueue>,
-    /// The gateway mends nothing and tells what that would gain; with --path gateway.
+    /// The gateway only observes and estimates the gain of mending; with --path gateway.
     #[arg(long, help_heading = "Links")]
     observe: bool,
     /// What joins the hosts to the links: veth, or tun (which needs /dev/net/tun).

@@ -1,49 +1,16 @@
-//! `airmend doctor`: what this machine can do, and what each missing thing costs.
+//! `airmend doctor`: checks of this machine, and the consequence of each failure.
 
 use crate::args::DoctorArgs;
 use anyhow::Result;
-use serde::{Deserialize, Serialize};
+use check::{Check, GATEWAY_BY_CLSACT, GATEWAY_BY_TCX};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+mod check;
 mod inside;
 mod machine;
 
-/// One thing that was tried.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Check {
-    /// What was tried.
-    check: String,
-    ok: bool,
-    /// Whether the laboratory cannot run without it.
-    needed: bool,
-    /// What was seen.
-    found: String,
-    /// What is lost without it; empty where nothing is missing.
-    cost: String,
-}
-
-impl Check {
-    /// A check with its result: `Ok` with what was seen, or `Err` with what went wrong.
-    fn new<E: ToString>(check: &str, result: Result<String, E>, cost: &str) -> Self {
-        let ok = result.is_ok();
-        Self {
-            check: check.to_owned(),
-            ok,
-            needed: false,
-            found: result.unwrap_or_else(|error| error.to_string()),
-            cost: if ok { String::new() } else { cost.to_owned() },
-        }
-    }
-
-    /// The laboratory cannot run without this.
-    fn needed(mut self) -> Self {
-        self.needed = true;
-        self
-    }
-}
-
-/// Tries everything and says what came of it; the exit status tells whether the lab can run.
+/// Runs all checks and prints the results; the exit status is whether the lab can run.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
     let mut out = io::stdout().lock();
     if args.inside {
@@ -95,9 +62,6 @@ fn print(out: &mut impl Write, checks: &[Check]) -> io::Result<()> {
         false => writeln!(out, "This user cannot run the gateway here; see above."),
     }
 }
-
-const GATEWAY_BY_TCX: &str = "gateway by tcx";
-const GATEWAY_BY_CLSACT: &str = "gateway by clsact";
 
 #[cfg(test)]
 mod tests {

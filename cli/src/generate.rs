@@ -1,13 +1,12 @@
 //! `airmend generate`: manual pages and shell completions, made from the flags themselves.
 
-use crate::args::Cli;
 use anyhow::{Context, Result};
-use clap::{Args, CommandFactory, Subcommand};
+use clap::{Args, Command, Subcommand};
 use clap_complete::Shell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What can be made; `make install` and the package call it.
+/// The files that can be made; `make install` and the package do so.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Generate {
     /// Write manual pages, one for each command.
@@ -16,7 +15,7 @@ pub(crate) enum Generate {
     Completions(Directory),
 }
 
-/// Where to.
+/// The destination.
 #[derive(Debug, Args)]
 pub(crate) struct Directory {
     /// The directory; it is made if it is not there.
@@ -24,11 +23,11 @@ pub(crate) struct Directory {
     directory: PathBuf,
 }
 
-/// Writes the files.
-pub(crate) fn generate(command: &Generate) -> Result<()> {
+/// Writes the files of the program whose command line is `cli`.
+pub(crate) fn generate(command: &Generate, cli: Command) -> Result<()> {
     match command {
-        Generate::Man(to) => man(&made(to)?),
-        Generate::Completions(to) => completions(&made(to)?),
+        Generate::Man(to) => man(cli, &made(to)?),
+        Generate::Completions(to) => completions(cli, &made(to)?),
     }
 }
 
@@ -38,14 +37,14 @@ fn made(Directory { directory }: &Directory) -> Result<PathBuf> {
     Ok(directory.clone())
 }
 
-fn man(directory: &Path) -> Result<()> {
-    clap_mangen::generate_to(Cli::command(), directory)
+fn man(cli: Command, directory: &Path) -> Result<()> {
+    clap_mangen::generate_to(cli, directory)
         .with_context(|| format!("cannot write manual pages into {}", directory.display()))
 }
 
-fn completions(directory: &Path) -> Result<()> {
+fn completions(mut cli: Command, directory: &Path) -> Result<()> {
     for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-        clap_complete::generate_to(shell, &mut Cli::command(), "airmend", directory)
+        clap_complete::generate_to(shell, &mut cli, "airmend", directory)
             .with_context(|| format!("cannot write completions into {}", directory.display()))?;
     }
     Ok(())

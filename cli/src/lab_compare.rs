@@ -1,22 +1,18 @@
-//! `airmend lab compare`: every combination, in an order that is fair to all agents.
+//! `airmend lab compare`: every combination of agents, congestion controls and errors.
 
 use crate::args::CompareArgs;
-use crate::lab_run::{create, doubts, transfer};
-use crate::row::{MoreSettings, Row, Setting};
-use crate::{progress, text};
-use airmend_live::lab::config::LabConfig;
-use airmend_live::lab::outcome::Outcome;
-use airmend_proto::agents::AgentConfig;
-use anyhow::{Result, anyhow, bail};
+use crate::lab_run::create;
+use crate::process::enter_lab;
+use crate::text;
+use anyhow::{Result, bail};
+use combination::Combination;
+use comparison::Comparison;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 mod combination;
+mod comparison;
 mod grid;
 mod report;
-
-pub(crate) use combination::{Case, Combination, Measured};
 
 /// Runs every combination and compares.
 pub(crate) fn compare(args: &CompareArgs) -> Result<()> {
@@ -26,7 +22,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<()> {
     if let Some(directory) = &args.output.plot {
         create(directory)?;
     }
-    let stop = crate::enter_lab()?;
+    let stop = enter_lab()?;
     let mut comparison = Comparison::new(args, agents);
     let failure = comparison.run(&stop);
 
@@ -53,149 +49,4 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// A comparison and what it has measured so far.
-pub(crate) struct Comparison<'a> {
-    args: &'a CompareArgs,
-    /// The first is what the others are compared to.
-    agents: Vec<AgentConfig>,
-    /// Congestion controls and error processes.
-    cases: Vec<Case>,
-    /// Every agent in every case: those of the first case, in the order of `agents`, come first.
-    combinations: Vec<Combination>,
-    doubtful: Vec<String>,
-    done: usize,
-}
-
-impl<'a> Comparison<'a> {
-    fn new(args: &'a CompareArgs, mut agents: Vec<AgentConfig>) -> Self {
-        let mut seen = Vec::new();
-        agents.retain(|agent| {
-            let is_new = !seen.contains(&agent.name());
-            seen.push(agent.name());
-            is_new
-        });
-        let mut cases: Vec<Case> = Vec::new();
-        for cc in &args.cc {
-            for errors in args.errors.models() {
-                let config = args.setup.config(*cc, errors);
-                if !cases.iter().any(|case| case.is_same(&config)) {
-                    cases.push(Case { config });
-                }
-            }
-        }
-        let combinations = (0..cases.len())
-            .flat_map(|case| (0..agents.len()).map(move |agent| Combination::new(case, agent)))
-            .collect();
-        Self { args, agents, cases, combinations, doubtful: Vec::new(), done: 0 }
-    }
-
-    /// The first agent in the same case.
-    fn first(&self, combination: &Combination) -> &Combination {
-        &self.combinations[combination.case * self.agents.len()]
-    }
-
-    fn total(&self) -> usize {
-        self.combinations.len() * self.args.repeat as usize
-    }
-
-    /// Runs until everything is done, a run fails, or `stop` is raised; what was measured stays.
-    fn run(&mut self, stop: &AtomicBool) -> Result<()> {
-        let bar = progress::comparison(self.total() as u64);
-        for (repetition, case, agent) in
-            order(self.args.repeat, self.cases.len(), self.agents.len())
-        {
-            let mut config = self.cases[case].config.clone();
-            config.seed = config.seed.wrapping_add(u64::from(repetition));
-            let name = self.agents[agent].name();
-            bar.set_message(format!("{name}, {}", self.cases[case].label()));
-            let outcome = match self.one(&mut config, agent, stop) {
-                Ok(outcome) if !stop.load(Ordering::SeqCst) => outcome,
-                Ok(_) => {
-                    bar.finish_and_clear();
-                    bail!("interrupted after {} of {} runs", self.done, self.total());
-                }
-                Err(why) => {
-                    bar.finish_and_clear();
-                    let label = self.cases[case].label();
-                    return Err(anyhow!("{why} ({name}, {label}, seed {})", config.seed));
-                }
-            };
-            if self.args.output.json {
-                bar.suspend(|| self.line(&config, agent, &outcome))?;
-            }
-            self.keep(repetition, case, agent, &outcome);
-            bar.inc(1);
-        }
-        bar.finish_and_clear();
-        Ok(())
-    }
-
-    fn one(&self, config: &mut LabConfig, agent: usize, stop: &AtomicBool) -> Result<Outcome> {
-        let agent = &self.agents[agent];
-        if let Some(path) = &self.args.output.pcap {
-            let case = Case { config: config.clone() };
-            config.pcap = Some(with_label(
-                path,
-                &format!("{}-{}-seed{}", agent.name(), case.slug(), config.seed),
-            ));
-        }
-        Ok(transfer(config, agent, stop, &mut |_| {})?)
-    }
-
-    fn line(&self, config: &LabConfig, agent: usize, outcome: &Outcome) -> Result<()> {
-        let mut out = io::stdout().lock();
-        let setting = Setting::new(&self.agents[agent], config);
-        let more = MoreSettings::new(config, &self.args.setup.settings);
-        serde_json::to_writer(&mut out, &Row::new(setting, more, outcome))?;
-        writeln!(out)?;
-        Ok(out.flush()?)
-    }
-
-    fn keep(&mut self, repetition: u32, case: usize, agent: usize, outcome: &Outcome) {
-        self.done += 1;
-        let label = format!("{}, {}", self.agents[agent].name(), self.cases[case].label());
-        let doubts = doubts(outcome);
-        self.doubtful.extend(doubts.iter().map(|doubt| format!("{label}: {doubt}")));
-        let index = case * self.agents.len() + agent;
-        let measured = Measured::new(&self.cases[case].config, outcome);
-        self.combinations[index].runs.push((repetition, measured));
-    }
-}
-
-/// Repetition, case and agent of each run. Repetitions come outermost, so that a comparison that
-/// is cut short has measured everything alike; agents come innermost and take turns at going
-/// first, so that whatever drifts in the machine hits all of them alike.
-fn order(repeat: u32, cases: usize, agents: usize) -> impl Iterator<Item = (u32, usize, usize)> {
-    (0..repeat).flat_map(move |repetition| {
-        (0..cases).flat_map(move |case| {
-            (0..agents).map(move |turn| (repetition, case, (turn + repetition as usize) % agents))
-        })
-    })
-}
-
-/// `run.pcapng` becomes `run-plain-….pcapng`.
-fn with_label(path: &Path, label: &str) -> PathBuf {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let extension = path.extension().map_or("pcapng".into(), |text| text.to_string_lossy());
-    path.with_file_name(format!("{stem}-{label}.{extension}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn agents_take_turns_at_going_first() {
-        let runs: Vec<_> = order(2, 1, 2).collect();
-        assert_eq!(runs, [(0, 0, 0), (0, 0, 1), (1, 0, 1), (1, 0, 0)]);
-        assert_eq!(order(3, 4, 5).count(), 60);
-    }
-
-    #[test]
-    fn recordings_are_named_after_their_run() {
-        let path = with_label(Path::new("a/run.pcapng"), "plain-reno-loss0.05-seed1");
-        assert_eq!(path, Path::new("a/run-plain-reno-loss0.05-seed1.pcapng"));
-    }
 }

@@ -1,21 +1,23 @@
 //! `airmend lab run`: one transfer, and what happened.
 
 use crate::args::RunArgs;
+use crate::process::enter_lab;
 use crate::row::{MoreSettings, Row, Setting};
 use crate::{plot, progress, text};
-use airmend_live::lab::config::{Amount, LabConfig, Path as BasePath};
+use airmend_live::lab::config::{Amount, LabConfig};
 use airmend_live::lab::outcome::Outcome;
-use airmend_live::lab::{self, GatewayCommand, LabError};
-use airmend_proto::agents::{AgentConfig, Limits};
-use airmend_proto::recording::RecordedAgent;
+use airmend_proto::agents::AgentConfig;
 use anyhow::{Context, Result, bail};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 mod describe;
+mod transfer;
 
-/// Runs one transfer and tells what happened.
+pub(crate) use transfer::{transfer, warnings};
+
+/// Runs one transfer and reports the outcome.
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mut agents = [args.agent.clone()];
     args.setup.set(&mut agents)?;
@@ -26,7 +28,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     if let Some(directory) = &args.output.plot {
         create(directory)?;
     }
-    let stop = crate::enter_lab()?;
+    let stop = enter_lab()?;
 
     let bar = progress::transfer();
     let outcome = transfer(&config, &agent, &stop, &mut |progress| {
@@ -53,73 +55,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     }
 }
 
-/// One transfer through a new agent, or two where the air needs one at each end.
-pub(crate) fn transfer(
-    config: &LabConfig,
-    agent: &AgentConfig,
-    stop: &AtomicBool,
-    progress: &mut dyn FnMut(lab::Progress),
-) -> Result<Outcome, LabError> {
-    let limits = limits(config);
-    let recorded_agent = Some(RecordedAgent { config: agent.clone(), limits });
-    let config = &LabConfig { recorded_agent, ..config.clone() };
-    // The laboratory's hosts are no attackers: the hash seed need not be secret.
-    let build = |number| agent.build(limits, config.seed.wrapping_add(number));
-    match config.path {
-        BasePath::Inline if agent.is_link() => {
-            lab::run_link(config, [build(0), build(1)], stop, progress)
-        }
-        BasePath::Inline => lab::run(config, build(0), stop, progress),
-        BasePath::Kernel => lab::run_kernel(config, None, stop, progress),
-        BasePath::Gateway => {
-            let command = gateway(config, agent).map_err(LabError::OwnProgram)?;
-            lab::run_kernel(config, Some(&command), stop, progress)
-        }
-    }
-}
-
-/// This very program as a gateway with this very agent.
-fn gateway(config: &LabConfig, agent: &AgentConfig) -> io::Result<GatewayCommand> {
-    let settings = agent.settings();
-    let settings = settings.split_whitespace().flat_map(|setting| ["--set", setting]);
-    let observe = config.observe.then_some("--observe");
-    let arguments = ["--agent", agent.name()].into_iter().chain(settings).chain(observe);
-    let arguments = arguments.map(str::to_owned).collect();
-    Ok(GatewayCommand { program: std::env::current_exe()?, arguments })
-}
-
-/// What the agent of a run may take at most.
-fn limits(config: &LabConfig) -> Limits {
-    Limits { egress: config.egress_limits(), ..Limits::default() }
-}
-
 /// Makes the directory of the pictures, before anything is measured.
 pub(crate) fn create(directory: &Path) -> Result<()> {
     std::fs::create_dir_all(directory)
         .map_err(|error| anyhow::anyhow!("cannot create {}: {error}", directory.display()))
-}
-
-/// Why the figures may not be those of the links, if so.
-pub(crate) fn doubts(outcome: &Outcome) -> Vec<String> {
-    let mut doubts = Vec::new();
-    let late = outcome.lateness_us;
-    if late.p99 > LATE_US {
-        doubts.push(format!(
-            "the emulated link could not keep time: every hundredth frame left more than {} late",
-            text::micros(late.p99)
-        ));
-    }
-    if outcome.port_drops > 0 {
-        doubts.push(format!(
-            "{} lost outside the emulated links",
-            text::counted(outcome.port_drops, "packet")
-        ));
-    }
-    if let Some(lapses @ 1..) = outcome.gateway_lapses {
-        doubts
-            .push(format!("the gateway was late and passed by {}", text::counted(lapses, "time")));
-    }
-    doubts
 }
 
 fn draw(
@@ -172,23 +111,9 @@ fn incomplete(config: &LabConfig, outcome: &Outcome, interrupted: bool) -> Optio
     })
 }
 
-/// From here on the 99th percentile of lateness shows in what is measured.
-const LATE_US: u64 = 1_000;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airmend_live::lab::outcome::Lateness;
-
-    #[test]
-    fn a_link_out_of_time_is_doubted() {
-        let late = |p99| Lateness { p50: 10, p99, max: 9_000 };
-        let outcome = |p99| Outcome { lateness_us: late(p99), ..Outcome::default() };
-        assert!(doubts(&outcome(LATE_US)).is_empty());
-        assert_eq!(doubts(&outcome(LATE_US + 1)).len(), 1);
-        let dropped = Outcome { port_drops: 1, ..Outcome::default() };
-        assert_eq!(doubts(&dropped), ["1 packet lost outside the emulated links"]);
-    }
 
     #[test]
     fn what_was_not_carried_is_said() {

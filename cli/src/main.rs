@@ -11,6 +11,7 @@ mod lab_run;
 mod link;
 mod observation;
 mod plot;
+mod process;
 mod progress;
 mod replay;
 mod report;
@@ -25,12 +26,11 @@ mod usage;
 mod values;
 
 use args::{Cli, Command, Lab};
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+use process::{BadUsage, complain};
 use std::io::{self, ErrorKind as Io, Write};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// 0: done. 1: the run failed. 2: bad usage. An error is one sentence on stderr.
 fn main() -> ExitCode {
@@ -48,23 +48,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// A command line that clap accepts and that still cannot be meant.
-#[derive(Debug)]
-pub(crate) struct BadUsage(String);
-
-impl std::fmt::Display for BadUsage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BadUsage {}
-
 fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
     match &cli.command {
         Command::Doctor(args) => doctor::doctor(args),
         Command::Gateway(args) => gateway::gateway(args).map(|()| ExitCode::SUCCESS),
-        Command::Generate(command) => generate::generate(command).map(|()| ExitCode::SUCCESS),
+        Command::Generate(command) => {
+            generate::generate(command, Cli::command()).map(|()| ExitCode::SUCCESS)
+        }
         Command::Keygen(args) => keygen::keygen(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Run(args)) => lab_run::run(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Compare(args)) => lab_compare::compare(args).map(|()| ExitCode::SUCCESS),
@@ -77,28 +67,10 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Prepares the process for the laboratory, before anything starts a thread: the kernel lets only
-/// a process with one thread enter a user namespace. Returns what a signal raises.
-pub(crate) fn enter_lab() -> anyhow::Result<Arc<AtomicBool>> {
-    airmend_live::lab::enter_user_namespace()?;
-    Ok(stop_flag()?)
-}
-
-/// Raised by the first SIGINT or SIGTERM; the second one ends the program at once.
-fn stop_flag() -> io::Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // In this order: the first signal finds the flag down, and only raises it.
-        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&stop))?;
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
-    Ok(stop)
-}
-
 fn not_parsed(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // Whoever closed the pipe does not want the rest.
+            // A closed pipe is no failure.
             let _ = write!(io::stdout(), "{error}");
             ExitCode::SUCCESS
         }
@@ -111,11 +83,6 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
             ExitCode::from(2)
         }
     }
-}
-
-fn complain(sentence: &str) {
-    // There is nowhere left to say that stderr is closed.
-    let _ = writeln!(io::stderr(), "airmend: {sentence}");
 }
 
 /// `airmend … | head` is no failure: the reader has seen enough.

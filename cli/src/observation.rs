@@ -7,7 +7,7 @@ use airmend_live::gateway::observe::{CapacityFrom, Limit, Observation, ObservedF
 /// Flows that are listed; JSON names more.
 const FLOWS: usize = 20;
 
-/// What there is to say, line by line, each with its name.
+/// The observation in lines, each with its name.
 pub(crate) fn lines(observed: &Observation) -> Vec<(&'static str, String)> {
     let now = format!(
         "{} of goodput, in {} s in which there was something to send",

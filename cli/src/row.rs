@@ -55,7 +55,7 @@ pub(crate) struct Row<'a> {
     mobile_counters: &'a BTreeMap<String, u64>,
     /// Only where a gateway ran: how often it was late, and the kernel passed it by.
     #[serde(skip_serializing_if = "Option::is_none")]
-    gateway_lapses: Option<u64>,
+    gateway_heartbeat_timeouts: Option<u64>,
     /// Only where a gateway observed: what it told.
     #[serde(skip_serializing_if = "Option::is_none")]
     observation: Option<&'a serde_json::Value>,
@@ -200,7 +200,7 @@ impl<'a> Row<'a> {
             port_drops: outcome.port_drops,
             tcp_ext: &outcome.tcp_ext,
             mobile_counters: &outcome.mobile_counters,
-            gateway_lapses: outcome.gateway_lapses,
+            gateway_heartbeat_timeouts: outcome.gateway_heartbeat_timeouts,
             observation: outcome.observation.as_ref(),
             lateness_us: Lateness {
                 p50: outcome.lateness_us.p50,

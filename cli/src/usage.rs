@@ -3,7 +3,7 @@
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use std::error::Error as _;
 
-/// What is wrong with the command line, without `error:` and without the usage text.
+/// The error of the command line, without `error:` and without the usage text.
 pub(crate) fn sentence(error: &Error) -> String {
     let arg = text(error, ContextKind::InvalidArg);
     // Long flags are known by their name alone: `--rate`, not `--rate <RATE>`.

@@ -201,9 +201,9 @@ fn report(results: &Path, out: &Path) -> Output {
 fn page(results: &Path, out: &Path) -> String {
     let output = report(results, out);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-    let told = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-    assert_eq!(Path::new(&told), out.join("index.html"));
-    fs::read_to_string(told).expect("page")
+    let path = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+    assert_eq!(Path::new(&path), out.join("index.html"));
+    fs::read_to_string(path).expect("page")
 }
 
 /// What a report without results says; every line is a sentence of ours.

@@ -75,7 +75,7 @@ fn what_is_known_is_not_measured_again() {
     let marked = "{\"summary\":true,\"goodput_mean_bps\":123456789}\n".repeat(8);
     let results = place.0.join("out/scenario.jsonl");
     assert!(place.text(&[]).contains("local retransmits"));
-    // What is on disk is told; a change of anything makes it again.
+    // Results on disk are used again; any change repeats the run.
     fs::write(&results, &marked).unwrap();
     assert!(place.text(&[]).contains("123.5"));
     assert!(!place.text(&["--set", "seed=5"]).contains("123.5"));

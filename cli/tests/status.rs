@@ -1,7 +1,7 @@
 //! `airmend status` and `airmend top` against the real server of a gateway, with a loop of its own.
 
-use airmend_live::gateway::sight::Status;
-use airmend_live::gateway::sight::server::{Server, ServerConfig};
+use airmend_live::gateway::telemetry::Status;
+use airmend_live::gateway::telemetry::server::{Server, ServerConfig};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

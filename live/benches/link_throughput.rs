@@ -169,7 +169,7 @@ fn run_end(
     })
 }
 
-/// Asks a side to begin anew.
+/// Asks a side to restart.
 static RESTART: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
 
 /// Bits per second of one TCP from left to right.

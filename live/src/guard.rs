@@ -26,7 +26,7 @@ impl Guard {
     /// Calls the agent. If it panics, passthrough replaces it: retransmissions that waited are
     /// lost, and no packet of the hosts.
     fn call<T>(&mut self, method: impl FnOnce(&mut dyn Agent) -> T) -> Option<T> {
-        // The agent is dropped after a panic, so nobody sees what state it was in.
+        // The agent is dropped after a panic, so that its state is not used any more.
         let result = catch_unwind(AssertUnwindSafe(|| method(&mut *self.agent)));
         if result.is_err() {
             self.replace();

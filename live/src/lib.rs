@@ -2,6 +2,7 @@
 //! and the laboratory with its namespaces and its emulated radio hop.
 #![deny(unsafe_code)]
 
+pub mod bpf;
 mod clock;
 pub mod device;
 pub mod gateway;
@@ -9,7 +10,6 @@ pub mod guard;
 pub mod lab;
 mod netlink;
 pub mod pcap;
-pub mod steer;
 #[allow(unsafe_code)]
 mod sys;
 pub mod tunnel;

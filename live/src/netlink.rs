@@ -1,4 +1,4 @@
-//! What the kernel's netlink tells of an interface: its kind, filters and queueing disciplines.
+//! The kind, the filters and the queueing disciplines of an interface, by netlink.
 //!
 //! Read `rtnetlink(7)`, `linux/pkt_sched.h` and the kernel's `net/sched/cls_api.c` before working
 //! on this file.
@@ -12,20 +12,20 @@ use nix::sys::socket::{
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Where clsact and ingress stand: both have this number, and so an interface has one of them.
+/// The parent of clsact and of ingress, of which an interface has at most one.
 const HANDLE: u32 = 0xffff_0000;
 const PARENT: u32 = 0xffff_fff1;
-/// And within clsact what comes in and what leaves.
+/// The ingress and the egress hook of clsact.
 const INGRESS: u32 = 0xffff_fff2;
 const EGRESS: u32 = 0xffff_fff3;
-/// Where the queue of what leaves stands.
+/// The parent of the egress queue.
 const ROOT: u32 = 0xffff_ffff;
 /// The name of a kind of filter or queueing discipline.
 const TCA_KIND: u16 = 1;
-/// What an interface's driver tells of it, and therein the name of its kind.
+/// The attribute of an interface's driver, and in it the name of the kind.
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
-/// Of an attribute's type, the bits that tell which one it is.
+/// The bits of an attribute's type without flags.
 const TYPE_MASK: u16 = 0x3fff;
 /// The bit of `RTNLGRP_TC`.
 const TC_GROUP: u32 = 1 << (libc::RTNLGRP_TC - 1);
@@ -76,7 +76,7 @@ pub(crate) fn remove_clsact(index: u32) -> io::Result<()> {
 /// Whether the interface has the older `ingress` in the place of clsact.
 pub(crate) fn has_ingress(index: u32) -> bool {
     let asked = Asked { index, handle: HANDLE, parent: PARENT, info: 0, kind: Some("ingress") };
-    // The kernel finds it, or says that there is none of this kind.
+    // The kernel finds it, or replies that there is none of this kind.
     ask(libc::RTM_GETQDISC, libc::NLM_F_ACK as u16, &asked.bytes()).is_ok()
 }
 
@@ -99,8 +99,8 @@ pub(crate) fn kind(index: u32) -> Option<String> {
     Some(name.to_string_lossy().into_owned())
 }
 
-/// Tells that somebody has changed filters or queueing disciplines. Asking the kernel for them
-/// instead would wait for whoever else configures the network.
+/// Notifications of changes to filters or queueing disciplines. A request to the kernel instead
+/// would wait for other programs that configure the network.
 #[derive(Debug)]
 pub(crate) struct Changes(OwnedFd);
 
@@ -124,7 +124,7 @@ impl Changes {
     }
 }
 
-/// What a request is about traffic control: `struct tcmsg`, and the kind.
+/// A request about traffic control: `struct tcmsg`, and the kind.
 struct Asked {
     index: u32,
     handle: u32,
@@ -219,7 +219,7 @@ fn filter(message: &[u8]) -> Option<Filter> {
     Some(Filter { priority, handle, is_bpf: all.contains(&(TCA_KIND, b"bpf\0")) })
 }
 
-/// Which attributes stand here, and what each says.
+/// The attributes in a message, by type.
 fn attributes(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
     let mut all = Vec::new();
     while let Some(header) = word(bytes, 0) {

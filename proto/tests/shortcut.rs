@@ -23,7 +23,7 @@ enum Step {
     Arrive(Tcp),
 }
 
-/// `airmend_judge` of `steer.bpf.c`.
+/// `airmend_ingress` of `gateway.bpf.c`.
 #[derive(Default)]
 struct Kernel {
     /// By flow, the highest ACK that has passed.

@@ -1,9 +1,9 @@
 //! What must be tried in new namespaces: the child's part of `airmend doctor`.
 
-use super::Check;
+use super::check::{Check, GATEWAY_BY_CLSACT, GATEWAY_BY_TCX};
+use airmend_live::bpf::Attach;
 use airmend_live::gateway::{Gateway, GatewayConfig, GatewayError};
 use airmend_live::lab;
-use airmend_live::steer::Attach;
 use airmend_proto::agents::AgentConfig;
 use anyhow::{Context, Result};
 use nix::sched::{CloneFlags, unshare};
@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
-/// Runs [`report`] in a child process and reads what it says.
+/// Runs [`report`] in a child process and reads its output.
 pub(super) fn in_child() -> Result<Vec<Check>> {
     let output = Command::new("/proc/self/exe")
         .args(["doctor", "--inside"])
@@ -103,12 +103,12 @@ fn gateways() -> [Check; 2] {
                   cleaned at the next start";
     let no_clsact = "the gateway needs tcx, which came with Linux 6.6";
     [
-        Check::new(super::GATEWAY_BY_TCX, open(Attach::Tcx), no_tcx),
-        Check::new(super::GATEWAY_BY_CLSACT, open(Attach::Clsact), no_clsact),
+        Check::new(GATEWAY_BY_TCX, open(Attach::Tcx), no_tcx),
+        Check::new(GATEWAY_BY_CLSACT, open(Attach::Clsact), no_clsact),
     ]
 }
 
-/// What `ip` printed, or the first line of its complaint.
+/// The output of `ip`, or the first line of its error.
 fn ip(arguments: &[&str]) -> io::Result<String> {
     let output = Command::new("ip").args(arguments).output()?;
     let first = |bytes: &[u8]| {

@@ -1,6 +1,6 @@
 //! What needs no namespace: the user's rights, clock, timers and processors.
 
-use super::Check;
+use super::check::Check;
 use crate::text;
 use std::fs;
 use std::thread;
@@ -11,7 +11,7 @@ pub(super) fn checks() -> Vec<Check> {
     vec![rights(), clock(), timer(), processors()]
 }
 
-/// What only some users have, and the gateway needs.
+/// The capabilities that the gateway needs.
 fn rights() -> Check {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let missing = missing_rights(&status);
@@ -24,7 +24,7 @@ fn rights() -> Check {
     Check::new("rights of a gateway", result, cost)
 }
 
-/// Of 1,000 steps of the clock, the least.
+/// The least of 1,000 steps of the clock.
 fn clock() -> Check {
     let step = (0..1_000).map(|_| {
         let start = Instant::now();
@@ -44,7 +44,7 @@ fn clock() -> Check {
     Check::new("clock", result, "the emulated links cannot keep time")
 }
 
-/// How much longer than asked the thread sleeps.
+/// The time that the thread sleeps beyond its timeout.
 fn timer() -> Check {
     let mut late: Vec<Duration> = (0..SLEEPS)
         .map(|_| {
@@ -74,7 +74,7 @@ fn processors() -> Check {
     Check::new("processors", result, cost)
 }
 
-/// Which of the gateway's capabilities `/proc/self/status` does not tell of.
+/// The gateway's capabilities that `/proc/self/status` does not have.
 fn missing_rights(status: &str) -> Vec<&'static str> {
     let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);

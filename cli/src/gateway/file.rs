@@ -9,7 +9,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What the file says, or a sentence with file and line.
+/// Parses the file; an error is a sentence with file and line.
 pub(super) fn read(path: &Path) -> Result<Options, String> {
     let text =
         text_of(path).map_err(|error| format!("{}: it cannot be read: {error}", path.display()))?;
@@ -31,7 +31,7 @@ fn text_of(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// What is wrong, and where in the text.
+/// The fault, and its place in the text.
 struct Fault {
     span: Range<usize>,
     message: String,

@@ -9,9 +9,9 @@ mod service;
 
 pub(crate) use args::GatewayArgs;
 
-use crate::BadUsage;
 use crate::gateway_log::{Log, start_logging};
-use airmend_live::gateway::sight::server::{Server, ServerConfig};
+use crate::process::{BadUsage, stop_flag};
+use airmend_live::gateway::telemetry::server::{Server, ServerConfig};
 use airmend_live::gateway::{Gateway, GatewayConfig, LogFormat, privileges};
 use anyhow::Result;
 use service::Service;
@@ -26,7 +26,7 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     let config = config(args)?;
     let log = start_logging(config.log, config.log_level);
     privileges::reduce()?;
-    let stop = crate::stop_flag()?;
+    let stop = stop_flag()?;
     let wants_reload = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGHUP, Arc::clone(&wants_reload))?;
     // Before anything is attached: where another gateway answers, this one must not begin.
@@ -38,7 +38,7 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     service.ready(&begins(&config));
     while !stop.load(Ordering::Relaxed) {
         gateway.step()?;
-        service.alive();
+        service.watchdog();
         while let Some(request) = server.poll() {
             request.answer(gateway.status());
         }
@@ -52,7 +52,7 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     Ok(())
 }
 
-/// What the gateway does, in words.
+/// The description of the gateway.
 fn begins(config: &GatewayConfig) -> String {
     let agent = config.agent.name();
     let what =
@@ -81,13 +81,14 @@ fn reload(args: &GatewayArgs, gateway: &mut Gateway, format: LogFormat, log: &Lo
 /// A line for people, or for programs one like every other.
 fn say(format: LogFormat, sentence: &str) {
     match format {
-        // A gateway must not end because nobody reads its messages.
+        // A gateway must not end because its messages are not read.
         LogFormat::Text => drop(writeln!(io::stderr(), "airmend: {sentence}")),
         LogFormat::Json => tracing::info!("{sentence}"),
     }
 }
 
-/// What flags and file ask for; flags win. Called again to reload: the file is then read again.
+/// The configuration of flags and file; flags have precedence. A reload calls it again, and the
+/// file is read again.
 pub(crate) fn config(args: &GatewayArgs) -> Result<GatewayConfig> {
     let below = match file_of(args) {
         Some(path) => file::read(&path).map_err(BadUsage)?,
@@ -97,7 +98,7 @@ pub(crate) fn config(args: &GatewayArgs) -> Result<GatewayConfig> {
     Ok(options.config(&args.interface).map_err(BadUsage)?)
 }
 
-/// The file that was asked for, or the interface's own, if there is one.
+/// The file of `--config`, or the interface's own, if there is one.
 fn file_of(args: &GatewayArgs) -> Option<PathBuf> {
     let own = || Path::new("/etc/airmend").join(format!("{}.toml", args.interface));
     args.config.clone().or_else(|| Some(own()).filter(|path| path.exists()))

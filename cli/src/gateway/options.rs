@@ -1,22 +1,22 @@
-//! What flags and the configuration file may say, under the same names.
+//! The options of flags and of the configuration file, under the same names.
 
 use crate::values::setting;
+use airmend_live::bpf::Attach;
 use airmend_live::gateway::rules::{FlowRule, FlowRules};
 use airmend_live::gateway::{DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress};
-use airmend_live::steer::Attach;
 use airmend_proto::agents::{AgentConfig, Limits, registry};
 use airmend_proto::units::{parse_rate, parse_size};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Everything but the interface; what is not said stays at its default.
+/// All options but the interface; an option that is not given has its default.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Options {
     /// What mends the flows: snoop, snoop-nosuppress, snoop95, or plain for nothing [default:
     /// snoop].
     #[arg(long, value_name = "NAME", value_parser = agent, help_heading = MENDING)]
     pub(super) agent: Option<AgentConfig>,
-    /// Touch nothing: say what would have been done, and estimate what it would gain.
+    /// Change no packet: observe, and estimate the gain of mending.
     #[arg(long, help_heading = MENDING)]
     pub(super) observe: bool,
     /// Mend the flows that this rule chooses, such as mobile:10.1.0.0/16,port:443 or !dscp:ef; may
@@ -43,23 +43,23 @@ pub(crate) struct Options {
     /// it [default: auto].
     #[arg(long, value_name = "WHERE", value_parser = attach, help_heading = PACKETS)]
     pub(super) attach: Option<Attach>,
-    /// The rate of the air where the interface cannot tell it, such as 20mbit: for estimates only.
-    #[arg(long, value_name = "RATE", value_parser = parse_rate, help_heading = SIGHT)]
+    /// The rate of the air where the interface's queue has none, such as 20mbit: for estimates.
+    #[arg(long, value_name = "RATE", value_parser = parse_rate, help_heading = TELEMETRY)]
     pub(super) air_rate: Option<u64>,
     /// Record both sides of the agent into this pcapng file.
-    #[arg(long, value_name = "FILE", help_heading = SIGHT)]
+    #[arg(long, value_name = "FILE", help_heading = TELEMETRY)]
     pub(super) pcap: Option<PathBuf>,
     /// Serve metrics to Prometheus on this loopback address or Unix socket, such as 127.0.0.1:9290.
-    #[arg(long, value_name = "ADDR", help_heading = SIGHT)]
+    #[arg(long, value_name = "ADDR", help_heading = TELEMETRY)]
     pub(super) metrics: Option<MetricsAddress>,
-    /// Where airmend status and airmend top ask [default: /run/airmend/IF/status.sock].
-    #[arg(long, value_name = "PATH", help_heading = SIGHT)]
+    /// The socket for airmend status and airmend top [default: /run/airmend/IF/status.sock].
+    #[arg(long, value_name = "PATH", help_heading = TELEMETRY)]
     pub(super) socket: Option<PathBuf>,
     /// The form of the log on stderr: text or json [default: text].
-    #[arg(long, value_name = "FORM", help_heading = SIGHT)]
+    #[arg(long, value_name = "FORM", help_heading = TELEMETRY)]
     pub(super) log: Option<LogFormat>,
     /// Log nothing below this level: error, warn, info or debug [default: info].
-    #[arg(long, value_name = "LEVEL", help_heading = SIGHT)]
+    #[arg(long, value_name = "LEVEL", help_heading = TELEMETRY)]
     pub(super) log_level: Option<LogLevel>,
     /// Keep the three capabilities after set-up, so that a reload can raise the priority.
     #[arg(long)]
@@ -177,7 +177,7 @@ const DEFAULT_AGENT: &str = "snoop";
 const MENDING: &str = "Mending";
 const LIMITS: &str = "Limits";
 const PACKETS: &str = "Packets of the gateway";
-const SIGHT: &str = "Sight";
+const TELEMETRY: &str = "Telemetry";
 
 fn agent(name: &str) -> Result<AgentConfig, String> {
     let known = registry::names().collect::<Vec<_>>().join(", ");

@@ -2,7 +2,7 @@
 
 use crate::observation;
 use crate::text::counted;
-use airmend_live::gateway::sight::Status;
+use airmend_live::gateway::telemetry::Status;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -13,7 +13,7 @@ pub(super) fn print(out: &mut impl Write, status: &Status, is_json: bool) -> Res
         let mut object = serde_json::to_value(status)?;
         if let Value::Object(object) = &mut object {
             object.insert("agent_counters".to_owned(), agent_counters(status)?.into());
-            object.insert("lapses".to_owned(), json!(status.heartbeat_lapses));
+            object.insert("heartbeat_timeouts".to_owned(), json!(status.heartbeat_timeouts));
         }
         writeln!(out, "{object}")?;
         return Ok(());
@@ -32,13 +32,13 @@ pub(super) fn print(out: &mut impl Write, status: &Status, is_json: bool) -> Res
     writeln!(
         out,
         "{} flows mended in {:.0} s: {} repairs, {} duplicate ACKs kept back, {} holes revealed; \
-         air loss {loss}, {} heartbeat lapses",
+         air loss {loss}, {} heartbeat timeouts",
         status.counters.flows_opened,
         status.uptime_seconds,
         total(&status.repairs),
         status.counters.suppressed_dupacks,
         status.counters.reveals,
-        status.heartbeat_lapses,
+        status.heartbeat_timeouts,
     )?;
     Ok(())
 }

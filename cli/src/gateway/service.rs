@@ -1,44 +1,44 @@
-//! What the gateway tells the service manager that started it, if one did: that it is ready, and
-//! now and then that it is alive.
+//! Notifications to the service manager that started the gateway, if one did: readiness, and the
+//! watchdog.
 
 use sd_notify::NotifyState;
 use std::time::{Duration, Instant};
 
-/// The service manager, or nobody.
+/// The service manager, if there is one.
 pub(super) struct Service {
-    /// How often it wants a sign of life, if it waits for one.
+    /// The interval of watchdog notifications, if the service manager expects them.
     interval: Option<Duration>,
-    last_sign: Instant,
+    last_notification: Instant,
 }
 
 impl Service {
-    /// Whom the environment names.
+    /// The service manager that the environment names.
     pub(super) fn new() -> Self {
-        // Half of what it allows: a sign that comes a little late is not missed.
+        // Half of the watchdog timeout: a notification that is a little late is in time.
         let interval = sd_notify::watchdog_enabled().map(|longest| longest / 2);
-        Self { interval, last_sign: Instant::now() }
+        Self { interval, last_notification: Instant::now() }
     }
 
-    /// Flows are mended from now on.
+    /// Reports that flows are mended from now on.
     pub(super) fn ready(&self, status: &str) {
-        tell(&[NotifyState::Ready, NotifyState::Status(status)]);
+        notify(&[NotifyState::Ready, NotifyState::Status(status)]);
     }
 
-    /// The loop has come around once more.
-    pub(super) fn alive(&mut self) {
-        if self.interval.is_some_and(|interval| self.last_sign.elapsed() >= interval) {
-            self.last_sign = Instant::now();
-            tell(&[NotifyState::Watchdog]);
+    /// Notifies the watchdog, once in each interval; call it at every turn of the loop.
+    pub(super) fn watchdog(&mut self) {
+        if self.interval.is_some_and(|interval| self.last_notification.elapsed() >= interval) {
+            self.last_notification = Instant::now();
+            notify(&[NotifyState::Watchdog]);
         }
     }
 
-    /// Nothing more is mended.
+    /// Reports that nothing is mended any more.
     pub(super) fn stopping(&self) {
-        tell(&[NotifyState::Stopping]);
+        notify(&[NotifyState::Stopping]);
     }
 }
 
-fn tell(states: &[NotifyState<'_>]) {
+fn notify(states: &[NotifyState<'_>]) {
     // A service manager that does not listen is no reason to stop mending.
     let _ = sd_notify::notify(states);
 }

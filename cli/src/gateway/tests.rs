@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::args::{Cli, Command};
+use airmend_live::bpf::Attach;
 use airmend_live::gateway::{LogFormat, LogLevel};
-use airmend_live::steer::Attach;
 use clap::Parser;
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};

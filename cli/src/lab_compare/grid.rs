@@ -1,6 +1,7 @@
 //! The table of a comparison: one row a combination, with the columns that its set-up has.
 
-use super::{Combination, Comparison};
+use super::combination::Combination;
+use super::comparison::Comparison;
 use crate::{table, text};
 use airmend_live::lab::Delay;
 use airmend_proto::link::ErrorModel;
@@ -110,7 +111,7 @@ fn ping<'a>(comparison: &'a Comparison<'_>) -> [Column<'a>; 3] {
     ]
 }
 
-/// What the air does, as short as a column needs it.
+/// The error model of the air, in a few characters.
 fn air(errors: &ErrorModel) -> String {
     let text = text::errors(errors).replace("bit error rate", "BER");
     text.trim_end_matches(" each way").to_owned()

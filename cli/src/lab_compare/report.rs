@@ -1,6 +1,8 @@
-//! What a comparison says: table, summary lines, pictures.
+//! The report of a comparison: table, summary lines, pictures.
 
-use super::{Combination, Comparison, grid};
+use super::combination::Combination;
+use super::comparison::Comparison;
+use super::grid;
 use crate::plot::goodput::{self, Chart, Point, Series};
 use crate::plot::scale::Scale;
 use crate::row::{MoreSettings, PingSummary, Setting, Summary, rounded};
@@ -37,8 +39,8 @@ pub(super) fn print(out: &mut impl Write, comparison: &Comparison<'_>) -> io::Re
     if done < comparison.total() {
         writeln!(out, "Not all was run: {done} of {} runs are done.", comparison.total())?;
     }
-    if let Some(worst) = comparison.doubtful.first() {
-        let runs = comparison.doubtful.len();
+    if let Some(worst) = comparison.warnings.first() {
+        let runs = comparison.warnings.len();
         writeln!(out, "Do not trust {runs} of {done} runs; the first of them is\n{worst}.")?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! One run in words.
 
-use super::{doubts, limits};
+use super::transfer::{limits, warnings};
 use crate::row::Times;
 use crate::text;
 use airmend_live::lab::config::LabConfig;
@@ -70,8 +70,8 @@ pub(super) fn describe(
     line("lateness", lateness(outcome.lateness_us))?;
     line("seed", config.seed.to_string())?;
     line("again", command_line(config.seed))?;
-    for doubt in doubts(outcome) {
-        writeln!(out, "\nDo not trust these figures: {doubt}.")?;
+    for warning in warnings(outcome) {
+        writeln!(out, "\nDo not trust these figures: {warning}.")?;
     }
     Ok(())
 }
@@ -95,7 +95,7 @@ fn link(report: &LinkReport) -> String {
     )
 }
 
-/// What only some set-ups have.
+/// The results that only some set-ups have.
 fn further(config: &LabConfig, outcome: &Outcome) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if let Some(bound) = outcome.realised_bound_bps {
@@ -133,7 +133,7 @@ fn further(config: &LabConfig, outcome: &Outcome) -> Vec<(&'static str, String)>
     lines
 }
 
-/// Of times in milliseconds.
+/// A distribution of times in milliseconds.
 fn distribution(p50: f64, p90: Option<f64>, p99: f64, max: f64) -> String {
     let p90 = p90.map_or_else(String::new, |p90| format!("90 % within {p90:.1} ms, "));
     format!("median {p50:.1} ms, {p90}99 % within {p99:.1} ms, at most {max:.1} ms")
@@ -148,7 +148,7 @@ fn flows(goodputs: &[f64]) -> String {
     }
 }
 
-/// What the sender's TCP thought of its losses.
+/// The recoveries and timeouts of the sender's TCP.
 fn recovery(outcome: &Outcome) -> String {
     let sender = outcome.sender;
     let recoveries = if sender.recoveries == 1 { "recovery" } else { "recoveries" };

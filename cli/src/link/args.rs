@@ -30,7 +30,7 @@ pub(crate) struct LinkArgs {
     pub(super) peer: Option<String>,
     /// What carries the frames: udp or ethernet.
     #[arg(long, value_name = "NAME", default_value = "udp", value_parser = over)]
-    pub(super) over: Over,
+    pub(super) over: CarrierKind,
     /// The interface for frames over Ethernet.
     #[arg(long, value_name = "IF")]
     pub(super) interface: Option<String>,
@@ -66,9 +66,9 @@ pub(crate) struct KeygenArgs {
     pub(crate) show: bool,
 }
 
-/// What carries the frames.
+/// The carrier of the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Over {
+pub(super) enum CarrierKind {
     Udp,
     Ethernet,
 }
@@ -81,10 +81,10 @@ fn arq(name: &str) -> Result<AgentConfig, String> {
     })
 }
 
-fn over(name: &str) -> Result<Over, String> {
+fn over(name: &str) -> Result<CarrierKind, String> {
     match name {
-        "udp" => Ok(Over::Udp),
-        "ethernet" => Ok(Over::Ethernet),
+        "udp" => Ok(CarrierKind::Udp),
+        "ethernet" => Ok(CarrierKind::Ethernet),
         _ => Err(format!("{name:?} carries no frames; write udp or ethernet")),
     }
 }

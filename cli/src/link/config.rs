@@ -1,16 +1,16 @@
 //! From flags to the tunnel's configuration; every mistake is one sentence.
 
-use super::args::{LinkArgs, Over};
-use crate::BadUsage;
+use super::args::{CarrierKind, LinkArgs};
+use crate::process::BadUsage;
 use airmend_live::tunnel::{CarrierConfig, Keys, PrivateKey, Rekey, Security, TunnelConfig};
 use anyhow::Result;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
-/// What the flags ask for.
+/// The configuration that the flags ask for.
 pub(super) fn config(args: &LinkArgs) -> Result<TunnelConfig> {
     let carrier = match args.over {
-        Over::Udp => udp(args)?,
-        Over::Ethernet => ethernet(args)?,
+        CarrierKind::Udp => udp(args)?,
+        CarrierKind::Ethernet => ethernet(args)?,
     };
     Ok(TunnelConfig {
         device: args.dev.clone(),
@@ -21,7 +21,7 @@ pub(super) fn config(args: &LinkArgs) -> Result<TunnelConfig> {
     })
 }
 
-/// What the tunnel does, in words.
+/// The description of the tunnel.
 pub(super) fn begins(config: &TunnelConfig, mtu: u32) -> String {
     let how = match &config.security {
         Security::Noise(keys, _) if keys.peer == keys.private.public() => "with a shared key",

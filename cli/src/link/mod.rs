@@ -7,7 +7,7 @@ mod report;
 
 pub(crate) use args::{KeygenArgs, LinkArgs};
 
-use crate::BadUsage;
+use crate::process::{BadUsage, stop_flag};
 use airmend_live::tunnel::Tunnel;
 use airmend_proto::Agent;
 use airmend_proto::agents::{AgentConfig, Limits};
@@ -25,7 +25,7 @@ const SHORT_FRAME: u32 = 1_200;
 /// Runs until SIGINT or SIGTERM; SIGUSR1 prints the figures so far.
 pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     let config = config::config(args)?;
-    let stop = crate::stop_flag()?;
+    let stop = stop_flag()?;
     let wants_report = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&wants_report))?;
     let (agent, overhead) = agent(args)?;
@@ -46,7 +46,7 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     Ok(())
 }
 
-/// What mends the path, and how many bytes it adds to a packet.
+/// The agent of the link, and the bytes that it adds to a packet.
 fn agent(args: &LinkArgs) -> Result<(Box<dyn Agent + Send>, usize)> {
     let overhead = args.arq.link().map_or(0, |link| link.frame_overhead);
     let config = configured(args).map_err(BadUsage)?;
@@ -85,6 +85,6 @@ fn epoch() -> u32 {
 }
 
 fn say(sentence: &str) {
-    // A link must not end because nobody reads its messages.
+    // A link must not end because its messages are not read.
     let _ = writeln!(io::stderr(), "airmend: {sentence}");
 }

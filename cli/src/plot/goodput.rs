@@ -10,10 +10,10 @@ use plotters::prelude::RGBColor;
 use plotters::style::text_anchor::HPos;
 use std::path::Path;
 
-/// What is measured against what.
+/// A chart of measurements against a swept value.
 #[derive(Clone, Debug)]
 pub(crate) struct Chart {
-    /// What is compared.
+    /// The series that are compared.
     pub(crate) title: String,
     /// The set-up.
     pub(crate) subtitle: String,
@@ -23,9 +23,9 @@ pub(crate) struct Chart {
     pub(crate) unit: String,
     /// One for each agent.
     pub(crate) series: Vec<Series>,
-    /// What no scheme can pass: swept value and goodput. One for each kind of network.
+    /// The upper bounds: swept value and goodput. One for each kind of network.
     pub(crate) bounds: Vec<Vec<(f64, f64)>>,
-    /// What others have found.
+    /// The published results.
     pub(crate) published: Vec<Published>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Point {
 pub(crate) struct Published {
     /// The swept value.
     pub(crate) x: f64,
-    /// What was measured there; a claim about the value as such has none.
+    /// The published measurement; a claim about the value as such has none.
     pub(crate) y: Option<f64>,
     /// The index of the series that it belongs to, if any.
     pub(crate) series: Option<usize>,
@@ -126,7 +126,7 @@ fn draw(root: &Area<'_>, panel: &Panel<'_>, chart: &Chart) -> Result<()> {
     Ok(())
 }
 
-/// A thin line at each value about which something was said.
+/// A thin line at each value with a label.
 fn claims(root: &Area<'_>, panel: &Panel<'_>, chart: &Chart) -> Result<()> {
     for claim in chart.published.iter().filter(|published| published.y.is_none()) {
         let x = chart.scale.position(claim.x);

@@ -8,7 +8,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Where a picture is drawn.
+/// The area of a picture.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Pixels of every picture; twice what a page shows, so that whole pixels are fine enough.
@@ -21,7 +21,7 @@ pub(super) const BOUND: RGBColor = RGBColor(0x8a, 0x8a, 0x8a);
 pub(super) const GRID: RGBColor = RGBColor(0xe6, 0xe6, 0xe6);
 pub(super) const AXIS: RGBColor = RGBColor(0x99, 0x99, 0x99);
 
-/// Okabe and Ito's palette, which colour-blind readers can tell apart.
+/// Okabe and Ito's palette, which colour-blind readers can distinguish.
 pub(super) const VERMILION: RGBColor = RGBColor(0xd5, 0x5e, 0x00);
 pub(super) const BLUE: RGBColor = RGBColor(0x00, 0x72, 0xb2);
 pub(super) const GREEN: RGBColor = RGBColor(0x00, 0x9e, 0x73);
@@ -87,7 +87,7 @@ pub(super) struct Entry {
     pub(super) key: Key,
 }
 
-/// What stands before the label of an entry.
+/// The symbol before the label of an entry.
 pub(super) enum Key {
     Point(Marker),
     Line,
@@ -95,7 +95,7 @@ pub(super) enum Key {
     LineWith(Marker),
 }
 
-/// What a picture says around its data.
+/// The texts of a picture around its data.
 pub(super) struct Frame<'a> {
     pub(super) title: &'a str,
     pub(super) subtitle: &'a str,
@@ -167,7 +167,7 @@ pub(super) fn line(
     area.draw(&PathElement::new(points.to_vec(), style)).map_err(drawing)
 }
 
-/// Draws the legend, in as many rows as it takes, and tells where the data may begin.
+/// Draws the legend, in as many rows as it takes, and returns where the data may begin.
 fn legend(root: &Area<'_>, entries: &[Entry]) -> Result<i32> {
     let (mut x, mut y) = (LEFT, LEGEND);
     for entry in entries {

@@ -14,7 +14,7 @@ pub(super) struct Axis<'a> {
     pub(super) marks: Marks<'a>,
 }
 
-/// What stands along an axis.
+/// The marks along an axis.
 pub(super) enum Marks<'a> {
     /// Round numbers.
     Numbers,

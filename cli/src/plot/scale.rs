@@ -6,7 +6,7 @@ use std::ops::Range;
 /// A horizontal axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
-    /// What the axis shows, with its unit.
+    /// The quantity of the axis, with its unit.
     pub(crate) title: String,
     kind: Kind,
     /// The position and the word of each value.
@@ -58,7 +58,7 @@ impl Scale {
         self.kind == Kind::Words
     }
 
-    /// Where a value lies.
+    /// The position of a value.
     pub(crate) fn position(&self, value: f64) -> f64 {
         match self.kind {
             Kind::Linear(factor) => value * factor,
@@ -81,7 +81,7 @@ impl Scale {
         low - margin..high + margin
     }
 
-    /// What stands along the axis.
+    /// The marks along the axis.
     pub(super) fn marks(&self) -> Marks<'_> {
         match self.kind {
             Kind::Linear(_) if self.ticks.len() > FEW => Marks::Numbers,
@@ -176,7 +176,7 @@ fn power(value: f64) -> String {
     if mantissa == "1" { format!("10{raised}") } else { format!("{mantissa}×10{raised}") }
 }
 
-/// So many values of a linear axis are written at their own places.
+/// The number of values of a linear axis that are written at their own places.
 const FEW: usize = 12;
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ fn megabytes(point: &TracePoint) -> f64 {
     point.offset as f64 / 1e6
 }
 
-/// Packets in the part that is shown larger: few enough to be told apart.
+/// Packets in the part that is shown larger: few enough to be distinguished.
 const PART: usize = 120;
 
 /// An ACK holds until the next one: a staircase through its points.

@@ -1,6 +1,6 @@
 //! A replay as JSON lines: each event, each flow, and all together.
 
-use super::Told;
+use super::replayed::Replayed;
 use crate::row::rounded;
 use airmend_sim::replay::{Check, FlowReport, Moment};
 use anyhow::Result;
@@ -66,8 +66,8 @@ struct CheckObject {
 }
 
 /// Prints the lines.
-pub(super) fn write(out: &mut impl Write, told: &Told<'_>) -> Result<()> {
-    let report = told.report;
+pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> Result<()> {
+    let report = replayed.report;
     for moment in &report.timeline {
         line(out, &EventLine::of(moment))?;
     }
@@ -78,17 +78,17 @@ pub(super) fn write(out: &mut impl Write, told: &Told<'_>) -> Result<()> {
     }
     let summary = SummaryLine {
         summary: true,
-        agent: told.agent.name(),
+        agent: replayed.agent.name(),
         world: "replay",
-        capture: told.args.capture.display().to_string(),
-        sides: told.sides.to_string(),
+        capture: replayed.args.capture.display().to_string(),
+        sides: replayed.sides.to_string(),
         packets: report.packets,
         oversized: report.oversized,
         seconds: report.time.as_secs_f64(),
         flows: report.flows.len(),
         losses: total,
         agent_counters: &report.counters,
-        check: told.check.map(CheckObject::of),
+        check: replayed.check.map(CheckObject::of),
     };
     line(out, &summary)
 }

@@ -1,64 +1,22 @@
 //! `airmend replay`: what an agent does, or would have done, with a capture.
 
+mod args;
 mod json;
+mod replayed;
 mod words;
 
-use crate::BadUsage;
-use crate::values::{agent, setting};
+pub(crate) use args::ReplayArgs;
+
+use crate::process::BadUsage;
 use airmend_proto::Forwarder;
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::recording::RecordedAgent;
-use airmend_sim::replay::{Capture, Check, Pace, Prefix, Report, Sides, replay, steps};
+use airmend_sim::replay::{Capture, Pace, Sides, replay, steps};
 use anyhow::{Result, anyhow, bail};
-use clap::Args;
+use replayed::Replayed;
 use std::io;
-use std::path::PathBuf;
 
-/// `airmend replay`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The capture goes on as it was, whatever the agent does about it. A segment is lost on the air if
-it had left to the air and had to be sent again before the mobile host acknowledged it. A stall
-begins when the agent repairs a loss and ends when all is acknowledged that had been sent by then;
-what is saved is the time from that repair to the sender's own in the capture. Where an agent was
-at work in the capture, the sender had nothing to repair: then one round trip of the wired side
-counts, which is the least that a sender needs.")]
-pub(crate) struct ReplayArgs {
-    /// A pcapng or pcap file.
-    #[arg(value_name = "CAPTURE")]
-    capture: PathBuf,
-    /// The agent, such as snoop or snoop95 [default: the one that was recorded, or snoop].
-    #[arg(long, value_name = "NAME", value_parser = agent)]
-    agent: Option<AgentConfig>,
-    /// Set a threshold of the agent by its name, such as dupack_threshold=3; may be repeated.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
-    settings: Vec<(String, String)>,
-    /// The interface of the capture that leads to the air.
-    #[arg(long, value_name = "IFACE", conflicts_with = "mobile")]
-    air: Option<String>,
-    /// The mobile hosts' addresses, such as 10.0.0.2 or 10.0.0.0/24.
-    #[arg(long, value_name = "ADDR/PREFIX")]
-    mobile: Option<Prefix>,
-    /// Fail unless the agent sends what the recorded one sent: the same packets in the same order.
-    #[arg(long)]
-    check: bool,
-    /// Print one JSON object per line: what the agent did and when, each flow, and all together.
-    #[arg(long)]
-    json: bool,
-}
-
-/// All that is told of a replay.
-struct Told<'a> {
-    args: &'a ReplayArgs,
-    capture: &'a Capture,
-    agent: &'a AgentConfig,
-    sides: &'a Sides,
-    report: &'a Report,
-    /// Only of the agent that was recorded.
-    check: Option<&'a Check>,
-}
-
-/// Replays a capture and tells what happened.
+/// Replays a capture and reports what the agent did.
 pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let name = args.capture.display();
     let capture = Capture::open(&args.capture).map_err(|error| anyhow!("{name} {error}"))?;
@@ -80,13 +38,13 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let (report, check) = replay(&mut forwarder, &steps, pace, is_mended);
 
     let check = is_recorded.then_some(&check);
-    let told =
-        Told { args, capture: &capture, agent: &config, sides: &sides, report: &report, check };
+    let replayed =
+        Replayed { args, capture: &capture, agent: &config, sides: &sides, report: &report, check };
     let mut out = io::stdout().lock();
     if args.json {
-        json::write(&mut out, &told)?;
+        json::write(&mut out, &replayed)?;
     } else {
-        words::write(&mut out, &told)?;
+        words::write(&mut out, &replayed)?;
     }
     match check.and_then(|check| check.difference.as_ref()).filter(|_| args.check) {
         Some(difference) => bail!("the replay differs from {name}: {difference}"),
@@ -94,8 +52,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     }
 }
 
-/// The agent that was recorded where no other is asked for. Any other has room for the whole
-/// capture in its cache: a cache must hold the window, which nobody knows here.
+/// The agent that was recorded, unless the flags name another. Any other has room for the whole
+/// capture in its cache: a cache must hold the window, which is unknown here.
 fn chosen_agent(args: &ReplayArgs, capture: &Capture) -> Result<RecordedAgent> {
     let is_wanted = |name: &str| args.agent.as_ref().is_none_or(|wanted| wanted.name() == name);
     let recorded = capture.agent.clone().filter(|agent| is_wanted(agent.config.name()));

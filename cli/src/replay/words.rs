@@ -1,6 +1,6 @@
 //! A replay in words and tables.
 
-use super::Told;
+use super::replayed::Replayed;
 use crate::{table, text};
 use airmend_sim::replay::{Check, FlowReport, Report};
 use std::cmp::Reverse;
@@ -11,8 +11,8 @@ use std::time::Duration;
 const MOST_FLOWS: usize = 20;
 
 /// Prints what was replayed, the flows, the agent's counters, and the check.
-pub(super) fn write(out: &mut impl Write, told: &Told<'_>) -> io::Result<()> {
-    let Told { args, capture, agent, sides, report, check } = *told;
+pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result<()> {
+    let Replayed { args, capture, agent, sides, report, check } = *replayed;
     let packets = text::counted(report.packets, "packet");
     let time = text::duration(report.time);
     let name = args.capture.display();

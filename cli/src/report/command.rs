@@ -1,4 +1,4 @@
-//! The command that makes the same results again, as far as the results tell.
+//! The command that reproduces the results, as far as their settings are known.
 
 use super::section::Section;
 use airmend_proto::units::{format_rate, format_size};

@@ -1,6 +1,6 @@
 //! The picture of an experiment.
 
-use super::published::Known;
+use super::published::Reference;
 use super::section::{self, Measure, Section, plain};
 use crate::plot::goodput::{self, Chart, Point, Series};
 use crate::plot::scale::Scale;
@@ -11,7 +11,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 /// Draws the sequence trace if there is one, and otherwise goodput or delay against what was swept.
-pub(super) fn svg(section: &Section, known: &Known) -> Result<String> {
+pub(super) fn svg(section: &Section, known: &Reference) -> Result<String> {
     let title = known.title.clone();
     let subtitle = subtitle(section);
     if !section.traces.is_empty() {
@@ -60,7 +60,7 @@ pub(super) fn svg(section: &Section, known: &Known) -> Result<String> {
     goodput::svg(&chart)
 }
 
-/// What the vertical axis shows.
+/// The quantity of the vertical axis.
 #[derive(PartialEq, Eq)]
 enum Quantity<'a> {
     Goodput,
@@ -69,7 +69,7 @@ enum Quantity<'a> {
 }
 
 impl<'a> Quantity<'a> {
-    fn new(section: &Section, known: &'a Known) -> Self {
+    fn new(section: &Section, known: &'a Reference) -> Self {
         match known.draws.as_deref() {
             Some("goodput") => Self::Goodput,
             Some(name) if section.points.iter().any(|point| point.measures.contains_key(name)) => {
@@ -88,7 +88,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// What was measured, and what it is multiplied by to be in the axis's unit.
+    /// The measure of a point, and its factor to the axis's unit.
     fn of(&self, point: &section::Point) -> Option<(Measure, f64)> {
         match self {
             Self::Goodput => Some((point.goodput, 1e-6)),
@@ -98,7 +98,7 @@ impl<'a> Quantity<'a> {
     }
 }
 
-/// What all runs share, in a line.
+/// The common settings of all runs, in a line.
 pub(super) fn subtitle(section: &Section) -> String {
     let common = |name: &str| section.common.get(name);
     let number = |name: &str| common(name).and_then(Value::as_f64);
@@ -132,7 +132,7 @@ pub(super) fn subtitle(section: &Section) -> String {
     parts.join(" · ")
 }
 
-/// The bound of each series; one that several share is told once.
+/// The bound of each series; one that several share is drawn once.
 fn bounds(
     section: &Section,
     scale: &Scale,

@@ -41,7 +41,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<()> {
         parts.push(Part { section, known, svg, slug, seed });
     }
     for problem in &results.problems {
-        crate::complain(problem);
+        crate::process::complain(problem);
     }
     if parts.is_empty() {
         bail!("{} holds no run and no summary that can be read", args.directory.display());

@@ -1,16 +1,16 @@
 //! The page: one HTML file that needs nothing but itself.
 
-use super::published::Known;
+use super::published::Reference;
 use super::section::{Measure, Point, Section, plain};
 use super::{command, figure};
 use crate::text;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// What the page shows of one experiment.
+/// The part of the page about one experiment.
 pub(super) struct Part {
     pub(super) section: Section,
-    pub(super) known: Known,
+    pub(super) known: Reference,
     /// The picture, as it is also written to a file.
     pub(super) svg: String,
     /// The name of that file, without its ending.
@@ -78,7 +78,7 @@ fn published(html: &mut String, Part { section, known, .. }: &Part) {
         let _ = writeln!(
             html,
             "<tr><td>{}</td><td>{}</td><td class=\"number\">{measured}</td></tr>",
-            escaped(&result.says),
+            escaped(&result.finding),
             escaped(&result.source)
         );
     }

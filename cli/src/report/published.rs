@@ -1,17 +1,17 @@
-//! What the papers say about experiments.
+//! The published results of experiments.
 
 use super::section::Section;
 use crate::plot::goodput;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-/// What is known about an experiment without having run it.
+/// The reference data of an experiment: title, figure and published results.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Known {
+pub(super) struct Reference {
     name: String,
     /// A heading.
     pub(super) title: String,
-    /// What to look for.
+    /// The result to look for.
     pub(super) shows: String,
     /// The measure that the figure draws, or `goodput`. Without one it is the delay if all results
     /// have delays, and goodput otherwise.
@@ -22,7 +22,7 @@ pub(super) struct Known {
     /// Series whose labels hold one of these words are in the table, but not in the figure.
     #[serde(default)]
     pub(super) leaves_out: Vec<String>,
-    /// What others have found.
+    /// The published results.
     #[serde(default, rename = "result")]
     pub(super) results: Vec<Published>,
 }
@@ -30,9 +30,9 @@ pub(super) struct Known {
 /// A published result.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Published {
-    /// What it is.
-    pub(super) says: String,
-    /// Where it is said.
+    /// The finding.
+    pub(super) finding: String,
+    /// The source of the finding.
     pub(super) source: String,
     /// Label of the series that it belongs to.
     series: Option<String>,
@@ -45,19 +45,19 @@ pub(super) struct Published {
 
 #[derive(Deserialize)]
 struct Book {
-    experiment: Vec<Known>,
+    experiment: Vec<Reference>,
 }
 
 /// All that is known about the experiment of this name; its name is the title of an unknown one.
-pub(super) fn known(name: &str) -> Result<Known> {
+pub(super) fn known(name: &str) -> Result<Reference> {
     let book: Book =
         toml::from_str(include_str!("published.toml")).context("published.toml is broken")?;
     let known = book.experiment.into_iter().find(|known| known.name == name);
-    Ok(known.unwrap_or_else(|| Known { title: name.to_owned(), ..Known::default() }))
+    Ok(known.unwrap_or_else(|| Reference { title: name.to_owned(), ..Reference::default() }))
 }
 
 impl Published {
-    /// As it is drawn beside measured points.
+    /// The mark of the result beside measured points.
     pub(super) fn mark(&self, section: &Section) -> Option<goodput::Published> {
         Some(goodput::Published {
             x: self.x?,
@@ -67,12 +67,12 @@ impl Published {
         })
     }
 
-    /// As it is drawn beside a sequence trace.
+    /// The slope of the result beside a sequence trace.
     pub(super) fn slope(&self) -> Option<(String, f64)> {
         Some((self.label.clone()?, self.goodput_bps?))
     }
 
-    /// What was measured in its place: mean goodput and its ratio to the published one.
+    /// The measurement at the same place: mean goodput and its ratio to the published one.
     pub(super) fn measured(&self, section: &Section) -> Option<(f64, f64)> {
         let published = self.goodput_bps?;
         let series = self.series(section);

@@ -1,7 +1,7 @@
 //! Result files: JSON lines, taken as data. What cannot be read is named, and nothing else is lost.
 
-use crate::BadUsage;
 use crate::plot::traces::{Packet, Sent};
+use crate::process::BadUsage;
 use crate::text;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
@@ -25,7 +25,7 @@ pub(super) struct Results {
 pub(super) struct Experiment {
     /// The file, from the directory on and without its ending.
     pub(super) file: String,
-    /// What its lines call themselves; lines of the laboratory have no name.
+    /// The name in its lines; lines of the laboratory have none.
     pub(super) name: Option<String>,
     /// One for each run.
     pub(super) runs: Vec<Fields>,
@@ -177,5 +177,5 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// So many problems of a file are told in words.
+/// The number of problems of a file that are described one by one.
 const WORDS: usize = 3;

@@ -12,13 +12,13 @@ type Settings = BTreeMap<String, Value>;
 /// One experiment, ready to be shown.
 #[derive(Debug)]
 pub(super) struct Section {
-    /// What the results call themselves, or their file.
+    /// The name of the experiment, or its file.
     pub(super) name: String,
     /// Whether the results have a name, so that a scenario file has made them.
     pub(super) is_named: bool,
     /// The settings that all runs share.
     pub(super) common: Settings,
-    /// What the series differ in.
+    /// The settings in which the series differ.
     pub(super) by: Vec<String>,
     /// The horizontal axis: the swept setting that the figure is drawn against.
     pub(super) along: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct Point {
     pub(super) delay: Option<Measure>,
     pub(super) bound_bps: Option<f64>,
     pub(super) timeouts: Option<f64>,
-    /// What else the scenario asked for, by name.
+    /// The further measures of the scenario, by name.
     pub(super) measures: BTreeMap<String, Measure>,
 }
 
@@ -136,7 +136,7 @@ fn value(settings: &Settings, name: &str) -> Value {
     settings.get(name).cloned().unwrap_or_default()
 }
 
-/// The fields that say what was set: those of summaries, or without summaries those of runs.
+/// The names of settings: the fields of summaries, or without summaries those of runs.
 fn setting_names(experiment: &Experiment) -> Vec<String> {
     let names = |lines: &[Fields]| -> BTreeSet<String> {
         lines.iter().flat_map(|line| line.keys().cloned()).collect()
@@ -185,10 +185,10 @@ fn points(experiment: &Experiment, names: &[String]) -> Vec<Point> {
 }
 
 impl Group<'_> {
-    /// What the runs have measured; the summary stands in where they are not there.
+    /// The measurements of the runs, or of the summary where there are no runs.
     fn point(self) -> Point {
         let completed = |run: &&&Fields| run.get("completed") != Some(&Value::Bool(false));
-        let count = |name| self.told(name).unwrap_or(0.0) as usize;
+        let count = |name| self.summarised(name).unwrap_or(0.0) as usize;
         let is_alone = self.runs.is_empty();
         Point {
             series: 0,
@@ -202,15 +202,16 @@ impl Group<'_> {
                 .measure(&["goodput_bps"], "goodput_mean_bps", "goodput_sd_bps")
                 .unwrap_or(Measure { mean: 0.0, sd: None }),
             delay: self.delay(),
-            bound_bps: stats::mean(&self.each(&["bound_bps"])).or_else(|| self.told("bound_bps")),
+            bound_bps: stats::mean(&self.each(&["bound_bps"]))
+                .or_else(|| self.summarised("bound_bps")),
             timeouts: stats::mean(&self.each(&["sender", "timeouts"]))
-                .or_else(|| self.told("timeouts_mean")),
+                .or_else(|| self.summarised("timeouts_mean")),
             measures: self.measures(),
             settings: self.settings,
         }
     }
 
-    fn told(&self, name: &str) -> Option<f64> {
+    fn summarised(&self, name: &str) -> Option<f64> {
         self.summary?.get(name)?.as_f64()
     }
 
@@ -227,26 +228,26 @@ impl Group<'_> {
         let values = self.each(path);
         match stats::mean(&values) {
             Some(mean) => Some(Measure { mean, sd: stats::standard_deviation(&values) }),
-            None => Some(Measure { mean: self.told(mean)?, sd: self.told(sd) }),
+            None => Some(Measure { mean: self.summarised(mean)?, sd: self.summarised(sd) }),
         }
     }
 
     /// Mean delay, and the deviation of the delays of a run in the mean of the runs.
     fn delay(&self) -> Option<Measure> {
-        let told = |field: &str, summary: &str| {
-            stats::mean(&self.each(&["delay_ms", field])).or_else(|| self.told(summary))
+        let value = |field: &str, summary: &str| {
+            stats::mean(&self.each(&["delay_ms", field])).or_else(|| self.summarised(summary))
         };
-        let mean = told("mean", "delay_mean_ms")?;
-        Some(Measure { mean, sd: told("sd", "delay_sd_ms") })
+        let mean = value("mean", "delay_mean_ms")?;
+        Some(Measure { mean, sd: value("sd", "delay_sd_ms") })
     }
 
-    /// What the scenario asked for, with the deviation where the runs tell the same mean.
+    /// The measures of the scenario, with the deviation where the runs have the same mean.
     fn measures(&self) -> BTreeMap<String, Measure> {
         let means = self.summary.and_then(|line| line.get("measures_mean")?.as_object());
         let measure = |(name, mean): (&String, &Value)| {
             let mean = mean.as_f64()?;
             let mut values = self.each(&["agent_counters", name]);
-            // A counter that an agent never raised is not told.
+            // A counter that is 0 is left out of the line.
             values.resize(self.runs.len(), 0.0);
             let is_it = stats::mean(&values).is_some_and(|found| (found - mean).abs() < 1e-3);
             let sd = is_it.then(|| stats::standard_deviation(&values)).flatten();
@@ -256,7 +257,7 @@ impl Group<'_> {
     }
 }
 
-/// The settings that differ, without those that another one of them already tells.
+/// The settings that differ, without those that follow from another one of them.
 fn varying(points: &[Point], names: &[String]) -> Vec<String> {
     let distinct = |names: &[&String]| {
         let values = |point: &Point| {
@@ -277,7 +278,7 @@ fn varying(points: &[Point], names: &[String]) -> Vec<String> {
     kept.into_iter().cloned().collect()
 }
 
-/// What says most about a run comes first: the errors, what the scenario named itself, the agent.
+/// The most important setting comes first: the errors, the scenario's own names, the agent.
 fn rank(name: &str) -> usize {
     match name {
         "ber" | "loss" => 0,
@@ -369,10 +370,10 @@ const MEASURED: [&str; 30] = [
     "lateness_us",
     "tcp_ext",
     "mobile_counters",
-    "gateway_lapses",
+    "gateway_heartbeat_timeouts",
 ];
 
-/// Settings that every line tells, whether they are swept or not.
+/// Settings that every line has, whether they are swept or not.
 const STANDARD: [&str; 24] = [
     "world",
     "cc",

@@ -141,15 +141,18 @@ fn what_only_some_runs_have_is_not_null_there() {
 #[test]
 fn the_path_is_told_where_it_is_not_the_usual_one() {
     let agent = AgentConfig::by_name("plain").unwrap();
-    let line = |path, gateway_lapses| {
+    let line = |path, gateway_heartbeat_timeouts| {
         let config = LabConfig { path, ..config() };
-        let outcome = Outcome { gateway_lapses, ..Outcome::default() };
+        let outcome = Outcome { gateway_heartbeat_timeouts, ..Outcome::default() };
         let more = MoreSettings::new(&config, &[]);
         serde_json::to_value(Row::new(Setting::new(&agent, &config), more, &outcome)).unwrap()
     };
     let inline = line(Path::Inline, None);
-    assert_eq!((inline.get("path"), inline.get("gateway_lapses")), (None, None));
+    assert_eq!((inline.get("path"), inline.get("gateway_heartbeat_timeouts")), (None, None));
     assert_eq!(line(Path::Kernel, None)["path"], "kernel");
     let gateway = line(Path::Gateway, Some(2));
-    assert_eq!((&gateway["path"], &gateway["gateway_lapses"]), (&"gateway".into(), &2.into()));
+    assert_eq!(
+        (&gateway["path"], &gateway["gateway_heartbeat_timeouts"]),
+        (&"gateway".into(), &2.into())
+    );
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub(crate) enum Sim {
     /// List experiments.
     List(ListArgs),
-    /// Run experiments and tell what came out.
+    /// Run experiments and report the results.
     Run(RunArgs),
 }
 

@@ -7,7 +7,8 @@ mod store;
 
 pub(crate) use args::Sim;
 
-use crate::{BadUsage, progress, table};
+use crate::process::{BadUsage, stop_flag};
+use crate::{progress, table};
 use airmend_sim::Experiment;
 use anyhow::{Context, Result, anyhow};
 use args::{ListArgs, RunArgs};
@@ -16,7 +17,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use store::Store;
 
-/// Does what the command says.
+/// Runs the command.
 pub(crate) fn sim(command: &Sim) -> Result<()> {
     let done = match command {
         Sim::List(args) => list(args),
@@ -50,7 +51,7 @@ fn run(args: &RunArgs) -> Result<()> {
         .iter()
         .map(|file| Ok((name_of(file), load(file, &args.settings)?)))
         .collect::<Result<_>>()?;
-    let stop = crate::stop_flag()?;
+    let stop = stop_flag()?;
     for (index, (name, experiment)) in experiments.iter().enumerate() {
         let store = Store::new(&args.out, name, experiment)?;
         let known = if args.again { None } else { store.read()? };
@@ -116,7 +117,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// What results call an experiment: its path below `experiments`, or its file's name alone.
+/// The name of an experiment in results: its path below `experiments`, or its file's name alone.
 fn name_of(file: &Path) -> String {
     let stem = file.with_extension("");
     let parts: Vec<_> = stem.iter().map(|part| part.to_string_lossy()).collect();

@@ -1,4 +1,4 @@
-//! Results on disk: JSON lines, and the mark that says what they are results of.
+//! Results on disk: JSON lines, and a mark that identifies their scenario.
 
 use super::line::Line;
 use airmend_sim::Experiment;

@@ -1,13 +1,13 @@
 //! Asks a gateway's Unix socket for its status.
 
-use airmend_live::gateway::sight::Status;
+use airmend_live::gateway::telemetry::Status;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A gateway whose loop hangs says so after a second.
+/// A gateway whose loop hangs responds so after a second.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Far more than any status has.
 const MAX_BYTES: u64 = 4 << 20;
@@ -60,7 +60,7 @@ impl fmt::Display for NoStatus {
 
 impl std::error::Error for NoStatus {}
 
-/// Its status now.
+/// The status of the gateway now.
 pub(crate) fn ask(path: &Path) -> Result<Status, NoStatus> {
     let because = |why| NoStatus { path: path.to_owned(), why };
     let stream = UnixStream::connect(path).map_err(|error| because(Why::Connect(error)))?;

@@ -35,7 +35,7 @@ fn socket(directory: &Path, interface: &str) -> PathBuf {
     directory.join(interface).join("status.sock")
 }
 
-/// Whether somebody listens there, even if not to this user.
+/// Whether a process listens there, even if this user may not connect.
 fn answers(path: &Path) -> bool {
     match UnixStream::connect(path) {
         Ok(_) => true,

@@ -1,4 +1,4 @@
-//! `airmend status`: what a running gateway tells of itself.
+//! `airmend status`: the status of a running gateway.
 
 pub(crate) mod client;
 mod find;
@@ -6,15 +6,15 @@ mod report;
 
 pub(crate) use report::clock;
 
-use crate::BadUsage;
+use crate::process::BadUsage;
 use anyhow::Result;
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Which gateway is meant.
+/// The selection of a running gateway.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Which {
+pub(crate) struct GatewaySelection {
     /// The gateway's interface; may be left out where only one gateway runs.
     #[arg(value_name = "IF")]
     interface: Option<String>,
@@ -23,8 +23,8 @@ pub(crate) struct Which {
     socket: Option<PathBuf>,
 }
 
-impl Which {
-    /// Where this gateway answers.
+impl GatewaySelection {
+    /// The socket of the gateway.
     pub(crate) fn socket(&self) -> Result<PathBuf, BadUsage> {
         match (&self.socket, &self.interface) {
             (Some(path), _) => Ok(path.clone()),
@@ -38,7 +38,7 @@ impl Which {
 #[derive(Args, Debug)]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
-    which: Which,
+    which: GatewaySelection,
     /// Print one JSON object; docs/gateway-metrics.md explains its fields.
     #[arg(long)]
     json: bool,

@@ -3,7 +3,7 @@
 use crate::observation;
 use crate::table;
 use crate::text::{bytes, count, counted, percent, significant};
-use airmend_live::gateway::sight::{FlowStatus, Status};
+use airmend_live::gateway::telemetry::{FlowStatus, Status};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -62,7 +62,7 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What the agent does.
+/// The work of the agent.
 fn mending(status: &Status) -> [(&'static str, String); 3] {
     let counters = &status.counters;
     [
@@ -107,12 +107,12 @@ fn by_name(counts: &BTreeMap<String, u64>) -> String {
     if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
 }
 
-/// What an operator can do something about.
+/// Problems that an operator can solve.
 fn trouble(status: &Status) -> Vec<String> {
     let memory = status.uncached.get("memory").copied().unwrap_or(0);
     [
         (status.counters.agent_panics, "panic of the agent", "panics of the agent"),
-        (status.heartbeat_lapses, "heartbeat lapse", "heartbeat lapses"),
+        (status.heartbeat_timeouts, "heartbeat timeout", "heartbeat timeouts"),
         (status.copies_lost, "copy lost", "copies lost"),
         (
             status.counters.flow_table_full,
@@ -198,7 +198,7 @@ wlan0: snoop (airmend 1.2.3), only observing, up 1 d 1:01:01
             air_packets: 1_000,
             air_losses: 51,
             copies_lost: 1,
-            heartbeat_lapses: 2,
+            heartbeat_timeouts: 2,
             repairs: [("rack".to_owned(), 1_180), ("dup_ack".to_owned(), 0)].into(),
             top: vec![flow, FlowStatus { wired: "clean".into(), ..FlowStatus::default() }],
             ..Status::default()
@@ -210,7 +210,7 @@ wlan0: snoop (airmend 1.2.3), only observing, up 1 d 1:01:01
         for words in [
             "5.1 % loss, round trip 4.25 ms on average, nine of ten within 5 ms\n",
             "  repairs   rack 1,180\n",
-            "  trouble   2 heartbeat lapses, 1 copy lost\n",
+            "  trouble   2 heartbeat timeouts, 1 copy lost\n",
             "10.0.0.1:80",
         ] {
             assert!(text.contains(words), "no {words:?} in\n{text}");

@@ -3,8 +3,8 @@
 mod model;
 mod view;
 
-use crate::BadUsage;
-use crate::status::{Which, client};
+use crate::process::{BadUsage, stop_flag};
+use crate::status::{GatewaySelection, client};
 use crate::values::seconds;
 use anyhow::Result;
 use clap::Args;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 #[derive(Args, Debug)]
 pub(crate) struct TopArgs {
     #[command(flatten)]
-    which: Which,
+    which: GatewaySelection,
     /// How often to look, from 100ms.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     interval: Duration,
@@ -39,7 +39,7 @@ pub(crate) fn top(args: &TopArgs) -> Result<()> {
     let mut model = Model::default();
     // Who mistyped something should read why, not watch an empty screen.
     model.update(client::ask(&socket)?);
-    let stop = crate::stop_flag()?;
+    let stop = stop_flag()?;
     // Also a panic leaves the terminal as it was.
     let mut terminal = ratatui::try_init()?;
     let result = run(&mut terminal, &mut model, &socket, args.interval, &stop);
@@ -58,7 +58,7 @@ fn run(
     while !stop.load(Ordering::Relaxed) {
         terminal.draw(|frame| view::draw(frame, model))?;
         let wait = next.saturating_duration_since(Instant::now()).min(SIGNAL_LATENCY);
-        // A terminal that changed its size is drawn anew at the next turn.
+        // A terminal whose size changed is redrawn at the next turn.
         if event::poll(wait)?
             && let Event::Key(key) = event::read()?
             && key.kind == KeyEventKind::Press

@@ -1,13 +1,13 @@
 //! What `airmend top` shows: the last status, and how it changed from one to the next.
 
-use airmend_live::gateway::sight::{FlowStatus, Status};
+use airmend_live::gateway::telemetry::{FlowStatus, Status};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Intervals that are remembered: ten minutes of seconds, more than a terminal is wide.
 const HISTORY: usize = 600;
 
-/// What flows are sorted by.
+/// The sort key of flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Order {
     #[default]
@@ -37,7 +37,7 @@ impl Order {
     }
 }
 
-/// What happened from one status to the next.
+/// The changes from one status to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Interval {
     /// The share of packets that the air lost; `None` if none was sent.
@@ -59,7 +59,7 @@ pub(super) struct Model {
     pub(super) order: Order,
     /// Why there was no status the last time.
     pub(super) trouble: Option<String>,
-    /// Bits per second by flow, if it was there before and the kernel tells.
+    /// Bits per second by flow, if both statuses have the flow and its bytes.
     rates: BTreeMap<u64, f64>,
     paused: bool,
 }
@@ -119,7 +119,7 @@ impl Model {
     }
 }
 
-/// What is unknown comes last.
+/// Compares two values; an unknown value is last.
 fn descending(a: Option<f64>, b: Option<f64>) -> Ordering {
     let value = |known: Option<f64>| known.unwrap_or(f64::NEG_INFINITY);
     value(b).total_cmp(&value(a))

@@ -1,7 +1,7 @@
 //! The screen as text, and what keys change.
 
 use super::*;
-use airmend_live::gateway::sight::{FlowStatus, Status, StatusLimits};
+use airmend_live::gateway::telemetry::{FlowStatus, Status, StatusLimits};
 use model::Order;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -71,7 +71,7 @@ fn screen(model: &Model, width: u16, height: u16) -> Vec<String> {
 fn the_screen_shows_header_sparklines_flows_and_keys() {
     let expected = "\
 airmend wlan0  snoop 1.2.3  up 1:00:08
-flows 2/100,000  cache 1.5 MB/256 MB  CPU 12.5 %  lapses 0  panics 0
+flows 2/100,000  cache 1.5 MB/256 MB  CPU 12.5 %  heartbeat timeouts 0  panics 0
 repairs 1,480 (60.00/s)  hidden DUPACKs 1,204  revealed 0  timeouts saved ≤ 7
 loss 8 %, at most 8 %                         air RTT 4.00 ms, at most 4.00 ms
                                           ▂▅█                                     ████████
@@ -122,7 +122,7 @@ fn keys_sort_pause_and_quit() {
 }
 
 #[test]
-fn a_gateway_that_began_anew_has_no_past() {
+fn a_gateway_that_restarted_has_no_past() {
     let mut model = model(5);
     assert_eq!(model.history.len(), 5);
     model.lost("it has died".into());

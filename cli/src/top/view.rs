@@ -3,7 +3,7 @@
 use super::model::{Interval, Model, Order};
 use crate::status::clock;
 use crate::text::{bytes, count, percent, rate, significant};
-use airmend_live::gateway::sight::FlowStatus;
+use airmend_live::gateway::telemetry::FlowStatus;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
@@ -39,8 +39,9 @@ fn header_lines(model: &Model) -> [Line<'static>; 3] {
     let observe = if status.observe { "  only observing" } else { "" };
     let saved = status.timeouts_saved.tail + status.timeouts_saved.handshake;
     let panics = status.counters.agent_panics;
-    let health = format!("lapses {}  panics {panics}", count(status.heartbeat_lapses));
-    let is_well = status.heartbeat_lapses == 0 && panics == 0;
+    let health =
+        format!("heartbeat timeouts {}  panics {panics}", count(status.heartbeat_timeouts));
+    let is_well = status.heartbeat_timeouts == 0 && panics == 0;
     let health = if is_well { health.into() } else { health.red() };
     [
         Line::from(vec![

@@ -114,7 +114,7 @@ pub(crate) fn deleted() -> Result {
     goes_on(&world, &daemon, "clsact deleted", || tc(&world, "qdisc del dev air0 clsact\n"))?;
     goes_on(&world, &daemon, "filters deleted", || tc(&world, "filter del dev air0 ingress\n"))?;
     // The device through which packets are returned has one, too.
-    goes_on(&world, &daemon, "the detour's clsact deleted", || {
+    goes_on(&world, &daemon, "the reinjection device's clsact deleted", || {
         tc(&world, "qdisc del dev airmend0 clsact\n")
     })?;
     thread::sleep(Duration::from_millis(1_500));

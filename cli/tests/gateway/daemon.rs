@@ -109,7 +109,7 @@ impl Daemon {
         Ok(status)
     }
 
-    /// Ends it as an operator does; what it told at its end.
+    /// Ends the gateway with SIGTERM and returns its last status.
     pub(crate) fn end(mut self) -> Result<Value> {
         self.signal(Signal::SIGTERM)?;
         let status = self.wait()?;

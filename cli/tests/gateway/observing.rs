@@ -47,13 +47,13 @@ pub(crate) fn observing() -> Result {
     let mut came = wired.came.iter();
     assert!(air.left.iter().all(|left| came.any(|came| came == left)), "towards the mobile");
 
-    let told = daemon.end()?;
-    let observed = &told["observation"];
+    let final_status = daemon.end()?;
+    let observed = &final_status["observation"];
     let (_, lost) = world.cables.carried(crate::world::AIR);
     println!("the air lost {lost}: {observed}");
-    assert_eq!(repairs(&told), 0);
-    let acks =
-        ["acks_judged", "acks_returned", "repairs"].map(|path| told["packets"][path].as_u64());
+    assert_eq!(repairs(&final_status), 0);
+    let acks = ["acks_judged", "acks_returned", "repairs"]
+        .map(|path| final_status["packets"][path].as_u64());
     assert_eq!(acks, [Some(0); 3]);
     assert_eq!(observed["flows_seen"], 4);
     let losses = observed["air_losses"].as_u64().ok_or("no losses")?;
@@ -65,7 +65,7 @@ pub(crate) fn observing() -> Result {
     Ok(())
 }
 
-/// Collects what crosses until told to stop and nothing more comes.
+/// Collects what crosses until it is stopped and nothing more comes.
 fn listen(end: &OwnedFd, stop: &AtomicBool) -> Seen {
     let mut seen = Seen::default();
     let mut frame = vec![0; 1 << 16];

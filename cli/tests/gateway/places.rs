@@ -44,14 +44,14 @@ pub(crate) fn with_snoop95() -> Result {
         let before = world.cables.carried(AIR).0;
         let took = transfer(&world, &Plan::equal(4, 500_000), |_| Ok(()))?;
         let carried = world.cables.carried(AIR).0 - before;
-        let told = daemon.end()?;
-        let copied = told["packets"]["data_copied"].as_u64().ok_or("no data_copied")?;
-        let repairs = repairs(&told);
+        let status = daemon.end()?;
+        let copied = status["packets"]["data_copied"].as_u64().ok_or("no data_copied")?;
+        let repairs = repairs(&status);
         println!(
             "snoop95 by {attach}: {copied} of {carried} frames copied, {repairs} repairs, \
              {took:.1?}"
         );
-        assert!(repairs > 0 && copied + repairs >= carried * 9 / 10, "{told}");
+        assert!(repairs > 0 && copied + repairs >= carried * 9 / 10, "{status}");
     }
     Ok(())
 }

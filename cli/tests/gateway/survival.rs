@@ -114,12 +114,12 @@ pub(crate) fn stopped() -> Result {
         Ok(())
     })?;
     judge_gaps(&world, stopped_at.ok_or("not stopped")?, "SIGSTOP", "at most 100 ms");
-    let lapses = daemon.end()?["heartbeat_lapses"].as_u64();
-    assert!(lapses >= Some(1), "{lapses:?}");
+    let heartbeat_timeouts = daemon.end()?["heartbeat_timeouts"].as_u64();
+    assert!(heartbeat_timeouts >= Some(1), "{heartbeat_timeouts:?}");
     Ok(())
 }
 
-/// A bug in the agent: it is replaced, everything passes, and that is told once.
+/// A bug in the agent: it is replaced, everything passes, and that is reported once.
 pub(crate) fn panicked() -> Result {
     let world = World::new(Shape::default())?;
     let socket = socket();

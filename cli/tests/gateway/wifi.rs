@@ -128,9 +128,9 @@ fn come_with_another_address(cell: &Cell) -> Result {
 /// Neither in the gateway, when the transfers are over, nor in the kernel, when the gateway is.
 fn leaves_nothing(cell: &Cell, daemon: Daemon) -> Result {
     until("an empty cache", || daemon.status().ok().filter(|status| status["cache_bytes"] == 0))?;
-    let told = daemon.end()?;
-    println!("{} repairs; {}", repairs(&told), told["packets"]);
-    assert_eq!(told["counters"]["agent_panics"], 0);
+    let final_status = daemon.end()?;
+    println!("{} repairs; {}", repairs(&final_status), final_status["packets"]);
+    assert_eq!(final_status["counters"]["agent_panics"], 0);
     let filters = run(&cell.base, "tc", &["filter", "show", "dev", "wlan0", "ingress"], "");
     let links = run(&cell.base, "ip", &["link"], "")?;
     assert!(filters.as_deref().unwrap_or_default().trim().is_empty(), "{filters:?}");

@@ -1,8 +1,8 @@
 //! What joins a loop in user space to a host's network stack.
 
-pub(crate) mod detour;
 pub(crate) mod offload;
 pub mod packet;
+pub(crate) mod reinjection;
 pub(crate) mod transmitter;
 pub mod tun;
 pub(crate) mod tun_offload;

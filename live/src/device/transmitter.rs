@@ -1,7 +1,7 @@
 //! Sends whole frames through an interface, with a mark and a priority of their own.
 
 use super::is_full;
-use super::offload::outgoing;
+use super::offload::build_frame;
 use crate::sys::{self, set_option};
 use airmend_proto::Packet;
 use nix::sys::uio::writev;
@@ -35,7 +35,7 @@ impl Transmitter {
     /// the frame too long by now, is dropped and counted.
     pub(crate) fn send(&mut self, packet: &Packet) -> io::Result<()> {
         let is_whole = packet.bytes().len() == packet.wire_len() as usize;
-        let Some((header, edited)) = outgoing(packet).filter(|_| is_whole) else {
+        let Some((header, edited)) = build_frame(packet).filter(|_| is_whole) else {
             self.drops += 1;
             return Ok(());
         };

@@ -24,7 +24,7 @@ pub(crate) struct OffloadTun {
 
 impl OffloadTun {
     /// Makes an open device node the TUN device `interface` in the calling thread's network
-    /// namespace. It vanishes with this value.
+    /// namespace. Dropping this value removes it.
     pub(crate) fn create(device: File, interface: &str) -> io::Result<Self> {
         sys::attach_offload_tun(device.as_fd(), interface)?;
         let buffer = vec![0; HEADER_LEN + usize::from(u16::MAX)];

@@ -1,14 +1,14 @@
 //! What one gateway does, and on which interface.
 
 use super::rules::FlowRules;
-use crate::steer::Attach;
+use crate::bpf::Attach;
 use airmend_proto::agents::{AgentConfig, Limits};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The mark of packets that the gateway itself made or judged ("mend"), unless told otherwise.
+/// The default mark of packets that the gateway has sent or reinjected ("mend").
 pub const DEFAULT_MARK: u32 = 0x6d65_6e64;
 
 /// One gateway on one interface.
@@ -16,11 +16,11 @@ pub const DEFAULT_MARK: u32 = 0x6d65_6e64;
 pub struct GatewayConfig {
     /// The air interface: TCP flows that leave through it are mended.
     pub interface: String,
-    /// What mends them.
+    /// The agent that mends them.
     pub agent: AgentConfig,
-    /// What the agent may take at most.
+    /// The limits of the agent.
     pub limits: Limits,
-    /// Touch nothing, and only say what would have been done.
+    /// Change no packet, and only estimate the gain of mending.
     pub observe: bool,
     /// Which flows are mended.
     pub rules: FlowRules,
@@ -30,27 +30,27 @@ pub struct GatewayConfig {
     /// of 802.11, or the handle of a class of the interface's queue (`1:10` is 0x0001_0010).
     /// `None` for the highest that this kind of interface honours.
     pub priority: Option<u32>,
-    /// Where the kernel's programs are attached.
+    /// The hook of the BPF programs.
     pub attach: Attach,
-    /// The rate of the air, in bits per second, where the interface cannot tell: only for the
+    /// The rate of the air, in bits per second, where the interface's queue has none: only for the
     /// estimate of what mending gains.
     pub air_rate_bps: Option<u64>,
     /// Record both sides of the agent into this pcapng file.
     pub pcap: Option<PathBuf>,
-    /// Where Prometheus may read the metrics.
+    /// The address of the metrics for Prometheus.
     pub metrics: Option<MetricsAddress>,
-    /// Where `airmend status` and `airmend top` ask.
+    /// The socket for `airmend status` and `airmend top`.
     pub socket: PathBuf,
     /// The form of the log on stderr.
     pub log: LogFormat,
-    /// What is not logged.
+    /// The lowest level that is logged.
     pub log_level: LogLevel,
     /// Keep the capabilities that set-up needed, so that a reload can raise the priority.
     pub keep_privileges: bool,
 }
 
 impl GatewayConfig {
-    /// The gateway on `interface` of which nothing else was said: `snoop` mends every flow.
+    /// The default configuration of a gateway on `interface`: every flow is mended.
     pub fn new(interface: &str, agent: AgentConfig) -> Self {
         Self {
             interface: interface.to_owned(),
@@ -97,13 +97,13 @@ impl GatewayConfig {
     }
 }
 
-/// The socket of the gateway on this interface, unless told otherwise. It has a directory of its
+/// The default socket of the gateway on this interface. It has a directory of its
 /// own, since each instance of the service runs as a user of its own.
 pub fn default_socket(interface: &str) -> PathBuf {
     Path::new("/run/airmend").join(interface).join("status.sock")
 }
 
-/// Where metrics are served: on this machine only.
+/// The address of the metrics, on this machine only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetricsAddress {
     /// HTTP on a loopback address.
@@ -165,14 +165,14 @@ impl FromStr for LogFormat {
     }
 }
 
-/// What a log line must at least be to be written.
+/// The lowest level of log lines that are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// Mending has stopped, or cannot begin.
     Error,
     /// Something is lost that the operator can give back.
     Warn,
-    /// What an operator asked for has happened.
+    /// An operation of the operator is complete.
     #[default]
     Info,
     /// Every flow.

@@ -1,6 +1,6 @@
 //! Why a gateway cannot run, in sentences for operators.
 
-use crate::steer::SteerError;
+use crate::bpf::BpfError;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -14,18 +14,18 @@ pub enum GatewayError {
         /// The name.
         name: String,
     },
-    /// The kernel does not tell what the interface is.
+    /// The kernel does not return the kind of the interface.
     #[error("the interface {name} cannot be used: {source}")]
     Interface {
-        /// Its name.
+        /// The name of the interface.
         name: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// Packets on the loopback interface cross no air.
     #[error("{name} is the loopback interface: name the interface towards the mobile hosts")]
     Loopback {
-        /// Its name.
+        /// The name of the interface.
         name: String,
     },
     /// The interface carries something else.
@@ -34,18 +34,18 @@ pub enum GatewayError {
          gateway mends TCP on those only"
     )]
     LinkType {
-        /// Its name.
+        /// The name of the interface.
         name: String,
         /// `ARPHRD_…`.
         kind: u16,
     },
-    /// The interface has vanished.
+    /// The interface has been removed.
     #[error(
         "the interface {name} has vanished: it was removed or moved to another network namespace; \
          start the gateway again when it is back, or at its new place"
     )]
     Gone {
-        /// Its name.
+        /// The name of the interface.
         name: String,
     },
     /// Another gateway is at work.
@@ -57,19 +57,19 @@ pub enum GatewayError {
         /// The interface's name.
         name: String,
     },
-    /// A device that packets take to the daemon and back cannot be made.
+    /// The reinjection device cannot be created.
     #[error(
-        "no TAP device can be made ({0}): the gateway needs /dev/net/tun (`modprobe tun`) and \
-         CAP_NET_ADMIN"
+        "no reinjection device (TAP) can be created ({0}): the gateway needs /dev/net/tun \
+         (`modprobe tun`) and CAP_NET_ADMIN"
     )]
-    Detour(#[source] io::Error),
-    /// The device was set down: what goes its way would be lost.
+    Reinjection(#[source] io::Error),
+    /// The reinjection device is down: packets redirected to it would be lost.
     #[error(
-        "{name}, through which packets visit the gateway, was set down, renamed or removed: start \
-         the gateway again, and keep other programs off the device"
+        "the reinjection device {name} was set down, renamed or removed: start the gateway again, \
+         and keep other programs off the device"
     )]
-    DetourDown {
-        /// Its name.
+    ReinjectionDown {
+        /// The name of the interface.
         name: String,
     },
     /// A packet socket cannot be opened.
@@ -77,9 +77,9 @@ pub enum GatewayError {
         "no packet socket can be opened ({0}): the gateway needs CAP_NET_RAW and CAP_NET_ADMIN"
     )]
     Socket(#[source] io::Error),
-    /// The kernel's programs cannot be used.
+    /// The BPF programs cannot be used.
     #[error(transparent)]
-    Steer(#[from] SteerError),
+    Bpf(#[from] BpfError),
     /// An agent that needs a partner.
     #[error("{0} needs an agent at the mobile too: `airmend link` runs both; choose snoop here")]
     LinkAgent(&'static str),
@@ -89,17 +89,17 @@ pub enum GatewayError {
     /// A recording cannot be written.
     #[error("the recording {} cannot be written: {source}", path.display())]
     Recording {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A system call failed that should not.
+    /// A system call failed.
     #[error("{doing} failed: {source}")]
     Io {
-        /// What the gateway was doing.
+        /// The operation that failed.
         doing: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
 }

@@ -1,10 +1,10 @@
 //! What the kernel tells: copies of data that left towards the mobiles, and their ACKs, in the
 //! order in which they crossed the interface.
 
+use crate::bpf::{BpfPrograms, Report};
 use crate::clock::{self, Clock};
-use crate::device::detour::Detour;
-use crate::device::offload::whole;
-use crate::steer::{Report, Steering};
+use crate::device::offload::parse_frame;
+use crate::device::reinjection::Reinjection;
 use crate::sys::{Copied, PacketSocket};
 use airmend_proto::wire::checksum;
 use airmend_proto::wire::tcp::{Bypass, Segment};
@@ -18,15 +18,15 @@ use std::time::Duration;
 const REPORTS: usize = 512;
 const COPIES: usize = 1024;
 const COPIED_BYTES: usize = 8 << 20;
-/// Where the checksum stands in a TCP header.
+/// The offset of the checksum in a TCP header.
 const TCP_CHECKSUM: usize = 16;
 
 /// One packet that crossed the air interface.
 #[derive(Debug)]
 pub(super) struct Arrival {
-    /// When.
+    /// The time of the crossing.
     pub(super) at: Instant,
-    /// From where.
+    /// The side that the packet came from.
     pub(super) from: Port,
     pub(super) packet: Packet,
     /// The kernel has passed it on; if not, somebody must.
@@ -42,9 +42,10 @@ pub(super) struct Intake {
     link_type: LinkType,
     data: VecDeque<Arrival>,
     acks: VecDeque<Arrival>,
-    /// Until when everything that crossed is at hand. What is later waits: before an ACK is looked
-    /// at, what it acknowledges must be known, and before time is let go on, the ACKs of it.
-    horizon: Instant,
+    /// The merge watermark: all that crossed until this time has been read. Later packets wait:
+    /// before an ACK is handled, the data that it acknowledges must be known, and before the
+    /// agent's time advances, the ACKs until then.
+    watermark: Instant,
     /// What has left before the next ACK is judged is at hand.
     is_refreshed: bool,
     drops: u64,
@@ -58,28 +59,28 @@ impl Intake {
             link_type,
             data,
             acks,
-            horizon: Instant::ZERO,
+            watermark: Instant::ZERO,
             is_refreshed: false,
             drops: 0,
         }
     }
 
-    /// Reads what has come and says until when everything that crossed is at hand; `detour` gives
-    /// what mobiles sent that was too long to be told of.
+    /// Reads what has arrived and returns the merge watermark: everything that crossed until then
+    /// has been read. `reinjection` has the packets of mobiles that are too long for a report.
     ///
     /// # Errors
     /// A device fails.
     pub(super) fn collect(
         &mut self,
         clock: &Clock,
-        steering: &mut Steering,
-        detour: &mut Detour,
+        bpf: &mut BpfPrograms,
+        reinjection: &mut Reinjection,
     ) -> io::Result<Instant> {
         let begin = clock.now();
         while self.acks.len() < REPORTS {
             let link_type = self.link_type;
             let take = |report: Report<'_>| arrival(clock, link_type, &report);
-            let Some(arrival) = steering.next_report(take) else { break };
+            let Some(arrival) = bpf.next_report(take) else { break };
             if let Some(arrival) = arrival {
                 queue_up(&mut self.acks, arrival);
             }
@@ -88,10 +89,10 @@ impl Intake {
         let last_ack = self.acks.back().filter(|_| is_full).map(|ack| ack.at);
         // After the reports, which know when they crossed, and with places of its own: nobody else
         // takes what waits there.
-        detoured(detour, begin, &mut self.acks)?;
+        take_redirected(reinjection, begin, &mut self.acks)?;
         let last_copy = self.collect_copies(clock);
-        self.horizon = [last_ack, last_copy].into_iter().flatten().fold(begin, Instant::min);
-        Ok(self.horizon)
+        self.watermark = [last_ack, last_copy].into_iter().flatten().fold(begin, Instant::min);
+        Ok(self.watermark)
     }
 
     /// Reads copies; if they were too many for one turn, says when the last one read had left.
@@ -120,10 +121,10 @@ impl Intake {
     pub(super) fn next(&mut self, clock: &Clock) -> Option<Arrival> {
         let at = |queue: &VecDeque<Arrival>| queue.front().map(|arrival| arrival.at);
         let (data, ack) = (at(&self.data), at(&self.acks));
-        if data.is_some_and(|data| data <= self.horizon && ack.is_none_or(|ack| data <= ack)) {
+        if data.is_some_and(|data| data <= self.watermark && ack.is_none_or(|ack| data <= ack)) {
             return self.data.pop_front();
         }
-        let ack = self.acks.front().filter(|ack| ack.at <= self.horizon)?;
+        let ack = self.acks.front().filter(|ack| ack.at <= self.watermark)?;
         if !ack.passed {
             if !self.is_refreshed {
                 self.collect_copies(clock);
@@ -172,9 +173,13 @@ impl Intake {
 }
 
 /// Takes what was redirected to a device: nobody has passed it on.
-fn detoured(detour: &mut Detour, at: Instant, queue: &mut VecDeque<Arrival>) -> io::Result<()> {
+fn take_redirected(
+    reinjection: &mut Reinjection,
+    at: Instant,
+    queue: &mut VecDeque<Arrival>,
+) -> io::Result<()> {
     while queue.len() < 2 * REPORTS
-        && let Some(packet) = detour.receive()?
+        && let Some(packet) = reinjection.receive()?
     {
         if matches!(Segment::parse(&packet), Err(Bypass::NotIp | Bypass::NotTcp)) {
             // Nobody redirected it: the kernel or a daemon speaks of itself on every device.
@@ -183,15 +188,15 @@ fn detoured(detour: &mut Detour, at: Instant, queue: &mut VecDeque<Arrival>) -> 
         let (packet, damaged) = match packet.segment_size() {
             // The kernel joins sound segments only.
             Some(_) => (packet, false),
-            None => sound(packet),
+            None => verify_checksum(packet),
         };
         queue_up(queue, Arrival { at, from: Port::Air, packet, passed: false, damaged });
     }
     Ok(())
 }
 
-/// Appends what crossed after everything in the queue, whatever its stamp says: clocks are set, and
-/// processors differ. Else what waits at the front for a horizon that the back sets waits for ever.
+/// Appends what crossed after everything in the queue, whatever its timestamp says: clocks are set,
+/// and processors differ. Else the front could wait for ever for a watermark that the back sets.
 fn queue_up(queue: &mut VecDeque<Arrival>, mut arrival: Arrival) {
     let last = queue.back().map_or(Instant::ZERO, |last| last.at);
     arrival.at = arrival.at.max(last);
@@ -203,14 +208,14 @@ fn data_packet(link_type: LinkType, copied: Copied) -> Option<Packet> {
     if !is_whole {
         return None;
     }
-    whole(link_type, copied.vnet_header, copied.vlan, copied.bytes)
+    parse_frame(link_type, copied.vnet_header, copied.vlan, copied.bytes)
 }
 
 fn arrival(clock: &Clock, link_type: LinkType, report: &Report<'_>) -> Option<Arrival> {
-    let packet = whole(link_type, [0; 10], report.vlan, report.bytes.into())?;
+    let packet = parse_frame(link_type, [0; 10], report.vlan, report.bytes.into())?;
     let at = clock.at(Duration::from_nanos(report.at));
     let (packet, damaged) = if report.bytes.len() == report.wire_len as usize {
-        sound(packet)
+        verify_checksum(packet)
     } else {
         let captured = packet.shared_bytes();
         let extra = report.wire_len.saturating_sub(report.bytes.len() as u32);
@@ -221,15 +226,15 @@ fn arrival(clock: &Clock, link_type: LinkType, report: &Report<'_>) -> Option<Ar
 }
 
 /// The packet with its checksum complete, and whether it is damaged.
-fn sound(packet: Packet) -> (Packet, bool) {
-    match checked(&packet) {
+fn verify_checksum(packet: Packet) -> (Packet, bool) {
+    match check_checksum(&packet) {
         Checksum::Right => (packet, false),
         Checksum::LeftToCard(completed) => (completed, false),
         Checksum::Wrong => (packet, true),
     }
 }
 
-/// What a checksum field says.
+/// The state of a checksum field.
 #[derive(Debug, PartialEq, Eq)]
 enum Checksum {
     Right,
@@ -239,7 +244,7 @@ enum Checksum {
     Wrong,
 }
 
-fn checked(packet: &Packet) -> Checksum {
+fn check_checksum(packet: &Packet) -> Checksum {
     let Ok(segment) = Segment::parse(packet) else { return Checksum::Right };
     let begin = usize::from(segment.transport_offset);
     let end = usize::from(segment.payload_offset) + segment.payload_len as usize;
@@ -290,17 +295,17 @@ mod tests {
         let packet = SegmentBuilder::new(([10, 0, 0, 2], 80), ([10, 0, 0, 1], 5000))
             .payload(b"hello")
             .build(LinkType::Ethernet);
-        assert_eq!(checked(&packet), Checksum::Right);
+        assert_eq!(check_checksum(&packet), Checksum::Right);
         let segment = Segment::parse(&packet).unwrap();
         let at = usize::from(segment.transport_offset) + TCP_CHECKSUM;
         let mut bytes = packet.bytes().to_vec();
         bytes[at] ^= 0x40;
-        assert_eq!(checked(&Packet::new(LinkType::Ethernet, bytes.into())), Checksum::Wrong);
+        assert_eq!(check_checksum(&Packet::new(LinkType::Ethernet, bytes.into())), Checksum::Wrong);
         let sum =
             !checksum::tcp(&segment.source.address, &segment.destination.address, &[], 20 + 5);
         let mut bytes = packet.bytes().to_vec();
         bytes[at..at + 2].copy_from_slice(&sum.to_be_bytes());
         let left = Packet::new(LinkType::Ethernet, bytes.into());
-        assert_eq!(checked(&left), Checksum::LeftToCard(packet));
+        assert_eq!(check_checksum(&left), Checksum::LeftToCard(packet));
     }
 }

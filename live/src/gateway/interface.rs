@@ -64,12 +64,12 @@ impl Interface {
         Some(std::mem::replace(&mut self.name, name))
     }
 
-    /// Whether it is up: packets can leave.
+    /// Whether the interface is up: packets can leave.
     pub(super) fn is_up(&self) -> bool {
         sys::interface_is_up(&self.name).unwrap_or(false)
     }
 
-    /// What it is, if its packets wait in a queue of an interface below it.
+    /// The kind of the interface, if its packets wait in a queue of an interface below it.
     pub(super) fn stacked(&self) -> Option<String> {
         let index = self.index as u32;
         let kind = netlink::kind(index).filter(|kind| STACKED.contains(&kind.as_str()))?;

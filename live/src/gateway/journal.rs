@@ -1,7 +1,7 @@
 //! What is noted of each packet at the agent: for whoever looks at the gateway, and for a
 //! recording.
 
-use super::sight::{Path, Sight};
+use super::telemetry::{Path, Telemetry};
 use crate::pcap::{Crossing, Recording};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::tcp::Segment;
@@ -10,7 +10,7 @@ use airmend_proto::{Event, Instant, Packet, Port};
 /// Watches the agent. `drain` tells which events belong to which packet; here they are joined.
 #[derive(Debug)]
 pub(super) struct Journal {
-    pub(super) sight: Sight,
+    pub(super) telemetry: Telemetry,
     recording: Option<Recording>,
     /// The packet last handed in, and whether it had left already.
     current: Option<(Port, Packet, bool)>,
@@ -21,8 +21,8 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn new(sight: Sight, recording: Option<Recording>) -> Self {
-        Self { sight, recording, current: None, is_entering: false, events: Vec::new() }
+    pub(super) fn new(telemetry: Telemetry, recording: Option<Recording>) -> Self {
+        Self { telemetry, recording, current: None, is_entering: false, events: Vec::new() }
     }
 
     /// A packet is about to enter the agent.
@@ -32,7 +32,7 @@ impl Journal {
             (Port::Air, true) => Path::AcksPassed,
             (Port::Air, false) => Path::AcksJudged,
         };
-        self.sight.packets(path, packets_of_wire_size(packet));
+        self.telemetry.packets(path, packets_of_wire_size(packet));
         self.current = Some((from, packet.clone(), passed));
         self.is_entering = true;
     }
@@ -55,9 +55,9 @@ impl Journal {
         if let (Event::FlowOpened(flow), Some((from, packet, _))) = (event, &self.current)
             && let Ok(segment) = Segment::parse(packet)
         {
-            self.sight.flow_opened(now, flow, FlowKey::of(&segment, *from));
+            self.telemetry.flow_opened(now, flow, FlowKey::of(&segment, *from));
         }
-        self.sight.event(now, &event);
+        self.telemetry.event(now, &event);
         if self.recording.is_some() {
             self.events.push(event);
         }
@@ -83,7 +83,7 @@ impl Journal {
             Port::Air => Path::Repairs,
             Port::Wired => Path::AcksReturned,
         };
-        self.sight.packets(path, packets_of_wire_size(packet));
+        self.telemetry.packets(path, packets_of_wire_size(packet));
         if let Some(recording) = &mut self.recording {
             recording.record(now, port, Crossing::Outbound, packet, &self.events);
         }

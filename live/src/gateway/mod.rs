@@ -2,8 +2,8 @@
 //! forwards as before.
 //!
 //! Data towards the mobiles is listened to: the kernel sends it, and a copy comes here. Their ACKs
-//! are diverted, judged by the agent and returned, but for those that only advance, of which the
-//! kernel merely tells. `crate::steer` is the kernel's part.
+//! are diverted, given to the agent for a verdict and reinjected, but for those that only advance,
+//! which the kernel passes and reports. `crate::bpf` is the kernel's part.
 
 mod config;
 mod error;
@@ -16,18 +16,18 @@ pub mod observe;
 mod outbound;
 pub mod privileges;
 pub mod rules;
-pub mod sight;
+pub mod telemetry;
 
 pub use config::{
     DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress, default_socket,
 };
 pub use error::GatewayError;
 
+use crate::bpf::{self, BpfConfig, BpfCounters, BpfPrograms};
 use crate::clock::{self, Clock};
-use crate::device::detour::Detour;
+use crate::device::reinjection::Reinjection;
 use crate::guard::Guard;
 use crate::pcap::Recording;
-use crate::steer::{self, SteerConfig, SteerCounters, Steering};
 use crate::sys::PacketSocket;
 use airmend_proto::recording::RecordedAgent;
 use airmend_proto::wire::flow::FlowKey;
@@ -39,18 +39,18 @@ use journal::Journal;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use observe::{CapacityFrom, Observer, shaper};
 use outbound::{Outbound, Watched};
-use sight::{About, KernelView, Sight, Status};
 use std::cell::RefCell;
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, SystemTime};
+use telemetry::{About, KernelView, Status, Telemetry};
 
-/// Without a sign of life for so long, the kernel lets everything pass.
-const LAPSE: Duration = Duration::from_millis(50);
-/// How often a sign of life is given at least, and at most.
-const HEARTBEAT: Duration = Duration::from_millis(20);
-const LEAST_HEARTBEAT: Duration = Duration::from_millis(5);
+/// Without a heartbeat for this time, the kernel passes every packet.
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_millis(50);
+/// The longest and the shortest interval between two heartbeats.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(20);
+const MIN_HEARTBEAT_INTERVAL: Duration = Duration::from_millis(5);
 /// While packets come, copies do not wake the daemon one by one: it looks after so long.
 const TICK: Duration = Duration::from_millis(4);
 /// Turns that empty all queues, if nothing new comes.
@@ -65,7 +65,7 @@ pub struct Gateway {
     /// Keeps other gateways off it.
     _claim: UnixDatagram,
     clock: Clock,
-    steering: Steering,
+    bpf: BpfPrograms,
     intake: Intake,
     outbound: Outbound,
     forwarder: Forwarder<Guard>,
@@ -77,12 +77,12 @@ pub struct Gateway {
     last_beat: Duration,
     /// `None` to look at once.
     last_inspection: Option<Instant>,
-    /// What the kernel had counted then.
-    inspected: SteerCounters,
+    /// The counters of the BPF programs at that time.
+    inspected: BpfCounters,
     is_up: bool,
-    /// Packets that had passed unseen when the agent was last told.
+    /// Packets that had passed unseen at the last such signal to the agent.
     unseen: u64,
-    /// When something last came.
+    /// The last arrival of a packet.
     active_at: Instant,
 }
 
@@ -97,30 +97,31 @@ impl Gateway {
             return Err(GatewayError::LinkAgent(config.agent.name()));
         }
         crate::sys::keep_heap();
-        steer::lift_memory_lock_limit();
+        bpf::lift_memory_lock_limit();
         let interface = Interface::find(&config.interface)?;
         let claim = interface.claim()?;
         let link_type = interface.link_type;
-        let detour = Detour::create(link_type).map_err(GatewayError::Detour)?;
+        let reinjection = Reinjection::create(link_type).map_err(GatewayError::Reinjection)?;
         let copies = PacketSocket::open_copies(interface.index).map_err(GatewayError::Socket)?;
-        let outbound = Outbound::open(&config, &interface, detour).map_err(GatewayError::Socket)?;
-        let steer = SteerConfig {
+        let outbound =
+            Outbound::open(&config, &interface, reinjection).map_err(GatewayError::Socket)?;
+        let bpf_config = BpfConfig {
             air: interface.index as u32,
-            detour: outbound.detour.index(),
+            reinjection: outbound.reinjection.index(),
             has_ethernet: link_type == LinkType::Ethernet,
             mark: config.mark,
             observe: config.observe,
             max_flows: u32::try_from(config.limits.flows).unwrap_or(u32::MAX).max(1),
-            lapse: LAPSE,
+            heartbeat_timeout: HEARTBEAT_TIMEOUT,
             attach: config.attach,
         };
-        let mut steering = Steering::load(&steer, copies.as_fd())?;
+        let mut bpf = BpfPrograms::load(&bpf_config, copies.as_fd())?;
         let last_beat = clock::monotonic();
-        steering.beat(last_beat)?;
+        bpf.beat(last_beat)?;
         copies.listen().map_err(GatewayError::Socket)?;
-        steering.attach(&steer)?;
+        bpf.attach(&bpf_config)?;
         // What a thread may do it hands on to those that it starts: the recording's is one.
-        if !config.keep_privileges && !steering.needs_detaching() {
+        if !config.keep_privileges && !bpf.needs_detaching() {
             privileges::drop_all()?;
         }
         let journal = journal(&config, link_type)?;
@@ -130,16 +131,16 @@ impl Gateway {
         let observer = config
             .observe
             .then(|| Observer::new(air_rate(&config, &interface), config.limits.flows));
-        sight::log::started(journal.sight.about(), steering.attached());
+        telemetry::log::started(journal.telemetry.about(), bpf.attached());
         if let Some(kind) = interface.stacked() {
-            sight::log::queue_below(journal.sight.about(), &kind);
+            telemetry::log::queue_below(journal.telemetry.about(), &kind);
         }
         Ok(Self {
             forwarder: Forwarder::new(Box::new(Guard::new(agent)), config.limits.egress),
             clock: Clock::start(),
             intake: Intake::new(copies, link_type),
             outbound,
-            steering,
+            bpf,
             is_up: interface.is_up(),
             config,
             interface,
@@ -149,7 +150,7 @@ impl Gateway {
             now: Instant::ZERO,
             last_beat,
             last_inspection: None,
-            inspected: SteerCounters::default(),
+            inspected: BpfCounters::default(),
             unseen: 0,
             active_at: Instant::ZERO,
         })
@@ -168,14 +169,14 @@ impl Gateway {
         let is_late = self.beat()?;
         self.inspect()?;
         let known = self.collect()?;
-        let may_have_missed = self.beat()? || is_late || self.intake.is_behind();
+        let may_have_gap = self.beat()? || is_late || self.intake.is_behind();
         while let Some(arrival) = self.intake.next(&self.clock) {
             self.take(arrival);
             self.active_at = self.now;
         }
-        if may_have_missed {
+        if may_have_gap {
             // Of what has just been handed in, too.
-            self.look_for_missed();
+            self.report_observation_gap();
         }
         self.now = self.now.max(known);
         if self.forwarder.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
@@ -185,23 +186,24 @@ impl Gateway {
         if let Some(source) = self.outbound.error.take() {
             return Err(GatewayError::Io { doing: "sending a packet", source });
         }
-        let wait = deadline.map_or(HEARTBEAT, |at| self.clock.until(at).min(HEARTBEAT));
+        let wait =
+            deadline.map_or(HEARTBEAT_INTERVAL, |at| self.clock.until(at).min(HEARTBEAT_INTERVAL));
         self.wait(wait)
     }
 
     /// Everything that can be seen of the gateway now.
     pub fn status(&mut self) -> Status {
-        let counters = self.steering.counters();
+        let counters = self.bpf.counters();
         let copies_lost = self.intake.drops();
         let kernel = KernelView {
-            lapses: counters.lapses,
+            heartbeat_timeouts: counters.heartbeat_timeouts,
             passed_unseen: counters.unseen(),
             copies_lost,
             refused: self.outbound.drops(),
-            flow: &|key| self.steering.flow(key),
+            flow: &|key| self.bpf.flow(key),
         };
         let now = self.clock.now();
-        let status = self.journal.sight.status(now, self.forwarder.load(), &kernel);
+        let status = self.journal.telemetry.status(now, self.forwarder.load(), &kernel);
         match &mut self.observer {
             Some(observer) => status.observed(observer.observation(now), observer.len()),
             None => status,
@@ -222,7 +224,7 @@ impl Gateway {
         }
         if wanted.rules != self.config.rules {
             self.config.rules = wanted.rules.clone();
-            self.steering.forget_ignored();
+            self.bpf.forget_ignored();
         }
         if self.config.air_rate_bps != wanted.air_rate_bps {
             self.config.air_rate_bps = wanted.air_rate_bps;
@@ -230,7 +232,7 @@ impl Gateway {
             self.observer.iter_mut().for_each(|observer| observer.know(known));
         }
         self.config.log_level = wanted.log_level;
-        sight::log::reloaded(self.journal.sight.about());
+        telemetry::log::reloaded(self.journal.telemetry.about());
         Ok(self.config.differences(wanted))
     }
 
@@ -240,7 +242,7 @@ impl Gateway {
     /// The recording is not whole.
     pub fn close(mut self) -> Result<Status, GatewayError> {
         // Diverting ends with the heartbeat, and what was diverted before is judged.
-        self.steering.stop()?;
+        self.bpf.stop()?;
         for _ in 0..CLOSING_TURNS {
             let known = self.collect()?;
             let mut is_empty = true;
@@ -255,7 +257,7 @@ impl Gateway {
             }
         }
         let status = self.status();
-        sight::log::stopped(&status);
+        telemetry::log::stopped(&status);
         self.journal.finish().map_err(|source| GatewayError::Recording {
             path: self.config.pcap.clone().unwrap_or_default(),
             source,
@@ -265,7 +267,7 @@ impl Gateway {
 
     fn collect(&mut self) -> Result<Instant, GatewayError> {
         self.intake
-            .collect(&self.clock, &mut self.steering, &mut self.outbound.detour)
+            .collect(&self.clock, &mut self.bpf, &mut self.outbound.reinjection)
             .map_err(GatewayError::io("taking packets from the kernel"))
     }
 
@@ -306,7 +308,7 @@ impl Gateway {
         let chosen = self.config.rules.chooses(&key, dscp(packet, &segment));
         if !chosen {
             // If the kernel has no room for that, the next packet asks again.
-            self.steering.ignore(&key).ok();
+            self.bpf.ignore(&key).ok();
         }
         chosen
     }
@@ -321,21 +323,21 @@ impl Gateway {
         next.map(|deadline| deadline.at)
     }
 
-    /// Gives a sign of life; says whether it was so late that packets may have passed unseen.
+    /// Writes the heartbeat. True if it was so late that packets may have passed unseen.
     fn beat(&mut self) -> Result<bool, GatewayError> {
         let now = clock::monotonic();
         let since = now.saturating_sub(self.last_beat);
-        if since >= LEAST_HEARTBEAT {
+        if since >= MIN_HEARTBEAT_INTERVAL {
             self.last_beat = now;
-            self.steering.beat(now)?;
+            self.bpf.beat(now)?;
         }
         // The kernel looks at a clock of its own.
-        Ok(since >= LAPSE - LEAST_HEARTBEAT)
+        Ok(since >= HEARTBEAT_TIMEOUT - MIN_HEARTBEAT_INTERVAL)
     }
 
-    /// Tells the agent if packets have passed unseen.
-    fn look_for_missed(&mut self) {
-        let unseen = self.steering.counters().unseen();
+    /// Signals an observation gap to the agent if packets have passed unseen.
+    fn report_observation_gap(&mut self) {
+        let unseen = self.bpf.counters().unseen();
         if unseen > self.unseen {
             self.unseen = unseen;
             self.forwarder.handle_link(self.now, LinkSignal::ObservationGap);
@@ -351,22 +353,22 @@ impl Gateway {
         self.last_inspection = Some(now);
         self.look_at_devices()?;
         if let Some(before) = self.interface.rename() {
-            self.journal.sight.rename(self.interface.name.clone());
-            sight::log::renamed(self.journal.sight.about(), &before);
+            self.journal.telemetry.rename(self.interface.name.clone());
+            telemetry::log::renamed(self.journal.telemetry.about(), &before);
         }
-        if self.steering.restore()? {
-            sight::log::attached_again(self.journal.sight.about());
+        if self.bpf.restore()? {
+            telemetry::log::attached_again(self.journal.telemetry.about());
         }
-        let (about, is_up) = (self.journal.sight.about(), self.interface.is_up());
+        let (about, is_up) = (self.journal.telemetry.about(), self.interface.is_up());
         match (self.is_up, is_up) {
-            (true, false) => sight::log::interface_down(about),
-            (false, true) => sight::log::interface_up(about),
+            (true, false) => telemetry::log::interface_down(about),
+            (false, true) => telemetry::log::interface_up(about),
             _ => {}
         }
         self.is_up = is_up;
-        let counters = self.steering.counters();
-        if counters.lapses > self.inspected.lapses {
-            sight::log::lapsed(about, counters.lapsed - self.inspected.lapsed);
+        let counters = self.bpf.counters();
+        if counters.heartbeat_timeouts > self.inspected.heartbeat_timeouts {
+            telemetry::log::heartbeat_timeout(about, counters.bypassed - self.inspected.bypassed);
         }
         self.inspected = counters;
         Ok(())
@@ -378,8 +380,10 @@ impl Gateway {
         if !self.intake.has_interface() {
             return Err(GatewayError::Gone { name: self.interface.name.clone() });
         }
-        match self.outbound.detour.is_up() {
-            false => Err(GatewayError::DetourDown { name: self.outbound.detour.name().to_owned() }),
+        match self.outbound.reinjection.is_up() {
+            false => Err(GatewayError::ReinjectionDown {
+                name: self.outbound.reinjection.name().to_owned(),
+            }),
             true => Ok(()),
         }
     }
@@ -389,15 +393,15 @@ impl Gateway {
         if self.intake.has_more() {
             return Ok(());
         }
-        let is_active = self.clock.now().since(self.active_at) < HEARTBEAT;
+        let is_active = self.clock.now().since(self.active_at) < HEARTBEAT_INTERVAL;
         let wait = if is_active { wait.min(TICK) } else { wait };
-        let [copies, reports, detour] = [
+        let [copies, reports, reinjection] = [
             self.intake.copies_readable(),
-            self.steering.readable(),
-            self.outbound.detour.readable(),
+            self.bpf.readable(),
+            self.outbound.reinjection.readable(),
         ]
         .map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        let mut all = [copies, reports, detour];
+        let mut all = [copies, reports, reinjection];
         let polled = if is_active { &mut all[1..] } else { &mut all[..] };
         match ppoll(polled, Some(wait.into()), None) {
             Ok(_) | Err(nix::Error::EINTR) => {}
@@ -432,7 +436,7 @@ fn journal(config: &GatewayConfig, link_type: LinkType) -> Result<Journal, Gatew
         Recording::create(path, link_type, Some(&recorded))
             .map_err(|source| GatewayError::Recording { path: path.to_owned(), source })
     });
-    Ok(Journal::new(Sight::new(about), recording.transpose()?))
+    Ok(Journal::new(Telemetry::new(about), recording.transpose()?))
 }
 
 /// A number that no sender can guess, so that none can make flows collide.

@@ -3,7 +3,7 @@
 use super::config::GatewayConfig;
 use super::interface::Interface;
 use super::journal::Journal;
-use crate::device::detour::Detour;
+use crate::device::reinjection::Reinjection;
 use crate::device::transmitter::Transmitter;
 use airmend_proto::{Instant, Packet, Port, Ports};
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ use std::io;
 #[derive(Debug)]
 pub(super) struct Outbound {
     /// Towards the wired side, through the kernel's own forwarding.
-    pub(super) detour: Detour,
+    pub(super) reinjection: Reinjection,
     /// Towards the mobiles, before everything else.
     pub(super) repairs: Transmitter,
     /// The first error, since [`Ports::send`] returns none.
@@ -31,17 +31,17 @@ impl Outbound {
     pub(super) fn open(
         config: &GatewayConfig,
         interface: &Interface,
-        detour: Detour,
+        reinjection: Reinjection,
     ) -> io::Result<Self> {
         let priority = config.priority.unwrap_or_else(|| interface.highest_priority());
         let repairs = Transmitter::open(interface.index, config.mark, priority)?;
-        Ok(Self { detour, repairs, error: None })
+        Ok(Self { reinjection, repairs, error: None })
     }
 
     /// Sends a packet of the agent, or one that the agent shall not see.
     pub(super) fn send(&mut self, port: Port, packet: &Packet) {
         let result = match port {
-            Port::Wired => self.detour.inject(packet),
+            Port::Wired => self.reinjection.inject(packet),
             Port::Air => self.repairs.send(packet),
         };
         if let Err(error) = result {
@@ -51,7 +51,7 @@ impl Outbound {
 
     /// Packets that the ways out refused.
     pub(super) fn drops(&self) -> u64 {
-        self.detour.drops() + self.repairs.drops()
+        self.reinjection.drops() + self.repairs.drops()
     }
 }
 

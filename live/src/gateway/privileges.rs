@@ -7,10 +7,10 @@ use caps::errors::CapsError;
 use caps::{CapSet, Capability, CapsHashSet};
 use std::fmt;
 
-/// What set-up needs, and what for.
+/// The capabilities that set-up needs, each with its purpose.
 const NEEDED: [(Capability, &str); 3] = [
     (Capability::CAP_NET_ADMIN, "attach to the interface"),
-    (Capability::CAP_BPF, "load the programs that steer its packets"),
+    (Capability::CAP_BPF, "load the BPF programs that select its packets"),
     (Capability::CAP_NET_RAW, "hear and send packets on it"),
 ];
 
@@ -19,9 +19,9 @@ const NEEDED: [(Capability, &str); 3] = [
 pub enum PrivilegeError {
     /// A capability is missing.
     Lacks {
-        /// Its name.
+        /// The name of the capability.
         capability: Capability,
-        /// What it is needed for.
+        /// The purpose of the capability.
         to: &'static str,
     },
     /// The kernel did not take a capability away.
@@ -61,7 +61,7 @@ pub fn reduce() -> Result<(), PrivilegeError> {
     if let Some((capability, to)) = missing {
         return Err(PrivilegeError::Lacks { capability, to });
     }
-    crate::steer::lift_memory_lock_limit();
+    crate::bpf::lift_memory_lock_limit();
     nix::sys::prctl::set_no_new_privs()
         .map_err(|error| PrivilegeError::Kernel(error.desc().to_owned()))?;
     // The service may not empty the bounding set, but has one of these three only; and nobody who
@@ -84,7 +84,7 @@ pub fn drop_all() -> Result<(), PrivilegeError> {
     keep(&CapsHashSet::new())
 }
 
-/// What is effective must always be permitted, and what is ambient also inheritable.
+/// An effective capability must be permitted, and an ambient one also inheritable.
 fn keep(capabilities: &CapsHashSet) -> Result<(), PrivilegeError> {
     caps::clear(None, CapSet::Ambient)?;
     caps::clear(None, CapSet::Inheritable)?;
@@ -102,7 +102,7 @@ mod tests {
 
     const NET_ADMIN_NET_RAW_BPF: u64 = 1 << 12 | 1 << 13 | 1 << 39;
 
-    /// The lines of this thread's status that tell what it may do.
+    /// The lines of this thread's status with its capabilities.
     fn status() -> BTreeMap<String, u64> {
         let text = fs::read_to_string("/proc/thread-self/status").unwrap();
         let fields = text.lines().filter_map(|line| line.split_once(":\t"));

@@ -32,7 +32,7 @@ impl FlowRules {
         }
     }
 
-    /// The same from text, one rule each.
+    /// Parses rules from text, one rule each.
     pub fn parse<'a>(rules: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         Self::new(rules.into_iter().map(str::parse).collect::<Result<_, _>>()?)
     }
@@ -114,7 +114,7 @@ impl Condition {
 impl FromStr for FlowRule {
     type Err = String;
 
-    /// Reads one rule; the error is a sentence that says what would be right.
+    /// Parses one rule; the error is a sentence that names a valid form.
     fn from_str(text: &str) -> Result<Self, String> {
         let (excludes, conditions) = match text.trim().strip_prefix('!') {
             Some(rest) => (true, rest),

@@ -1,6 +1,5 @@
 //! The air hop: two one-way links, or one channel that two half-duplex radios share.
 
-use super::links::HopLinks;
 use airmend_proto::link::mac::{Channel, Output};
 use airmend_proto::link::{Delivery, Link, LinkCounters};
 use airmend_proto::{Instant, Packet};
@@ -17,6 +16,15 @@ impl End {
     pub(crate) fn of_number(number: usize) -> Self {
         if number == 0 { Self::Station } else { Self::Mobile }
     }
+}
+
+/// Both directions of one hop, seen from the base station.
+#[derive(Debug)]
+pub(crate) struct HopLinks {
+    /// Towards the host: fed by the agent, which has the queue, or by a kernel that forwards.
+    pub(crate) outbound: Link,
+    /// From the host: fed by its kernel, or by the mobile's end of a link, which has a queue too.
+    pub(crate) inbound: Link,
 }
 
 /// What is between the base station and the mobile.
@@ -99,7 +107,7 @@ impl Air {
         }
     }
 
-    /// What became of the frames of `end`.
+    /// The counters of the frames of `end`.
     pub(crate) fn counters(&self, end: End) -> LinkCounters {
         match self {
             Self::FullDuplex(links) => links.way(end).counters(),

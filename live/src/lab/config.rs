@@ -1,9 +1,7 @@
-//! What one laboratory run is.
+//! The configuration of one laboratory run.
 
 pub use super::air_queue::AirQueue;
 use super::error::LabError;
-use super::links::AIR;
-pub use super::topology::MTU;
 use airmend_proto::EgressLimits;
 use airmend_proto::Instant;
 use airmend_proto::link::mac::MacParams;
@@ -16,10 +14,18 @@ use std::time::Duration;
 /// queue of Linux's default length.
 pub(crate) const HOST_QUEUE_FRAMES: usize = 1000;
 
-/// Each flow has five descriptors, of which an ordinary process may have 1024.
-const MAX_FLOWS: u32 = 150;
+/// The path's MTU, in bytes.
+pub const MTU: u32 = 1500;
 /// The receiver of flow `n` listens on this port plus `n`.
 pub(crate) const FIRST_PORT: u16 = 5001;
+/// The number that names the air hop's random streams.
+pub(crate) const AIR_STREAM: u32 = 0;
+/// The time by which a link takes a frame ahead, so that a late wake-up leaves no gap on it: at
+/// least this, and at least two full frames.
+const LOOKAHEAD: Duration = Duration::from_millis(1);
+
+/// Each flow has five descriptors, of which an ordinary process may have 1024.
+const MAX_FLOWS: u32 = 150;
 
 /// The sender's congestion control, always set explicitly on the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +39,7 @@ pub enum CongestionControl {
 }
 
 impl CongestionControl {
-    /// Its name in the kernel, in flags and in results.
+    /// The name in the kernel, in flags and in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cubic => "cubic",
@@ -52,7 +58,7 @@ pub enum Direction {
     Up,
 }
 
-/// When a transfer is over.
+/// The amount of data of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// Each flow carries this many bytes.
@@ -61,7 +67,7 @@ pub enum Amount {
     Time(Duration),
 }
 
-/// What joins the hosts to the emulated links.
+/// The kind of device between the hosts and the emulated links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
     /// A veth pair and a packet socket: needs no device node, works for ordinary users.
@@ -70,7 +76,7 @@ pub enum DeviceKind {
     Tun,
 }
 
-/// What the base station forwards with.
+/// The forwarding path of the base station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
     /// An agent inside the loop that emulates the links.
@@ -78,12 +84,12 @@ pub enum Path {
     /// A kernel between two interfaces of its own, and nothing else: what [`Self::Gateway`] is
     /// compared with.
     Kernel,
-    /// That kernel with a gateway, a process of its own, on the air interface.
+    /// The same kernel with a gateway, a process of its own, on the air interface.
     Gateway,
 }
 
 impl Path {
-    /// Its name in flags and in results.
+    /// The name in flags and in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Inline => "inline",
@@ -102,14 +108,22 @@ pub struct Hop {
     pub delay: Duration,
 }
 
+impl Hop {
+    /// The time by which a link takes the next frame before the last bit of the one before it.
+    pub(crate) fn lookahead(self) -> Duration {
+        let two_frames = Duration::from_secs_f64(2.0 * f64::from(MTU) * 8.0 / self.rate_bps as f64);
+        LOOKAHEAD.max(two_frames)
+    }
+}
+
 /// One laboratory run.
 #[derive(Clone, Debug)]
 pub struct LabConfig {
-    /// What the base station forwards with.
+    /// The forwarding path of the base station.
     pub path: Path,
-    /// What queues towards the air where a kernel forwards.
+    /// The queueing discipline of the air interface where a kernel forwards.
     pub air_queue: AirQueue,
-    /// A gateway there only observes, and tells what mending would gain.
+    /// A gateway there only observes and estimates the gain of mending.
     pub observe: bool,
     /// The sender's congestion control.
     pub cc: CongestionControl,
@@ -124,11 +138,11 @@ pub struct LabConfig {
     /// Further flows, between two hosts of their own, that the agent does not see: they share
     /// links and queues with those that it mends.
     pub unmended_flows: u32,
-    /// When each of them is over.
+    /// The amount of data of each flow.
     pub amount: Amount,
-    /// How often all flows begin anew, one set after the other; 1 for a single transfer.
+    /// The number of sets of flows, one after the other; 1 for a single transfer.
     pub sequential: u32,
-    /// What timed flows carry in their first so much time does not count as goodput.
+    /// The warm-up: the data that timed flows carry in this time does not count as goodput.
     pub warmup: Duration,
     /// Send a small UDP packet to and fro every 10 ms beside the flows.
     pub ping: bool,
@@ -141,7 +155,7 @@ pub struct LabConfig {
     pub turnaround: Option<Duration>,
     /// The wired hop.
     pub wired: Hop,
-    /// What the air does to frames, in each direction.
+    /// The error model of the air, in each direction.
     pub errors: ErrorModel,
     /// Frames that wait at most for the air hop, in each direction.
     pub queue_frames: usize,
@@ -160,7 +174,7 @@ pub struct LabConfig {
     /// Which agent it is: the recording names it, so that a replay builds the same one, and the
     /// sequence-time plot reads the frames of a link protocol.
     pub recorded_agent: Option<RecordedAgent>,
-    /// What joins the hosts to the links.
+    /// The kind of device between the hosts and the links.
     pub port: DeviceKind,
 }
 
@@ -254,8 +268,8 @@ impl LabConfig {
 
     /// The radios and their floor acquisition, if the air is half duplex: frames as those of
     /// 802.11 at a rate of today, and FAMA-NCS with MAC acceleration. Backoffs are up to ten times
-    /// an RTS, or ten times the propagation delay where that is longer, since whoever begins within
-    /// it collides [Fullmer and Garcia-Luna-Aceves, SIGCOMM '97].
+    /// an RTS, or ten times the propagation delay where that is longer, since a station that begins
+    /// within it collides [Fullmer and Garcia-Luna-Aceves, SIGCOMM '97].
     pub fn mac(&self) -> Option<MacParams> {
         let mut mac = MacParams {
             rate_bps: self.air.rate_bps,
@@ -280,7 +294,7 @@ impl LabConfig {
         MTU - ip_header - tcp_header
     }
 
-    /// What a packet of `bytes` takes from host to host when nothing is queued: serialisation and
+    /// The delay of a packet of `bytes` from host to host when nothing is queued: serialisation and
     /// propagation on both hops.
     pub fn path_delay(&self, bytes: u32) -> Duration {
         let hop = |hop: Hop| {
@@ -289,17 +303,17 @@ impl LabConfig {
         hop(self.wired) + hop(self.air)
     }
 
-    /// What no scheme can pass, in application bits per second: bound (1) on both hops.
+    /// The upper bound of goodput, in application bits per second: bound (1) on both hops.
     pub fn bound_bps(&self) -> f64 {
         self.bound_at(self.errors.frame_error(self.frame_bits()))
     }
 
-    /// The same for the fades of this very run between two times, where the air fades.
+    /// The bound with the fades of this run between two times, where the air fades.
     ///
     /// Fades come with time: they are those of the seed whatever is sent. A scheme can do no more
     /// than keep the air busy all the time, so the bound takes the time that the channel was bad,
     /// not the share of frames that met it, which a sender can lower by staying silent; and it
-    /// takes the loss within fades at its probability, since that is drawn anew for each frame.
+    /// takes the loss within fades at its probability, since that is drawn for each frame.
     ///
     /// The other processes have none: independent errors have no run-wide state, and bursts come
     /// with bytes, as many in every run.
@@ -316,7 +330,7 @@ impl LabConfig {
         const STEP: Duration = Duration::from_micros(100);
         let ErrorModel::Fading { good, bad, .. } = self.errors else { return 0.0 };
         let sounded = ErrorModel::Fading { good, bad, bad_loss: 1.0, good_ber: 0.0 };
-        let mut channel = sounded.process(self.seed, AIR, 0);
+        let mut channel = sounded.process(self.seed, AIR_STREAM, 0);
         let (mut at, mut steps, mut lost) = (from, 0u32, 0u32);
         while at < to {
             steps += 1;

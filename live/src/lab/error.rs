@@ -1,4 +1,4 @@
-//! Why a laboratory run failed: each error one sentence that says what would be right.
+//! The errors of a laboratory run: each is one sentence with a remedy.
 
 use airmend_proto::invariants::Violation;
 use std::io;
@@ -36,9 +36,9 @@ pub enum LabError {
          `modprobe sch_{queue}`, or write --air-queue fast-band"
     )]
     AirQueue {
-        /// Its name.
+        /// The name of the queueing discipline.
         queue: &'static str,
-        /// What `tc` said.
+        /// The message of `tc`.
         said: String,
     },
     /// A kernel setting could not be made.
@@ -48,7 +48,7 @@ pub enum LabError {
         name: &'static str,
         /// The refused value.
         value: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         #[source]
         source: io::Error,
     },
@@ -64,9 +64,9 @@ pub enum LabError {
     /// The kernel lacks the congestion control.
     #[error("the kernel has no congestion control {wanted}; it has: {available}")]
     CongestionControl {
-        /// What was asked for.
+        /// The congestion control that was asked for.
         wanted: &'static str,
-        /// What the kernel offers.
+        /// The congestion controls of the kernel.
         available: String,
     },
     /// A gateway attaches BPF programs, which no user namespace lets it do.
@@ -75,9 +75,9 @@ pub enum LabError {
     /// The gateway did not start, or did not run to the end.
     #[error("the gateway {what}: {said}")]
     Gateway {
-        /// What it did.
+        /// The failure.
         what: &'static str,
-        /// Its last words on stderr, or what the kernel said.
+        /// The last line on stderr, or the error of the kernel.
         said: String,
     },
     /// Without the path of the running program there is no gateway.
@@ -86,33 +86,33 @@ pub enum LabError {
     /// A value that cannot be run.
     #[error("{0}")]
     Config(&'static str),
-    /// A socket call failed that should not.
+    /// A socket call failed.
     #[error("{what} failed: {source}")]
     Socket {
         /// The call.
         what: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         #[source]
         source: io::Error,
     },
-    /// What arrived is not what was sent.
+    /// A byte arrived that differs from the one that was sent.
     #[error("flow {flow}: the byte at offset {offset} is not the one that was sent")]
     WrongByte {
-        /// Which flow, from 0.
+        /// The number of the flow, from 0.
         flow: u32,
-        /// Where in its stream.
+        /// The offset in the stream, in bytes.
         offset: u64,
     },
-    /// A flow ended early although nobody stopped it.
+    /// A flow ended early although the run was not stopped.
     #[error("flow {flow} ended after {received} of {expected} bytes: {reason}")]
     Short {
-        /// Which flow, from 0.
+        /// The number of the flow, from 0.
         flow: u32,
         /// Bytes that arrived.
         received: u64,
         /// Bytes that were sent.
         expected: u64,
-        /// What its receiver saw.
+        /// The reason that the receiver found.
         reason: String,
     },
     /// The agent broke a rule that holds for every agent.
@@ -123,7 +123,7 @@ pub enum LabError {
     Recording {
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },

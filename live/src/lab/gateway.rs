@@ -1,10 +1,11 @@
 //! The gateway daemon beside the kernel of the base station: a process of its own, as an operator
 //! runs it.
 
-use super::air_queue::AirQueue;
+use super::config::AirQueue;
 use super::error::LabError;
-use super::kernel::AIR;
-use super::namespace::{Namespace, is_initial_user_namespace};
+use super::network::air_queue;
+use super::network::interface::AIR;
+use super::network::namespace::{Namespace, is_initial_user_namespace};
 use crate::sys;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -20,33 +21,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// One of these stands in the line on stderr with which a gateway says that it is at work.
+/// One of these is in the line on stderr with which a gateway reports that it is ready.
 const READY: [&str; 2] = ["mending with", "observing"];
-/// How long a gateway may take to start, and to end.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often an ending one is looked after.
-const LOOK: Duration = Duration::from_millis(5);
+/// The longest time that a gateway may take to start, and to end.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The interval of checks whether a gateway has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Bytes of its report, and of one line on stderr, at most.
 const MAX_REPORT: u64 = 1 << 20;
 const MAX_LINE: u64 = 1 << 16;
 
-/// Which program is the gateway, and how it is told what mends.
+/// The program of the gateway and its arguments.
 #[derive(Clone, Debug)]
 pub struct GatewayCommand {
     /// The program `airmend`.
     pub program: PathBuf,
-    /// What follows `gateway INTERFACE`, but for priority and output: agent, settings, limits.
+    /// The arguments after `gateway INTERFACE`, without priority and output: agent, settings.
     pub arguments: Vec<String>,
 }
 
-/// What a gateway tells at its end.
+/// The report of a gateway at its end.
 #[derive(Debug, PartialEq)]
 pub(crate) struct GatewayReport {
-    /// By event counter.
+    /// The counters of the agent, by event.
     pub(crate) agent_counters: BTreeMap<String, u64>,
-    /// Times that the kernel found it too late and let everything pass.
-    pub(crate) lapses: u64,
-    /// What one that only observes has seen, as it stands in its report.
+    /// Times that the heartbeat timed out and the kernel passed every packet.
+    pub(crate) heartbeat_timeouts: u64,
+    /// The observation of a gateway that only observes, as in its report.
     pub(crate) observation: Option<serde_json::Value>,
 }
 
@@ -55,16 +56,16 @@ pub(crate) struct GatewayReport {
 /// dropped, with the thread that started it.
 pub(crate) struct Gateway {
     child: Child,
-    /// Where it can be asked for its status.
+    /// The socket of the gateway's telemetry server.
     socket: PathBuf,
-    says: Arc<Says>,
+    log: Arc<GatewayLog>,
     stderr: Option<JoinHandle<()>>,
     stdout: Option<JoinHandle<io::Result<String>>>,
 }
 
-/// What a gateway has said on stderr so far.
+/// The last line of a gateway on stderr, and whether stderr has ended.
 #[derive(Default)]
-struct Says {
+struct GatewayLog {
     last: Mutex<String>,
     has_ended: AtomicBool,
 }
@@ -84,7 +85,7 @@ impl Gateway {
         let mut process = Command::new(&command.program);
         process
             .args(["gateway", AIR, "--json"])
-            .args(queue.priority().into_iter().flat_map(|class| ["--priority", class]))
+            .args(air_queue::priority(queue).into_iter().flat_map(|class| ["--priority", class]))
             // The machine may have a gateway and a configuration of its own, for such a name too.
             .args(["--config", "/dev/null", "--socket"])
             .arg(&socket)
@@ -92,53 +93,53 @@ impl Gateway {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // What a terminal tells the laboratory is not for its gateway, which is ended in time.
+            // Signals of the terminal to the laboratory must not reach the gateway.
             .process_group(0);
         let child = sys::spawn_inside(&mut process, station.file());
         let child = child.map_err(|error| failed("could not be started", error.to_string()))?;
         let (ready, is_ready) = channel();
-        let mut gateway = Self { child, socket, says: Arc::default(), stderr: None, stdout: None };
+        let mut gateway = Self { child, socket, log: Arc::default(), stderr: None, stdout: None };
         if let Some(stderr) = gateway.child.stderr.take() {
-            let says = Arc::clone(&gateway.says);
-            gateway.stderr = Some(thread::spawn(move || listen(stderr, &says, &ready)));
+            let log = Arc::clone(&gateway.log);
+            gateway.stderr = Some(thread::spawn(move || listen(stderr, &log, &ready)));
         }
         let stdout = gateway.child.stdout.take();
         gateway.stdout = stdout.map(|stdout| thread::spawn(move || report(stdout)));
-        match is_ready.recv_timeout(PATIENCE) {
+        match is_ready.recv_timeout(TIMEOUT) {
             Ok(()) => Ok(gateway),
-            Err(_) => Err(failed("did not start", gateway.last_words())),
+            Err(_) => Err(failed("did not start", gateway.last_line())),
         }
     }
 
     /// Whether it has ended by itself, which it should not.
     pub(crate) fn has_ended(&self) -> bool {
-        self.says.has_ended.load(Ordering::Relaxed)
+        self.log.has_ended.load(Ordering::Relaxed)
     }
 
     /// Ends it and reads its report.
     pub(crate) fn finish(mut self) -> Result<GatewayReport, LabError> {
         if self.has_ended() {
-            return Err(failed("ended in the middle of the run", self.last_words()));
+            return Err(failed("ended in the middle of the run", self.last_line()));
         }
         let pid = Pid::from_raw(self.child.id().cast_signed());
         kill(pid, Signal::SIGTERM)
             .map_err(|error| failed("could not be ended", error.to_string()))?;
-        let patience = Instant::now() + PATIENCE;
+        let patience = Instant::now() + TIMEOUT;
         while self.child.try_wait().map_err(LabError::socket("waiting for the gateway"))?.is_none()
         {
             if Instant::now() >= patience {
-                return Err(failed("did not end when it was told to", self.last_words()));
+                return Err(failed("did not end after SIGTERM", self.last_line()));
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
         let read = self.stdout.take().map(|thread| thread.join());
         let text = read.and_then(Result::ok).and_then(Result::ok).unwrap_or_default();
-        parse(&text).ok_or_else(|| failed("ended without a report", self.last_words()))
+        parse(&text).ok_or_else(|| failed("ended without a report", self.last_line()))
     }
 
-    fn last_words(&self) -> String {
-        let last = self.says.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.is_empty() { "it said nothing on stderr".to_owned() } else { last.clone() }
+    fn last_line(&self) -> String {
+        let last = self.log.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_empty() { "there was nothing on stderr".to_owned() } else { last.clone() }
     }
 }
 
@@ -155,8 +156,8 @@ impl Drop for Gateway {
     }
 }
 
-/// Remembers the last line, and tells of the one that says one of `READY`.
-fn listen(stderr: ChildStderr, says: &Says, ready: &Sender<()>) {
+/// Keeps the last line, and signals `ready` at a line with one of `READY`.
+fn listen(stderr: ChildStderr, log: &GatewayLog, ready: &Sender<()>) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
     while matches!((&mut stderr).take(MAX_LINE).read_until(b'\n', &mut line), Ok(1..)) {
@@ -167,11 +168,11 @@ fn listen(stderr: ChildStderr, says: &Says, ready: &Sender<()>) {
             ready.send(()).ok();
         }
         if !text.is_empty() {
-            *says.last.lock().unwrap_or_else(PoisonError::into_inner) = text;
+            *log.last.lock().unwrap_or_else(PoisonError::into_inner) = text;
         }
         line.clear();
     }
-    says.has_ended.store(true, Ordering::Relaxed);
+    log.has_ended.store(true, Ordering::Relaxed);
 }
 
 fn report(stdout: ChildStdout) -> io::Result<String> {
@@ -188,7 +189,7 @@ fn parse(text: &str) -> Option<GatewayReport> {
         |(name, value): (&String, &serde_json::Value)| Some((name.clone(), value.as_u64()?));
     Some(GatewayReport {
         agent_counters: counters.iter().map(counter).collect::<Option<_>>()?,
-        lapses: report["lapses"].as_u64()?,
+        heartbeat_timeouts: report["heartbeat_timeouts"].as_u64()?,
         observation: report.get("observation").cloned(),
     })
 }
@@ -203,13 +204,14 @@ mod tests {
 
     #[test]
     fn a_report_is_the_last_line() {
-        let text = "{\"agent_counters\":{\"local_retransmits\":3},\"lapses\":1,\"more\":[]}\n";
+        let text =
+            "{\"agent_counters\":{\"local_retransmits\":3},\"heartbeat_timeouts\":1,\"more\":[]}\n";
         let agent_counters = BTreeMap::from([("local_retransmits".to_owned(), 3)]);
         assert_eq!(
             parse(text),
-            Some(GatewayReport { agent_counters, lapses: 1, observation: None })
+            Some(GatewayReport { agent_counters, heartbeat_timeouts: 1, observation: None })
         );
-        for wrong in ["", "mending", "{\"agent_counters\":{}}", "{\"lapses\":1}"] {
+        for wrong in ["", "mending", "{\"agent_counters\":{}}", "{\"heartbeat_timeouts\":1}"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
     }

@@ -1,30 +1,15 @@
 //! The two emulated hops: four one-way links that run against the wall clock.
 
-use super::air::{Air, End};
-use super::config::{Direction, HOST_QUEUE_FRAMES, Hop, LabConfig, Path};
+use super::air::{Air, End, HopLinks};
+use super::config::{AIR_STREAM, Direction, HOST_QUEUE_FRAMES, Hop, LabConfig, Path};
 use super::outcome::LinkReport;
-use super::topology::MTU;
 use airmend_proto::link::mac::Channel;
 use airmend_proto::link::{Delivery, ErrorModel, FRAME_LIMIT, Link, LinkCounters, LinkParams};
 use airmend_proto::{Instant, Packet, Port};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-/// The number that names the air hop's random streams.
-pub(crate) const AIR: u32 = 0;
+/// The number that names the wired hop's random streams.
 const WIRED: u32 = 1;
-/// What is handed to a link ahead of time, so that a late wake-up leaves no gap on it: at least
-/// this much, and at least two full frames.
-const LOOKAHEAD: Duration = Duration::from_millis(1);
-
-/// Both directions of one hop, seen from the base station.
-#[derive(Debug)]
-pub(crate) struct HopLinks {
-    /// Towards the host: fed by the agent, which has the queue, or by a kernel that forwards.
-    pub(crate) outbound: Link,
-    /// From the host: fed by its kernel, or by the mobile's end of a link, which has a queue too.
-    pub(crate) inbound: Link,
-}
 
 /// Both hops.
 pub(crate) struct Links {
@@ -106,7 +91,7 @@ pub(crate) fn feed(link: &mut Link, now: Instant, packets: impl Iterator<Item = 
 }
 
 fn air(config: &LabConfig) -> Air {
-    let errors = |direction| config.errors.process(config.seed, AIR, direction);
+    let errors = |direction| config.errors.process(config.seed, AIR_STREAM, direction);
     match config.mac() {
         None => Air::FullDuplex(HopLinks {
             outbound: Link::new(params(config.air, FRAME_LIMIT), errors(0)),
@@ -114,19 +99,18 @@ fn air(config: &LabConfig) -> Air {
         }),
         Some(mac) => {
             let models = [config.errors; 2];
-            Air::half_duplex(Channel::new(mac, models, [0, 1].map(errors), config.seed, AIR))
+            Air::half_duplex(Channel::new(mac, models, [0, 1].map(errors), config.seed, AIR_STREAM))
         }
     }
 }
 
 fn params(hop: Hop, queue_frames: usize) -> LinkParams {
-    LinkParams { rate_bps: hop.rate_bps, delay: hop.delay, queue_frames, lookahead: lookahead(hop) }
-}
-
-/// How far ahead of the last bit a link takes the next frame from whoever feeds it.
-pub(crate) fn lookahead(hop: Hop) -> Duration {
-    let two_frames = Duration::from_secs_f64(2.0 * f64::from(MTU) * 8.0 / hop.rate_bps as f64);
-    LOOKAHEAD.max(two_frames)
+    LinkParams {
+        rate_bps: hop.rate_bps,
+        delay: hop.delay,
+        queue_frames,
+        lookahead: hop.lookahead(),
+    }
 }
 
 fn report(counters: LinkCounters) -> LinkReport {

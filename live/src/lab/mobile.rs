@@ -31,7 +31,7 @@ impl MobileEnd {
         self.forwarder.handle_packet(now, from, packet);
     }
 
-    /// When the agent wants to be woken.
+    /// The deadline of the agent.
     pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
         self.forwarder.poll_timeout()
     }

@@ -1,33 +1,29 @@
 //! The laboratory: `FH – wired link – BS – air link – MH` with real kernel TCP at both ends.
+//!
+//! From the bottom to the top: configuration, outcome and errors; `network`, the namespaces and
+//! hosts; the emulated links; the loop of the base station with what it drives (`station`,
+//! `data_path`, `mobile`, `record`); `session`, which sets all of that up; `measure`; and `run`.
 
 mod air;
 mod air_queue;
 pub mod config;
-mod counters;
+mod data_path;
 mod error;
 mod gateway;
-mod iproute;
-mod kernel;
 mod links;
-mod middle;
+mod measure;
 mod mobile;
-mod namespace;
+mod network;
 pub mod outcome;
-mod ping;
-mod probe;
 mod record;
-mod rounds;
 mod run;
-mod sender;
 mod session;
 mod station;
-mod stream;
-mod topology;
-mod transfer;
 
 pub use error::LabError;
 pub use gateway::GatewayCommand;
-pub use namespace::{Namespace, enter_user_namespace};
-pub use probe::{Delay, Probe, ProbeOutcome, probe};
+pub use measure::probe::{Probe, ProbeOutcome, probe};
+pub use measure::transfer::Progress;
+pub use network::namespace::{Namespace, enter_user_namespace};
+pub use outcome::Delay;
 pub use run::{run, run_kernel, run_link};
-pub use transfer::Progress;

@@ -1,9 +1,9 @@
-//! What one laboratory run measured.
+//! The outcome of one laboratory run.
 
-use super::probe::Delay;
 use airmend_proto::Port;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Everything measured in one run.
 #[derive(Clone, Debug, Default)]
@@ -17,44 +17,44 @@ pub struct Outcome {
     pub bytes_received: u64,
     /// Application bits per second, from the end of the warm-up on.
     pub goodput_bps: f64,
-    /// The same for each flow, those that the agent did not see last.
+    /// The goodput of each flow; the unmended flows are last.
     pub flow_goodput_bps: Vec<f64>,
     /// Application bits per second of the whole run, warm-up and all.
     pub overall_goodput_bps: f64,
     /// Jain's index of the flows' goodputs: 1 if all are equal, 1/n if one has everything.
     pub fairness: f64,
-    /// How long each flow took from its `connect` to its last byte, in seconds, in the order of
+    /// The time of each flow from its `connect` to its last byte, in seconds, in the order of
     /// their beginning; those that did not complete are left out.
     pub completion_seconds: Vec<f64>,
-    /// The ping's round trips, if one was asked for.
+    /// The ping's round trips, if it was enabled.
     pub ping: Option<Ping>,
-    /// What no scheme can pass on these links: (1) of the bounds.
+    /// The upper bound of goodput on these links: (1) of the bounds.
     pub bound_bps: f64,
-    /// The same with the fades of this run instead of the long-run mean, where the air fades.
+    /// The bound with the fades of this run instead of the long-run mean, where the air fades.
     pub realised_bound_bps: Option<f64>,
     /// Bytes that data packets took on the air (IP headers included) for each useful byte.
     pub wire_bytes_per_byte: f64,
-    /// What the sending host's TCP went through; of the flows that the agent mends only.
+    /// The counters of the sending host's TCP, of the flows that the agent mends only.
     pub sender: SenderCounters,
     /// The degree of reordering that the senders' TCPs assumed at the end (`tcpi_reordering`), the
     /// largest of all flows; it begins at 3.
     pub reordering: u32,
-    /// What the agent at the base station did, by event counter.
+    /// The counters of the agent at the base station, by event.
     pub agent_counters: BTreeMap<String, u64>,
-    /// How often the kernel found a gateway too late and passed it by; `None` without one.
-    pub gateway_lapses: Option<u64>,
-    /// What a gateway told that only observes.
+    /// Times that the heartbeat of a gateway timed out; `None` without a gateway.
+    pub gateway_heartbeat_timeouts: Option<u64>,
+    /// The observation of a gateway that only observes.
     pub observation: Option<serde_json::Value>,
-    /// What the one at the mobile did, where the air needs an agent at each end.
+    /// The counters of the agent at the mobile, where the air needs an agent at each end.
     pub mobile_counters: BTreeMap<String, u64>,
-    /// What the links did, by name (`air_down`, …).
+    /// The counters of the links, by name (`air_down`, …).
     pub links: BTreeMap<&'static str, LinkReport>,
     /// All nonzero `TcpExt` counters of the sending host.
     pub tcp_ext: BTreeMap<String, u64>,
     /// Packets lost between a host's kernel and the emulated links: must be 0, or the machine was
     /// too slow for this run.
     pub port_drops: u64,
-    /// How late frames left the emulated links, in microseconds.
+    /// The lateness of frames that left the emulated links, in microseconds.
     pub lateness_us: Lateness,
     /// The senders' state over time.
     pub samples: Vec<TcpSample>,
@@ -67,7 +67,7 @@ pub struct Outcome {
 pub struct Ping {
     /// Packets sent after the warm-up.
     pub sent: u64,
-    /// Of these, those that came back.
+    /// The number of answers.
     pub received: u64,
     /// Their round trips.
     pub round_trip: Delay,
@@ -84,7 +84,7 @@ pub struct SenderCounters {
     pub cwnd_reductions: u64,
     /// Entries into recovery (fast retransmit).
     pub recoveries: u64,
-    /// Of these, undone: the sender learnt that nothing had been lost, and took its window back.
+    /// The number of these that were undone: nothing had been lost, and the window was restored.
     pub undone_recoveries: u64,
     /// Recoveries from a timeout that were undone.
     pub undone_timeouts: u64,
@@ -112,7 +112,7 @@ impl SenderCounters {
 pub struct LinkReport {
     /// Frames serialised.
     pub frames: u64,
-    /// Of these, lost or damaged.
+    /// The number of these frames that were lost or damaged.
     pub lost: u64,
     /// Refused by the full queue.
     pub dropped: u64,
@@ -131,13 +131,34 @@ pub struct Lateness {
     pub max: u64,
 }
 
+/// From the sender's call to the receiver's return; of a ping, to the sender's own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delay {
+    /// The smallest.
+    pub min: Duration,
+    /// The median.
+    pub p50: Duration,
+    /// The 99th percentile.
+    pub p99: Duration,
+    /// The largest.
+    pub max: Duration,
+}
+
+impl Delay {
+    pub(crate) fn of(nanos: &Histogram<u64>) -> Self {
+        let quantile = |quantile| Duration::from_nanos(nanos.value_at_quantile(quantile));
+        let (min, max) = (Duration::from_nanos(nanos.min()), Duration::from_nanos(nanos.max()));
+        Self { min, p50: quantile(0.5), p99: quantile(0.99), max }
+    }
+}
+
 /// From a nanosecond to a minute, to three digits.
 pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_max(60_000_000_000, 3).expect("these bounds are valid")
 }
 
 impl Lateness {
-    /// Of values recorded in nanoseconds, rounded up.
+    /// The distribution of values recorded in nanoseconds, rounded up.
     pub(crate) fn of_nanos(histogram: &Histogram<u64>) -> Self {
         let micros = |nanos: u64| nanos.div_ceil(1_000);
         Self {
@@ -171,7 +192,7 @@ pub struct TcpSample {
     pub after_timeout: bool,
 }
 
-/// What a point of the sequence-time plot shows.
+/// The kind of a point of the sequence-time plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceKind {
     /// A data packet left on the air hop for the first time.
@@ -193,6 +214,6 @@ pub struct TracePoint {
     pub offset: u64,
     /// The side on which it left.
     pub side: Port,
-    /// What it was.
+    /// The kind of the packet.
     pub kind: TraceKind,
 }

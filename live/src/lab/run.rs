@@ -3,13 +3,13 @@
 use super::config::{Direction, LabConfig};
 use super::error::LabError;
 use super::gateway::{GatewayCommand, GatewayReport};
+use super::measure::ping::with_ping;
+use super::measure::rounds;
+use super::measure::sender::SenderReport;
+use super::measure::transfer::{Carried, Progress, TransferReport};
 use super::outcome::{Outcome, Ping};
-use super::ping::with_ping;
-use super::rounds;
-use super::sender::SenderReport;
 use super::session::{Agents, Forwarding, with_station};
 use super::station::StationReport;
-use super::transfer::{Carried, Progress, TransferReport};
 use airmend_proto::Agent;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// far, not completed. `progress` is called every 20 ms or so.
 ///
 /// # Errors
-/// What the machine lacks, a wrong byte at a receiver, or a rule that the agent broke.
+/// A resource that the machine lacks, a wrong byte at a receiver, or a rule that the agent broke.
 pub fn run(
     config: &LabConfig,
     agent: Box<dyn Agent + Send>,
@@ -52,7 +52,7 @@ pub fn run_link(
 /// there, and there is no sequence-time plot.
 ///
 /// # Errors
-/// What the machine lacks, a wrong byte at a receiver, or a gateway that did not run to the end;
+/// A resource that the machine lacks, a wrong byte at a receiver, or a gateway that ended early;
 /// it needs root.
 pub fn run_kernel(
     config: &LabConfig,
@@ -95,10 +95,10 @@ fn outcome(
     let (from, to) = transfer.measured;
     let rates = transfer.warm_flows.iter().map(|flow| rate(flow.bytes, flow.seconds));
     let flow_goodput_bps: Vec<f64> = rates.collect();
-    let (agent_counters, gateway_lapses, observation) = match station.gateway {
+    let (agent_counters, gateway_heartbeat_timeouts, observation) = match station.gateway {
         None => (owned(station.recorder.counters), None, None),
-        Some(GatewayReport { agent_counters, lapses, observation }) => {
-            (agent_counters, Some(lapses), observation)
+        Some(GatewayReport { agent_counters, heartbeat_timeouts, observation }) => {
+            (agent_counters, Some(heartbeat_timeouts), observation)
         }
     };
     let mended = transfer.samples.iter().filter(|sample| sample.flow < config.flows);
@@ -119,7 +119,7 @@ fn outcome(
         reordering: mended.map(|sample| sample.reordering).max().unwrap_or(0),
         tcp_ext: sender.tcp_ext,
         agent_counters,
-        gateway_lapses,
+        gateway_heartbeat_timeouts,
         observation,
         mobile_counters: owned(station.mobile_counters),
         links: station.links,
@@ -130,7 +130,7 @@ fn outcome(
     }
 }
 
-/// A gateway tells its counters' names, which are no literals of this program.
+/// The counters' names in a gateway's report are no literals of this program.
 fn owned(counters: BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
     counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -1,42 +1,44 @@
 //! Two hosts with the base station between them, for as long as some work takes.
 
 use super::config::{Direction, LabConfig};
-use super::counters;
+use super::data_path::{DataPath, KernelPorts};
 use super::error::LabError;
 use super::gateway::{Gateway, GatewayCommand};
-use super::kernel::{Kernel, air_queue_drops};
 use super::links::Links;
-use super::middle::Middle;
 use super::mobile::MobileEnd;
-use super::namespace::Namespace;
+use super::network::counters;
+use super::network::host::{Host, Pair};
+use super::network::interface::INTERFACE;
+use super::network::kernel::{Kernel, air_queue_drops};
+use super::network::namespace::Namespace;
+use super::network::topology::Topology;
 use super::record::Recorder;
 use super::station::{Station, StationReport};
-use super::topology::{Host, INTERFACE, Pair, Topology};
 use crate::clock::Clock;
 use crate::guard::Guard;
 use airmend_proto::{Agent, Forwarder};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// What the work finds: the hosts in their roles, and the run's clock.
+/// The endpoints of a run, and its clock.
 pub(crate) struct Session<'a> {
-    /// Those whose flows pass the agent.
-    pub(crate) mended: Roles<'a>,
-    /// Those whose flows pass it by, if the run has any.
-    pub(crate) unmended: Option<Roles<'a>>,
+    /// The hosts whose flows pass the agent.
+    pub(crate) mended: Endpoints<'a>,
+    /// The hosts whose flows bypass the agent, if the run has any.
+    pub(crate) unmended: Option<Endpoints<'a>>,
     pub(crate) clock: Clock,
     /// Whether the base station has ended early: then nothing moves any more.
     pub(crate) is_over: &'a dyn Fn() -> bool,
 }
 
-/// The hosts of one pair in their roles.
+/// The hosts of one pair in their endpoints.
 #[derive(Clone, Copy)]
-pub(crate) struct Roles<'a> {
+pub(crate) struct Endpoints<'a> {
     pub(crate) sender: &'a Host,
     pub(crate) receiver: &'a Host,
 }
 
-impl<'a> Roles<'a> {
+impl<'a> Endpoints<'a> {
     fn new(pair: &'a Pair, direction: Direction) -> Self {
         match direction {
             Direction::Down => Self { sender: &pair.fixed, receiver: &pair.mobile },
@@ -68,14 +70,14 @@ pub(crate) fn with_station<T>(
 ) -> Result<(T, StationReport), LabError> {
     config.check()?;
     let Topology { station: _interfaces, pairs, wired, air, kernel } = Topology::create(config)?;
-    let Base { middle, mobile, kernel, gateway } = Base::new(config, forwarding, kernel)?;
-    let mut roles = pairs.iter().map(|pair| Roles::new(pair, config.direction));
-    let mended = roles.next().ok_or(LabError::Config("a run needs two hosts"))?;
-    let unmended = roles.next();
+    let Setup { data_path, mobile, kernel, gateway } = Setup::new(config, forwarding, kernel)?;
+    let mut endpoints = pairs.iter().map(|pair| Endpoints::new(pair, config.direction));
+    let mended = endpoints.next().ok_or(LabError::Config("a run needs two hosts"))?;
+    let unmended = endpoints.next();
     let clock = Clock::start();
     let links = Links::new(config, mobile.is_some());
     let recorder = Recorder::new(config)?;
-    let station = Station { clock, links, wired, air, middle, mobile, recorder };
+    let station = Station { clock, links, wired, air, data_path, mobile, recorder };
     let is_done = AtomicBool::new(false);
     let (result, station) = thread::scope(|scope| {
         let station = thread::Builder::new()
@@ -110,9 +112,9 @@ pub(crate) fn with_station<T>(
     Ok((result, station))
 }
 
-/// What joins the two hops, and what is beside it.
-struct Base {
-    middle: Middle,
+/// The data path of the base station, and the processes beside it.
+struct Setup {
+    data_path: DataPath,
     /// The air's other end, if it needs one.
     mobile: Option<MobileEnd>,
     /// The namespace of a kernel that forwards.
@@ -120,7 +122,7 @@ struct Base {
     gateway: Option<Gateway>,
 }
 
-impl Base {
+impl Setup {
     fn new(
         config: &LabConfig,
         forwarding: Forwarding<'_>,
@@ -128,11 +130,11 @@ impl Base {
     ) -> Result<Self, LabError> {
         match (forwarding, kernel) {
             (Forwarding::Agents(agents), None) => Self::of_agents(config, agents),
-            (Forwarding::Kernel(command), Some(Kernel { namespace, ports })) => {
+            (Forwarding::Kernel(command), Some(Kernel { namespace, wired, air })) => {
                 let gateway =
                     command.map(|command| Gateway::start(command, &namespace, config.air_queue));
                 Ok(Self {
-                    middle: Middle::Kernel(ports),
+                    data_path: DataPath::Kernel(KernelPorts { wired, air }),
                     mobile: None,
                     gateway: gateway.transpose()?,
                     kernel: Some(namespace),
@@ -154,14 +156,14 @@ impl Base {
             false => Box::new(Guard::new(agents.station)),
         };
         let limits = config.egress_limits();
-        let middle = Middle::Agent(Forwarder::new(agent, limits));
+        let data_path = DataPath::Agent(Forwarder::new(agent, limits));
         let mobile = agents.mobile.map(|agent| MobileEnd::new(agent, limits));
-        Ok(Self { middle, mobile, kernel: None, gateway: None })
+        Ok(Self { data_path, mobile, kernel: None, gateway: None })
     }
 }
 
 /// Does something at the end of a scope, also when that is left by a panic: a scope of threads
-/// waits for them, and somebody has to tell them.
+/// waits for them, and they must be signalled.
 pub(crate) struct OnDrop<F: Fn()>(pub(crate) F);
 
 impl<F: Fn()> Drop for OnDrop<F> {

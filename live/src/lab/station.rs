@@ -2,14 +2,14 @@
 //! a kernel that forwards.
 
 use super::air::{Air, End};
+use super::data_path::DataPath;
 use super::error::LabError;
 use super::gateway::GatewayReport;
 use super::links::{Links, feed};
-use super::middle::Middle;
 use super::mobile::MobileEnd;
+use super::network::topology::pair_of;
 use super::outcome::{self, Lateness, LinkReport};
 use super::record::Recorder;
-use super::topology::pair_of;
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::sys;
@@ -38,16 +38,16 @@ pub(crate) struct Station {
     pub(crate) wired: Vec<Box<dyn Device>>,
     /// The ports to the mobile hosts.
     pub(crate) air: Vec<Box<dyn Device>>,
-    pub(crate) middle: Middle,
+    pub(crate) data_path: DataPath,
     /// The other end of the air, if it needs one.
     pub(crate) mobile: Option<MobileEnd>,
     pub(crate) recorder: Recorder,
 }
 
-/// What the loop measured.
+/// The measurements of the loop.
 pub(crate) struct StationReport {
     pub(crate) recorder: Recorder,
-    /// What the mobile's end did, by event counter.
+    /// The counters of the mobile's end, by event.
     pub(crate) mobile_counters: BTreeMap<&'static str, u64>,
     pub(crate) links: BTreeMap<&'static str, LinkReport>,
     pub(crate) lateness: Lateness,
@@ -87,7 +87,7 @@ impl Station {
         Ok(StationReport {
             links: self.links.report(),
             lateness: Lateness::of_nanos(&lateness),
-            port_drops: hosts.map(|port| port.drops()).sum::<u64>() + self.middle.drops(),
+            port_drops: hosts.map(|port| port.drops()).sum::<u64>() + self.data_path.drops(),
             recorder: self.recorder,
             mobile_counters: self.mobile.map(|mobile| mobile.counters).unwrap_or_default(),
             gateway: None,
@@ -114,7 +114,7 @@ impl Station {
                 mobile.handle(now, Port::Wired, packet);
             }
         }
-        self.middle.take(now, &mut self.links, batch)
+        self.data_path.take(now, &mut self.links, batch)
     }
 
     /// Acts on all that has happened since `heard` on an air that is shared, and on the timers of
@@ -147,7 +147,7 @@ impl Station {
     /// The deadlines of the agents.
     fn timers(&self) -> impl Iterator<Item = Instant> {
         let mobile = self.mobile.as_ref().and_then(MobileEnd::poll_timeout);
-        self.middle.poll_timeout().into_iter().chain(mobile).map(|deadline| deadline.at)
+        self.data_path.poll_timeout().into_iter().chain(mobile).map(|deadline| deadline.at)
     }
 
     /// Tells an end of a shared air what has happened there.
@@ -171,7 +171,7 @@ impl Station {
             Output::Ready(_) => return Ok(()),
         };
         match (End::of_number(end), &mut self.mobile) {
-            (End::Station, _) => self.middle.signal(at, signal),
+            (End::Station, _) => self.data_path.signal(at, signal),
             (End::Mobile, Some(mobile)) => mobile.signal(at, signal),
             (End::Mobile, None) => {}
         }
@@ -206,8 +206,8 @@ impl Station {
 
     /// A packet has reached the base station.
     fn reach(&mut self, now: Instant, side: Port, packet: Packet) -> io::Result<()> {
-        match &mut self.middle {
-            Middle::Agent(forwarder) => {
+        match &mut self.data_path {
+            DataPath::Agent(forwarder) => {
                 self.recorder.enters(side, &packet);
                 if self.mobile.is_none() && pair_of(packet.bytes()) != MENDED_PAIR {
                     forwarder.forward_unseen(side, packet);
@@ -217,20 +217,20 @@ impl Station {
                 self.drain(now);
                 Ok(())
             }
-            Middle::Kernel(ports) => ports.on(side).send(&packet),
+            DataPath::Kernel(ports) => ports.on(side).send(&packet),
         }
     }
 
     /// Lets the agent act on what is due, and says when it must be asked again.
     fn serve(&mut self, now: Instant) -> Option<Deadline> {
-        if self.middle.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
+        if self.data_path.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
             self.recorder.timers(now);
         }
         self.drain(now)
     }
 
     fn drain(&mut self, now: Instant) -> Option<Deadline> {
-        let Middle::Agent(forwarder) = &mut self.middle else { return None };
+        let DataPath::Agent(forwarder) = &mut self.data_path else { return None };
         let recorder = RefCell::new(&mut self.recorder);
         let mut ports = Outbound { links: &mut self.links, recorder: &recorder };
         let mut on_event = |event| recorder.borrow_mut().event(event);
@@ -266,7 +266,7 @@ impl Station {
 
     fn sleep(&self, wait: Duration) -> nix::Result<()> {
         let hosts = self.wired.iter().chain(&self.air).map(|port| &**port as &dyn Device);
-        let ports = hosts.chain(self.middle.ports());
+        let ports = hosts.chain(self.data_path.ports());
         let mut readable: Vec<PollFd<'_>> =
             ports.map(|port| PollFd::new(port.readable(), PollFlags::POLLIN)).collect();
         match ppoll(&mut readable, Some(wait.into()), None) {

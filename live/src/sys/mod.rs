@@ -63,7 +63,7 @@ pub(crate) fn interface_index(interface: &str) -> io::Result<i32> {
     Ok(unsafe { request.ifr_ifru.ifru_ifindex })
 }
 
-/// What the link layer of `interface` is (`ARPHRD_…`).
+/// The link layer type of `interface` (`ARPHRD_…`).
 pub(crate) fn hardware_type(interface: &str) -> io::Result<u16> {
     let socket = datagram_socket()?;
     let mut request = interface_request(interface);
@@ -102,7 +102,7 @@ pub(crate) fn attach_offload_tun(device: BorrowedFd<'_>, interface: &str) -> io:
 /// Makes an open `/dev/net/tun` a device with a `virtio_net_hdr` before each packet that is only
 /// written to: TAP, or TUN without Ethernet headers. `pattern` may hold a `%d`, for which the
 /// kernel finds a free number; returns the name.
-pub(crate) fn attach_detour(
+pub(crate) fn attach_reinjection(
     device: BorrowedFd<'_>,
     pattern: &str,
     ethernet: bool,
@@ -226,7 +226,7 @@ pub(crate) fn option(socket: BorrowedFd<'_>, level: i32, name: i32) -> io::Resul
     Ok(value)
 }
 
-/// What the kernel tells of a TCP socket; fields that it does not know are zero.
+/// The kernel's `TCP_INFO` of a socket; fields that it does not know are zero.
 pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     let mut info = MaybeUninit::<TcpInfo>::zeroed();
     let mut length = size_of::<TcpInfo>() as libc::socklen_t;
@@ -303,7 +303,7 @@ fn datagram_socket() -> io::Result<OwnedFd> {
 fn open_socket(family: i32) -> io::Result<OwnedFd> {
     // SAFETY: socket has no memory arguments.
     let fd = check(unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -22,11 +22,11 @@ const TPACKET_V2: i32 = 1;
 const PACKET_COPY_THRESH: i32 = 7;
 const PACKET_VNET_HDR: i32 = 15;
 const PACKET_IGNORE_OUTGOING: i32 = 23;
-/// Where the socket address begins in a slot: the slot's header, aligned to 16 bytes.
+/// The offset of the socket address in a slot: the slot's header, aligned to 16 bytes.
 const ADDRESS_OFFSET: usize = size_of::<SlotHeader>();
 /// Bytes of a `virtio_net_hdr`.
 const VNET_HEADER: usize = 10;
-/// What a socket's buffer holds, in bytes: of packets that are too long for a slot, or that wait in
+/// The size of a socket's buffer in bytes, for packets that are too long for a slot, or wait in
 /// the interface's queue.
 const LONG_BUFFER: i32 = 64 << 20;
 /// Longer packets do not exist; a length above is a mistake.
@@ -70,7 +70,7 @@ struct RingStatistics {
 pub(crate) struct Copied {
     /// Since 1970, by the system's clock.
     pub(crate) at: Duration,
-    /// What segmentation and checksum offload have left to do.
+    /// The `virtio_net_hdr`: the segmentation and the checksum that are left to do.
     pub(crate) vnet_header: [u8; VNET_HEADER],
     /// A VLAN tag that stands outside the packet: its protocol and its control information.
     pub(crate) vlan: Option<(u16, u16)>,
@@ -201,7 +201,7 @@ impl PacketSocket {
         ];
         // SAFETY: both parts are writable for their lengths and outlive the call.
         let read = || unsafe { libc::readv(self.fd.as_raw_fd(), parts.as_ptr(), 2) };
-        // The first call may only tell that the interface was set down meanwhile. The packet is
+        // The first call may return the error that the interface was set down. The packet is
         // still there, and if it stayed, every later one would come in its place.
         let read = Some(read()).filter(|read| *read >= 0).unwrap_or_else(read);
         let read = usize::try_from(read).ok()?.checked_sub(VNET_HEADER)?;
@@ -216,7 +216,7 @@ impl PacketSocket {
         // long as `self`; the callers let go of the slot before they hand it back.
         let slot = unsafe { self.ring.as_ptr().add(self.next_slot * SLOT_BYTES) };
         // SAFETY: slots are aligned to their size and begin with this header. The kernel writes
-        // `status` atomically; the status of a slot says who may touch the rest.
+        // `status` atomically; the status of a slot decides who may access the rest.
         let status = unsafe { &(*slot.cast::<SlotHeader>()).status };
         if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
@@ -295,7 +295,7 @@ pub(crate) fn open_sending_socket(interface_index: i32) -> io::Result<OwnedFd> {
     set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
     // Protocol 0: nothing is received.
     bind(fd.as_fd(), interface_index, 0)?;
-    // How much may wait is for the interface's queue to say.
+    // The interface's queue decides how much may wait.
     set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, LONG_BUFFER)?;
     Ok(fd)
 }
@@ -321,7 +321,7 @@ fn packet_socket(kind: i32) -> io::Result<OwnedFd> {
     let kind = kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: socket has no memory arguments. Protocol 0: nothing arrives before `bind`.
     let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -1,15 +1,16 @@
-//! What a tunnel is told, and what it opens.
+//! The configuration of a tunnel, and the sockets that it opens.
 
 use super::carrier::{Address, Carrier, EthernetCarrier, UdpCarrier};
-use super::channel::{self, Channel, Security};
+use super::channel::Channel;
 use super::error::TunnelError;
+use super::security::{self, Security};
 use crate::device::tun::TunDevice;
 use crate::device::tun_offload::OffloadTun;
 use crate::sys;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// What a tunnel is told.
+/// The configuration of a tunnel.
 #[derive(Clone, Debug)]
 pub struct TunnelConfig {
     /// The name of the TUN device that it makes.
@@ -18,13 +19,13 @@ pub struct TunnelConfig {
     pub addresses: Vec<(IpAddr, u8)>,
     /// The device's MTU; `None` to follow the path.
     pub mtu: Option<u32>,
-    /// What carries the frames.
+    /// The carrier of the frames.
     pub carrier: CarrierConfig,
-    /// How they are protected.
+    /// The protection of the frames.
     pub security: Security,
 }
 
-/// What carries the frames, and where the peer is; without a peer, the other end speaks first.
+/// The carrier and the address of the peer; without a peer's address, the other end sends first.
 #[derive(Clone, Debug)]
 pub enum CarrierConfig {
     /// UDP over IPv4 or IPv6.
@@ -57,7 +58,7 @@ impl TunnelConfig {
     }
 
     pub(super) fn open_channel(&self) -> Box<dyn Channel> {
-        channel::open(&self.security, self.peer())
+        security::open(&self.security, self.peer())
     }
 
     pub(super) fn peer(&self) -> Option<Address> {

@@ -1,4 +1,4 @@
-//! Why a tunnel cannot run: each error one sentence that says what would be right.
+//! The errors of a tunnel: each is one sentence with a remedy.
 
 use std::io;
 use std::net::IpAddr;
@@ -19,72 +19,72 @@ pub enum TunnelError {
     /// The name of the TUN device.
     #[error("{0:?} is no name of an interface: write 1 to 15 letters or digits, such as mend0")]
     DeviceName(String),
-    /// The TUN device is somebody else's.
+    /// An interface of this name exists already.
     #[error("the interface {0} exists already: choose another name, or end what made it")]
     DeviceBusy(String),
     /// The TUN device cannot be set up.
     #[error("cannot set up the interface {interface} ({source})")]
     Device {
-        /// Its name.
+        /// The name of the interface.
         interface: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         #[source]
         source: io::Error,
     },
-    /// An address for the TUN device.
+    /// The TUN device cannot get the address.
     #[error("cannot give {interface} the address {address}/{prefix} ({source})")]
     DeviceAddress {
-        /// Its name.
+        /// The name of the interface.
         interface: String,
         /// The address.
         address: IpAddr,
         /// The length of its prefix.
         prefix: u8,
-        /// What the kernel said.
+        /// The error of the kernel.
         #[source]
         source: io::Error,
     },
-    /// Somebody else listens there.
+    /// Another program listens there.
     #[error("{0} is in use: choose another port, or end the program that listens there")]
     AddressInUse(String),
-    /// An address of another machine.
+    /// The address is of another machine.
     #[error("{0} is no address of this machine: `ip address` lists those that are")]
     AddressNotHere(String),
-    /// The socket cannot be had.
+    /// The socket cannot be opened.
     #[error("cannot listen on {address} ({source})")]
     Listen {
-        /// Where.
+        /// The address.
         address: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         #[source]
         source: io::Error,
     },
-    /// The carrier's interface.
+    /// The carrier's interface does not exist.
     #[error("there is no interface {0}: `ip link` lists those there are")]
     NoInterface(String),
-    /// The packet socket cannot be had.
+    /// The packet socket cannot be opened.
     #[error(
         "cannot send Ethernet frames on {interface} ({source}): run as root, or with CAP_NET_RAW"
     )]
     Ethernet {
         /// The interface.
         interface: String,
-        /// What the kernel said.
+        /// The error of the kernel.
         #[source]
         source: io::Error,
     },
-    /// A call failed that should not.
+    /// A system call failed.
     #[error("{what} failed ({source})")]
     Io {
-        /// What was being done.
+        /// The call that failed.
         what: &'static str,
-        /// What the kernel said.
+        /// The error of the kernel.
         #[source]
         source: io::Error,
     },
 }
 
-/// What is wrong with a key.
+/// An error of a key.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The key file cannot be read.
@@ -92,7 +92,7 @@ pub enum KeyError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
@@ -104,7 +104,7 @@ pub enum KeyError {
     Permissions {
         /// The file.
         path: PathBuf,
-        /// Its mode.
+        /// The mode of the file.
         mode: u32,
     },
     /// The file holds something else.
@@ -126,16 +126,16 @@ pub enum KeyError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// A public key that is none.
+    /// The text is no public key.
     #[error(
         "{text:?} is no public key: write the 64 hexadecimal digits that `airmend keygen` printed"
     )]
     Public {
-        /// What was given.
+        /// The text that was given.
         text: String,
     },
     /// The system gives no random bytes.

@@ -1,6 +1,7 @@
 //! Keys and their files.
 
 use super::error::KeyError;
+use super::random::random;
 use snow::params::DHChoice;
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 use std::fmt;
@@ -24,7 +25,7 @@ impl PrivateKey {
     /// A new key from the system's random source.
     pub fn generate() -> Result<Self, KeyError> {
         let mut bytes = [0; KEY_LEN];
-        super::noise::random(&mut bytes).map_err(|()| KeyError::NoRandom)?;
+        random(&mut bytes).map_err(|()| KeyError::NoRandom)?;
         Ok(Self(bytes))
     }
 

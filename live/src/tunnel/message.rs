@@ -37,9 +37,9 @@ pub(super) enum Message<'a> {
         number: u32,
         /// Which part, from 0.
         part: u8,
-        /// How many there are.
+        /// The number of parts.
         of: u8,
-        /// Its bytes.
+        /// The bytes of this part.
         bytes: &'a [u8],
     },
 }

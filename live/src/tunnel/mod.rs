@@ -22,15 +22,17 @@ mod outbound;
 mod parts;
 mod path_mtu;
 mod plain;
+mod random;
+mod security;
 
 pub use carrier::Address;
-pub use channel::Security;
 pub use config::{CarrierConfig, TunnelConfig};
 pub use counters::Counters;
 pub use error::{KeyError, TunnelError};
 pub use key::{PrivateKey, PublicKey};
 pub use noise::{Keys, Rekey};
 pub use notice::Notice;
+pub use security::Security;
 
 use crate::clock::Clock;
 use crate::sys;
@@ -41,18 +43,18 @@ use message::Message;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use outbound::Outbound;
 use parts::Parts;
-use path_mtu::{PathMtu, Probe};
+use path_mtu::{MtuProbe, PathMtu};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::time::Duration;
 
-/// How often an idle loop looks around, so that its caller can.
+/// The longest wait of an idle loop, so that the caller can stop it.
 const IDLE: Duration = Duration::from_millis(50);
-/// How often the kernel is asked for the path's MTU; what it refuses to send says so at once.
+/// The interval of requests for the kernel's path MTU; a datagram that is too long fails at once.
 const MTU_INTERVAL: Duration = Duration::from_secs(1);
 /// Probes answered at most in one step.
 const MAX_ANSWERS: usize = 16;
-/// What IPv4 asks of every link (RFC 791 §3.2).
+/// The least MTU of IPv4 (RFC 791 §3.2).
 const MIN_MTU: usize = 68;
 
 /// One end of a tunnel, running.
@@ -75,18 +77,18 @@ pub struct Tunnel {
     agent_counters: BTreeMap<&'static str, u64>,
 }
 
-/// What a tunnel has done so far, and how it stands.
+/// The state and the counters of a tunnel.
 #[derive(Clone, Debug)]
 pub struct TunnelReport {
     /// The TUN device.
     pub device: String,
-    /// Its MTU.
+    /// The MTU of the TUN device.
     pub mtu: u32,
     /// The peer's address, once it is there.
     pub peer: Option<Address>,
-    /// What the tunnel counts.
+    /// The counters of the tunnel.
     pub counters: Counters,
-    /// What the agent counts.
+    /// The counters of the agent, by event.
     pub agent_counters: BTreeMap<&'static str, u64>,
 }
 
@@ -97,7 +99,7 @@ impl Tunnel {
     /// `frame_overhead` bytes to them.
     ///
     /// # Errors
-    /// What the configuration asks for and this machine cannot give.
+    /// The configuration cannot be used on this machine.
     pub fn open(
         config: &TunnelConfig,
         agent: Box<dyn Agent + Send>,
@@ -138,7 +140,7 @@ impl Tunnel {
         self.mtu
     }
 
-    /// What it has done so far.
+    /// The report of the tunnel so far.
     pub fn report(&self) -> TunnelReport {
         TunnelReport {
             device: self.device.clone(),
@@ -251,7 +253,7 @@ impl Tunnel {
         }
         let Some((_, path)) = &mut self.path else { return Ok(()) };
         path.handle_sent(std::mem::take(&mut self.outbound.longest_sent));
-        while let Some(Probe { number, length }) = path.poll_probe(now) {
+        while let Some(MtuProbe { number, length }) = path.poll_probe(now) {
             self.outbound.send_message(Message::Probe { number }, length);
         }
         // A peer that answers nothing would not know parts either: IP has to fragment for it.
@@ -279,7 +281,7 @@ impl Tunnel {
 
     fn wait(&self) -> Duration {
         let channel = self.outbound.channel.poll_timeout();
-        // Without a peer the agent has nobody to send to, however long its frames wait.
+        // Without a peer the agent cannot send, however long its frames wait.
         let own = self.deadline.into_iter();
         let own = own.chain(self.path.as_ref().and_then(|(_, path)| path.poll_timeout()));
         let own = own.min().filter(|_| self.outbound.channel.peer().is_some());

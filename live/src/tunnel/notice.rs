@@ -1,4 +1,4 @@
-//! What an operator wants to be told while a tunnel runs.
+//! Notices for the operator of a tunnel.
 
 use super::carrier::Address;
 use std::fmt;

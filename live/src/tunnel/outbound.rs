@@ -4,8 +4,8 @@ use super::carrier::{Batch, Carrier, Sent};
 use super::channel::Channel;
 use super::counters::Counters;
 use super::message::Message;
-use super::noise::random;
 use super::parts;
+use super::random::random;
 use crate::device::tun_offload::OffloadTun;
 use airmend_proto::{Instant, Packet, Port, Ports};
 use std::io;
@@ -15,7 +15,7 @@ pub(super) struct Outbound {
     pub(super) tun: OffloadTun,
     pub(super) carrier: Box<dyn Carrier>,
     pub(super) channel: Box<dyn Channel>,
-    /// What the tunnel itself counts.
+    /// The counters of the tunnel itself.
     pub(super) own: Counters,
     pub(super) now: Instant,
     batch: Batch,
@@ -62,7 +62,7 @@ impl Outbound {
         self.waiting.is_some()
     }
 
-    /// Sends what has been kept to be sent together, and what the channel itself has to say.
+    /// Sends the batch, and the datagrams that the channel itself originates.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         if let Some(batch) = self.waiting.take() {
             self.transmit(batch);
@@ -86,7 +86,7 @@ impl Outbound {
         }
     }
 
-    /// What has been counted, here, in the channel and at the device.
+    /// The counters here, in the channel and at the device.
     pub(super) fn counters(&self) -> Counters {
         let Counters {
             packets_in, bytes_in, packets_out, bytes_out, frames_sent, send_errors, ..

@@ -1,4 +1,4 @@
-//! Frames in parts: those that were made before the path shrank, and cannot be made anew.
+//! Frames in parts: frames that were built before the path's MTU decreased.
 //!
 //! IP's own fragments would not do: many paths drop them, and where ICMP is filtered the kernel
 //! does not know how long they may be.

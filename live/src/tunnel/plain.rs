@@ -1,4 +1,4 @@
-//! The channel without a key: nothing is encrypted, and whoever sends last is the peer.
+//! The channel without a key: nothing is encrypted, and the last sender is the peer.
 
 use super::carrier::Address;
 use super::channel::Channel;
@@ -23,7 +23,7 @@ pub(super) struct PlainChannel {
 }
 
 impl PlainChannel {
-    /// A channel; with a peer's address it speaks first.
+    /// A channel; with a peer's address this end sends first.
     pub(super) fn new(peer: Option<Address>) -> Self {
         Self {
             keeps_alive: peer.is_some(),

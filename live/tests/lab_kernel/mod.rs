@@ -21,7 +21,7 @@ pub(crate) fn kernel_forwards() -> Result<(), Box<dyn Error>> {
             let outcome = forward(&config, None)?;
             assert!(outcome.completed && outcome.bytes_received == 300_000);
             assert!(outcome.goodput_bps < outcome.bound_bps, "{}", outcome.goodput_bps);
-            assert_eq!((outcome.port_drops, outcome.gateway_lapses), (0, None));
+            assert_eq!((outcome.port_drops, outcome.gateway_heartbeat_timeouts), (0, None));
             assert!(outcome.agent_counters.is_empty() && outcome.trace.is_empty());
             let data = if direction == Direction::Down { "air_down" } else { "air_up" };
             let air = outcome.links.get(data).copied().unwrap_or_default();
@@ -64,7 +64,7 @@ pub(crate) fn kernel_queue() -> Result<(), Box<dyn Error>> {
 pub(crate) fn gateway_process() -> Result<(), Box<dyn Error>> {
     let map = fs::read_to_string("/proc/self/uid_map")?;
     let is_initial = map.split_whitespace().eq(["0", "0", "4294967295"]);
-    let report = r#"{"agent_counters":{"local_retransmits":3},"lapses":1}"#;
+    let report = r#"{"agent_counters":{"local_retransmits":3},"heartbeat_timeouts":1}"#;
     let good = format!(
         "echo it is mending with nothing >&2\ntrap 'echo \"$*\" >&2; echo \"$REPORT\"; exit' TERM\n\
          REPORT='{report}'\nwhile :; do sleep 0.01; done\n"
@@ -76,10 +76,10 @@ pub(crate) fn gateway_process() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let outcome = ran?;
-    assert!(outcome.completed && outcome.gateway_lapses == Some(1));
+    assert!(outcome.completed && outcome.gateway_heartbeat_timeouts == Some(1));
     assert_eq!(outcome.agent_counters.get("local_retransmits"), Some(&3));
     for (name, script, said) in [
-        ("silent", "exit 1", "the gateway did not start: it said nothing"),
+        ("silent", "exit 1", "the gateway did not start: there was nothing on stderr"),
         ("refusing", "echo no such luck >&2; exit 1", "the gateway did not start: no such luck"),
         (
             "dying",

@@ -1,6 +1,6 @@
 //! Why a capture cannot be replayed: each error one sentence that goes on after the file's name.
 
-use super::side::Prefix;
+use super::prefix::Prefix;
 use std::io;
 
 /// Why a capture cannot be replayed.

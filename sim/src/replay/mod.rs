@@ -12,12 +12,15 @@
 mod capture;
 mod error;
 mod flow;
+mod prefix;
 mod report;
 mod run;
 mod side;
 
 pub use capture::{Capture, Crossing, Interface, Record};
 pub use error::ReplayError;
-pub use report::{FlowReport, Moment, Report};
+pub use flow::FlowReport;
+pub use prefix::Prefix;
+pub use report::{Moment, Report};
 pub use run::{Check, Difference, Pace, replay};
-pub use side::{Prefix, Sides, Step, steps};
+pub use side::{Sides, Step, steps};

@@ -1,6 +1,6 @@
 //! What a replay tells.
 
-use super::flow::Flow;
+use super::flow::{Flow, FlowReport};
 use airmend_proto::event::FlowId;
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::tcp::Segment;
@@ -38,49 +38,6 @@ pub struct Moment {
     pub flow: Option<FlowKey>,
     /// What.
     pub event: Event,
-}
-
-/// One flow. A segment counts as lost on the air if it had left to the air and had to be sent again
-/// before the mobile acknowledged it; each counts once.
-#[derive(Clone, Debug)]
-pub struct FlowReport {
-    /// Its ends.
-    pub key: FlowKey,
-    /// Segments with payload from the wired side, repeated ones too.
-    pub segments: u64,
-    /// Their payload.
-    pub payload_bytes: u64,
-    /// Lost segments that the agent sent again before the sender did.
-    pub repaired_locally: u64,
-    /// Lost segments that the sender sent again first.
-    pub repaired_by_sender: u64,
-    /// Segments that the agent sent again and that would have arrived without: reordered, or just
-    /// late.
-    pub needless: u64,
-    /// Local retransmissions. In a capture that the agent did not make they are many: what it
-    /// sends again does not arrive in the capture, so it tries until the sender's repair does.
-    pub local_retransmits: u64,
-    /// Duplicate ACKs that the agent kept from the sender.
-    pub suppressed_dupacks: u64,
-    /// Recoveries that began with a repair by the agent; each ends when all is acknowledged that
-    /// had been sent by then.
-    pub stalls: u64,
-    /// Of these, without an estimate: the capture has neither the sender's repair nor the wired
-    /// side's round trip.
-    pub stalls_unknown: u64,
-    /// The sum, over the recoveries, of the time from the agent's repair of their first segment to
-    /// the sender's repair in the capture. Where an agent was at work in the capture, the sender
-    /// had nothing to repair: then one round trip of the wired side, which is the least it needs.
-    pub stall_saved: Duration,
-    /// The wired side's round trip, from the handshake.
-    pub wired_round_trip: Option<Duration>,
-}
-
-impl FlowReport {
-    /// Segments lost on the air.
-    pub fn lost(&self) -> u64 {
-        self.repaired_locally + self.repaired_by_sender
-    }
 }
 
 /// Watches the agent of a replay.
@@ -157,24 +114,5 @@ impl Observer {
         let reports = self.flows.into_iter().map(|flow| flow.report);
         self.report.flows = reports.filter(|flow| flow.segments > 0).collect();
         self.report
-    }
-}
-
-impl FlowReport {
-    fn new(key: FlowKey) -> Self {
-        Self {
-            key,
-            segments: 0,
-            payload_bytes: 0,
-            repaired_locally: 0,
-            repaired_by_sender: 0,
-            needless: 0,
-            local_retransmits: 0,
-            suppressed_dupacks: 0,
-            stalls: 0,
-            stalls_unknown: 0,
-            stall_saved: Duration::ZERO,
-            wired_round_trip: None,
-        }
     }
 }

@@ -270,7 +270,7 @@ impl Drop for Cell {
     }
 }
 
-/// Loads the modules, the radios' anew; the names of the radios, which are nowhere else yet.
+/// Loads the modules, those of the radios again; returns the names of the radios.
 fn load(count: usize) -> Result<Vec<String>> {
     let here = |program: &str, arguments: &[&str]| -> Result<()> {
         let output = Command::new(program).args(arguments).output()?;

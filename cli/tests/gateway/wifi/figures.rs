@@ -42,11 +42,11 @@ pub(super) fn measure(
     })?;
     let took = began.ok_or("it did not begin")?.elapsed();
     let (sent, lost) = (cell.sent()? - sent, cell.lost(0)? - lost);
-    let told = daemon.map(Daemon::end).transpose()?;
+    let final_status = daemon.map(Daemon::end).transpose()?;
     Ok(Figures {
         mbps: bytes as f64 * 8e-6 / took.as_secs_f64(),
         sent: sent as f64 / bytes as f64,
-        repairs: told.as_ref().map_or(0, repairs),
+        repairs: final_status.as_ref().map_or(0, repairs),
         lost,
     })
 }

@@ -1,6 +1,6 @@
 //! Packets of one TCP stream, one behind the other, become a super-packet again.
 
-use super::{
+use super::layout::{
     GSO_NONE, GSO_TCPV4, GSO_TCPV6, HEADER_LEN, Header, IPV6_HEADER, NEEDS_CHECKSUM, TcpLayout,
     get_u16, get_u32, pseudo_header, put_u16, tcp_checksum,
 };
@@ -10,7 +10,7 @@ use std::io::IoSlice;
 
 const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
-/// What an IP packet can hold.
+/// The longest IP packet, in bytes.
 const MAX_LEN: usize = 65_535;
 /// Bytes of IPv4 and TCP header with all options: the longest headers that occur.
 const MAX_HEADERS: usize = 120;
@@ -22,7 +22,7 @@ const MAX_HEADERS: usize = 120;
 #[derive(Debug, Default)]
 pub(in super::super) struct Coalescer {
     run: Vec<Packet>,
-    /// What the first packet has, if others may follow it.
+    /// The layout of the first packet, if others may follow it.
     open: Option<Open>,
     bytes: usize,
 }
@@ -110,7 +110,7 @@ impl Coalescer {
     }
 }
 
-/// What a packet has that others may follow; `None` if none may.
+/// The layout of a packet that others may follow; `None` if none may.
 fn open(packet: &[u8]) -> Option<Open> {
     let (layout, payload) = joinable(packet)?;
     let ends = packet[layout.transport + 13] & PSH != 0;

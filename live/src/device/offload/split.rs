@@ -1,6 +1,6 @@
 //! A super-packet becomes packets of wire size, each with its own checksum.
 
-use super::{
+use super::layout::{
     GSO_ECN, GSO_NONE, GSO_TCPV4, GSO_TCPV6, HEADER_LEN, Header, IPV6_HEADER, NEEDS_CHECKSUM,
     TcpLayout, get_u16, get_u32, put_u16, tcp_checksum,
 };

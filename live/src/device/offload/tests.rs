@@ -1,5 +1,7 @@
+use super::layout::*;
 use super::*;
 use airmend_proto::wire::build::SegmentBuilder;
+use airmend_proto::wire::checksum;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{LinkType, Packet};

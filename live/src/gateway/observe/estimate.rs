@@ -15,13 +15,13 @@ const HOLD_SHARE: f64 = 0.8;
 const HOLD_LIMIT: f64 = 0.15;
 const HOLD_UNKNOWN: f64 = 0.06;
 
-/// What was measured of a flow. Times are in seconds.
+/// The measurements of a flow. Times are in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
-    /// For how long it had something to send, and in how many periods.
+    /// The time in which the flow had something to send, and the number of such periods.
     pub(super) active: f64,
     pub(super) periods: f64,
-    /// Whether it still has: then nobody knows how much more there is.
+    /// Whether the flow has something to send now: the amount is unknown then.
     pub(super) is_running: bool,
     /// Bytes of payload that arrived.
     pub(super) bytes: f64,
@@ -37,20 +37,20 @@ pub(super) struct Measured {
     /// The mobile's window in bytes, if that limits the flow.
     pub(super) window: Option<f64>,
     pub(super) is_application_limited: bool,
-    /// Its fair share of the air, from 0 to 1.
+    /// The fair share of the air, from 0 to 1.
     pub(super) share: f64,
 }
 
-/// What it would be with mending, in bits per second.
+/// The rate with mending, in bits per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Estimate {
-    /// As much data, sooner.
+    /// The same data, sent sooner.
     pub(super) low: f64,
-    /// As long, with more data.
+    /// More data in the same time.
     pub(super) high: f64,
-    /// Between them.
+    /// The likely rate between both.
     pub(super) likely: f64,
-    /// What ends it.
+    /// The factor that limits the rate.
     pub(super) limit: Limit,
 }
 
@@ -117,7 +117,7 @@ impl Measured {
     }
 }
 
-/// What a sender with timeouts (PFTK) or, if that is more, CUBIC reaches with this loss, in packets
+/// The rate of a sender with timeouts (PFTK) or, if higher, of CUBIC with this loss, in packets
 /// per second.
 fn tcp(loss: f64, rtt: f64) -> f64 {
     let timeout = rtt + MIN_TIMEOUT;

@@ -1,6 +1,6 @@
-//! One flow as it is: what its sender sent, what the air lost of it, and what that made of it.
+//! One observed flow: the data of its sender, the losses of the air, and the retransmissions.
 
-use super::probe::Probe;
+use super::rate_probe::RateProbe;
 use airmend_proto::Instant;
 use airmend_proto::agents::snoop::WiredPath;
 use airmend_proto::ranges::{Ranges, Span};
@@ -14,12 +14,12 @@ const MAX_SPANS: usize = 1024;
 /// No sender's timer is shorter: Linux waits 200 ms beyond the round trip, and the last ACK passes
 /// here a little before it arrives there.
 const TIMEOUT: Duration = Duration::from_millis(180);
-/// How long a sender may need for its next data, where nothing is known of its distance.
+/// The time that a sender may need for its next data, if its round trip is unknown.
 const UNKNOWN_PAUSE: Duration = Duration::from_millis(200);
 
-/// What is known of one flow. Positions in its stream are 64 bits wide.
+/// The observed state of one flow. Positions in its stream are 64 bits wide.
 #[derive(Debug)]
-pub(super) struct Flow {
+pub(super) struct FlowObserver {
     /// Up to where the mobile has everything, and up to where data has passed.
     acked: u64,
     highest: u64,
@@ -32,7 +32,7 @@ pub(super) struct Flow {
     air_rtt: Option<Duration>,
     /// The end of the segment that is being timed, and when it left.
     timed: Option<(u64, Instant)>,
-    probe: Probe,
+    probe: RateProbe,
     window_scale: Option<u8>,
     /// ACKs that came, and those at which the sender had used up the mobile's window.
     acks: u64,
@@ -42,12 +42,12 @@ pub(super) struct Flow {
     pub(super) last_seen: Instant,
     quiet_since: Option<Instant>,
     pub(super) is_closed: bool,
-    pub(super) counts: Counts,
+    pub(super) counts: FlowCounts,
 }
 
-/// What has been counted of a flow.
+/// The counters of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct FlowCounts {
     /// Bytes of payload that the mobile has acknowledged.
     pub(super) delivered: u64,
     /// Frames with data that went on the air, their bytes of IP and of payload.
@@ -58,20 +58,20 @@ pub(super) struct Counts {
     pub(super) mss: u64,
     /// Frames that passed here, and that the sender then had to send again.
     pub(super) resent: u64,
-    /// Of these, how many the mobile had got already, by its own word.
+    /// The number of these that had arrived already, as DSACK shows (RFC 2883).
     pub(super) spurious: u64,
     /// Frames that were lost before they came here.
     pub(super) lost_before: u64,
     /// Frames of new data, and those that were not full: the sender had no more.
     pub(super) new_frames: u64,
     pub(super) short_frames: u64,
-    /// ACKs that told the sender of a loss on the air.
-    pub(super) telling_acks: u64,
+    /// ACKs that show a loss on the air to the sender.
+    pub(super) loss_acks: u64,
     /// Times that the sender sent its lowest frame again after a silence.
     pub(super) timeouts: u64,
 }
 
-impl Counts {
+impl FlowCounts {
     /// Frames that the air lost.
     pub(super) fn losses(&self) -> u64 {
         self.resent.saturating_sub(self.spurious)
@@ -87,7 +87,7 @@ impl Counts {
     }
 }
 
-impl Flow {
+impl FlowObserver {
     /// A flow whose next byte is `seq`.
     pub(super) fn new(now: Instant, seq: SeqNumber) -> Self {
         // Room below: what comes now may have been sent again.
@@ -101,7 +101,7 @@ impl Flow {
             wired: WiredPath::default(),
             air_rtt: None,
             timed: None,
-            probe: Probe::default(),
+            probe: RateProbe::default(),
             window_scale: None,
             acks: 0,
             full_windows: 0,
@@ -109,12 +109,12 @@ impl Flow {
             last_seen: now,
             quiet_since: Some(now),
             is_closed: false,
-            counts: Counts::default(),
+            counts: FlowCounts::default(),
         }
     }
 
     /// A segment with data that left towards the mobile, in so many frames, with so many bytes of
-    /// IP together; says how fast the path has turned out to be, in bits of IP per second.
+    /// IP together.
     pub(super) fn data(&mut self, now: Instant, segment: &Segment, frames: u64, ip_bytes: u64) {
         if let Some(timestamps) = segment.options.timestamps {
             self.wired.data_came(now, timestamps.echo);
@@ -135,10 +135,10 @@ impl Flow {
         }
         self.quiet_since = None;
         if start < self.highest {
-            self.again(now, Span { start, end: end.min(self.highest) }, silence);
+            self.retransmitted(now, Span { start, end: end.min(self.highest) }, silence);
         }
         if end > self.highest {
-            self.anew(now, start.max(self.highest), end, ip_bytes);
+            self.new_data(now, start.max(self.highest), end, ip_bytes);
         }
         if self.passed.len() < MAX_SPANS {
             self.passed.insert(Span { start: start.max(self.acked), end });
@@ -146,7 +146,7 @@ impl Flow {
     }
 
     /// New data passes.
-    fn anew(&mut self, now: Instant, start: u64, end: u64, ip_bytes: u64) {
+    fn new_data(&mut self, now: Instant, start: u64, end: u64, ip_bytes: u64) {
         if start > self.highest && self.gaps.len() < MAX_SPANS {
             self.gaps.push_back((Span { start: self.highest, end: start }, now));
         }
@@ -159,8 +159,8 @@ impl Flow {
         self.highest = end;
     }
 
-    /// Something passes that lies below what has passed.
-    fn again(&mut self, now: Instant, span: Span, silence: Duration) {
+    /// A segment below the highest position passes: a retransmission, or reordering.
+    fn retransmitted(&mut self, now: Instant, span: Span, silence: Duration) {
         let Span { start, end } = span;
         let start = start.max(self.acked);
         let length = end.saturating_sub(start);
@@ -171,16 +171,16 @@ impl Flow {
             self.counts.resent += self.counts.frames_of(missing_at_mobile.min(length - fresh));
             self.counts.timeouts += u64::from(start == self.acked && silence >= TIMEOUT);
         } else if self.missing_since(start).is_none_or(|since| now - since >= pause) {
-            // What merely changed places comes at once.
+            // A reordered segment arrives soon after.
             self.counts.lost_before += self.counts.frames_of(fresh);
         }
-        // Which of the two is acknowledged nobody can tell (Karn).
+        // An ACK of a retransmitted segment is ambiguous (Karn's algorithm).
         self.timed = None;
         self.probe.give_up();
     }
 
-    /// A packet of the mobile; says how fast the path has turned out to be, in bits of IP per
-    /// second, if it tells that.
+    /// A packet of the mobile. Returns the rate of the path in bits of IP per second, if this ACK
+    /// ends a measured train.
     pub(super) fn ack(&mut self, now: Instant, segment: &Segment) -> Option<f64> {
         self.last_seen = now;
         self.is_closed |= segment.flags.intersects(Flags::RST);
@@ -198,14 +198,14 @@ impl Flow {
         let ack = ack.min(self.highest);
         self.measure_window(segment);
         let window = u64::from(segment.window);
-        let is_telling = self.take_blocks(ack, segment);
+        let shows_loss = self.take_blocks(ack, segment);
         let advanced = ack - self.acked;
         let is_duplicate = advanced == 0 && segment.is_pure_ack() && self.highest > ack;
         let is_plain = segment.options.sack.is_empty();
-        let is_telling = is_telling || is_duplicate && is_plain && self.window == window;
+        let shows_loss = shows_loss || is_duplicate && is_plain && self.window == window;
         // The lowest hole is the one that the sender would notice.
         let is_air = self.missing_since(ack).is_none();
-        self.counts.telling_acks += u64::from(is_telling && is_air);
+        self.counts.loss_acks += u64::from(shows_loss && is_air);
         self.window = window;
         self.counts.delivered += advanced;
         self.acked = ack;
@@ -222,9 +222,9 @@ impl Flow {
         self.probe.arrived(now, self.sacked.end().unwrap_or(ack).max(ack))
     }
 
-    /// Takes SACK blocks; says whether one of them is new and tells the sender of a loss.
+    /// Handles SACK blocks. True if one of them is new and shows a loss to the sender.
     fn take_blocks(&mut self, ack: u64, segment: &Segment) -> bool {
-        let mut is_telling = false;
+        let mut shows_loss = false;
         let blocks = segment.options.sack.as_slice();
         for (index, &(left, right)) in blocks.iter().enumerate() {
             let (Some(start), Some(end)) = (self.position(left), self.position(right)) else {
@@ -235,13 +235,13 @@ impl Flow {
             let is_within =
                 around.is_some_and(|(left, right)| left <= Some(start) && right >= Some(end));
             if start < end && (end <= ack || index == 0 && is_within) {
-                // RFC 2883 §4: the first block tells of what arrived twice.
+                // RFC 2883 §4: the first block is a duplicate arrival.
                 self.counts.spurious += self.counts.frames_of(end - start);
             } else if start > ack && end <= self.highest && self.sacked.len() < MAX_SPANS {
-                is_telling |= self.sacked.insert(Span { start, end });
+                shows_loss |= self.sacked.insert(Span { start, end });
             }
         }
-        is_telling
+        shows_loss
     }
 
     fn measure_window(&mut self, segment: &Segment) {

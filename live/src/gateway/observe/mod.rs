@@ -6,7 +6,7 @@
 
 mod estimate;
 mod flow;
-mod probe;
+mod rate_probe;
 mod report;
 pub(super) mod shaper;
 
@@ -17,21 +17,21 @@ use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{Instant, Packet, Port};
 use estimate::{Estimate, Measured, estimate};
-use flow::{Counts, Flow};
+use flow::{FlowCounts, FlowObserver};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How often flows that have become idle are looked for.
-const TOUR: Duration = Duration::from_millis(250);
-/// A flow that was silent for so long is forgotten; what was measured stays in the sums.
-const FORGET: Duration = Duration::from_secs(60);
+/// The interval of the search for flows that have become idle.
+const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
+/// A flow that was silent for this time is removed; its measurements remain in the sums.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Flows that an observation names at most.
 const TOP: usize = 50;
 
 /// Observes the flows of one interface.
 #[derive(Debug)]
 pub(super) struct Observer {
-    /// The air's rate, if somebody knows it.
+    /// The rate of the air, if it is configured or the shaper has it.
     known: Option<(u64, CapacityFrom)>,
     limit: usize,
     flows: HashMap<FlowKey, Observed>,
@@ -39,21 +39,21 @@ pub(super) struct Observer {
     fastest: Option<f64>,
     /// Time, as far as it has been accounted for.
     now: Instant,
-    toured: Instant,
+    swept: Instant,
     /// Flows that have something to send, and for how long there were any.
     active: usize,
     busy: f64,
-    /// What each of the active flows got so far of the air's time, if they shared it fairly.
+    /// The air time of each active flow so far, if they shared it fairly.
     served: f64,
     seen: u64,
-    /// Of flows that are forgotten.
+    /// Sums of flows that are no longer in the table.
     past: Sums,
 }
 
 /// A flow, and when it had something to send.
 #[derive(Debug)]
 struct Observed {
-    flow: Flow,
+    flow: FlowObserver,
     /// Since when it is active, and what active flows had been served until then.
     since: Option<(Instant, f64)>,
     active: f64,
@@ -61,7 +61,7 @@ struct Observed {
     periods: u32,
 }
 
-/// What flows add up to; rates times the seconds of their activity are bits.
+/// Sums over flows; rates times the seconds of their activity are bits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     delivered: u64,
@@ -70,7 +70,7 @@ struct Sums {
     ip_bytes: u64,
     payload_bytes: u64,
     lost_before: u64,
-    telling_acks: u64,
+    loss_acks: u64,
     timeouts: u64,
     low: f64,
     high: f64,
@@ -78,7 +78,7 @@ struct Sums {
 }
 
 impl Observer {
-    /// Nothing was observed yet; at most so many flows will be at a time.
+    /// An observer without flows; `limit` is the largest number of flows at a time.
     pub(super) fn new(known: Option<(u64, CapacityFrom)>, limit: usize) -> Self {
         Self {
             known,
@@ -86,7 +86,7 @@ impl Observer {
             flows: HashMap::new(),
             fastest: None,
             now: Instant::ZERO,
-            toured: Instant::ZERO,
+            swept: Instant::ZERO,
             active: 0,
             busy: 0.0,
             served: 0.0,
@@ -95,7 +95,7 @@ impl Observer {
         }
     }
 
-    /// The operator, or somebody else, says how fast the air is.
+    /// Sets the rate of the air, from the configuration or the shaper.
     pub(super) fn know(&mut self, known: Option<(u64, CapacityFrom)>) {
         self.known = known;
     }
@@ -111,14 +111,14 @@ impl Observer {
         let Ok(segment) = Segment::parse(packet) else { return };
         let key = FlowKey::of(&segment, from);
         if segment.flags.intersects(Flags::SYN) {
-            self.forget(now, &key);
+            self.remove(now, &key);
         }
         if !self.flows.contains_key(&key) {
             let Some(next) = first_byte(from, &segment).filter(|_| self.len() < self.limit) else {
                 return;
             };
             self.seen += 1;
-            self.flows.insert(key, Observed::new(Flow::new(now, next)));
+            self.flows.insert(key, Observed::new(FlowObserver::new(now, next)));
         }
         let Some(observed) = self.flows.get_mut(&key) else { return };
         match from {
@@ -141,8 +141,8 @@ impl Observer {
         }
     }
 
-    /// Another connection between the same ends begins.
-    fn forget(&mut self, now: Instant, key: &FlowKey) {
+    /// Removes a flow, since another connection between the same ends begins.
+    fn remove(&mut self, now: Instant, key: &FlowKey) {
         let Some(mut observed) = self.flows.remove(key) else { return };
         if observed.since.is_some() {
             observed.stop(now, observed.flow.last_seen, self.served);
@@ -153,7 +153,7 @@ impl Observer {
         self.past.add(&observed.flow.counts, &measured, capacity);
     }
 
-    /// Lets time pass.
+    /// Advances the time to `now`.
     fn advance(&mut self, now: Instant) {
         if self.active > 0 {
             let passed = (now - self.now).as_secs_f64();
@@ -161,14 +161,14 @@ impl Observer {
             self.served += passed / self.active as f64;
         }
         self.now = self.now.max(now);
-        if now - self.toured >= TOUR {
-            self.toured = now;
-            self.tour(now);
+        if now - self.swept >= SWEEP_INTERVAL {
+            self.swept = now;
+            self.sweep_idle(now);
         }
     }
 
-    /// Notes which flows have become idle, and forgets those that are gone.
-    fn tour(&mut self, now: Instant) {
+    /// Marks flows that have become idle, and removes those that have ended.
+    fn sweep_idle(&mut self, now: Instant) {
         let mut last = None;
         let served = self.served;
         for observed in self.flows.values_mut().filter(|observed| observed.since.is_some()) {
@@ -179,13 +179,13 @@ impl Observer {
             }
         }
         if let (0, Some(last)) = (self.active, last) {
-            // It was noticed late.
+            // The sweep is later than the flow became idle.
             self.busy -= (now - last).as_secs_f64();
         }
         let capacity = self.capacity();
         let past = &mut self.past;
         self.flows.retain(|_, observed| {
-            let is_kept = observed.since.is_some() || now - observed.flow.last_seen < FORGET;
+            let is_kept = observed.since.is_some() || now - observed.flow.last_seen < IDLE_TIMEOUT;
             if !is_kept {
                 past.add(&observed.flow.counts, &observed.measured(now, served), capacity);
             }
@@ -197,7 +197,7 @@ impl Observer {
         self.known.map(|(rate, _)| rate as f64).or(self.fastest)
     }
 
-    /// What can be told now.
+    /// The observation until now.
     pub(super) fn observation(&mut self, now: Instant) -> Observation {
         self.advance(now);
         let capacity = self.capacity();
@@ -252,7 +252,7 @@ impl Observer {
             air_losses: sums.losses,
             air_loss: loss,
             lost_before: sums.lost_before,
-            hidden_acks: sums.telling_acks,
+            hidden_acks: sums.loss_acks,
             timeouts: sums.timeouts,
             flows_seen: self.seen,
             ..Observation::default()
@@ -261,17 +261,17 @@ impl Observer {
 }
 
 impl Observed {
-    fn new(flow: Flow) -> Self {
+    fn new(flow: FlowObserver) -> Self {
         Self { flow, since: None, active: 0.0, served: 0.0, periods: 0 }
     }
 
-    /// It has been idle since then, as is noticed now.
+    /// Marks the flow as idle since then.
     fn stop(&mut self, now: Instant, idle: Instant, served: f64) {
         (self.active, self.served) = self.until(now, idle, served);
         self.since = None;
     }
 
-    /// How long it was active and how it was served, if it is active, until `end`.
+    /// The active time and the air time of the flow until `end`.
     fn until(&self, now: Instant, end: Instant, served: f64) -> (f64, f64) {
         let Some((since, begin)) = self.since else { return (self.active, self.served) };
         let all = (now - since).as_secs_f64();
@@ -316,7 +316,7 @@ impl Observed {
             limit: estimate.limit,
             air_loss: (counts.frames > 0).then(|| counts.losses() as f64 / counts.frames as f64),
             air_losses: counts.losses(),
-            hidden_acks: counts.telling_acks,
+            hidden_acks: counts.loss_acks,
             timeouts: counts.timeouts,
             air_rtt_ms: self.flow.air_rtt().map(millis),
             wired_rtt_ms: self.flow.wired_rtt().map(millis),
@@ -325,8 +325,8 @@ impl Observed {
 }
 
 impl Sums {
-    /// Adds a flow, and says what is estimated of it.
-    fn add(&mut self, counts: &Counts, flow: &Measured, capacity: Option<f64>) -> Estimate {
+    /// Adds a flow and returns its estimate.
+    fn add(&mut self, counts: &FlowCounts, flow: &Measured, capacity: Option<f64>) -> Estimate {
         let estimate = estimate(flow, capacity);
         self.delivered += counts.delivered;
         self.frames += counts.frames;
@@ -334,7 +334,7 @@ impl Sums {
         self.ip_bytes += counts.ip_bytes;
         self.payload_bytes += counts.payload_bytes;
         self.lost_before += counts.lost_before;
-        self.telling_acks += counts.telling_acks;
+        self.loss_acks += counts.loss_acks;
         self.timeouts += counts.timeouts;
         self.low += estimate.low * flow.active;
         self.high += estimate.high * flow.active;

@@ -1,9 +1,9 @@
-//! The rate to which the interface's own queue shapes what leaves, as `tc` tells it.
+//! The rate of the interface's own shaper, as `tc` prints it.
 
 use airmend_proto::units;
 use std::process::Command;
 
-/// That rate in bits per second. `None` without such a queue, or without `tc`.
+/// The rate of the shaper, in bits per second. `None` without such a queue, or without `tc`.
 pub(in crate::gateway) fn rate(interface: &str) -> Option<u64> {
     // HTB's rate is one of its class, TBF's and CAKE's of the queue itself.
     let said = ["class", "qdisc"].map(|what| {

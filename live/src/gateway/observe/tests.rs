@@ -155,7 +155,7 @@ fn flows_share_the_air_while_both_are_active() {
 }
 
 #[test]
-fn a_connection_in_the_place_of_another_begins_anew() {
+fn a_connection_in_the_place_of_another_has_new_state() {
     let mut script = Script::new();
     script.data(0..3).at(5).ack(3, &[]);
     let syn = SegmentBuilder::new(WIRED, AIR).flags(Flags::SYN).seq(SeqNumber(77));

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// Local experimental EtherType 1 (IEEE 802, RFC 9542 §3).
 const ETHERTYPE: u16 = 0x88b5;
 const LENGTH_FIELD: usize = 2;
-/// What a slot of the receive ring holds.
+/// Bytes of a slot of the receive ring.
 const MAX_MTU: usize = 1900;
 /// Frames taken at most in one call.
 const MESSAGES: usize = 256;

@@ -11,7 +11,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
-/// Where an end of the tunnel is.
+/// The address of an end of the tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A UDP endpoint.
@@ -88,7 +88,7 @@ impl Batch {
     }
 }
 
-/// What became of a batch.
+/// The result of sending a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
     /// All of it left, but for so many datagrams that could not be sent.
@@ -112,7 +112,7 @@ pub(super) trait Carrier: Send {
     /// Datagrams that left in fragments, so far.
     fn fragmented(&self) -> u64;
 
-    /// Whether something has hinted that the path's MTU has changed since it was last asked for.
+    /// Whether the path's MTU may have changed since the last request for it.
     fn is_path_new(&self) -> bool;
 
     /// The longest datagram that reaches this address whole, as far as the kernel knows.
@@ -122,7 +122,7 @@ pub(super) trait Carrier: Send {
     /// `max_datagram`, there is nothing to find out.
     fn min_datagram(&self, to: Address) -> usize;
 
-    /// The same while nobody knows where the peer is.
+    /// The same for a peer whose address is not known yet.
     fn usual_datagram(&self) -> usize;
 
     /// Becomes readable when something has arrived, writable when there is room.

@@ -21,9 +21,9 @@ const SOCKET_BUFFER: usize = 4 << 20;
 const UDP_HEADER: usize = 8;
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
-/// What every host takes (RFC 791 §3.2).
+/// The datagram length that every host must accept (RFC 791 §3.2).
 const IPV4_MIN_MTU: usize = 576;
-/// What every IPv6 link carries (RFC 8200 §5).
+/// The least MTU of an IPv6 link (RFC 8200 §5).
 const IPV6_MIN_MTU: usize = 1280;
 /// The longest IP packet; the loopback interface claims more.
 const MAX_IP: usize = 65_535;
@@ -34,7 +34,7 @@ pub(in crate::tunnel) struct UdpCarrier {
     state: UdpSocketState,
     buffer: Vec<u8>,
     fragmented: u64,
-    /// Something was too long since the path's MTU was last asked for.
+    /// A datagram was too long since the last request for the path's MTU.
     is_refused: bool,
 }
 
@@ -90,7 +90,7 @@ impl Carrier for UdpCarrier {
             self.buffer.chunks_exact_mut(MESSAGE_BYTES).map(IoSliceMut::new).collect();
         let count = match self.state.recv((&self.socket).into(), &mut slices, &mut meta) {
             Ok(count) => count,
-            // The kernel tells of ICMP errors here; others are retried like nothing.
+            // ICMP errors are returned here; other errors are retried.
             Err(error) if is_passing(&error) => return Ok(false),
             Err(error) => return Err(error),
         };
@@ -132,7 +132,7 @@ impl Carrier for UdpCarrier {
 
     fn send_whole(&mut self, to: Address, datagram: &[u8]) {
         if let Address::Udp(to) = to {
-            // A probe that cannot leave is lost: that answers what it asks.
+            // A probe that cannot be sent counts as lost.
             let sent = self.transmit(to, datagram, None);
             self.is_refused |= sent.is_err();
         }

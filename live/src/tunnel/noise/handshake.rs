@@ -5,7 +5,7 @@
 
 use super::super::datagram::{HANDSHAKE_LEN, PAYLOAD_LEN, SessionId};
 use super::super::key::{PrivateKey, PublicKey};
-use super::random;
+use super::super::random::random;
 use snow::params::NoiseParams;
 use snow::{Builder, HandshakeState, StatelessTransportState};
 
@@ -56,7 +56,7 @@ impl Initiation {
     }
 }
 
-/// What a responder makes of an initiation.
+/// The response to an initiation.
 pub(super) struct Response {
     /// The initiator's session.
     pub(super) peer_id: SessionId,

@@ -1,8 +1,8 @@
 //! The secure channel: handshakes, sessions, and where the peer is. Sans-I/O.
 //!
 //! One end, which knows the other's address, initiates; the other one responds. Old sessions stay
-//! open for what is still on its way, new ones begin every two minutes, when the peer says that it
-//! has forgotten the session, and when this end begins.
+//! open for datagrams in flight. A new session begins every two minutes, when the peer reports that
+//! it does not know the session, and when this end starts.
 
 mod handshake;
 mod replay;
@@ -22,7 +22,6 @@ use bytes::BytesMut;
 use handshake::Initiation;
 use replay::Stale;
 use session::{Refused, Session};
-use snow::resolvers::{CryptoResolver, RingResolver};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -31,9 +30,9 @@ use std::time::Duration;
 const KEEPALIVE: Duration = Duration::from_millis(100);
 /// The initiation is sent again after this time.
 const RETRY: Duration = Duration::from_millis(100);
-/// A handshake without answer for this long is told, and begun anew.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// A responder says at most this often that it does not know a session.
+/// A handshake without an answer for this time is reported and restarted.
+const NO_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// The interval between replies of a responder to datagrams of unknown sessions.
 const UNKNOWN_INTERVAL: Duration = Duration::from_millis(10);
 /// Initiations that a responder answers in one second.
 const HANDSHAKES_PER_SECOND: u32 = 50;
@@ -42,7 +41,7 @@ const REMEMBERED: usize = 1024;
 /// Messages that wait to be sent.
 const OUTBOX: usize = 16;
 
-/// When keys are changed.
+/// The limits of a session's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rekey {
     /// The initiator begins a new session after this time.
@@ -64,17 +63,11 @@ impl Default for Rekey {
     }
 }
 
-/// Fills `bytes` from the system's random source.
-pub(super) fn random(bytes: &mut [u8]) -> Result<(), ()> {
-    let mut source = RingResolver.resolve_rng().ok_or(())?;
-    source.try_fill_bytes(bytes).map_err(drop)
-}
-
 /// The secure channel to one peer.
 pub(super) struct NoiseChannel {
     keys: Keys,
     rekey: Rekey,
-    /// Where initiations go; none at the responder.
+    /// The destination of initiations; none at the responder.
     configured: Option<Address>,
     peer: Option<Address>,
     current: Option<Session>,
@@ -86,8 +79,8 @@ pub(super) struct NoiseChannel {
     peer_budget: Budget,
     stranger_budget: Budget,
     last_unknown: Instant,
-    /// The operator knows that the peer does not answer.
-    is_told: bool,
+    /// Whether the operator has been notified that the peer does not answer.
+    is_no_answer_reported: bool,
     last_sent: Instant,
     outbox: VecDeque<(Address, Vec<u8>)>,
     notices: VecDeque<Notice>,
@@ -122,7 +115,7 @@ impl NoiseChannel {
             peer_budget: Budget::new(),
             stranger_budget: Budget::new(),
             last_unknown: Instant::ZERO,
-            is_told: false,
+            is_no_answer_reported: false,
             last_sent: Instant::ZERO,
             outbox: VecDeque::new(),
             notices: VecDeque::new(),
@@ -163,7 +156,7 @@ impl Channel for NoiseChannel {
             Some(Datagram::Initiation(message)) => self.respond(now, from, message),
             Some(Datagram::Response(id, message)) => self.finish(now, from, id, message),
             Some(Datagram::Unknown(id)) => self.forgotten(now, id),
-            // Without encryption: nobody with the key sends that.
+            // An open datagram: a peer with the key never sends one.
             Some(Datagram::Open(_)) => self.counters.forged += 1,
             None => self.counters.truncated += 1,
         }
@@ -182,8 +175,8 @@ impl Channel for NoiseChannel {
         }
         let mut message = None;
         if let Some(attempt) = &mut self.attempt {
-            if now - attempt.begun >= PATIENCE {
-                if !std::mem::replace(&mut self.is_told, true) {
+            if now - attempt.begun >= NO_ANSWER_TIMEOUT {
+                if !std::mem::replace(&mut self.is_no_answer_reported, true) {
                     self.notices.push_back(Notice::NoAnswer(configured));
                 }
                 self.begin_attempt(now);
@@ -257,13 +250,13 @@ impl NoiseChannel {
         let known = { established }.find(|session| session.id == id);
         let result = known.map(|session| session.open(counter, ciphertext, out));
         match result {
-            Some(Ok(is_newest)) => return self.heard(from, is_newest),
+            Some(Ok(is_newest)) => return self.received_from(from, is_newest),
             Some(Err(refused)) => return self.refuse(refused),
             None => {}
         }
         let Some(mut pending) = self.pending.take_if(|pending| pending.session.id == id) else {
             self.counters.unknown_session += 1;
-            // Only a responder says so: an initiator begins a new session when it wants one.
+            // Only a responder replies: an initiator begins a new session when it needs one.
             if self.configured.is_none() && now - self.last_unknown >= UNKNOWN_INTERVAL {
                 self.last_unknown = now;
                 self.post(from, datagram::unknown(id));
@@ -279,8 +272,8 @@ impl NoiseChannel {
         }
     }
 
-    /// An authentic datagram came from this address. Only the newest one says where the peer is.
-    fn heard(&mut self, from: Address, is_newest: bool) {
+    /// An authentic datagram came from this address. Only the newest one decides where the peer is.
+    fn received_from(&mut self, from: Address, is_newest: bool) {
         self.counters.frames_received += 1;
         if is_newest && self.peer != Some(from) {
             self.peer = Some(from);
@@ -299,14 +292,14 @@ impl NoiseChannel {
     }
 
     fn establish(&mut self, session: Session, from: Address) {
-        if self.counters.sessions == 0 || self.is_told {
+        if self.counters.sessions == 0 || self.is_no_answer_reported {
             self.notices.push_back(Notice::PeerFound(from));
             self.peer = Some(from);
-            self.is_told = false;
+            self.is_no_answer_reported = false;
         }
         self.counters.sessions += 1;
         self.previous = self.current.replace(session);
-        self.heard(from, true);
+        self.received_from(from, true);
     }
 
     /// The responder's part of a handshake.
@@ -371,8 +364,8 @@ impl NoiseChannel {
         self.post_keepalive(now);
     }
 
-    /// The peer says that it does not know a session. Anybody can say so: it costs a handshake,
-    /// and the session goes on meanwhile.
+    /// The peer reports that it does not know a session. This message is not authenticated: it
+    /// costs a handshake, and the session remains in use meanwhile.
     fn forgotten(&mut self, now: Instant, id: SessionId) {
         let is_current = self
             .current

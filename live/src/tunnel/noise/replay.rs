@@ -1,16 +1,16 @@
 //! The anti-replay window (RFC 6479): which of the latest counters have been seen.
 
 const WORDS: usize = 64;
-/// How far behind the highest counter a datagram may arrive. A burst of 64 kB has 50 of them, and
-/// paths that reorder do so within milliseconds.
+/// The distance below the highest counter at which a datagram may arrive. A burst of 64 kB has 50
+/// datagrams, and paths that reorder do so within milliseconds.
 const WINDOW: u64 = (WORDS as u64 - 1) * 64;
 
 /// Why a counter is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stale {
-    /// It has been seen.
+    /// The counter has been received before.
     Replayed,
-    /// It is so far behind that nobody remembers whether it has been seen.
+    /// The counter is below the window, so that a replay cannot be detected.
     TooOld,
 }
 

@@ -9,19 +9,19 @@ use snow::StatelessTransportState;
 /// Why a sealed datagram was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It failed authentication.
+    /// The datagram failed authentication.
     Forged,
-    /// Its counter is stale.
+    /// The counter of the datagram is stale.
     Stale(Stale),
 }
 
 /// The keys that one handshake has made.
 pub(super) struct Session {
-    /// By which the peer names it.
+    /// The identifier that the peer uses.
     pub(super) id: SessionId,
-    /// By which this end names it to the peer.
+    /// The identifier that this end uses.
     pub(super) peer_id: SessionId,
-    /// When it began.
+    /// The start of the session.
     pub(super) since: Instant,
     /// Bytes under its keys, in both directions.
     pub(super) bytes: u64,
@@ -57,7 +57,7 @@ impl Session {
         }
     }
 
-    /// Appends the frame of a sealed datagram to `out`. `Ok` tells whether no datagram with a
+    /// Appends the frame of a sealed datagram to `out`. `Ok(true)` if no datagram with a
     /// higher counter has come before.
     pub(super) fn open(
         &mut self,

@@ -79,7 +79,7 @@ impl Pair {
         datagram
     }
 
-    /// What the listener makes of a datagram from this address.
+    /// The frame that the listener decrypts from a datagram from this address.
     fn give(&mut self, from: Address, datagram: &[u8]) -> Option<Vec<u8>> {
         let mut out = BytesMut::new();
         self.listener.receive(self.now, from, datagram, &mut out).then(|| out.to_vec())
@@ -134,7 +134,7 @@ fn other_keys_open_nothing() {
     assert!(!pair.dialer.is_open() && !pair.listener.is_open());
     assert!(pair.listener.counters.forged > 0);
     assert_eq!(pair.dialer.poll_notice(), Some(Notice::NoAnswer(at(LISTENER))));
-    assert_eq!(pair.dialer.poll_notice(), None, "told once");
+    assert_eq!(pair.dialer.poll_notice(), None, "reported once");
 }
 
 #[test]

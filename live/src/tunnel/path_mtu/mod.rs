@@ -1,11 +1,11 @@
-//! Finds out how long a datagram the path carries, also where ICMP is filtered (RFC 8899).
+//! Path MTU discovery for datagrams, also where ICMP is filtered (RFC 8899).
 //! Sans-I/O.
 //!
-//! What the kernel knows, from its interface and from ICMP, is the ceiling, and believed until the
+//! The kernel's path MTU, from its interface and from ICMP, is the ceiling, and in use until the
 //! peer's answers contradict it. Probes leave in pairs, one of the length in question and behind it
 //! a short one. A pair of which only the short one is answered counts against the length; a pair
-//! that is lost altogether says nothing, so that neither loss nor a peer that knows no probes makes
-//! the path look narrow.
+//! that is lost altogether counts for nothing, so that neither loss nor a peer that ignores probes
+//! reduces the limit.
 
 #[cfg(test)]
 mod tests;
@@ -13,26 +13,26 @@ mod tests;
 use airmend_proto::Instant;
 use std::time::Duration;
 
-/// So many pairs count against a length before it is given up: at 20 % loss each way that happens
-/// to a length that does pass once in 3000 times, and it must happen twice in a row.
+/// Pairs that must count against a length before it is abandoned. At 20 % loss each way this
+/// happens once in 3000 times to a length that passes, and it must happen twice in a row.
 const STRIKES: u32 = 6;
-/// Pairs are at least so far apart.
+/// The least interval between pairs.
 const PACE: Duration = Duration::from_millis(20);
-/// A pair without any answer is followed by the next one after this time, at first.
-const FIRST_PATIENCE: Duration = Duration::from_millis(250);
-/// And at last.
-const LAST_PATIENCE: Duration = Duration::from_secs(10);
-/// The length in use is tried again so often while long datagrams leave.
+/// The first timeout after which an unanswered pair is followed by the next one.
+const FIRST_PROBE_TIMEOUT: Duration = Duration::from_millis(250);
+/// The largest such timeout: it doubles with each pair that is not answered.
+const MAX_PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The interval of probes of the length in use while long datagrams are sent.
 const CONFIRM_INTERVAL: Duration = Duration::from_secs(1);
-/// A path that was narrow may have become wider (RFC 8899 §5.1.1, `PMTU_RAISE_TIMER`).
+/// The interval of probes of larger lengths (RFC 8899 §5.1.1, `PMTU_RAISE_TIMER`).
 const RAISE_INTERVAL: Duration = Duration::from_secs(600);
 
 /// The lengths of datagrams that one path carries.
 #[derive(Debug)]
 pub(super) struct PathMtu {
-    /// What every path carries, and the length of the short probes.
+    /// The length that every path carries, and that of the short probes.
     floor: usize,
-    /// What the kernel believes.
+    /// The path MTU of the kernel.
     ceiling: usize,
     limit: usize,
     settled: usize,
@@ -42,7 +42,7 @@ pub(super) struct PathMtu {
     number: u32,
     /// The short probe of the newest pair has yet to leave.
     owes_short: bool,
-    patience: Duration,
+    probe_timeout: Duration,
     next_confirm: Instant,
     next_raise: Instant,
     /// Datagrams longer than the floor have left since the limit was confirmed.
@@ -71,17 +71,17 @@ struct Search {
     fails: usize,
 }
 
-/// A probe that is to leave now.
+/// A probe to send now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Probe {
-    /// By which it is answered.
+pub(super) struct MtuProbe {
+    /// The number that the answer repeats.
     pub(super) number: u32,
-    /// Bytes of its datagram.
+    /// The length of the datagram, in bytes.
     pub(super) length: usize,
 }
 
 impl PathMtu {
-    /// A path of which only the kernel's opinion is known, in bytes of a datagram.
+    /// A path of which only the kernel's limit is known, in bytes of a datagram.
     pub(super) fn new(now: Instant, floor: usize, ceiling: usize) -> Self {
         Self {
             floor: floor.min(ceiling),
@@ -92,7 +92,7 @@ impl PathMtu {
             search: None,
             number: 0,
             owes_short: false,
-            patience: FIRST_PATIENCE,
+            probe_timeout: FIRST_PROBE_TIMEOUT,
             next_confirm: now,
             next_raise: now,
             has_demand: true,
@@ -110,7 +110,7 @@ impl PathMtu {
         self.limit
     }
 
-    /// The same for those who plan on it: it stays while a narrower path is still being measured.
+    /// The limit after a search: it does not change while a narrower path is being measured.
     pub(super) fn settled(&self) -> usize {
         self.settled
     }
@@ -142,7 +142,7 @@ impl PathMtu {
     /// An answer to a probe, which arrived in a datagram of this length.
     pub(super) fn handle_answer(&mut self, now: Instant, number: u32, length: usize) {
         self.is_answering = true;
-        self.patience = FIRST_PATIENCE;
+        self.probe_timeout = FIRST_PROBE_TIMEOUT;
         let Some(trial) = &mut self.trial else { return };
         if number <= trial.after || number > self.number {
             return;
@@ -161,9 +161,9 @@ impl PathMtu {
     }
 
     /// The next probe that is due.
-    pub(super) fn poll_probe(&mut self, now: Instant) -> Option<Probe> {
+    pub(super) fn poll_probe(&mut self, now: Instant) -> Option<MtuProbe> {
         if std::mem::take(&mut self.owes_short) {
-            return Some(Probe { number: self.number, length: self.floor });
+            return Some(MtuProbe { number: self.number, length: self.floor });
         }
         if self.trial.is_none() {
             if self.is_raise_due(now) {
@@ -176,12 +176,12 @@ impl PathMtu {
         self.number += 1;
         self.owes_short = true;
         trial.sent = now;
-        trial.next = now + self.patience;
-        self.patience = (self.patience * 2).min(LAST_PATIENCE);
-        Some(Probe { number: self.number, length: trial.length })
+        trial.next = now + self.probe_timeout;
+        self.probe_timeout = (self.probe_timeout * 2).min(MAX_PROBE_TIMEOUT);
+        Some(MtuProbe { number: self.number, length: trial.length })
     }
 
-    /// When `poll_probe` has something to say, if nothing happens before.
+    /// The time of the next probe, if nothing happens before.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         if let Some(trial) = &self.trial {
             return Some(trial.next);

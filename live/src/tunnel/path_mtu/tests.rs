@@ -10,14 +10,14 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 struct Path {
     now: Instant,
     machine: PathMtu,
-    /// What passes.
+    /// The longest datagram that passes.
     width: usize,
     delay: Duration,
     /// Probability, each way.
     loss: f64,
     answers: bool,
     fate: Stream,
-    under_way: VecDeque<(Instant, Probe)>,
+    under_way: VecDeque<(Instant, MtuProbe)>,
     probes: u32,
 }
 
@@ -43,7 +43,7 @@ impl Path {
         while self.now < end {
             self.now += MILLISECOND;
             self.machine.handle_sent(self.machine.limit());
-            let arrived = |at: &mut (Instant, Probe)| at.0 <= self.now;
+            let arrived = |at: &mut (Instant, MtuProbe)| at.0 <= self.now;
             while let Some((_, probe)) = self.under_way.pop_front_if(arrived) {
                 self.machine.handle_answer(self.now, probe.number, probe.length);
             }

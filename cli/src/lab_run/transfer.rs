@@ -1,0 +1,94 @@
+//! One transfer in the laboratory with an agent, and whether its figures can be trusted.
+
+use crate::text;
+use airmend_live::lab::config::{LabConfig, Path};
+use airmend_live::lab::outcome::Outcome;
+use airmend_live::lab::{self, GatewayCommand, LabError};
+use airmend_proto::agents::{AgentConfig, Limits};
+use airmend_proto::recording::RecordedAgent;
+use std::io;
+use std::sync::atomic::AtomicBool;
+
+/// One transfer through a new agent, or two where the air needs one at each end.
+pub(crate) fn transfer(
+    config: &LabConfig,
+    agent: &AgentConfig,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(lab::Progress),
+) -> Result<Outcome, LabError> {
+    let limits = limits(config);
+    let recorded_agent = Some(RecordedAgent { config: agent.clone(), limits });
+    let config = &LabConfig { recorded_agent, ..config.clone() };
+    // The laboratory's hosts are no attackers: the hash seed need not be secret.
+    let build = |number| agent.build(limits, config.seed.wrapping_add(number));
+    match config.path {
+        Path::Inline if agent.is_link() => {
+            lab::run_link(config, [build(0), build(1)], stop, progress)
+        }
+        Path::Inline => lab::run(config, build(0), stop, progress),
+        Path::Kernel => lab::run_kernel(config, None, stop, progress),
+        Path::Gateway => {
+            let command = gateway(config, agent).map_err(LabError::OwnProgram)?;
+            lab::run_kernel(config, Some(&command), stop, progress)
+        }
+    }
+}
+
+/// This very program as a gateway with this very agent.
+fn gateway(config: &LabConfig, agent: &AgentConfig) -> io::Result<GatewayCommand> {
+    let settings = agent.settings();
+    let settings = settings.split_whitespace().flat_map(|setting| ["--set", setting]);
+    let observe = config.observe.then_some("--observe");
+    let arguments = ["--agent", agent.name()].into_iter().chain(settings).chain(observe);
+    let arguments = arguments.map(str::to_owned).collect();
+    Ok(GatewayCommand { program: std::env::current_exe()?, arguments })
+}
+
+/// The limits of the agent of a run.
+pub(super) fn limits(config: &LabConfig) -> Limits {
+    Limits { egress: config.egress_limits(), ..Limits::default() }
+}
+
+/// Reasons why the figures may not be those of the links.
+pub(crate) fn warnings(outcome: &Outcome) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let late = outcome.lateness_us;
+    if late.p99 > LATE_US {
+        warnings.push(format!(
+            "the emulated link could not keep time: every hundredth frame left more than {} late",
+            text::micros(late.p99)
+        ));
+    }
+    if outcome.port_drops > 0 {
+        warnings.push(format!(
+            "{} lost outside the emulated links",
+            text::counted(outcome.port_drops, "packet")
+        ));
+    }
+    if let Some(late @ 1..) = outcome.gateway_heartbeat_timeouts {
+        warnings.push(format!(
+            "the gateway was late and the kernel forwarded without it {}",
+            text::counted(late, "time")
+        ));
+    }
+    warnings
+}
+
+/// The 99th percentile of lateness that affects the measurements, in microseconds.
+const LATE_US: u64 = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airmend_live::lab::outcome::Lateness;
+
+    #[test]
+    fn a_link_out_of_time_is_doubted() {
+        let late = |p99| Lateness { p50: 10, p99, max: 9_000 };
+        let outcome = |p99| Outcome { lateness_us: late(p99), ..Outcome::default() };
+        assert!(warnings(&outcome(LATE_US)).is_empty());
+        assert_eq!(warnings(&outcome(LATE_US + 1)).len(), 1);
+        let dropped = Outcome { port_drops: 1, ..Outcome::default() };
+        assert_eq!(warnings(&dropped), ["1 packet lost outside the emulated links"]);
+    }
+}

@@ -1,0 +1,16 @@
+//! What both reports of a replay are made of.
+
+use super::args::ReplayArgs;
+use airmend_proto::agents::AgentConfig;
+use airmend_sim::replay::{Capture, Check, Report, Sides};
+
+/// A replay and its results.
+pub(super) struct Replayed<'a> {
+    pub(super) args: &'a ReplayArgs,
+    pub(super) capture: &'a Capture,
+    pub(super) agent: &'a AgentConfig,
+    pub(super) sides: &'a Sides,
+    pub(super) report: &'a Report,
+    /// Only of the agent that was recorded.
+    pub(super) check: Option<&'a Check>,
+}

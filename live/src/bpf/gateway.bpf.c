@@ -1,0 +1,408 @@
+// The gateway's programs in the kernel: they select the packets that the daemon receives, and pass
+// every packet after a heartbeat timeout.
+//
+// Data towards the mobile is copied when the driver takes it, after the interface's queue. ACKs
+// that only advance pass at once and are reported; the others wait for the daemon's verdict. Read
+// Documentation/bpf/ringbuf.rst and net/sched/cls_bpf.c before working on this file.
+
+#include <linux/bpf.h>
+
+#define SEC(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+#define uint_of(name, value) int (*name)[value]
+
+static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
+static long (*map_update)(void *map, const void *key, const void *value, __u64 flags) =
+    (void *)BPF_FUNC_map_update_elem;
+static long (*load_bytes)(const void *skb, __u32 offset, void *to, __u32 len) =
+    (void *)BPF_FUNC_skb_load_bytes;
+static __u64 (*ktime_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
+static long (*redirect)(__u32 ifindex, __u64 flags) = (void *)BPF_FUNC_redirect;
+static void *(*ringbuf_reserve)(void *ringbuf, __u64 size, __u64 flags) =
+    (void *)BPF_FUNC_ringbuf_reserve;
+static void (*ringbuf_submit)(void *data, __u64 flags) = (void *)BPF_FUNC_ringbuf_submit;
+static void (*ringbuf_discard)(void *data, __u64 flags) = (void *)BPF_FUNC_ringbuf_discard;
+
+// To the next program and then to the stack: TCX_NEXT, and for clsact TC_ACT_UNSPEC.
+#define PASS (-1)
+#define DROP 2 // TC_ACT_SHOT
+
+#define PACKET_OUTGOING 4
+
+// Set by the daemon before it loads this.
+volatile const __u32 MARK = 0;         // of what the daemon sends
+volatile const __u32 AIR = 0;          // index of the air interface
+volatile const __u32 REINJECTION = 0;       // of the device through which the daemon returns packets
+volatile const __u32 LINK_HEADER = 14; // bytes before the IP header: 14, or 0 without Ethernet
+volatile const __u32 OBSERVE = 0;      // divert nothing
+volatile const __u64 HEARTBEAT_TIMEOUT_NS = 50000000;
+
+// Everything that functions here hand to each other on the stack is of 64 bits. A process without
+// CAP_PERFMON may not write a part of a stack slot whose value the verifier knows, and Linux 5.16
+// to 6.5 take even 16 bits of an unknown number for such a value.
+struct flow_key {
+    __u64 wired[2]; // in network order; IPv4 addresses are mapped
+    __u64 air[2];
+    __u64 ports; // as in a header towards the mobile
+};
+
+struct flow {
+    __u64 acked; // the highest ACK that has passed
+    __u64 state;
+    __u64 packets; // of wire size, sent towards the mobile
+    __u64 bytes;   // of payload
+};
+
+#define ACKED_KNOWN 1
+#define IGNORED 2 // the operator does not want it mended
+
+struct {
+    uint_of(type, BPF_MAP_TYPE_LRU_HASH);
+    uint_of(max_entries, 65536);
+    struct flow_key *key;
+    struct flow *value;
+} flows SEC(".maps");
+
+// The daemon's last heartbeat, in nanoseconds of CLOCK_MONOTONIC, and the last one that timed out.
+struct {
+    uint_of(type, BPF_MAP_TYPE_ARRAY);
+    uint_of(max_entries, 2);
+    __u32 *key;
+    __u64 *value;
+} heartbeat SEC(".maps");
+
+enum counter { HEARTBEAT_TIMEOUTS, BYPASSED, RING_FULL, DIVERTED, REPORTED, COUNTERS };
+
+struct {
+    uint_of(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    uint_of(max_entries, COUNTERS);
+    __u32 *key;
+    __u64 *value;
+} counters SEC(".maps");
+
+// The report of a packet from the mobile.
+#define CAPTURE 256
+struct report {
+    __u64 at; // CLOCK_MONOTONIC
+    __u32 len;
+    __u16 captured;
+    __u16 vlan_tci;
+    __u16 vlan_proto; // in network order; 0 without a tag outside the packet
+    __u16 diverted;
+    __u32 padding;
+    __u8 bytes[CAPTURE];
+};
+
+struct {
+    uint_of(type, BPF_MAP_TYPE_RINGBUF);
+    uint_of(max_entries, 4194304);
+} reports SEC(".maps");
+
+#define RING_NO_WAKEUP 1
+#define RING_FORCE_WAKEUP 2
+
+// Between network order and the machine's.
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+INLINE __u16 swap16(__u16 value) { return value; }
+INLINE __u32 swap32(__u32 value) { return value; }
+#else
+INLINE __u16 swap16(__u16 value) { return __builtin_bswap16(value); }
+INLINE __u32 swap32(__u32 value) { return __builtin_bswap32(value); }
+#endif
+
+INLINE void count(__u32 which)
+{
+    __u64 *value = map_lookup(&counters, &which);
+    if (value)
+        *value += 1;
+}
+
+struct segment {
+    struct flow_key key; // of a packet towards the mobile; airmend_ingress() turns it round
+    __u64 options;       // offset of the TCP options
+    __u64 options_len;
+    __u64 payload_len;
+    __u64 ack;
+    __u64 flags;
+};
+
+#define FIN 0x01
+#define SYN 0x02
+#define RST 0x04
+#define ACK 0x10
+#define URG 0x20
+
+#define ETH_IP 0x0800
+#define ETH_IPV6 0x86dd
+#define ETH_VLAN 0x8100
+#define ETH_QINQ 0x88a8
+#define TCP 6
+
+struct tcp_header {
+    __u32 ports;
+    __u32 seq, ack;
+    __u8 offset, flags;
+    __u16 window, checksum, urgent;
+};
+
+INLINE int parse_tcp(struct __sk_buff *skb, __u32 at, __u32 ip_payload, struct segment *segment)
+{
+    struct tcp_header tcp;
+    if (load_bytes(skb, at, &tcp, sizeof(tcp)))
+        return 0;
+    __u32 header = (tcp.offset >> 4) * 4;
+    if (header < sizeof(tcp) || header > ip_payload)
+        return 0;
+    segment->key.ports = tcp.ports;
+    segment->options = at + sizeof(tcp);
+    segment->options_len = header - sizeof(tcp);
+    segment->payload_len = ip_payload - header;
+    segment->ack = swap32(tcp.ack);
+    segment->flags = tcp.flags;
+    return 1;
+}
+
+// The second half of ::ffff:a.b.c.d, of an address in network order.
+INLINE __u64 mapped(__u32 address)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return 0xffffULL << 32 | address;
+#else
+    return (__u64)address << 32 | 0xffff0000;
+#endif
+}
+
+INLINE int parse_ipv4(struct __sk_buff *skb, __u32 at, struct segment *segment)
+{
+    struct {
+        __u8 version, tos;
+        __u16 length, id, fragment;
+        __u8 ttl, protocol;
+        __u16 checksum;
+        __u32 source, destination;
+    } ip;
+    if (load_bytes(skb, at, &ip, sizeof(ip)))
+        return 0;
+    __u32 header = (ip.version & 15) * 4;
+    if (ip.version >> 4 != 4 || ip.protocol != TCP || (ip.fragment & swap16(0x3fff)) || header < 20)
+        return 0;
+    __u32 length = swap16(ip.length);
+    // A super-packet's length may not fit its header.
+    if (length == 0)
+        length = skb->len - at;
+    if (length < header)
+        return 0;
+    segment->key.wired[0] = segment->key.air[0] = 0;
+    segment->key.wired[1] = mapped(ip.source);
+    segment->key.air[1] = mapped(ip.destination);
+    return parse_tcp(skb, at + header, length - header, segment);
+}
+
+INLINE int parse_ipv6(struct __sk_buff *skb, __u32 at, struct segment *segment)
+{
+    struct {
+        __u8 version, label[3];
+        __u16 length;
+        __u8 next_header, hop_limit;
+        __u64 source[2], destination[2];
+    } ip;
+    if (load_bytes(skb, at, &ip, sizeof(ip)))
+        return 0;
+    if ((ip.version & 0xf0) != 0x60 || ip.next_header != TCP)
+        return 0;
+    __u32 length = swap16(ip.length);
+    if (length == 0)
+        length = skb->len - at - sizeof(ip);
+    segment->key.wired[0] = ip.source[0];
+    segment->key.wired[1] = ip.source[1];
+    segment->key.air[0] = ip.destination[0];
+    segment->key.air[1] = ip.destination[1];
+    return parse_tcp(skb, at + sizeof(ip), length, segment);
+}
+
+// Whether this is TCP that can be mended; IP fragments and extension headers are not.
+INLINE int parse(struct __sk_buff *skb, struct segment *segment)
+{
+    __u32 at = LINK_HEADER;
+    __u16 protocol = swap16(skb->protocol);
+#pragma unroll
+    for (int tags = 0; tags < 2; tags++) {
+        if (protocol != ETH_VLAN && protocol != ETH_QINQ)
+            break;
+        // The agent reads two, of which one may stand outside the packet here.
+        if (tags && skb->vlan_present)
+            return 0;
+        struct {
+            __u16 tci, protocol;
+        } tag;
+        if (load_bytes(skb, at, &tag, sizeof(tag)))
+            return 0;
+        at += sizeof(tag);
+        protocol = swap16(tag.protocol);
+    }
+    if (protocol == ETH_IP)
+        return parse_ipv4(skb, at, segment);
+    if (protocol == ETH_IPV6)
+        return parse_ipv6(skb, at, segment);
+    return 0;
+}
+
+// Whether the daemon should see this packet towards a mobile: data, or the begin or end of a
+// connection. Notes its flow, so that the mobile's packets are known too.
+INLINE int is_wanted(struct __sk_buff *skb)
+{
+    struct segment segment = {};
+    if (skb->mark == MARK || !parse(skb, &segment))
+        return 0;
+    if (segment.payload_len == 0 && !(segment.flags & (SYN | FIN | RST)))
+        return 0;
+    __u64 packets = skb->gso_segs ? skb->gso_segs : 1;
+    struct flow sent = { .packets = packets, .bytes = segment.payload_len };
+    struct flow *flow = map_lookup(&flows, &segment.key);
+    // Asked once, and not together with anything else: without CAP_PERFMON the verifier follows
+    // mispredicted branches too, and must not find one on which this is a null pointer after all.
+    if (!flow) {
+        map_update(&flows, &segment.key, &sent, BPF_ANY);
+        return 1;
+    }
+    asm volatile("");
+    if (flow->state & IGNORED)
+        return 0;
+    if (segment.flags & SYN) {
+        map_update(&flows, &segment.key, &sent, BPF_ANY);
+    } else {
+        __sync_fetch_and_add(&flow->packets, sent.packets);
+        __sync_fetch_and_add(&flow->bytes, sent.bytes);
+    }
+    return 1;
+}
+
+// Attached to the packet socket that collects copies: bytes to keep, 0 for none.
+SEC("socket") int airmend_copy(struct __sk_buff *skb)
+{
+    return skb->pkt_type == PACKET_OUTGOING && is_wanted(skb) ? 0x7fffffff : 0;
+}
+
+INLINE int is_alive(void)
+{
+    __u32 last = 0, late = 1;
+    __u64 *beat = map_lookup(&heartbeat, &last);
+    __u64 *late_beat = map_lookup(&heartbeat, &late);
+    if (!beat || !late_beat)
+        return 0;
+    __u64 at = *beat;
+    // A heartbeat from the future (a container with a clock of its own) has timed out too, except
+    // for the small difference between clocks.
+    if (ktime_ns() - at + HEARTBEAT_TIMEOUT_NS < 2 * HEARTBEAT_TIMEOUT_NS)
+        return 1;
+    if (*late_beat != at) {
+        *late_beat = at;
+        count(HEARTBEAT_TIMEOUTS);
+    }
+    count(BYPASSED);
+    return 0;
+}
+
+// Reports a packet to the daemon; 0 if that fails.
+INLINE int report_packet(struct __sk_buff *skb, __u16 diverted)
+{
+    __u32 len = skb->len;
+    if (diverted && len > CAPTURE)
+        return 0;
+    struct report *report = ringbuf_reserve(&reports, sizeof(*report), 0);
+    if (!report) {
+        count(RING_FULL);
+        return 0;
+    }
+    report->at = ktime_ns();
+    report->len = len;
+    report->vlan_tci = skb->vlan_present ? skb->vlan_tci : 0;
+    report->vlan_proto = skb->vlan_present ? skb->vlan_proto : 0;
+    report->diverted = diverted;
+    report->padding = 0;
+    // Before Linux 6.8 the verifier learns no lower bound from a comparison with zero.
+    __u64 last = (len < CAPTURE ? len : CAPTURE) - 1;
+    asm volatile("" : "+r"(last));
+    __u64 captured = (last & (CAPTURE - 1)) + 1;
+    if (load_bytes(skb, 0, report->bytes, captured)) {
+        ringbuf_discard(report, 0);
+        return 0;
+    }
+    report->captured = captured;
+    // A packet that has passed can wait for the daemon's next turn.
+    ringbuf_submit(report, diverted ? RING_FORCE_WAKEUP : RING_NO_WAKEUP);
+    return 1;
+}
+
+// Whether its options are none, or two NOPs and timestamps as every Linux writes them: no SACK.
+INLINE int has_plain_options(struct __sk_buff *skb, const struct segment *segment)
+{
+    __u32 begin;
+    if (segment->options_len == 0)
+        return 1;
+    if (segment->options_len != 12 || load_bytes(skb, segment->options, &begin, sizeof(begin)))
+        return 0;
+    return begin == swap32(0x0101080a);
+}
+
+// Attached where packets from the mobile come in.
+SEC("classifier") int airmend_ingress(struct __sk_buff *skb)
+{
+    if (skb->mark == MARK) {
+        // The daemon has reinjected it.
+        skb->mark = 0;
+        return PASS;
+    }
+    struct segment segment = {};
+    if (!parse(skb, &segment) || !(segment.flags & (ACK | SYN | RST)))
+        return PASS;
+    const struct flow_key *from_mobile = &segment.key;
+    struct flow_key key = {
+        .wired = { from_mobile->air[0], from_mobile->air[1] },
+        .air = { from_mobile->wired[0], from_mobile->wired[1] },
+        .ports = (__u32)(from_mobile->ports << 16 | from_mobile->ports >> 16),
+    };
+    struct flow *flow = map_lookup(&flows, &key);
+    if (!flow || flow->state & IGNORED)
+        return PASS;
+    if (!is_alive())
+        return PASS;
+    if (segment.flags & SYN)
+        flow->state &= ~(__u64)ACKED_KNOWN;
+    int is_known = flow->state & ACKED_KNOWN;
+    int advances = is_known && (__s32)((__u32)segment.ack - (__u32)flow->acked) > 0;
+    if (segment.flags & ACK && !(segment.flags & (SYN | RST)) && (advances || !is_known)) {
+        flow->acked = segment.ack;
+        flow->state |= ACKED_KNOWN;
+    }
+    int is_pure = segment.payload_len == 0 && !(segment.flags & (SYN | FIN | RST));
+    int is_plain = has_plain_options(skb, &segment);
+    if (is_pure && !(advances && is_plain && !(segment.flags & URG)) && !OBSERVE) {
+        if (!report_packet(skb, 1))
+            return PASS;
+        count(DIVERTED);
+        return DROP;
+    }
+    int connects = segment.flags & (SYN | RST);
+    if (!is_pure && !connects && !is_plain && !OBSERVE) {
+        // Data or a FIN, which may report holes too, and may be too long for a report.
+        count(DIVERTED);
+        return redirect(REINJECTION, 0);
+    }
+    int is_news = advances || !is_known || segment.flags & (SYN | FIN | RST);
+    if (!is_news && !OBSERVE)
+        return PASS;
+    // No agent would suppress or change this packet.
+    if (report_packet(skb, 0))
+        count(REPORTED);
+    return PASS;
+}
+
+// Attached to the reinjection device, through which the daemon returns ACKs.
+SEC("classifier") int airmend_inject(struct __sk_buff *skb)
+{
+    skb->mark = MARK;
+    return redirect(AIR, BPF_F_INGRESS);
+}
+
+SEC("license") const char LICENSE[] = "Dual MIT/GPL";

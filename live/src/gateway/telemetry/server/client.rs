@@ -1,0 +1,102 @@
+//! The responses to clients, and the requests to the gateway's loop.
+
+use super::http::{self, Response};
+use super::listen::ClientStream;
+use super::request::Request;
+use crate::gateway::telemetry::{Status, metrics};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The loop turns every few milliseconds; one that does not answer for so long hangs.
+const LOOP_TIMEOUT: Duration = Duration::from_secs(1);
+/// Requests within this interval get the same status, so that clients do not keep the loop busy.
+const FRESH: Duration = Duration::from_millis(100);
+
+/// The state that the threads of all clients share.
+#[derive(Debug)]
+pub(super) struct Responder {
+    requests: SyncSender<Request>,
+    clients: AtomicUsize,
+    last: Mutex<Option<(Instant, Arc<Status>)>>,
+}
+
+/// The right of one client to be served; dropping it frees the place of the client.
+pub(super) struct Permit(Arc<Responder>);
+
+impl Responder {
+    pub(super) fn new(requests: SyncSender<Request>) -> Self {
+        Self { requests, clients: AtomicUsize::new(0), last: Mutex::new(None) }
+    }
+
+    /// A permit for one more client, if there are fewer than `limit`.
+    pub(super) fn permit(responder: &Arc<Self>, limit: usize) -> Option<Permit> {
+        let taken = responder.clients.fetch_add(1, Ordering::Relaxed);
+        let permit = Permit(Arc::clone(responder));
+        (taken < limit).then_some(permit)
+    }
+
+    /// A status that is no older than a tenth of a second; `None` if the loop does not answer.
+    fn status(&self) -> Option<Arc<Status>> {
+        let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, status)) = &*last()
+            && at.elapsed() < FRESH
+        {
+            return Some(Arc::clone(status));
+        }
+        let (request, replies) = Request::new();
+        self.requests.try_send(request).ok()?;
+        let status = Arc::new(replies.recv_timeout(LOOP_TIMEOUT).ok()?);
+        *last() = Some((Instant::now(), Arc::clone(&status)));
+        Some(status)
+    }
+
+    fn answer(&self, path: &str, is_public: bool) -> Response {
+        let what: fn(&Arc<Status>) -> Option<Response> = match path {
+            "/metrics" => metrics_text,
+            "/status" if is_public => {
+                let sentence = "A status names hosts; ask the gateway's Unix socket for it.";
+                return Response::sentence("403 Forbidden", sentence);
+            }
+            "/status" => status_json,
+            "/healthz" => |_| Some(Response::sentence("200 OK", "ok")),
+            _ => {
+                let sentence = "There is nothing here but /metrics, /status and /healthz.";
+                return Response::sentence("404 Not Found", sentence);
+            }
+        };
+        let Some(status) = self.status() else {
+            let sentence = "The gateway has not answered within a second: it is stopped or hangs.";
+            return Response::sentence("503 Service Unavailable", sentence);
+        };
+        what(&status).unwrap_or_else(|| {
+            let sentence = "The status could not be written down.";
+            Response::sentence("500 Internal Server Error", sentence)
+        })
+    }
+}
+
+impl Permit {
+    /// Answers one request.
+    pub(super) fn serve(self, stream: &mut ClientStream) {
+        let is_public = stream.is_public();
+        // A client that closes the connection needs no answer.
+        let _ = http::serve(stream, |path| self.0.answer(path, is_public));
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.clients.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn metrics_text(status: &Arc<Status>) -> Option<Response> {
+    metrics::text(status).ok().map(|text| Response::ok(metrics::MEDIA_TYPE, text))
+}
+
+fn status_json(status: &Arc<Status>) -> Option<Response> {
+    let json = serde_json::to_string(&**status).ok()?;
+    Some(Response::ok("application/json", json + "\n"))
+}

@@ -1,0 +1,172 @@
+//! Sockets that clients connect to.
+
+use super::error::ServerError;
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The mode of the socket: its user and its group may connect.
+const MODE: u32 = 0o660;
+
+/// A socket that accepts clients without waiting for them.
+#[derive(Debug)]
+pub(super) enum Listener {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+impl Listener {
+    pub(super) fn accept(&self) -> io::Result<ClientStream> {
+        Ok(match self {
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept()?;
+                stream.set_nonblocking(false)?;
+                ClientStream::Unix(stream)
+            }
+            Self::Tcp(listener) => {
+                let (stream, _) = listener.accept()?;
+                stream.set_nonblocking(false)?;
+                ClientStream::Tcp(stream)
+            }
+        })
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(listener) => listener.as_fd(),
+            Self::Tcp(listener) => listener.as_fd(),
+        }
+    }
+}
+
+/// The connection of a client.
+#[derive(Debug)]
+pub(super) enum ClientStream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl ClientStream {
+    /// Sets the timeout of the next read or write.
+    pub(super) fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
+        let timeout = Some(timeout);
+        match self {
+            Self::Unix(stream) => {
+                stream.set_read_timeout(timeout)?;
+                stream.set_write_timeout(timeout)
+            }
+            Self::Tcp(stream) => {
+                stream.set_read_timeout(timeout)?;
+                stream.set_write_timeout(timeout)
+            }
+        }
+    }
+
+    /// Whether every user of this machine can be at the other end.
+    pub(super) fn is_public(&self) -> bool {
+        matches!(self, Self::Tcp(_))
+    }
+
+    /// Reads and writes do not block from now on.
+    pub(super) fn set_nonblocking(&self) -> io::Result<()> {
+        match self {
+            Self::Unix(stream) => stream.set_nonblocking(true),
+            Self::Tcp(stream) => stream.set_nonblocking(true),
+        }
+    }
+}
+
+impl Read for ClientStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.read(buffer),
+            Self::Tcp(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for ClientStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Unix(stream) => stream.write(bytes),
+            Self::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The name of a Unix socket, which is removed when this is dropped, unless it is another one's by
+/// then.
+#[derive(Debug)]
+pub(super) struct SocketFile {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if identity(&self.path).is_ok_and(|found| found == self.identity) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Listens on a Unix socket.
+pub(super) fn unix(path: &Path) -> Result<(Listener, SocketFile), ServerError> {
+    make_room(path)?;
+    let bind = || {
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let listener = UnixListener::bind(path)?;
+        let file = SocketFile { path: path.to_owned(), identity: identity(path)? };
+        fs::set_permissions(path, Permissions::from_mode(MODE))?;
+        listener.set_nonblocking(true)?;
+        Ok((Listener::Unix(listener), file))
+    };
+    bind().map_err(|source| ServerError::Listen { address: path.display().to_string(), source })
+}
+
+/// Listens on an address of this machine.
+pub(super) fn tcp(address: SocketAddr) -> Result<Listener, ServerError> {
+    let bind = || {
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(Listener::Tcp(listener))
+    };
+    bind().map_err(|source| ServerError::Listen { address: address.to_string(), source })
+}
+
+/// Removes a socket that nobody listens at any more.
+fn make_room(path: &Path) -> Result<(), ServerError> {
+    let listen_error = |source| ServerError::Listen { address: path.display().to_string(), source };
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(listen_error(error)),
+        Ok(found) if !found.file_type().is_socket() => {
+            return Err(ServerError::NoSocket(path.to_owned()));
+        }
+        Ok(_) => {}
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => Err(ServerError::Taken(path.to_owned())),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(listen_error)
+        }
+        Err(error) => Err(listen_error(error)),
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
+}

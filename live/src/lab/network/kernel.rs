@@ -1,0 +1,79 @@
+//! A base station whose kernel forwards: a namespace with an interface on each side, and the queue
+//! where a radio has it, in the interface to the air.
+
+use super::air_queue;
+use super::host::Pair;
+use super::interface::{AIR, WIRED, disable_offloads};
+use super::iproute::{self, ip};
+use super::namespace::Namespace;
+use super::sysctl::{set, set_required};
+use super::veth::open_veth;
+use crate::device::Device;
+use crate::lab::config::LabConfig;
+use crate::lab::error::LabError;
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+/// A kernel that forwards between the two hops.
+pub(crate) struct Kernel {
+    /// The namespace of this kernel.
+    pub(crate) namespace: Namespace,
+    /// The loop's device towards the fixed hosts.
+    pub(crate) wired: Box<dyn Device>,
+    /// The loop's device towards the mobile hosts.
+    pub(crate) air: Box<dyn Device>,
+}
+
+impl Kernel {
+    /// Sets it up for the hosts of `pairs`; the loop's ports are opened in the namespace `station`.
+    pub(crate) fn create(
+        config: &LabConfig,
+        station: &Namespace,
+        pairs: &[Pair],
+    ) -> Result<Self, LabError> {
+        let namespace = Namespace::new()?;
+        let port = |end: &str, peer| station.run(|| open_veth(end, peer, &namespace));
+        let (wired, air) = (port("wired", WIRED)?, port("air", AIR)?);
+        namespace.run(|| {
+            set_up_forwarding(config, pairs)?;
+            [WIRED, AIR].into_iter().try_for_each(disable_offloads)?;
+            air_queue::set_up(config.air_queue, config.air, config.queue_frames)
+        })?;
+        Ok(Self { namespace, wired: Box::new(wired), air: Box::new(air) })
+    }
+}
+
+/// Frames that the queue to the air has dropped, of the calling thread's namespace.
+pub(crate) fn air_queue_drops() -> Result<u64, LabError> {
+    let said = iproute::run("tc", &["-s", "-j", "qdisc", "show", "dev", AIR], "")?;
+    let queues: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
+    let drops = |queue: &serde_json::Value| {
+        // Of the root only: it counts what its classes drop, each of which has a queue as well.
+        (queue["root"] == true).then(|| queue["drops"].as_u64())?
+    };
+    let drops = queues.as_array().and_then(|queues| queues.iter().find_map(drops));
+    drops.ok_or(LabError::Interfaces(said))
+}
+
+/// Packets come addressed to the interface's MAC address and leave to that of the host, which is
+/// the same one: no address resolution is needed.
+fn set_up_forwarding(config: &LabConfig, pairs: &[Pair]) -> Result<(), LabError> {
+    if config.ipv6 {
+        set_required("net.ipv6.conf.all.forwarding", 1)?;
+    } else {
+        // No router solicitations and multicast reports among the measured packets.
+        set("net.ipv6.conf.all.disable_ipv6", "1").ok();
+        set_required("net.ipv4.ip_forward", 1)?;
+    }
+    let mut commands = String::new();
+    for interface in [WIRED, AIR] {
+        let _ = writeln!(commands, "link set {interface} addrgenmode none arp off up");
+    }
+    for Pair { fixed, mobile } in pairs {
+        for (host, interface) in [(fixed, WIRED), (mobile, AIR)] {
+            let bits = if matches!(host.address, IpAddr::V4(_)) { 32 } else { 128 };
+            let _ = writeln!(commands, "route add {}/{bits} dev {interface}", host.address);
+        }
+    }
+    ip(&commands)
+}

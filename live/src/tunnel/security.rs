@@ -1,0 +1,23 @@
+//! The choice between an encrypted and an open channel.
+
+use super::carrier::Address;
+use super::channel::Channel;
+use super::noise::{Keys, NoiseChannel, Rekey};
+use super::plain::PlainChannel;
+
+/// The protection of frames.
+#[derive(Clone, Debug)]
+pub enum Security {
+    /// Authenticated and encrypted.
+    Noise(Keys, Rekey),
+    /// Neither authenticated nor encrypted.
+    Insecure,
+}
+
+/// Opens the channel; with the address of a peer this end initiates.
+pub(super) fn open(security: &Security, peer: Option<Address>) -> Box<dyn Channel> {
+    match security {
+        Security::Noise(keys, rekey) => Box::new(NoiseChannel::new(keys.clone(), *rekey, peer)),
+        Security::Insecure => Box::new(PlainChannel::new(peer)),
+    }
+}
