@@ -73,13 +73,6 @@ pub(crate) fn remove_clsact(index: u32) -> io::Result<()> {
     ask(libc::RTM_DELQDISC, libc::NLM_F_ACK as u16, &asked.bytes()).map(drop)
 }
 
-/// Whether the interface has the older `ingress` in the place of clsact.
-pub(crate) fn has_ingress(index: u32) -> bool {
-    let asked = Asked { index, handle: HANDLE, parent: PARENT, info: 0, kind: Some("ingress") };
-    // The kernel finds it, or replies that there is none of this kind.
-    ask(libc::RTM_GETQDISC, libc::NLM_F_ACK as u16, &asked.bytes()).is_ok()
-}
-
 /// Whether what leaves through the interface waits in a queue there.
 pub(crate) fn has_queue(index: u32) -> bool {
     let asked = Asked { index, handle: 0, parent: ROOT, info: 0, kind: Some("noqueue") };
@@ -273,7 +266,6 @@ mod tests {
     fn an_interface_that_is_not_there_has_no_filters() {
         let none = u32::MAX >> 1;
         assert!(!filters(none, TcAttachType::Ingress).is_ok_and(|all| !all.is_empty()));
-        assert!(!has_ingress(none));
         assert!(remove_clsact(none).is_err());
         assert_eq!(kind(none), None);
     }

@@ -14,7 +14,6 @@ const OURS: u32 = 0x6d65_6e64;
 const OURS_WITH_CLSACT: u32 = 0x6d65_6e65;
 /// Their priority, unless others come first; no other program uses it.
 const PRIORITY: u16 = 0x6d65;
-const DIRECTIONS: [TcAttachType; 2] = [TcAttachType::Ingress, TcAttachType::Egress];
 
 /// The clsact of one interface.
 #[derive(Debug)]
@@ -29,7 +28,6 @@ pub(super) struct Clsact {
 pub(super) struct Filed {
     pub(super) program: &'static str,
     pub(super) index: u32,
-    pub(super) direction: TcAttachType,
     pub(super) link: SchedClassifierLinkId,
     pub(super) filter: Filter,
 }
@@ -37,7 +35,7 @@ pub(super) struct Filed {
 impl Filed {
     /// Whether the filter is still attached, as far as the kernel reports.
     pub(super) fn is_there(&self) -> bool {
-        let all = netlink::filters(self.index, self.direction);
+        let all = netlink::filters(self.index, TcAttachType::Ingress);
         all.map_or(true, |all| all.contains(&self.filter))
     }
 }
@@ -53,15 +51,12 @@ impl Clsact {
         program: &'static str,
         classifier: &mut SchedClassifier,
         interface: &str,
-        direction: TcAttachType,
     ) -> Result<Filed, BpfError> {
         // It is there already where something else uses it; if it cannot be added, attaching fails
         // with the reason.
         self.was_added |= qdisc_add_clsact(interface).is_ok();
-        if direction == TcAttachType::Egress && netlink::has_ingress(self.index) {
-            return Err(BpfError::IngressQdisc { interface: interface.to_owned() });
-        }
-        let others = netlink::filters(self.index, direction).unwrap_or_default();
+        let ingress = TcAttachType::Ingress;
+        let others = netlink::filters(self.index, ingress).unwrap_or_default();
         let priority = priority(&others);
         if others.iter().any(|other| other.priority < priority) {
             tracing::warn!(
@@ -73,21 +68,19 @@ impl Clsact {
         let handle = if self.was_added { OURS_WITH_CLSACT } else { OURS };
         let place = NlOptions { priority, handle: handle.into(), classid: None };
         let link = classifier
-            .attach_with_options(interface, direction, TcAttachOptions::Netlink(place))
+            .attach_with_options(interface, ingress, TcAttachOptions::Netlink(place))
             .map_err(|source| BpfError::attach(interface, source))?;
         let filter = Filter { priority, handle, is_bpf: true };
-        Ok(Filed { program, index: self.index, direction, link, filter })
+        Ok(Filed { program, index: self.index, link, filter })
     }
 
     /// Takes away this program's filters; there are none on most machines.
     pub(super) fn remove_filters(&mut self) {
-        for direction in DIRECTIONS {
-            let all = netlink::filters(self.index, direction).unwrap_or_default();
-            let is_ours = |filter: &Filter| matches!(filter.handle, OURS | OURS_WITH_CLSACT);
-            for filter in all.into_iter().filter(|filter| filter.is_bpf && is_ours(filter)) {
-                self.was_added |= filter.handle == OURS_WITH_CLSACT;
-                netlink::remove_filter(self.index, direction, filter).ok();
-            }
+        let all = netlink::filters(self.index, TcAttachType::Ingress).unwrap_or_default();
+        let is_ours = |filter: &Filter| matches!(filter.handle, OURS | OURS_WITH_CLSACT);
+        for filter in all.into_iter().filter(|filter| filter.is_bpf && is_ours(filter)) {
+            self.was_added |= filter.handle == OURS_WITH_CLSACT;
+            netlink::remove_filter(self.index, TcAttachType::Ingress, filter).ok();
         }
     }
 
@@ -97,7 +90,8 @@ impl Clsact {
         let is_empty = |direction| {
             netlink::filters(self.index, direction).is_ok_and(|filters| filters.is_empty())
         };
-        if mem::take(&mut self.was_added) && DIRECTIONS.into_iter().all(is_empty) {
+        let directions = [TcAttachType::Ingress, TcAttachType::Egress];
+        if mem::take(&mut self.was_added) && directions.into_iter().all(is_empty) {
             netlink::remove_clsact(self.index).ok();
         }
     }

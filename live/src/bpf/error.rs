@@ -30,15 +30,6 @@ pub enum BpfError {
         /// The error of the kernel.
         source: io::Error,
     },
-    /// An ingress qdisc stands in the place of clsact and has no egress hook.
-    #[error(
-        "{interface} has an ingress qdisc, and this agent needs clsact in its place: \
-         `tc qdisc del dev {interface} ingress`, or choose the agent snoop"
-    )]
-    IngressQdisc {
-        /// The interface.
-        interface: String,
-    },
     /// The kernel does not give the process the memory for the maps (before Linux 5.11).
     #[error(
         "the limit of locked memory is too low for the gateway's BPF maps: raise it \

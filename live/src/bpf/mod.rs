@@ -173,20 +173,14 @@ impl BpfPrograms {
         let filter: &mut SocketFilter = program(&mut loaded.programs, COPY)?;
         filter.load().map_err(|error| BpfError::program(COPY, error))?;
         filter.attach(copies)?;
-        loaded.attach_classifier(
-            INJECT,
-            config.reinjection,
-            TcAttachType::Ingress,
-            config.attach,
-        )?;
+        loaded.attach_classifier(INJECT, config.reinjection, config.attach)?;
         Ok(loaded)
     }
 
     /// Attaches the program that diverts; what a crashed run left behind is taken away first.
     pub(crate) fn attach(&mut self, config: &BpfConfig) -> Result<(), BpfError> {
         self.clsact.remove_filters();
-        self.attached =
-            self.attach_classifier(INGRESS, config.air, TcAttachType::Ingress, config.attach)?;
+        self.attached = self.attach_classifier(INGRESS, config.air, config.attach)?;
         if !self.needs_detaching() {
             // The crashed run had added it. Later this process may not remove it any more.
             self.clsact.remove_if_added();
@@ -199,7 +193,6 @@ impl BpfPrograms {
         &mut self,
         name: &'static str,
         index: u32,
-        direction: TcAttachType,
         attach: Attach,
     ) -> Result<Attach, BpfError> {
         let interface = sys::interface_name(index as i32)
@@ -210,7 +203,7 @@ impl BpfPrograms {
         }
         if attach != Attach::Clsact {
             let first = TcAttachOptions::TcxOrder(LinkOrder::first());
-            match classifier.attach_with_options(&interface, direction, first) {
+            match classifier.attach_with_options(&interface, TcAttachType::Ingress, first) {
                 Ok(_) => return Ok(Attach::Tcx),
                 Err(source) if attach == Attach::Tcx => {
                     return Err(BpfError::attach_tcx(&interface, source));
@@ -227,7 +220,7 @@ impl BpfPrograms {
         // The clsact of the reinjection device is removed with the device.
         let mut other = Clsact::of(index);
         let clsact = if index == self.clsact.index { &mut self.clsact } else { &mut other };
-        self.filed.push(clsact.file(name, classifier, &interface, direction)?);
+        self.filed.push(clsact.file(name, classifier, &interface)?);
         Ok(Attach::Clsact)
     }
 
@@ -241,11 +234,11 @@ impl BpfPrograms {
             std::mem::take(&mut self.filed).into_iter().partition(Filed::is_there);
         self.filed = there;
         let is_any_gone = !gone.is_empty();
-        for Filed { program: name, index, direction, link, .. } in gone {
+        for Filed { program: name, index, link, .. } in gone {
             let classifier: &mut SchedClassifier = program(&mut self.programs, name)?;
             // That it is not there any more is known; aya must learn it.
             classifier.detach(link).ok();
-            self.attach_classifier(name, index, direction, Attach::Clsact)?;
+            self.attach_classifier(name, index, Attach::Clsact)?;
         }
         Ok(is_any_gone)
     }
