@@ -9,8 +9,7 @@ use airmend_live::tunnel::{
     CarrierConfig, Keys, PrivateKey, Rekey, Security, Tunnel, TunnelConfig,
 };
 use airmend_proto::agents::Limits;
-use airmend_proto::agents::tulip::frame::HEADER_LEN;
-use airmend_proto::agents::tulip::{Settings, Tulip};
+use airmend_proto::agents::tulip::{PROTOCOL, Settings, Tulip};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::error::Error;
@@ -160,7 +159,7 @@ fn run_end(
                 |error: airmend_live::tunnel::TunnelError| LabError::Interfaces(error.to_string());
             let restart = &RESTART[usize::from(side)];
             restart.store(false, Ordering::Release);
-            let mut tunnel = Tunnel::open(config, agent, HEADER_LEN).map_err(failed)?;
+            let mut tunnel = Tunnel::open(config, agent, Some(&PROTOCOL)).map_err(failed)?;
             while !stop.load(Ordering::Relaxed) && !restart.load(Ordering::Relaxed) {
                 tunnel.step().map_err(failed)?;
             }

@@ -7,8 +7,7 @@ use airmend_live::tunnel::{
     CarrierConfig, Keys, PrivateKey, Rekey, Security, Tunnel, TunnelConfig, TunnelReport,
 };
 use airmend_proto::agents::Limits;
-use airmend_proto::agents::tulip::frame::HEADER_LEN;
-use airmend_proto::agents::tulip::{Settings, Tulip};
+use airmend_proto::agents::tulip::{PROTOCOL, Settings, Tulip};
 use libtest_mimic::{Arguments, Trial};
 use std::error::Error;
 use std::fs::OpenOptions;
@@ -95,7 +94,7 @@ fn run_end(
         let failed =
             |error: airmend_live::tunnel::TunnelError| LabError::Interfaces(error.to_string());
         let agent = Tulip::new(Limits::default(), Settings::default(), 1);
-        let mut tunnel = Tunnel::open(config, Box::new(agent), HEADER_LEN).map_err(failed)?;
+        let mut tunnel = Tunnel::open(config, Box::new(agent), Some(&PROTOCOL)).map_err(failed)?;
         while !stop.load(Ordering::Relaxed) {
             tunnel.step().map_err(failed)?;
         }

@@ -1,6 +1,7 @@
 //! Everything worth counting or tracing, typed.
 
 use crate::agent::Port;
+use crate::invariants::Violation;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Bypass;
@@ -128,6 +129,8 @@ pub enum Event {
     },
     /// Something that only one agent does or notices.
     Own(OwnEvent),
+    /// A rule of every agent was broken.
+    RuleBroken(Violation),
     /// The agent panicked and was replaced by passthrough.
     AgentReplaced(Instant),
 }
@@ -191,6 +194,7 @@ impl Event {
             | Self::HandshakeRepeated { .. }
             | Self::CongestionMarked
             | Self::Own(_)
+            | Self::RuleBroken(_)
             | Self::AgentReplaced(_) => None,
         }
     }
@@ -223,6 +227,7 @@ impl Event {
             Self::CongestionMarked => "congestion_marks",
             Self::AirRtt { .. } => "air_rtt_samples",
             Self::Own(event) => event.counter,
+            Self::RuleBroken(_) => "broken_rules",
             Self::AgentReplaced(_) => "agent_panics",
         }
     }
@@ -286,6 +291,7 @@ impl fmt::Display for Event {
                 srtt.as_secs_f64() * 1e3
             ),
             Self::Own(event) => event.fmt(f),
+            Self::RuleBroken(violation) => write!(f, "broken rule: {violation}"),
             Self::AgentReplaced(at) => write!(f, "agent panicked at {at}, replaced by passthrough"),
         }
     }

@@ -6,7 +6,9 @@
 //! air marks what is ECN-capable (RFC 3168 §5).
 
 use crate::agent::{Agent, Class, Deadline, LinkSignal, Load, Port, Verdict};
+use crate::agents::registry::LinkProtocol;
 use crate::event::Event;
+use crate::invariants::Checker;
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::edit::mark_congestion;
@@ -37,6 +39,8 @@ pub struct Forwarder<A: ?Sized = dyn Agent + Send> {
     wired: Queue,
     /// What the queues report, behind what the agent reports.
     events: VecDeque<Event>,
+    /// Checks the rules of every agent, if that is wanted.
+    checker: Option<Box<Checker>>,
     agent: Box<A>,
 }
 
@@ -74,12 +78,21 @@ impl<A: Agent + ?Sized> Forwarder<A> {
             air: Queue { packets: VecDeque::new(), limit: limits.air },
             wired: Queue { packets: VecDeque::new(), limit: limits.wired },
             events: VecDeque::new(),
+            checker: None,
             agent,
         }
     }
 
+    /// The same, with each packet checked against the [`crate::invariants`]; a broken rule is an
+    /// [`Event::RuleBroken`]. `link` is set for one end of a link protocol.
+    pub fn checked(agent: Box<A>, limits: EgressLimits, link: Option<&LinkProtocol>) -> Self {
+        let checker = Some(Box::new(Checker::new(link)));
+        Self { checker, ..Self::new(agent, limits) }
+    }
+
     /// Takes a packet that arrived at `from`, and queues it if the agent lets it pass.
     pub fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
+        self.check_arrival(&packet);
         match self.agent.handle_packet(now, from, &packet) {
             Verdict::Pass => self.enqueue(from.opposite(), packet, Source::Host),
             Verdict::Withhold => {}
@@ -90,12 +103,14 @@ impl<A: Agent + ?Sized> Forwarder<A> {
 
     /// Queues a packet that arrived at `from` without showing it to the agent.
     pub fn forward_unseen(&mut self, from: Port, packet: Packet) {
+        self.check_arrival(&packet);
         self.enqueue(from.opposite(), packet, Source::Unseen);
     }
 
     /// Takes a copy of a packet that somebody else has forwarded already, for whom a copy is a
     /// departure. The verdict comes too late.
     pub fn handle_copy(&mut self, now: Instant, from: Port, packet: &Packet) {
+        self.check_arrival(packet);
         let _too_late = self.agent.handle_packet(now, from, packet);
         self.agent.handle_departure(now, from.opposite(), packet);
         self.enqueue_originated(now);
@@ -116,6 +131,14 @@ impl<A: Agent + ?Sized> Forwarder<A> {
     /// The next packet for `to`, which departs with this call: the priority class first.
     #[must_use]
     pub fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
+        let packet = self.next_packet(now, to)?;
+        if let Some(checker) = &mut self.checker {
+            self.events.extend(checker.leaves(to, &packet).err().map(Event::RuleBroken));
+        }
+        Some(packet)
+    }
+
+    fn next_packet(&mut self, now: Instant, to: Port) -> Option<Packet> {
         if let Some(packet) = self.agent.poll_transmit(now, to, Class::Priority) {
             return Some(packet);
         }
@@ -146,6 +169,12 @@ impl<A: Agent + ?Sized> Forwarder<A> {
     /// What the agent holds now.
     pub fn load(&self) -> Load {
         self.agent.load()
+    }
+
+    fn check_arrival(&mut self, packet: &Packet) {
+        if let Some(checker) = &mut self.checker {
+            checker.enters(packet);
+        }
     }
 
     fn enqueue_originated(&mut self, now: Instant) {

@@ -6,7 +6,8 @@
 //! super-packet.
 
 use crate::agent::Port;
-use crate::packet::Packet;
+use crate::agents::registry::LinkProtocol;
+use crate::packet::{LinkType, Packet};
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Endpoint, Flags, Segment};
 use alloc::collections::VecDeque;
@@ -23,7 +24,7 @@ const SUPER_PACKETS: usize = 1 << 9;
 const FLOWS: usize = 1 << 12;
 
 /// The rule that was broken, and where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Violation {
     /// An ACK left the agent above the highest one that had entered it.
     AckInvented {
@@ -54,23 +55,19 @@ pub enum Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |side: &Port| match side {
-            Port::Wired => "wired",
-            Port::Air => "air",
-        };
         match self {
             Self::AckInvented { to, sent, highest } => write!(
                 f,
                 "it sent ACK {sent} to the {} side, although the receiver had only sent {highest}",
-                name(to)
+                to
             ),
             Self::PayloadChanged { to, seq } => {
-                write!(f, "it changed the payload of segment {seq} towards the {} side", name(to))
+                write!(f, "it changed the payload of segment {seq} towards the {} side", to)
             }
             Self::PayloadInvented { to, seq, payload_len } => write!(
                 f,
                 "it sent segment {seq} of {payload_len} bytes to the {} side, which no host sent",
-                name(to)
+                to
             ),
         }
     }
@@ -214,6 +211,44 @@ impl Invariants {
     }
 }
 
+/// Checks the invariants of one agent, also of one end of a link protocol: the packets in its frames
+/// are what enters and leaves at its air port.
+#[derive(Debug)]
+pub struct Checker {
+    invariants: Invariants,
+    payload: Option<fn(&Packet) -> Option<Packet>>,
+}
+
+impl Checker {
+    /// Of an agent that stands alone, or of one end of `link`.
+    pub fn new(link: Option<&LinkProtocol>) -> Self {
+        Self { invariants: Invariants::default(), payload: link.map(|link| link.payload) }
+    }
+
+    /// Takes note of a packet that is about to enter the agent.
+    pub fn enters(&mut self, packet: &Packet) {
+        match self.payload.filter(|_| packet.link_type() == LinkType::Frame) {
+            Some(payload) => {
+                payload(packet).iter().for_each(|packet| self.invariants.enters(packet))
+            }
+            None => self.invariants.enters(packet),
+        }
+    }
+
+    /// Checks a packet that leaves the agent towards `to`.
+    ///
+    /// # Errors
+    /// The rule that was broken.
+    pub fn leaves(&self, to: Port, packet: &Packet) -> Result<(), Violation> {
+        match self.payload.filter(|_| packet.link_type() == LinkType::Frame) {
+            Some(payload) => {
+                payload(packet).map_or(Ok(()), |packet| self.invariants.leaves(to, &packet))
+            }
+            None => self.invariants.leaves(to, packet),
+        }
+    }
+}
+
 /// What was captured of the payload, without what may pad the frame behind it.
 fn payload<'a>(packet: &'a Packet, segment: &Segment) -> &'a [u8] {
     let captured = packet.bytes().get(usize::from(segment.payload_offset)..).unwrap_or(&[]);
@@ -256,7 +291,6 @@ impl<K: Copy + Eq + core::hash::Hash, V> Bounded<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::LinkType;
     use crate::wire::build::SegmentBuilder;
     use core::num::NonZeroU16;
 

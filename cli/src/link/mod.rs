@@ -9,7 +9,6 @@ pub(crate) use args::{KeygenArgs, LinkArgs};
 
 use crate::process::{BadUsage, stop_flag};
 use airmend_live::tunnel::Tunnel;
-use airmend_proto::Agent;
 use airmend_proto::agents::{AgentConfig, Limits};
 use anyhow::Result;
 use signal_hook::consts::SIGUSR1;
@@ -28,10 +27,11 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     let stop = stop_flag()?;
     let wants_report = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&wants_report))?;
-    let (agent, overhead) = agent(args)?;
+    let agent = configured(args).map_err(BadUsage)?;
     // Nothing can take the place of one end of a link, so a panic ends the process.
     std::panic::set_hook(Box::new(|defect| say(&report::defect(defect))));
-    let mut tunnel = Tunnel::open(&config, agent, overhead)?;
+    let mut tunnel =
+        Tunnel::open(&config, agent.build(Limits::default(), u64::from(epoch())), agent.link())?;
     say(&config::begins(&config, tunnel.mtu()));
     while !stop.load(Ordering::Relaxed) {
         tunnel.step()?;
@@ -46,13 +46,7 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     Ok(())
 }
 
-/// The agent of the link, and the bytes that it adds to a packet.
-fn agent(args: &LinkArgs) -> Result<(Box<dyn Agent + Send>, usize)> {
-    let overhead = args.arq.link().map_or(0, |link| link.frame_overhead);
-    let config = configured(args).map_err(BadUsage)?;
-    Ok((config.build(Limits::default(), u64::from(epoch())), overhead))
-}
-
+/// What mends the path.
 fn configured(args: &LinkArgs) -> Result<AgentConfig, String> {
     let mut config = args.arq.clone();
     if config.is_plain() {

@@ -34,7 +34,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     }
     let pace = if is_recorded { Pace::Recorded } else { Pace::Free };
     let is_mended = capture.agent.as_ref().is_some_and(|agent| !agent.config.is_plain());
-    let mut forwarder = Forwarder::new(config.build(limits, HASH_SEED), limits.egress);
+    let agent = config.build(limits, HASH_SEED);
+    let mut forwarder = Forwarder::checked(agent, limits.egress, config.link());
     let (report, check) = replay(&mut forwarder, &steps, pace, is_mended);
 
     let check = is_recorded.then_some(&check);
@@ -45,6 +46,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         json::write(&mut out, &replayed)?;
     } else {
         words::write(&mut out, &replayed)?;
+    }
+    if report.counters.contains_key("broken_rules") {
+        bail!("in the replay of {name} the agent broke a rule of every agent");
     }
     match check.and_then(|check| check.difference.as_ref()).filter(|_| args.check) {
         Some(difference) => bail!("the replay differs from {name}: {difference}"),

@@ -117,7 +117,10 @@ impl Daemon {
         self.child.stdout.take().ok_or("stdout is piped")?.read_to_string(&mut text)?;
         assert!(status.success(), "{status}: {:?}", self.said());
         let last = text.lines().last().ok_or("it printed no figures")?;
-        Ok(serde_json::from_str(last)?)
+        let status: Value = serde_json::from_str(last)?;
+        // A debug build checks every packet.
+        assert_eq!(status["counters"]["broken_rules"], 0, "{:?}", self.said());
+        Ok(status)
     }
 }
 

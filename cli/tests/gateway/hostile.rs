@@ -179,6 +179,7 @@ pub(crate) fn many_flows() -> Result {
     // What the interface's queue drops is not seen.
     assert!(status["flows"].as_u64() >= Some(FLOWS - FLOWS / 20));
     assert_eq!(status["counters"]["agent_panics"], 0);
+    assert_eq!(status["counters"]["broken_rules"], 0);
     transfer(&world, &Plan::equal(2, 200_000), |_| Ok(()))?;
     daemon.end()?;
     Ok(())

@@ -128,6 +128,7 @@ impl Gateway {
         let agent = config.agent.build(config.limits, hash_seed());
         #[cfg(debug_assertions)]
         let agent = fault::inject(agent);
+        let agent = Box::new(Guard::new(agent));
         let observer = config
             .observe
             .then(|| Observer::new(air_rate(&config, &interface), config.limits.flows));
@@ -136,7 +137,10 @@ impl Gateway {
             telemetry::log::queue_below(journal.telemetry.about(), &kind);
         }
         Ok(Self {
-            forwarder: Forwarder::new(Box::new(Guard::new(agent)), config.limits.egress),
+            forwarder: match cfg!(debug_assertions) {
+                true => Forwarder::checked(agent, config.limits.egress, None),
+                false => Forwarder::new(agent, config.limits.egress),
+            },
             clock: Clock::start(),
             intake: Intake::new(copies, link_type),
             outbound,

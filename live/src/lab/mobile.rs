@@ -4,6 +4,7 @@
 use super::air::{Air, End};
 use super::record::Recorder;
 use airmend_proto::agent::LinkSignal;
+use airmend_proto::agents::registry::LinkProtocol;
 use airmend_proto::{
     Agent, Deadline, EgressLimits, Forwarder, Instant, Packet, Port, Ports, drain,
 };
@@ -18,9 +19,13 @@ pub(crate) struct MobileEnd {
 }
 
 impl MobileEnd {
-    pub(crate) fn new(agent: Box<dyn Agent + Send>, limits: EgressLimits) -> Self {
+    pub(crate) fn new(
+        agent: Box<dyn Agent + Send>,
+        limits: EgressLimits,
+        link: Option<&LinkProtocol>,
+    ) -> Self {
         Self {
-            forwarder: Forwarder::new(agent, limits),
+            forwarder: Forwarder::checked(agent, limits, link),
             counters: BTreeMap::new(),
             released: Vec::new(),
         }
@@ -49,9 +54,10 @@ impl MobileEnd {
         recorder: &mut Recorder,
     ) -> Option<Deadline> {
         let Self { forwarder, counters, released } = self;
-        let mut ports = MobilePorts { air, recorder, released };
+        let mut ports = MobilePorts { air, released };
         let mut on_event = |event: airmend_proto::Event| {
             *counters.entry(event.counter()).or_default() += 1;
+            recorder.check(event);
         };
         drain(forwarder, now, &mut ports, &mut on_event)
     }
@@ -60,7 +66,6 @@ impl MobileEnd {
 /// The air and the kernel, as the mobile's end sees them.
 struct MobilePorts<'a> {
     air: &'a mut Air,
-    recorder: &'a mut Recorder,
     released: &'a mut Vec<Packet>,
 }
 
@@ -74,10 +79,7 @@ impl Ports for MobilePorts<'_> {
 
     fn send(&mut self, now: Instant, side: Port, packet: Packet) {
         match side {
-            Port::Wired => {
-                self.recorder.leaves_mobile(&packet);
-                self.released.push(packet);
-            }
+            Port::Wired => self.released.push(packet),
             Port::Air => self.air.send(now, End::Mobile, packet),
         }
     }

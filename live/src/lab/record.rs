@@ -6,7 +6,7 @@ use super::error::LabError;
 use super::outcome::{TraceKind, TracePoint};
 use crate::pcap::{Crossing, Recording};
 use airmend_proto::agents::registry::LinkProtocol;
-use airmend_proto::invariants::{Invariants, Violation};
+use airmend_proto::invariants::Violation;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{Event, Instant, LinkType, Packet, Port};
@@ -22,7 +22,6 @@ pub(crate) struct Recorder {
     /// The first rule that the agent broke.
     pub(crate) violation: Option<Violation>,
     recording: Option<Recording>,
-    invariants: Invariants,
     /// The packet last handed in, until its events are known.
     entered: Option<(Port, Packet)>,
     /// Events that still wait for their packet.
@@ -40,7 +39,6 @@ impl Recorder {
             trace: Trace::new(config),
             violation: None,
             recording: recording.transpose()?,
-            invariants: Invariants::default(),
             entered: None,
             events: Vec::new(),
         })
@@ -48,25 +46,14 @@ impl Recorder {
 
     /// A packet is about to enter the agent.
     pub(crate) fn enters(&mut self, side: Port, packet: &Packet) {
-        self.invariants.enters(packet);
         self.trace.enters(packet);
         self.entered = Some((side, packet.clone()));
-    }
-
-    /// A packet of the mobile's kernel is about to enter the link's end there. To the invariants
-    /// both ends are one agent: the frames between them are none of theirs.
-    pub(crate) fn enters_mobile(&mut self, packet: &Packet) {
-        self.invariants.enters(packet);
-    }
-
-    /// A packet leaves the link's end at the mobile, for the mobile's kernel.
-    pub(crate) fn leaves_mobile(&mut self, packet: &Packet) {
-        self.check(Port::Air, packet);
     }
 
     /// The agent reported something.
     pub(crate) fn event(&mut self, event: Event) {
         *self.counters.entry(event.counter()).or_default() += 1;
+        self.check(event);
         self.events.push(event);
     }
 
@@ -88,7 +75,6 @@ impl Recorder {
 
     /// A packet leaves the agent.
     pub(crate) fn leaves(&mut self, now: Instant, side: Port, packet: &Packet) {
-        self.check(side, packet);
         self.trace.leaves(now, side, packet, &self.events);
         self.record(now, side, Crossing::Outbound, packet);
         self.events.clear();
@@ -99,8 +85,9 @@ impl Recorder {
         self.recording.take().map_or(Ok(()), Recording::finish)
     }
 
-    fn check(&mut self, side: Port, packet: &Packet) {
-        if let Err(violation) = self.invariants.leaves(side, packet) {
+    /// Notes the first broken rule, of this agent or of the mobile's.
+    pub(crate) fn check(&mut self, event: Event) {
+        if let Event::RuleBroken(violation) = event {
             self.violation.get_or_insert(violation);
         }
     }

@@ -156,8 +156,9 @@ impl Setup {
             false => Box::new(Guard::new(agents.station)),
         };
         let limits = config.egress_limits();
-        let data_path = DataPath::Agent(Forwarder::new(agent, limits));
-        let mobile = agents.mobile.map(|agent| MobileEnd::new(agent, limits));
+        let link = config.recorded_agent.as_ref().and_then(|agent| agent.config.link());
+        let data_path = DataPath::Agent(Forwarder::checked(agent, limits, link));
+        let mobile = agents.mobile.map(|agent| MobileEnd::new(agent, limits, link));
         Ok(Self { data_path, mobile, kernel: None, gateway: None })
     }
 }

@@ -110,7 +110,6 @@ impl Station {
                 continue;
             };
             for packet in batch.drain(..) {
-                self.recorder.enters_mobile(&packet);
                 mobile.handle(now, Port::Wired, packet);
             }
         }

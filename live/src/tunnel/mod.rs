@@ -37,6 +37,7 @@ pub use security::Security;
 use crate::clock::Clock;
 use crate::sys;
 use airmend_proto::agents::Limits;
+use airmend_proto::agents::registry::LinkProtocol;
 use airmend_proto::{Agent, Forwarder, Instant, LinkType, Packet, Port, drain};
 use bytes::BytesMut;
 use message::Message;
@@ -95,25 +96,28 @@ pub struct TunnelReport {
 impl Tunnel {
     /// Makes the TUN device and opens the carrier, in the calling thread's network namespace.
     ///
-    /// `agent` turns packets on its wired side into frames on its air side, and adds at most
-    /// `frame_overhead` bytes to them.
+    /// `agent` is one end of `link`, or passthrough without one. Debug builds check its invariants.
     ///
     /// # Errors
     /// The configuration cannot be used on this machine.
     pub fn open(
         config: &TunnelConfig,
         agent: Box<dyn Agent + Send>,
-        frame_overhead: usize,
+        link: Option<&LinkProtocol>,
     ) -> Result<Self, TunnelError> {
         let (carrier, channel) = (config.open_carrier()?, config.open_channel());
         let tun = config.open_device()?;
+        let limits = Limits::default().egress;
         let mut tunnel = Self {
             clock: Clock::start(),
             device: config.device.clone(),
-            forwarder: Forwarder::new(agent, Limits::default().egress),
+            forwarder: match cfg!(debug_assertions) {
+                true => Forwarder::checked(agent, limits, link),
+                false => Forwarder::new(agent, limits),
+            },
             outbound: Outbound::new(tun, carrier, channel),
             packets: Vec::new(),
-            frame_overhead,
+            frame_overhead: link.map_or(0, |link| link.frame_overhead),
             fixed_mtu: config.mtu,
             path: None,
             parts: Parts::default(),

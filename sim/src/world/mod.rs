@@ -21,6 +21,7 @@ pub(crate) use medium::Medium;
 use crate::outcome::Outcome;
 use crate::plan::{Handoff, Plan, StationAgent, To, opposite};
 use airmend_proto::agent::LinkSignal;
+use airmend_proto::invariants::Violation;
 use airmend_proto::tcp::Endpoint;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Segment;
@@ -38,6 +39,9 @@ pub enum RunError {
     /// It was told to stop.
     #[error("the run was stopped")]
     Stopped,
+    /// An agent broke a rule of every agent; only debug builds check every packet.
+    #[error("broken rule: {0}")]
+    RuleBroken(Violation),
     /// A sender holds an acknowledgment for what its receiver does not have.
     #[error(
         "broken rule: the sender of flow {flow} was told that {acked} bytes had arrived, but its \
@@ -122,6 +126,11 @@ impl<'a> World<'a> {
             self.now = at;
             self.act(machine)?;
             self.steps += 1;
+            if cfg!(debug_assertions)
+                && let Some(violation) = self.stations.iter().find_map(|station| station.violation)
+            {
+                return Err(RunError::RuleBroken(violation));
+            }
             if self.open == 0 && !all_endless {
                 return Ok(());
             }

@@ -7,6 +7,7 @@ use crate::plan::{self, StationAgent};
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::agents::Limits;
 use airmend_proto::event::FlowId;
+use airmend_proto::invariants::Violation;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::{EgressLimits, Event, Forwarder, Instant, Packet, Port, Ports, drain};
 use std::cell::Cell;
@@ -22,6 +23,8 @@ pub(crate) struct Station {
     /// What the agent resent, to be compared with what the sender resends (S0-65).
     resent: HashSet<(FlowId, SeqNumber)>,
     pub(crate) trace: Option<Trace>,
+    /// The first rule that the agent broke.
+    pub(crate) violation: Option<Violation>,
 }
 
 impl Station {
@@ -32,13 +35,15 @@ impl Station {
         let limits = Limits::default();
         let limits = Limits { flows: plan.flows.clamp(1, limits.flows), egress, ..limits };
         Self {
-            forwarder: Forwarder::new(
-                match &plan.agent {
-                    StationAgent::Everywhere(config) => config.build(limits, 0),
-                    StationAgent::Split => Box::new(Split::new(plan.flows)),
-                },
-                egress,
-            ),
+            forwarder: match &plan.agent {
+                StationAgent::Everywhere(config) if cfg!(debug_assertions) => {
+                    Forwarder::checked(config.build(limits, 0), egress, config.link())
+                }
+                StationAgent::Everywhere(config) => Forwarder::new(config.build(limits, 0), egress),
+                // It acknowledges what the mobile does not have.
+                StationAgent::Split => Forwarder::new(Box::new(Split::new(plan.flows)), egress),
+            },
+            violation: None,
             dies: plan.dies.map_or(Instant::from_nanos(u64::MAX), |after| Instant::ZERO + after),
             outbound,
             counters: BTreeMap::new(),
@@ -70,7 +75,7 @@ impl Station {
         if now >= self.dies {
             return None;
         }
-        let Self { forwarder, outbound, counters, resent, trace, .. } = self;
+        let Self { forwarder, outbound, counters, resent, trace, violation, .. } = self;
         let is_local = Cell::new(false);
         let mut on_event = |event: Event| {
             *counters.entry(event.counter()).or_default() += 1;
@@ -78,6 +83,9 @@ impl Station {
                 Event::LocalRetransmit { flow, seq, .. } => {
                     is_local.set(true);
                     resent.insert((flow, seq));
+                }
+                Event::RuleBroken(broken) => {
+                    violation.get_or_insert(broken);
                 }
                 Event::SenderRetransmit(flow, seq) if resent.contains(&(flow, seq)) => {
                     *counters.entry("resent_by_both").or_default() += 1;

@@ -4,6 +4,7 @@ use super::about::About;
 use super::status::Status;
 use crate::bpf::Attach;
 use airmend_proto::Instant;
+use airmend_proto::invariants::Violation;
 use std::time::Duration;
 use tracing::{error, info, warn};
 
@@ -88,6 +89,11 @@ pub fn heartbeat_timeout(about: &About, packets: u64) {
 
 pub(super) fn agent_panicked(agent: &str) {
     error!(agent, "the agent panicked, packets pass unmended from here");
+}
+
+/// A debug build has seen the agent break a rule of every agent.
+pub(super) fn rule_broken(agent: &str, violation: Violation) {
+    error!(agent, %violation, "the agent broke a rule");
 }
 
 /// Between two messages about a full flow table.

@@ -95,6 +95,7 @@ impl Telemetry {
                 self.timeouts_saved.tail += u64::from(saved == Some(true));
             }
             Event::FlowEnded(flow, end) => self.flow_ended(flow, end),
+            Event::RuleBroken(violation) => log::rule_broken(&self.about.agent, violation),
             Event::FlowTableFull => self.table_full.happened(now, self.about.limits.flows),
             Event::AgentReplaced(_) => {
                 // What takes its place keeps no flows.
@@ -193,6 +194,7 @@ impl Counters {
             Event::CongestionMarked => &mut self.congestion_marks,
             Event::EgressDropped(Port::Air) => &mut self.egress_drops_air,
             Event::EgressDropped(Port::Wired) => &mut self.egress_drops_wired,
+            Event::RuleBroken(_) => &mut self.broken_rules,
             Event::AgentReplaced(_) => &mut self.agent_panics,
             _ => return,
         };

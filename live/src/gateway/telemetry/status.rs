@@ -139,6 +139,9 @@ pub struct Counters {
     pub egress_drops_wired: u64,
     /// Panics of the agent: passthrough took its place.
     pub agent_panics: u64,
+    /// Rules of every agent that the agent broke; debug builds only check them.
+    #[serde(default)]
+    pub broken_rules: u64,
 }
 
 /// One flow.
