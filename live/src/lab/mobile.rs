@@ -1,7 +1,7 @@
 //! The mobile's end of an air link that repairs its own losses: between the air and the mobile's
 //! kernel.
 
-use super::air::{Air, End};
+use super::hop::{End, HopMedium};
 use super::record::Recorder;
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::{Agent, Deadline, Instant, Packet, Port, Ports, drain};
@@ -39,7 +39,7 @@ impl MobileEnd {
     pub(crate) fn serve(
         &mut self,
         now: Instant,
-        air: &mut Air,
+        air: &mut HopMedium,
         recorder: &mut Recorder,
     ) -> Option<Deadline> {
         let Self { agent, counters, released } = self;
@@ -53,7 +53,7 @@ impl MobileEnd {
 
 /// The air and the kernel, as the mobile's end sees them.
 struct MobilePorts<'a> {
-    air: &'a mut Air,
+    air: &'a mut HopMedium,
     recorder: &'a mut Recorder,
     released: &'a mut Vec<Packet>,
 }
@@ -62,7 +62,7 @@ impl Ports for MobilePorts<'_> {
     fn can_send(&self, now: Instant, side: Port) -> bool {
         match side {
             Port::Wired => true,
-            Port::Air => self.air.can_send(now, End::Mobile),
+            Port::Air => self.air.can_send(now, End::Host),
         }
     }
 
@@ -72,7 +72,7 @@ impl Ports for MobilePorts<'_> {
                 self.recorder.leaves_mobile(&packet);
                 self.released.push(packet);
             }
-            Port::Air => self.air.send(now, End::Mobile, packet),
+            Port::Air => self.air.send(now, End::Host, packet),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The laboratory: `FH – wired link – BS – air link – MH` with real kernel TCP at both ends.
 
-mod air;
 mod air_queue;
 pub mod config;
 mod counters;
 mod error;
 mod gateway;
+mod hop;
 mod iproute;
 mod kernel;
 mod links;

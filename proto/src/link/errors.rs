@@ -88,6 +88,14 @@ impl ErrorModel {
         }
     }
 
+    /// What the short frames of a handshake meet of it: losses and bursts are about packets.
+    pub(super) fn of_handshake(&self) -> Self {
+        match self {
+            Self::Ber(_) | Self::Fading { .. } => *self,
+            Self::None | Self::Loss(_) | Self::Burst { .. } => Self::None,
+        }
+    }
+
     /// The long-run probability that a frame of `bits` bits does not arrive intact.
     ///
     /// For `Burst` all frames are taken to have this size: `frames` of them in `every_bytes`. For

@@ -6,19 +6,26 @@
 
 mod bound;
 mod errors;
+mod full_duplex;
 pub mod mac;
+mod medium;
 #[cfg(test)]
 mod tests;
 
 pub use bound::goodput_bound;
 pub use errors::{ErrorModel, ErrorProcess, Fate};
+pub use full_duplex::FullDuplex;
+pub use medium::{Medium, Output, Pair};
 
 use crate::packet::Packet;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
+use medium::{Path, Paths};
 
 /// Frames that one direction holds at most, whatever its parameters say: queued, being serialised
 /// or propagating. It is 12 seconds of full frames at 1 Gb/s.
@@ -67,34 +74,50 @@ pub struct LinkCounters {
 
 /// One direction of a link as a state machine.
 ///
-/// Since the queue is first in, first out, the whole way of a frame is known as soon as it is
-/// accepted: it starts when the serialiser is free, meets its fate then, and arrives (or does not)
-/// an airtime and a propagation delay later. What remains is a list of arrivals.
+/// Since frames are serialised in the order in which they come, the whole way of a frame is known
+/// as soon as it is accepted: it starts when the serialiser is free, meets its fate then, and
+/// arrives (or does not) an airtime and a propagation delay later. What remains is a list of
+/// arrivals.
+///
+/// By itself it has one sender; in a [`FullDuplex`] medium several senders, each with a queue of
+/// its own, share the serialiser, and the path from sender to receiver decides fate and delay.
 pub struct Link {
     params: LinkParams,
-    errors: Box<dyn ErrorProcess + Send>,
+    paths: Paths,
     /// When the last bit of the last frame leaves the serialiser, rounded down.
     busy_until: Instant,
     /// What that rounding cut off, in units of 1/rate nanoseconds.
     remainder: u128,
-    /// When each frame that may still be queued begins to be serialised.
-    starts: VecDeque<Instant>,
-    arrivals: VecDeque<Delivery>,
-    counters: LinkCounters,
+    /// For each sender, when each frame that may still be queued begins to be serialised.
+    queues: Vec<VecDeque<Instant>>,
+    /// Frames on their way, each with its path, in the order of arrival.
+    arrivals: VecDeque<(usize, Delivery)>,
 }
 
 impl Link {
-    /// An idle link. Its queue is never longer than [`FRAME_LIMIT`].
+    /// An idle link with one sender. Its queue is never longer than [`FRAME_LIMIT`].
     pub fn new(params: LinkParams, errors: Box<dyn ErrorProcess + Send>) -> Self {
+        let path = Path {
+            from: 0,
+            to: 1,
+            delay: params.delay,
+            errors,
+            control_errors: ErrorModel::None.process(0, 0, 0),
+            counters: LinkCounters::default(),
+        };
+        Self::of_paths(params, 1, Paths::new(vec![path]))
+    }
+
+    /// An idle link from any of so many senders, with the delays of the paths.
+    fn of_paths(params: LinkParams, senders: usize, paths: Paths) -> Self {
         let queue_frames = params.queue_frames.min(FRAME_LIMIT);
         Self {
             params: LinkParams { queue_frames, ..params },
-            errors,
+            paths,
             busy_until: Instant::ZERO,
             remainder: 0,
-            starts: VecDeque::new(),
+            queues: vec![VecDeque::new(); senders],
             arrivals: VecDeque::new(),
-            counters: LinkCounters::default(),
         }
     }
 
@@ -107,37 +130,12 @@ impl Link {
     /// When [`Self::can_send`] turns true; in the past if it already is.
     #[must_use]
     pub fn free_at(&self) -> Instant {
-        let lookahead = u64::try_from(self.params.lookahead.as_nanos()).unwrap_or(u64::MAX);
-        let near = Instant::from_nanos(self.busy_until.as_nanos().saturating_sub(lookahead));
-        near.max(self.room_at())
+        self.free_for(0)
     }
 
     /// Takes a frame. False: the queue is full and the frame is dropped, and counted.
     pub fn send(&mut self, now: Instant, packet: Packet) -> bool {
-        while self.starts.front().is_some_and(|&start| start <= now) {
-            self.starts.pop_front();
-        }
-        if now < self.room_at() || self.arrivals.len() >= FRAME_LIMIT {
-            self.counters.dropped += 1;
-            return false;
-        }
-        let start = self.busy_until.max(now);
-        if start > now {
-            self.starts.push_back(start);
-        }
-        let bits = packet.wire_bits();
-        let end = self.serialise(start, bits);
-        self.counters.frames += 1;
-        self.counters.bytes += u64::from(packet.wire_len());
-        self.counters.busy = self.counters.busy.saturating_add(end - start);
-        match self.errors.draw(start, end - start, bits) {
-            Fate::Intact => {
-                self.arrivals.push_back(Delivery { at: end + self.params.delay, packet });
-            }
-            Fate::Damaged => self.counters.damaged += 1,
-            Fate::Lost => self.counters.lost += 1,
-        }
-        true
+        self.send_on(now, 0, packet)
     }
 
     /// The next frame that has arrived by now, in the order in which frames were sent.
@@ -146,26 +144,85 @@ impl Link {
         if self.next_delivery()? > now {
             return None;
         }
-        self.arrivals.pop_front()
+        self.arrivals.pop_front().map(|(_, delivery)| delivery)
     }
 
     /// When the next frame arrives, if one is under way.
     #[must_use]
     pub fn next_delivery(&self) -> Option<Instant> {
-        self.arrivals.front().map(|delivery| delivery.at)
+        self.arrivals.front().map(|(_, delivery)| delivery.at)
     }
 
     /// What the link has done so far.
     pub fn counters(&self) -> LinkCounters {
-        self.counters
+        self.paths[0].counters
     }
 
-    /// When the queue has room: at once unless it is full, then as its first frame leaves it. With
-    /// no queue at all there is room when the serialiser is free.
-    fn room_at(&self) -> Instant {
-        match self.starts.len().checked_sub(self.params.queue_frames) {
+    fn free_for(&self, sender: usize) -> Instant {
+        let lookahead = u64::try_from(self.params.lookahead.as_nanos()).unwrap_or(u64::MAX);
+        let near = Instant::from_nanos(self.busy_until.as_nanos().saturating_sub(lookahead));
+        near.max(self.room_at(sender))
+    }
+
+    fn find(&self, from: usize, to: usize) -> Option<usize> {
+        self.paths.find(from, to)
+    }
+
+    fn send_on(&mut self, now: Instant, place: usize, packet: Packet) -> bool {
+        let from = self.paths[place].from;
+        let queue = &mut self.queues[from];
+        while queue.front().is_some_and(|&start| start <= now) {
+            queue.pop_front();
+        }
+        if now < self.room_at(from) || self.arrivals.len() >= FRAME_LIMIT {
+            self.paths[place].counters.dropped += 1;
+            return false;
+        }
+        let start = self.busy_until.max(now);
+        if start > now {
+            self.queues[from].push_back(start);
+        }
+        let bits = packet.wire_bits();
+        let end = self.serialise(start, bits);
+        let Path { errors, counters, delay, .. } = &mut self.paths[place];
+        counters.frames += 1;
+        counters.bytes += u64::from(packet.wire_len());
+        counters.busy = counters.busy.saturating_add(end - start);
+        match errors.draw(start, end - start, bits) {
+            Fate::Intact => {
+                let at = end + *delay;
+                // Only a frame with a shorter path overtakes others.
+                let earlier = |(_, delivery): &(usize, Delivery)| delivery.at <= at;
+                let order = match self.arrivals.back().is_none_or(earlier) {
+                    true => self.arrivals.len(),
+                    false => self.arrivals.partition_point(earlier),
+                };
+                self.arrivals.insert(order, (place, Delivery { at, packet }));
+            }
+            Fate::Damaged => counters.damaged += 1,
+            Fate::Lost => counters.lost += 1,
+        }
+        true
+    }
+
+    /// The next frame that arrives, at whatever time.
+    fn take_arrival(&mut self) -> Option<Output> {
+        let (place, Delivery { packet, .. }) = self.arrivals.pop_front()?;
+        let Path { from, to, .. } = self.paths[place];
+        Some(Output::Delivery { from, to, packet })
+    }
+
+    fn counters_of(&self, from: usize, to: usize) -> LinkCounters {
+        self.paths.counters(from, to)
+    }
+
+    /// When a sender's queue has room: at once unless it is full, then as its first frame leaves
+    /// it. With no queue at all there is room when the serialiser is free.
+    fn room_at(&self, sender: usize) -> Instant {
+        let queue = &self.queues[sender];
+        match queue.len().checked_sub(self.params.queue_frames) {
             None => Instant::ZERO,
-            Some(first) => self.starts.get(first).copied().unwrap_or(self.busy_until),
+            Some(first) => queue.get(first).copied().unwrap_or(self.busy_until),
         }
     }
 
@@ -190,7 +247,6 @@ impl fmt::Debug for Link {
             .field("params", &self.params)
             .field("busy_until", &self.busy_until)
             .field("under_way", &self.arrivals.len())
-            .field("counters", &self.counters)
             .finish_non_exhaustive()
     }
 }

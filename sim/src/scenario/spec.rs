@@ -43,6 +43,9 @@ pub(super) struct ScenarioSpec {
     pub(super) stations: Named<StationSpec>,
     pub(super) links: Named<LinkSpec>,
     pub(super) flows: Named<FlowSpec>,
+    /// Hosts that go from one station to another.
+    #[serde(default)]
+    pub(super) moves: Vec<MoveSpec>,
 }
 
 fn one() -> Spanned<u32> {
@@ -75,9 +78,11 @@ pub(super) struct LinkSpec {
     /// Whether this is the air side of the stations that it joins.
     #[serde(default)]
     pub(super) air: bool,
-    /// Whether all that meet at an end share one link, as in a radio cell.
+    /// Whether all that meet at an end share one channel, as in a radio cell.
     #[serde(default)]
     pub(super) shared: bool,
+    /// The link on whose channel this one is, and whose keys it has unless it sets them.
+    pub(super) channel: Option<Spanned<String>>,
     pub(super) rate: Rate,
     pub(super) delay: Time,
     #[serde(default = "queue")]
@@ -178,6 +183,15 @@ pub(super) struct FlowSpec {
     pub(super) start: Option<Time>,
     /// From the start of one flow to the start of the next.
     pub(super) stagger: Option<Time>,
+}
+
+/// From a time on, a host has no link but that to one station.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MoveSpec {
+    pub(super) at: Time,
+    pub(super) host: Spanned<String>,
+    pub(super) to: Spanned<String>,
 }
 
 /// Packets at the times of a Poisson process.
