@@ -36,16 +36,21 @@ impl FullDuplex {
         Self { ways, sides, now: Instant::ZERO }
     }
 
-    fn way(&self, from: usize) -> &Link {
-        &self.ways[self.sides[from]]
+    /// The side of a station; of two stations, the second one is side 1.
+    fn side(&self, from: usize) -> usize {
+        if self.sides.len() == 2 { from } else { self.sides[from] }
     }
 
-    /// The link with the next arrival.
-    fn next(&self) -> Option<(Instant, usize)> {
-        let arrival = |way: usize| self.ways[way].next_delivery().map(|at| (at, way));
-        match (arrival(0), arrival(1)) {
-            (Some(down), Some(up)) => Some(down.min(up)),
-            (down, up) => down.or(up),
+    fn way(&self, from: usize) -> &Link {
+        &self.ways[self.side(from)]
+    }
+
+    /// The link with the next arrival, if one of them has any.
+    fn next(&self) -> usize {
+        let [down, up] = &self.ways;
+        match (down.next_delivery(), up.next_delivery()) {
+            (Some(down), Some(up)) => usize::from(up < down),
+            (down, _) => usize::from(down.is_none()),
         }
     }
 }
@@ -60,12 +65,15 @@ impl Medium for FullDuplex {
     }
 
     fn send(&mut self, now: Instant, from: usize, to: usize, packet: Packet) -> bool {
-        let way = &mut self.ways[self.sides[from]];
-        way.find(from, to).is_some_and(|path| way.send_on(now, path, packet))
+        let side = self.side(from);
+        let way = &mut self.ways[side];
+        // Of two stations, each sends to the other.
+        let path = if self.sides.len() == 2 { Some(0) } else { way.find(from, to) };
+        path.is_some_and(|path| way.send_on(now, path, packet))
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.next().map(|(at, _)| at)
+        self.ways[self.next()].next_delivery()
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -73,8 +81,7 @@ impl Medium for FullDuplex {
     }
 
     fn poll_output(&mut self) -> Option<Output> {
-        let (_, way) = self.next().filter(|(at, _)| *at <= self.now)?;
-        self.ways[way].take_arrival()
+        self.ways[self.next()].take_arrival(self.now)
     }
 
     fn counters(&self, from: usize, to: usize) -> LinkCounters {

@@ -57,6 +57,13 @@ pub trait Medium {
     #[must_use]
     fn poll_output(&mut self) -> Option<Output>;
 
+    /// Acts on what is due, and takes the next thing that has happened.
+    #[must_use]
+    fn poll(&mut self, now: Instant) -> Option<Output> {
+        self.handle_timeout(now);
+        self.poll_output()
+    }
+
     /// What became of the frames from one station to another.
     #[must_use]
     fn counters(&self, from: usize, to: usize) -> LinkCounters;

@@ -83,15 +83,17 @@ pub struct LinkCounters {
 /// its own, share the serialiser, and the path from sender to receiver decides fate and delay.
 pub struct Link {
     params: LinkParams,
+    /// That of the parameters in nanoseconds.
+    lookahead: u64,
     paths: Paths,
     /// When the last bit of the last frame leaves the serialiser, rounded down.
     busy_until: Instant,
     /// What that rounding cut off, in units of 1/rate nanoseconds.
-    remainder: u128,
+    remainder: u64,
     /// For each sender, when each frame that may still be queued begins to be serialised.
     queues: Vec<VecDeque<Instant>>,
-    /// Frames on their way, each with its path, in the order of arrival.
-    arrivals: VecDeque<(usize, Delivery)>,
+    /// Frames on their way, in the order of arrival.
+    arrivals: VecDeque<(Instant, Output)>,
 }
 
 impl Link {
@@ -113,6 +115,7 @@ impl Link {
         let queue_frames = params.queue_frames.min(FRAME_LIMIT);
         Self {
             params: LinkParams { queue_frames, ..params },
+            lookahead: u64::try_from(params.lookahead.as_nanos()).unwrap_or(u64::MAX),
             paths,
             busy_until: Instant::ZERO,
             remainder: 0,
@@ -138,19 +141,20 @@ impl Link {
         self.send_on(now, 0, packet)
     }
 
-    /// The next frame that has arrived by now, in the order in which frames were sent.
+    /// The next frame that has arrived by now, in the order of arrival.
     #[must_use]
     pub fn poll_delivery(&mut self, now: Instant) -> Option<Delivery> {
-        if self.next_delivery()? > now {
-            return None;
+        let at = self.next_delivery()?;
+        match self.take_arrival(now)? {
+            Output::Delivery { packet, .. } => Some(Delivery { at, packet }),
+            _ => None,
         }
-        self.arrivals.pop_front().map(|(_, delivery)| delivery)
     }
 
     /// When the next frame arrives, if one is under way.
     #[must_use]
     pub fn next_delivery(&self) -> Option<Instant> {
-        self.arrivals.front().map(|(_, delivery)| delivery.at)
+        self.arrivals.front().map(|(at, _)| *at)
     }
 
     /// What the link has done so far.
@@ -158,9 +162,12 @@ impl Link {
         self.paths[0].counters
     }
 
+    /// A queue that waits for the serialiser has room no later than that is free.
     fn free_for(&self, sender: usize) -> Instant {
-        let lookahead = u64::try_from(self.params.lookahead.as_nanos()).unwrap_or(u64::MAX);
-        let near = Instant::from_nanos(self.busy_until.as_nanos().saturating_sub(lookahead));
+        if self.lookahead == 0 {
+            return self.busy_until;
+        }
+        let near = Instant::from_nanos(self.busy_until.as_nanos().saturating_sub(self.lookahead));
         near.max(self.room_at(sender))
     }
 
@@ -184,20 +191,22 @@ impl Link {
         }
         let bits = packet.wire_bits();
         let end = self.serialise(start, bits);
-        let Path { errors, counters, delay, .. } = &mut self.paths[place];
+        let Path { to, errors, counters, delay, .. } = &mut self.paths[place];
         counters.frames += 1;
         counters.bytes += u64::from(packet.wire_len());
-        counters.busy = counters.busy.saturating_add(end - start);
-        match errors.draw(start, end - start, bits) {
+        let airtime = end - start;
+        counters.busy = counters.busy.saturating_add(airtime);
+        match errors.draw(start, airtime, bits) {
             Fate::Intact => {
                 let at = end + *delay;
-                // Only a frame with a shorter path overtakes others.
-                let earlier = |(_, delivery): &(usize, Delivery)| delivery.at <= at;
-                let order = match self.arrivals.back().is_none_or(earlier) {
-                    true => self.arrivals.len(),
-                    false => self.arrivals.partition_point(earlier),
-                };
-                self.arrivals.insert(order, (place, Delivery { at, packet }));
+                let arrival = (at, Output::Delivery { from, to: *to, packet });
+                let earlier = |(other, _): &(Instant, Output)| *other <= at;
+                if self.arrivals.back().is_none_or(earlier) {
+                    self.arrivals.push_back(arrival);
+                } else {
+                    // Its path is shorter than those of others.
+                    self.arrivals.insert(self.arrivals.partition_point(earlier), arrival);
+                }
             }
             Fate::Damaged => counters.damaged += 1,
             Fate::Lost => counters.lost += 1,
@@ -205,11 +214,12 @@ impl Link {
         true
     }
 
-    /// The next frame that arrives, at whatever time.
-    fn take_arrival(&mut self) -> Option<Output> {
-        let (place, Delivery { packet, .. }) = self.arrivals.pop_front()?;
-        let Path { from, to, .. } = self.paths[place];
-        Some(Output::Delivery { from, to, packet })
+    /// The next frame that has arrived by now.
+    fn take_arrival(&mut self, now: Instant) -> Option<Output> {
+        if self.next_delivery()? > now {
+            return None;
+        }
+        self.arrivals.pop_front().map(|(_, output)| output)
     }
 
     fn counters_of(&self, from: usize, to: usize) -> LinkCounters {
@@ -232,11 +242,17 @@ impl Link {
     /// exact at any rate. After an idle time there is nothing to carry: the fraction has passed.
     fn serialise(&mut self, start: Instant, bits: u64) -> Instant {
         let carried = if start == self.busy_until { self.remainder } else { 0 };
-        let rate = u128::from(self.params.rate_bps.max(1));
-        let scaled = u128::from(bits) * 1_000_000_000 + carried;
-        self.remainder = scaled % rate;
-        let nanos = u64::try_from(scaled / rate).unwrap_or(u64::MAX);
-        self.busy_until = start + Duration::from_nanos(nanos);
+        let rate = self.params.rate_bps.max(1);
+        let scaled = bits.checked_mul(1_000_000_000).and_then(|scaled| scaled.checked_add(carried));
+        let nanos = if let Some(scaled) = scaled {
+            self.remainder = scaled % rate;
+            scaled / rate
+        } else {
+            let scaled = u128::from(bits) * 1_000_000_000 + u128::from(carried);
+            self.remainder = (scaled % u128::from(rate)) as u64;
+            u64::try_from(scaled / u128::from(rate)).unwrap_or(u64::MAX)
+        };
+        self.busy_until = Instant::from_nanos(start.as_nanos().saturating_add(nanos));
         self.busy_until
     }
 }

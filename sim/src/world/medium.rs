@@ -80,8 +80,7 @@ impl Medium {
     /// The next thing that happens now on a channel.
     pub(crate) fn poll(&mut self, now: Instant, number: u32) -> Option<Happening> {
         let channel = &mut self.channels[number as usize];
-        channel.medium.handle_timeout(now);
-        let output = channel.medium.poll_output();
+        let output = channel.medium.poll(now);
         self.agenda.set(number, channel.medium.poll_timeout());
         Some(match output? {
             Output::Delivery { from, to, packet } => {
@@ -128,6 +127,10 @@ impl Channel {
     }
 
     fn direction(&self, from: u32, to: u32) -> u32 {
+        // The usual case: two stations.
+        if let [there, back] = self.ways[..] {
+            return if from == 0 { there.1 } else { back.1 };
+        }
         let place = self.ways.binary_search_by_key(&[from, to], |(ends, _)| *ends);
         // A medium delivers between its pairs only.
         place.map_or(0, |place| self.ways[place].1)

@@ -120,10 +120,14 @@ impl Station {
             trace,
         };
         let deadline = drain(&mut **agent, now, &mut ports, &mut on_event);
-        let busy = ports.outbound.iter().zip(&ports.busy).filter(|(_, busy)| busy.get());
-        let directions = busy.flat_map(|(directions, _)| directions);
-        let free = directions.filter_map(|direction| ports.medium.free_at(*direction));
-        deadline.map(|deadline| deadline.at).into_iter().chain(free).min()
+        let mut next = deadline.map(|deadline| deadline.at);
+        for (directions, busy) in ports.outbound.iter().zip(&ports.busy) {
+            for direction in directions.iter().filter(|_| busy.get()) {
+                let free = ports.medium.free_at(*direction);
+                next = next.into_iter().chain(free).min();
+            }
+        }
+        next
     }
 }
 
@@ -156,8 +160,8 @@ impl Ports for StationPorts<'_> {
     /// A side with several links can send as soon as one of them can: what is for another one
     /// waits in that link's queue.
     fn can_send(&self, now: Instant, side: Port) -> bool {
-        let mut outbound = self.outbound[side_index(side)].iter();
-        let can = outbound.any(|direction| self.medium.can_send(now, *direction));
+        let can_send = |direction: &u32| self.medium.can_send(now, *direction);
+        let can = self.outbound[side_index(side)].iter().any(can_send);
         self.busy[side_index(side)].set(!can);
         can
     }
