@@ -52,13 +52,13 @@ pub(super) fn plan(spec: &ScenarioSpec) -> Result<Plan, Fault> {
 fn moves(spec: &ScenarioSpec, topology: &mut Topology) -> Result<Vec<Move>, Fault> {
     let mut moves = Vec::new();
     for MoveSpec { at: Time(at), host: name, to } in &spec.moves {
-        let (hosts, _) = topology.hosts(name)?;
+        let (hosts, _) = topology.hosts(name, "hosts move")?;
         let stations = topology.group(to)?;
         for host in hosts.nodes() {
             let mut links = topology.graph.leaving(host).iter();
-            let Some((outbound, _)) = links.find(|(_, node)| stations.nodes().contains(node))
-            else {
-                let message = format!("host `{name}` has no link to `{to}`");
+            let is_there = |node: u32| node >= topology.hosts && stations.nodes().contains(&node);
+            let Some((outbound, _)) = links.find(|(_, node)| is_there(*node)) else {
+                let message = format!("host `{name}` has no link to a station `{to}`");
                 return Err(Fault::new(to.span(), message));
             };
             moves.push(Move { at: *at, host, outbound: *outbound });
@@ -143,8 +143,9 @@ impl Flows<'_> {
     /// A table's flows: each host of the larger end with one of the smaller, in equal shares.
     fn add(&mut self, name: &Spanned<String>, spec: &FlowSpec) -> Result<(), Fault> {
         let refuse = |what: String| Err(Fault::new(name.span(), format!("flow `{name}` {what}")));
+        let rule = "flows are between hosts";
         let ((from, sender), (to, receiver)) =
-            (self.topology.hosts(&spec.from)?, self.topology.hosts(&spec.to)?);
+            (self.topology.hosts(&spec.from, rule)?, self.topology.hosts(&spec.to, rule)?);
         let (most, least) = (from.count.max(to.count), from.count.min(to.count));
         if most % least != 0 {
             return refuse(format!("cannot pair {} with {} hosts", from.count, to.count));

@@ -41,6 +41,10 @@ pub(super) fn inherit(table: &mut DeTable<'_>) -> Result<(), Fault> {
             let known: Vec<&str> = all.keys().map(|name| name.get_ref().as_ref()).collect();
             return Err(Fault::new(channel.span(), unknown("link", name, &known)));
         };
+        if first.contains_key("channel") {
+            let message = format!("link `{name}` has a `channel` itself; name that link");
+            return Err(Fault::new(channel.span(), message));
+        }
         for (key, value) in first {
             if !link.contains_key(key) {
                 link.insert(key.clone(), value.clone());

@@ -115,13 +115,17 @@ impl Topology {
         })
     }
 
-    /// A host's group.
-    pub(super) fn hosts(&self, name: &Spanned<String>) -> Result<(&Group, usize), Fault> {
+    /// A host's group; `rule` says why it must be one.
+    pub(super) fn hosts(
+        &self,
+        name: &Spanned<String>,
+        rule: &str,
+    ) -> Result<(&Group, usize), Fault> {
         let group = self.group(name)?;
         match group.kind {
             Kind::Host(table) => Ok((group, table)),
             Kind::Station(_) => {
-                let message = format!("`{}` is a station; flows are between hosts", group.name);
+                let message = format!("`{}` is a station; {rule}", group.name);
                 Err(Fault::new(name.span(), message))
             }
         }

@@ -315,3 +315,41 @@ fn a_full_queue_refuses() {
     let log = run(&mut channel, [0; 2], Instant::from_millis(1_000));
     assert_eq!(deliveries(&log, 0), accepted);
 }
+
+/// A base station, number 0, with a packet for each mobile in turn, and three mobiles that send.
+#[test]
+fn several_stations_share_the_channel_evenly_and_err_independently() {
+    let losses = [0.0, 0.1, 0.3];
+    let pairs = losses.into_iter().zip(1..).map(|(loss, mobile)| {
+        let errors = [ErrorModel::Loss(loss); 2];
+        Pair::new([0, mobile], [PARAMS.delay; 2], errors, 11, mobile as u32)
+    });
+    let mut channel = FamaNcs::new(PARAMS, pairs.collect());
+    let mut turn = 0;
+    let mut offer = |channel: &mut FamaNcs, now, from| {
+        if from == 0 {
+            turn = turn % 3 + 1;
+        }
+        let to = if from == 0 { turn } else { 0 };
+        assert!(!channel.can_send(now, from) || channel.send(now, from, to, packet(DATA)));
+    };
+    (0..4).for_each(|station| offer(&mut channel, Instant::ZERO, station));
+    while let Some(now) = channel.poll_timeout().filter(|at| *at < Instant::from_millis(200_000)) {
+        match channel.poll(now) {
+            Some(Output::Ready(station)) => offer(&mut channel, now, station),
+            Some(Output::Delivery { from, to, .. }) => assert!(from == 0 || to == 0),
+            _ => {}
+        }
+    }
+    let base = [1, 2, 3].map(|mobile| channel.counters(0, mobile).frames).iter().sum::<u64>();
+    for (mobile, loss) in (1..).zip(losses) {
+        let up = channel.counters(mobile, 0);
+        let shares = up.frames as f64 / base as f64;
+        assert!((0.9..1.1).contains(&shares), "{mobile}: {} and {base}", up.frames);
+        let lost = up.lost as f64 / up.frames as f64;
+        assert!((lost - loss).abs() < 0.03, "{mobile}: {lost}");
+    }
+    // With four contenders more RTS collide than with two.
+    let MacCounters { handshakes, failed, .. } = channel.mac_counters();
+    assert!(failed > 0 && failed * 20 < handshakes, "{failed} of {handshakes}");
+}
