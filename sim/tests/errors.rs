@@ -66,7 +66,7 @@ fn values_and_keys() {
     );
     assert_eq!(
         with("loss = \"1%\"", "loss = 0.1, ber = 1e-6"),
-        "x.toml:17: `errors` must be one of loss, ber, burst and fading, not several"
+        "x.toml:17: `errors` must be one of loss, ber, burst, fading, not several"
     );
     assert_eq!(
         with("air = true", "air = 1"),

@@ -168,7 +168,7 @@ impl Link {
             return self.busy_until;
         }
         let near = Instant::from_nanos(self.busy_until.as_nanos().saturating_sub(self.lookahead));
-        near.max(self.room_at(sender))
+        near.max(room_at(&self.queues[sender], self.params.queue_frames, self.busy_until))
     }
 
     fn find(&self, from: usize, to: usize) -> Option<usize> {
@@ -176,30 +176,33 @@ impl Link {
     }
 
     fn send_on(&mut self, now: Instant, place: usize, packet: Packet) -> bool {
-        let from = self.paths[place].from;
-        let queue = &mut self.queues[from];
+        let Path { from, to, errors, counters, delay, .. } = &mut self.paths[place];
+        let queue = &mut self.queues[*from];
         while queue.front().is_some_and(|&start| start <= now) {
             queue.pop_front();
         }
-        if now < self.room_at(from) || self.arrivals.len() >= FRAME_LIMIT {
-            self.paths[place].counters.dropped += 1;
+        let room_at = room_at(queue, self.params.queue_frames, self.busy_until);
+        if now < room_at || self.arrivals.len() >= FRAME_LIMIT {
+            counters.dropped += 1;
             return false;
         }
         let start = self.busy_until.max(now);
         if start > now {
-            self.queues[from].push_back(start);
+            queue.push_back(start);
         }
         let bits = packet.wire_bits();
-        let end = self.serialise(start, bits);
-        let Path { to, errors, counters, delay, .. } = &mut self.paths[place];
+        let carried = if start == self.busy_until { self.remainder } else { 0 };
+        let (airtime, remainder) = airtime(bits, self.params.rate_bps, carried);
+        let end = start + airtime;
+        (self.busy_until, self.remainder) = (end, remainder);
+        let airtime = end - start;
         counters.frames += 1;
         counters.bytes += u64::from(packet.wire_len());
-        let airtime = end - start;
         counters.busy = counters.busy.saturating_add(airtime);
         match errors.draw(start, airtime, bits) {
             Fate::Intact => {
                 let at = end + *delay;
-                let arrival = (at, Output::Delivery { from, to: *to, packet });
+                let arrival = (at, Output::Delivery { from: *from, to: *to, packet });
                 let earlier = |(other, _): &(Instant, Output)| *other <= at;
                 if self.arrivals.back().is_none_or(earlier) {
                     self.arrivals.push_back(arrival);
@@ -225,36 +228,32 @@ impl Link {
     fn counters_of(&self, from: usize, to: usize) -> LinkCounters {
         self.paths.counters(from, to)
     }
+}
 
-    /// When a sender's queue has room: at once unless it is full, then as its first frame leaves
-    /// it. With no queue at all there is room when the serialiser is free.
-    fn room_at(&self, sender: usize) -> Instant {
-        let queue = &self.queues[sender];
-        match queue.len().checked_sub(self.params.queue_frames) {
-            None => Instant::ZERO,
-            Some(first) => queue.get(first).copied().unwrap_or(self.busy_until),
-        }
+/// When a sender's queue has room: at once unless it is full, then as its first frame leaves it.
+/// With no queue at all there is room when the serialiser is free.
+fn room_at(queue: &VecDeque<Instant>, queue_frames: usize, busy_until: Instant) -> Instant {
+    match queue.len().checked_sub(queue_frames) {
+        None => Instant::ZERO,
+        Some(first) => queue.get(first).copied().unwrap_or(busy_until),
     }
+}
 
-    /// Occupies the serialiser from `start` on and returns the end of it.
-    ///
-    /// Back-to-back frames carry the fraction of a nanosecond over, so that the long-run rate is
-    /// exact at any rate. After an idle time there is nothing to carry: the fraction has passed.
-    fn serialise(&mut self, start: Instant, bits: u64) -> Instant {
-        let carried = if start == self.busy_until { self.remainder } else { 0 };
-        let rate = self.params.rate_bps.max(1);
-        let scaled = bits.checked_mul(1_000_000_000).and_then(|scaled| scaled.checked_add(carried));
-        let nanos = if let Some(scaled) = scaled {
-            self.remainder = scaled % rate;
-            scaled / rate
-        } else {
-            let scaled = u128::from(bits) * 1_000_000_000 + u128::from(carried);
-            self.remainder = (scaled % u128::from(rate)) as u64;
-            u64::try_from(scaled / u128::from(rate)).unwrap_or(u64::MAX)
-        };
-        self.busy_until = Instant::from_nanos(start.as_nanos().saturating_add(nanos));
-        self.busy_until
-    }
+/// How long so many bits take, and what rounding down cuts off, in units of 1/rate nanoseconds.
+///
+/// Back-to-back frames carry the fraction of a nanosecond over, so that the long-run rate is exact
+/// at any rate. After an idle time there is nothing to carry: the fraction has passed.
+fn airtime(bits: u64, rate_bps: u64, carried: u64) -> (Duration, u64) {
+    let rate = rate_bps.max(1);
+    let scaled = bits.checked_mul(1_000_000_000).and_then(|scaled| scaled.checked_add(carried));
+    let (nanos, remainder) = if let Some(scaled) = scaled {
+        (scaled / rate, scaled % rate)
+    } else {
+        let (scaled, rate) =
+            (u128::from(bits) * 1_000_000_000 + u128::from(carried), u128::from(rate));
+        (u64::try_from(scaled / rate).unwrap_or(u64::MAX), (scaled % rate) as u64)
+    };
+    (Duration::from_nanos(nanos), remainder)
 }
 
 impl fmt::Debug for Link {

@@ -217,7 +217,7 @@ fn way(link: &LinkSpec, way: &WaySpec) -> Result<Direction, Fault> {
         rate_bps: way.rate.unwrap_or(link.rate).0,
         delay: way.delay.unwrap_or(link.delay).0,
         queue_frames: way.queue.unwrap_or(link.queue),
-        errors: errors.map_or(Ok(ErrorModel::None), model)?,
+        errors: errors.map_or(Ok(ErrorModel::None), ErrorsSpec::model)?,
         arq: link.arq.map(|ArqTable { retries, ordered }| ArqSpec { retries, ordered }),
         handoff: link.handoff.as_ref().map(handoff).transpose()?,
         mac: None,
@@ -235,9 +235,4 @@ fn handoff(table: &Spanned<HandoffTable>) -> Result<Handoff, Fault> {
         return Err(Fault::new(table.span(), message));
     }
     Ok(Handoff { every, lasts, acks })
-}
-
-fn model(errors: &Spanned<ErrorsSpec>) -> Result<ErrorModel, Fault> {
-    let message = "`errors` must be one of loss, ber, burst and fading, not several";
-    errors.get_ref().model().ok_or_else(|| Fault::new(errors.span(), message))
 }
