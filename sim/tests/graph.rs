@@ -27,6 +27,7 @@ const AIR: &str = "air = true\nrate = \"2mbit\"\ndelay = \"1ms\"";
 #[test]
 fn a_chain_of_routers_takes_the_time_of_its_links() {
     let (fast, air) = ("rate = \"1gbit\"\ndelay = \"5ms\"", format!("{AIR}\nqueue = 1000"));
+    let routers = "r = { agent = \"plain\" }\ns = { agent = \"plain\" }\n";
     let nodes = "[hosts]\nfh = { profile = \"linux\" }\nmh = { profile = \"linux\" }\n[stations]\n\
                  r = { agent = \"plain\" }\ns = { agent = \"plain\" }\nbs = { agent = \"snoop\" }\n";
     let flow = flow("file", "fh", "mh", "1MB");
@@ -39,8 +40,7 @@ fn a_chain_of_routers_takes_the_time_of_its_links() {
     let direct =
         [link("a", ["fh", "bs"], &fast.replace("5ms", "15ms")), link("air", ["bs", "mh"], &air)];
     let [chain, direct] = [chain.concat(), direct.concat()];
-    let nodes_of_direct =
-        nodes.replace("r = { agent = \"plain\" }\ns = { agent = \"plain\" }\n", "");
+    let nodes_of_direct = nodes.replace(routers, "");
     let long = outcome(&format!("{HEAD}{nodes}{chain}{flow}"));
     let short = outcome(&format!("{HEAD}{nodes_of_direct}{direct}{flow}"));
     assert!(long.completed && short.completed);

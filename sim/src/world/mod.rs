@@ -2,7 +2,8 @@
 //! deadline, repeat.
 //!
 //! Machines are channels, stations, flows (both endpoints and their applications) and the moves of
-//! hosts, in this order of numbers. Nothing else holds time, so a run depends on its plan and seed alone.
+//! hosts, in this order of numbers. Nothing else holds time, so a run depends on its plan and seed
+//! alone.
 
 mod address;
 mod application;
