@@ -120,7 +120,7 @@ pub(super) struct Path {
 }
 
 /// Paths in the order of their stations.
-pub(super) struct Paths(Vec<Path>);
+pub(super) struct Paths(pub(super) Vec<Path>);
 
 impl Paths {
     pub(super) fn new(mut paths: Vec<Path>) -> Self {
@@ -135,20 +135,6 @@ impl Paths {
 
     pub(super) fn counters(&self, from: usize, to: usize) -> LinkCounters {
         self.find(from, to).map_or(LinkCounters::default(), |place| self.0[place].counters)
-    }
-}
-
-impl core::ops::Index<usize> for Paths {
-    type Output = Path;
-
-    fn index(&self, place: usize) -> &Path {
-        &self.0[place]
-    }
-}
-
-impl core::ops::IndexMut<usize> for Paths {
-    fn index_mut(&mut self, place: usize) -> &mut Path {
-        &mut self.0[place]
     }
 }
 

@@ -159,7 +159,7 @@ impl Link {
 
     /// What the link has done so far.
     pub fn counters(&self) -> LinkCounters {
-        self.paths[0].counters
+        self.paths.0[0].counters
     }
 
     /// A queue that waits for the serialiser has room no later than that is free.
@@ -176,7 +176,7 @@ impl Link {
     }
 
     fn send_on(&mut self, now: Instant, place: usize, packet: Packet) -> bool {
-        let Path { from, to, errors, counters, delay, .. } = &mut self.paths[place];
+        let Path { from, to, errors, counters, delay, .. } = &mut self.paths.0[place];
         let queue = &mut self.queues[*from];
         while queue.front().is_some_and(|&start| start <= now) {
             queue.pop_front();

@@ -188,12 +188,12 @@ impl FamaNcs {
             other.exchange = Exchange::No;
             collides |= other.contends_by(now + delay);
         }
-        let back = self.paths.find(self.paths[path].to, by).unwrap_or(path);
+        let back = self.paths.find(self.paths.0[path].to, by).unwrap_or(path);
         let bits = self.params.control_bits();
         let answers_at = now + rts + delay + turnaround;
         let ok = !collides
-            && self.paths[path].control_errors.draw(now, rts, bits) == Fate::Intact
-            && self.paths[back].control_errors.draw(answers_at, cts, bits) == Fate::Intact;
+            && self.paths.0[path].control_errors.draw(now, rts, bits) == Fate::Intact
+            && self.paths.0[back].control_errors.draw(answers_at, cts, bits) == Fate::Intact;
         let starts_at = now + self.params.handshake_time();
         if ok {
             self.transmit(starts_at, by, self.params.acceleration);
@@ -207,7 +207,7 @@ impl FamaNcs {
     /// station and small enough.
     fn answer(&mut self, now: Instant, by: usize, to: usize) {
         let is_answer = |(path, packet): &(usize, Packet)| {
-            self.paths[*path].to == by && packet.wire_len() <= MacParams::ANSWER_BYTES
+            self.paths.0[*path].to == by && packet.wire_len() <= MacParams::ANSWER_BYTES
         };
         if self.stations[to].queue.front().is_some_and(is_answer) {
             self.counters.answers += 1;
@@ -219,7 +219,7 @@ impl FamaNcs {
         let Some((path, packet)) = self.stations[by].queue.front() else { return };
         let bytes = packet.wire_len();
         let airtime = self.params.packet_time(bytes);
-        let Path { errors, counters, .. } = &mut self.paths[*path];
+        let Path { errors, counters, .. } = &mut self.paths.0[*path];
         counters.frames += 1;
         counters.bytes += u64::from(bytes);
         counters.busy = counters.busy.saturating_add(airtime);
@@ -231,7 +231,7 @@ impl FamaNcs {
     fn sent(&mut self, now: Instant, by: usize, fate: Fate, answered: bool) {
         let MacParams { delay, turnaround, .. } = self.params;
         let Some((path, packet)) = self.stations[by].queue.pop_front() else { return };
-        let Path { to, delay: propagation, counters, .. } = &mut self.paths[path];
+        let Path { to, delay: propagation, counters, .. } = &mut self.paths.0[path];
         let (to, arrives) = (*to, now + *propagation);
         match fate {
             Fate::Intact => self.arrivals.push_back((arrives, path, Some(packet))),
@@ -292,7 +292,7 @@ impl Medium for FamaNcs {
             return true;
         }
         if this.queue.len() > self.params.queue_frames {
-            self.paths[path].counters.dropped += 1;
+            self.paths.0[path].counters.dropped += 1;
             return false;
         }
         this.queue.push_back((path, packet));
@@ -323,7 +323,7 @@ impl Medium for FamaNcs {
             self.happened_at = at;
             match self.arrivals.pop_front_if(|(arrives, ..)| *arrives == at) {
                 Some((_, path, packet)) => {
-                    let Path { from, to, .. } = self.paths[path];
+                    let Path { from, to, .. } = self.paths.0[path];
                     self.outputs.push_back(match packet {
                         Some(packet) => Output::Delivery { from, to, packet },
                         None => Output::Signal(to, LinkSignal::Damaged),
