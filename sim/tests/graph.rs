@@ -28,8 +28,10 @@ const AIR: &str = "air = true\nrate = \"2mbit\"\ndelay = \"1ms\"";
 fn a_chain_of_routers_takes_the_time_of_its_links() {
     let (fast, air) = ("rate = \"1gbit\"\ndelay = \"5ms\"", format!("{AIR}\nqueue = 1000"));
     let routers = "r = { agent = \"plain\" }\ns = { agent = \"plain\" }\n";
-    let nodes = "[hosts]\nfh = { profile = \"linux\" }\nmh = { profile = \"linux\" }\n[stations]\n\
-                 r = { agent = \"plain\" }\ns = { agent = \"plain\" }\nbs = { agent = \"snoop\" }\n";
+    let nodes = format!(
+        "[hosts]\nfh = {{ profile = \"linux\" }}\nmh = {{ profile = \"linux\" }}\n[stations]\n\
+         {routers}bs = {{ agent = \"snoop\" }}\n"
+    );
     let flow = flow("file", "fh", "mh", "1MB");
     let chain = [
         link("a", ["fh", "r"], fast),
