@@ -2,7 +2,7 @@
 
 use airmend_live::lab::config::{AirQueue, Amount, DeviceKind, Direction, Hop, LabConfig, Path};
 use airmend_proto::link::ErrorModel;
-use airmend_proto::units::{format_ber, format_probability, format_size};
+use airmend_proto::units::{format_ber, format_probability};
 use std::time::Duration;
 
 /// A rate in Mb/s with two to four significant places: `17.35 Mb/s`.
@@ -95,15 +95,7 @@ pub(crate) fn errors(model: &ErrorModel) -> String {
         ErrorModel::Loss(0.0) | ErrorModel::Ber(0.0) => "no loss".into(),
         ErrorModel::Loss(p) => format!("{} loss each way", format_probability(p)),
         ErrorModel::Ber(p) => format!("bit error rate {} each way", format_ber(p)),
-        ErrorModel::Burst { frames, every_bytes } => {
-            format!("bursts of {frames} frames every {}", format_size(every_bytes))
-        }
-        ErrorModel::Fading { good, bad, bad_loss, .. } => format!(
-            "fading: {} good, {} bad with {} loss",
-            duration(good),
-            duration(bad),
-            format_probability(bad_loss)
-        ),
+        model => model.to_string(),
     }
 }
 

@@ -15,7 +15,8 @@ pub(crate) struct Agenda {
     places: Vec<u32>,
 }
 
-type Entry = (Instant, u32);
+/// A deadline, and in the lower 32 bits its machine: one comparison says which is due first.
+type Entry = u128;
 
 const ABSENT: u32 = u32::MAX;
 const CHILDREN: usize = 4;
@@ -27,8 +28,9 @@ impl Agenda {
     }
 
     /// The next deadline and whose it is.
-    pub(crate) fn next(&self) -> Option<Entry> {
-        self.heap.first().copied()
+    pub(crate) fn next(&self) -> Option<(Instant, u32)> {
+        let first = *self.heap.first()?;
+        Some((Instant::from_nanos((first >> 32) as u64), machine_of(first)))
     }
 
     /// Replaces a machine's deadline.
@@ -36,13 +38,14 @@ impl Agenda {
         let place = self.places[machine as usize];
         match at {
             Some(at) if place == ABSENT => {
-                self.heap.push((at, machine));
+                self.heap.push(entry(at, machine));
                 self.rise(self.heap.len() - 1);
             }
             Some(at) => {
                 let place = place as usize;
-                let earlier = at < self.heap[place].0;
-                self.heap[place].0 = at;
+                let entry = entry(at, machine);
+                let earlier = entry < self.heap[place];
+                self.heap[place] = entry;
                 if earlier { self.rise(place) } else { self.sink(place) }
             }
             None if place != ABSENT => self.remove(place as usize),
@@ -54,13 +57,13 @@ impl Agenda {
     /// earlier one: the machine will be asked too early and then say when.
     pub(crate) fn hasten(&mut self, machine: u32, at: Instant) {
         let place = self.places[machine as usize];
-        if place == ABSENT || at < self.heap[place as usize].0 {
+        if place == ABSENT || entry(at, machine) < self.heap[place as usize] {
             self.set(machine, Some(at));
         }
     }
 
     fn remove(&mut self, place: usize) {
-        self.places[self.heap[place].1 as usize] = ABSENT;
+        self.places[machine_of(self.heap[place]) as usize] = ABSENT;
         let last = self.heap.len() - 1;
         self.heap.swap(place, last);
         self.heap.pop();
@@ -87,21 +90,29 @@ impl Agenda {
         let entry = self.heap[place];
         loop {
             let first = place * CHILDREN + 1;
-            let children = first..(first + CHILDREN).min(self.heap.len());
-            let Some(least) = children.min_by_key(|&child| self.heap[child]) else { break };
-            if entry <= self.heap[least] {
+            let children = self.heap.iter().enumerate().skip(first).take(CHILDREN);
+            let Some((child, &least)) = children.min_by_key(|(_, child)| **child) else { break };
+            if entry <= least {
                 break;
             }
-            self.put(place, self.heap[least]);
-            place = least;
+            self.put(place, least);
+            place = child;
         }
         self.put(place, entry);
     }
 
     fn put(&mut self, place: usize, entry: Entry) {
         self.heap[place] = entry;
-        self.places[entry.1 as usize] = place as u32;
+        self.places[machine_of(entry) as usize] = place as u32;
     }
+}
+
+fn entry(at: Instant, machine: u32) -> Entry {
+    u128::from(at.as_nanos()) << 32 | u128::from(machine)
+}
+
+fn machine_of(entry: Entry) -> u32 {
+    entry as u32
 }
 
 #[cfg(test)]

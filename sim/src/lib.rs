@@ -27,6 +27,7 @@
 
 mod agenda;
 mod batch;
+mod graph;
 mod outcome;
 mod plan;
 pub mod replay;

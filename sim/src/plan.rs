@@ -1,5 +1,7 @@
-//! A network as the world runs it: numbered nodes, links with two directions, flows with routes.
+//! A network as the world runs it: numbered nodes, links with two directions, channels
+//! that links share, and flows.
 
+use crate::graph::Graph;
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
 use airmend_proto::link::mac::MacParams;
@@ -9,10 +11,18 @@ use std::time::Duration;
 /// Everything that one run needs but the seed.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Base stations.
+    /// Hosts are the first nodes.
+    pub(crate) hosts: u32,
+    /// Base stations and routers, which are the nodes after the hosts.
     pub(crate) stations: Vec<Station>,
     /// Two for each link: `2n` from its first end to its second, `2n + 1` back.
     pub(crate) directions: Vec<Direction>,
+    /// The links on each channel, which share its air.
+    pub(crate) channels: Vec<Vec<u32>>,
+    /// As it is when the run begins.
+    pub(crate) graph: Graph,
+    /// In the order of time.
+    pub(crate) moves: Vec<Move>,
     /// Flows; their number tells their ports.
     pub(crate) flows: Vec<Flow>,
     /// The run ends here, whatever is still to be sent.
@@ -23,15 +33,24 @@ pub struct Plan {
     pub(crate) packet_delays: bool,
 }
 
-/// A base station: an agent between one wired and one air link.
+/// From a time on, a host has no link but one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Move {
+    pub(crate) at: Duration,
+    pub(crate) host: u32,
+    /// The direction from the host into that link.
+    pub(crate) outbound: u32,
+}
+
+/// A base station: an agent between wired links and air links; or a router.
 #[derive(Clone, Debug)]
 pub(crate) struct Station {
     pub(crate) agent: StationAgent,
     /// When the station falls silent for good.
     pub(crate) dies: Option<Duration>,
-    /// Directions that arrive here: from the wired and from the air side.
-    pub(crate) inbound: [u32; 2],
-    /// Flows that pass.
+    /// Directions that lead away: over wired links and over the air.
+    pub(crate) outbound: [Vec<u32>; 2],
+    /// Flows that may pass.
     pub(crate) flows: usize,
 }
 
@@ -68,10 +87,12 @@ pub(crate) struct Direction {
     /// Whether the link layer repeats lost frames.
     pub(crate) arq: Option<ArqSpec>,
     pub(crate) handoff: Option<Handoff>,
-    /// Both directions share one half-duplex channel if there is one.
+    /// The channel is half duplex if there is one.
     pub(crate) mac: Option<MacParams>,
     pub(crate) air: bool,
-    pub(crate) to: To,
+    pub(crate) channel: u32,
+    /// The node where it ends.
+    pub(crate) to: u32,
 }
 
 /// Link-level retransmission.
@@ -93,17 +114,6 @@ pub(crate) struct Handoff {
     pub(crate) acks: u32,
 }
 
-/// Who takes what comes out of a direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum To {
-    /// A host: the packet's ports tell the flow and its end.
-    Host,
-    /// This station.
-    Station(u32),
-    /// The station on the flow's route that this direction leads to.
-    StationOfFlow,
-}
-
 /// A connection and what its applications do.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
@@ -111,7 +121,8 @@ pub(crate) struct Flow {
     pub(crate) hosts: [u32; 2],
     /// What their TCP is like.
     pub(crate) profiles: [Profile; 2],
-    /// The directions from the sender to the receiver. Those back are their opposites.
+    /// The directions from the sender to the receiver when the run begins. Those back are their
+    /// opposites.
     pub(crate) route: Vec<u32>,
     /// Stations on the route.
     pub(crate) stations: Vec<u32>,
@@ -144,6 +155,13 @@ pub(crate) enum Traffic {
         /// How many; without end if none.
         count: Option<u64>,
     },
+}
+
+impl Plan {
+    /// The number of a station by that of its node; none of a host.
+    pub(crate) fn station(&self, node: u32) -> Option<u32> {
+        node.checked_sub(self.hosts)
+    }
 }
 
 /// The direction the other way.

@@ -43,9 +43,9 @@ impl Plan {
                 .sum()
         };
         let station = flow.stations.first().map(|station| &self.stations[*station as usize]);
-        let enters_from_air =
-            station.is_some_and(|station| flow.route.contains(&station.inbound[1]));
-        let same_path = self.flows.iter().all(|other| other.route == flow.route);
+        let first = flow.stations.first().map(|station| self.hosts + station);
+        let enters_from_air = path.iter().any(|hop| hop.air && Some(hop.to) == first);
+        let same_path = self.flows.iter().all(|other| self.is_same_path(flow, other));
         Setting {
             agent: station.map(|station| station.agent.name()),
             cc: cc(&flow.profiles[0]),
@@ -80,6 +80,15 @@ impl Plan {
             8.0 * payload * (1.0 - frame_error) / exchange.as_secs_f64()
         };
         self.path(flow).map(hop).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Whether two flows share all channels, in the same direction, and meet the same there.
+    fn is_same_path(&self, one: &Flow, other: &Flow) -> bool {
+        let key = |direction: &u32| {
+            let Direction { channel, delay, errors, .. } = self.directions[*direction as usize];
+            (channel, direction % 2, delay, errors)
+        };
+        one.route == other.route || one.route.iter().map(key).eq(other.route.iter().map(key))
     }
 
     fn path<'a>(&'a self, flow: &'a Flow) -> impl Iterator<Item = &'a Direction> {

@@ -66,7 +66,7 @@ fn values_and_keys() {
     );
     assert_eq!(
         with("loss = \"1%\"", "loss = 0.1, ber = 1e-6"),
-        "x.toml:17: `errors` must be one of loss, ber, burst and fading, not several"
+        "x.toml:17: `errors` must be one of loss, ber, burst, fading, not several"
     );
     assert_eq!(
         with("air = true", "air = 1"),
@@ -93,8 +93,7 @@ fn radios() {
     let stations = "[stations]\nbs = { count = 2, ";
     let shared = GOOD.replace("[stations]\nbs = { ", stations);
     let shared = shared.replace(air, &format!("{air}{mac}shared = true\n"));
-    let both = "x.toml:13: link `air` has a `mac`, which several stations cannot share";
-    assert_eq!(error(&shared.replace("\"bs\"]\n", "\"bs\"]\nshared = true\n"), &[]), both);
+    assert_eq!(error(&shared.replace("\"bs\"]\n", "\"bs\"]\nshared = true\n"), &[]), "no error");
 }
 
 #[test]
@@ -128,13 +127,16 @@ fn names() {
 #[test]
 fn topologies() {
     let third = "[links.third]\nbetween = [\"fh\", \"mh\"]\nrate = \"1mbit\"\ndelay = \"1ms\"\n";
+    assert_eq!(error(&format!("{GOOD}{third}"), &[]), "no error");
     assert_eq!(
-        error(&format!("{GOOD}{third}"), &[]),
-        "x.toml:22: link `third` closes a loop: there is another way from `fh` to `mh`"
+        with("air = true\n", ""),
+        "x.toml:7: station `bs` needs a wired link and an air link (`air = true`) for its agent \
+         `snoop95`; it has 2 and 0"
     );
-    assert!(
-        with("air = true\n", "")
-            .starts_with("x.toml:7: station `bs` needs one wired link and one air link"),
+    let two = third.replace("fh", "bs") + "air = true\n";
+    assert_eq!(
+        error(&format!("{GOOD}{two}").replace("snoop95\"", "tulip\""), &[]),
+        "x.toml:7: station `bs` needs one air link for its agent `tulip`; it has 1 and 2"
     );
     assert_eq!(
         with("from = \"fh\"", "from = \"mh\""),
@@ -149,6 +151,49 @@ fn topologies() {
     assert_eq!(
         error(&text.replacen("from = \"fh\"", "from = \"third\"", 1), &[]),
         "x.toml:19: flow `transfer`: no links lead from `third` to `mh`"
+    );
+}
+
+#[test]
+fn channels() {
+    let host = GOOD.replace("[stations]", "far = { profile = \"bsd95\" }\n[stations]");
+    let far = |more: &str| error(&format!("{host}[links.far]\n{more}\n"), &[]);
+    let between = "between = [\"bs\", \"far\"]\nchannel = \"air\"\n";
+    assert_eq!(far(&format!("{between}errors = {{ loss = \"9%\" }}\ndelay = \"7ms\"")), "no error");
+    assert_eq!(
+        far(&format!("{between}rate = \"3mbit\"")),
+        "x.toml:25: link `air` and the links on its channel may differ in `errors`, `handoff` and, \
+         without `mac`, `delay` only"
+    );
+    assert_eq!(
+        far(&between.replace("\"air\"", "\"ari\"")),
+        "x.toml:25: unknown link `ari`; known are air, far, wired"
+    );
+    assert_eq!(
+        far(&between.replace("\"air\"", "\"far\"")),
+        "x.toml:25: link `far` has a `channel` itself; name that link"
+    );
+    let fits = "must join two nodes that its `channel` does not join yet, with `between` the same \
+                way round";
+    for between in ["\"bs\", \"mh\"", "\"far\", \"bs\""] {
+        let found = far(&format!("between = [{between}]\nchannel = \"air\""));
+        assert_eq!(found, format!("x.toml:23: link `far` {fits}"));
+    }
+}
+
+#[test]
+fn moves() {
+    let moves = |host: &str, to: &str| {
+        let step = format!("[[moves]]\nat = \"5s\"\nhost = \"{host}\"\nto = \"{to}\"\n");
+        error(&format!("{GOOD}{step}"), &[])
+    };
+    assert_eq!(moves("mh", "bs"), "no error");
+    assert_eq!(moves("hm", "bs"), "x.toml:24: unknown host or station `hm`; known are fh, mh, bs");
+    assert_eq!(moves("bs", "bs"), "x.toml:24: `bs` is a station; hosts move");
+    assert_eq!(moves("mh", "fh"), "x.toml:25: host `mh` has no link to a station `fh`");
+    assert_eq!(
+        error(&format!("{GOOD}[[moves]]\nhost = \"mh\"\n"), &[]),
+        "x.toml:22: the key `at` is missing"
     );
 }
 

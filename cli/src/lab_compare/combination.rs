@@ -32,7 +32,7 @@ impl Case {
             ErrorModel::Loss(p) => format!("loss{p}"),
             ErrorModel::Ber(p) => format!("ber{p:e}"),
             ErrorModel::Burst { frames, every_bytes } => format!("burst{frames}-{every_bytes}"),
-            ErrorModel::Fading { .. } => "fading".to_owned(),
+            model => model.to_string().replace(", ", "-").replace(' ', "-"),
         };
         format!("{}-{errors}", self.config.cc.name())
     }

@@ -36,7 +36,7 @@ impl Setting {
             ErrorModel::Ber(ber) => (Some(ber), None),
             ErrorModel::Loss(loss) => (None, Some(loss)),
             ErrorModel::None => (None, Some(0.0)),
-            ErrorModel::Burst { .. } | ErrorModel::Fading { .. } => (None, None),
+            _ => (None, None),
         };
         Self {
             agent: agent.name(),

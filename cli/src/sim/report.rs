@@ -228,7 +228,7 @@ fn settings(line: &mut Line, setting: &Setting, seed: u64) {
         ErrorModel::Ber(ber) => (Some(ber), None),
         ErrorModel::Loss(loss) => (None, Some(loss)),
         ErrorModel::None => (None, Some(0.0)),
-        ErrorModel::Burst { .. } | ErrorModel::Fading { .. } => (None, None),
+        _ => (None, None),
     };
     line.set("agent", setting.agent)
         .set("world", "sim")

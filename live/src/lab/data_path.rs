@@ -1,7 +1,7 @@
 //! The data path of the base station between the two hops.
 
-use super::air::End;
-use super::links::{Links, feed};
+use super::hop::End;
+use super::links::Links;
 use crate::device::Device;
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::{Deadline, Forwarder, Instant, Packet, Port};
@@ -49,11 +49,9 @@ impl DataPath {
     ) -> io::Result<()> {
         let Self::Kernel(ports) = self else { return Ok(()) };
         ports.wired.receive(batch)?;
-        feed(&mut links.wired.outbound, now, batch.drain(..));
+        links.wired.feed(now, End::Station, batch.drain(..));
         ports.air.receive(batch)?;
-        for packet in batch.drain(..) {
-            links.air.send(now, End::Station, packet);
-        }
+        links.air.feed(now, End::Station, batch.drain(..));
         Ok(())
     }
 

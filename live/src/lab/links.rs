@@ -1,11 +1,13 @@
-//! The two emulated hops: four one-way links that run against the wall clock.
+//! The two emulated hops, seen from the base station.
 
-use super::air::{Air, End, HopLinks};
 use super::config::{AIR_STREAM, Direction, HOST_QUEUE_FRAMES, Hop, LabConfig, Path};
+use super::hop::{End, HopMedium};
 use super::outcome::LinkReport;
-use airmend_proto::link::mac::Channel;
-use airmend_proto::link::{Delivery, ErrorModel, FRAME_LIMIT, Link, LinkCounters, LinkParams};
-use airmend_proto::{Instant, Packet, Port};
+use airmend_proto::link::mac::FamaNcs;
+use airmend_proto::link::{
+    Delivery, ErrorModel, FRAME_LIMIT, FullDuplex, LinkCounters, LinkParams, Pair,
+};
+use airmend_proto::{Instant, Port};
 use std::collections::BTreeMap;
 
 /// The number that names the wired hop's random streams.
@@ -13,8 +15,8 @@ const WIRED: u32 = 1;
 
 /// Both hops.
 pub(crate) struct Links {
-    pub(crate) wired: HopLinks,
-    pub(crate) air: Air,
+    pub(crate) wired: HopMedium,
+    pub(crate) air: HopMedium,
     /// The wired link towards the host has a queue of its own, where no agent has it.
     pub(crate) has_wired_queue: bool,
     /// The ends of the air that an agent feeds, whenever the air can take a frame.
@@ -27,90 +29,77 @@ impl Links {
     /// forwards. Its queue for the air is in its interface, at the air's own rate: the link behind
     /// that has no limit, and never more to hold than that interface's burst.
     pub(crate) fn new(config: &LabConfig, is_two_ended: bool) -> Self {
-        let wired_errors = |direction| ErrorModel::None.process(config.seed, WIRED, direction);
         let wired_queue = match config.direction {
             Direction::Down => config.wired_queue_frames,
             Direction::Up => HOST_QUEUE_FRAMES,
         };
         let fed: &[End] = match (config.path, is_two_ended) {
-            (Path::Inline, true) => &[End::Station, End::Mobile],
+            (Path::Inline, true) => &[End::Station, End::Host],
             (Path::Inline, false) => &[End::Station],
             (Path::Kernel | Path::Gateway, _) => &[],
         };
         let has_wired_queue = is_two_ended || config.path != Path::Inline;
         let to_wire = if has_wired_queue { config.egress_limits().wired } else { FRAME_LIMIT };
+        let wired_pair = pair(config.wired, ErrorModel::None, config.seed, WIRED);
         Self {
             has_wired_queue,
             fed,
-            wired: HopLinks {
-                outbound: Link::new(params(config.wired, to_wire), wired_errors(0)),
-                inbound: Link::new(params(config.wired, wired_queue), wired_errors(1)),
-            },
+            wired: full_duplex(config.wired, [to_wire, wired_queue], wired_pair),
             air: air(config),
         }
     }
 
     /// The next frame that has reached the base station, in the order of arrival; of a shared
-    /// channel, [`Air::poll_channel`] tells.
+    /// channel, [`HopMedium::poll_channel`] tells.
     pub(crate) fn poll_arrival(&mut self, now: Instant) -> Option<(Port, Delivery)> {
-        let wired = self.wired.inbound.next_delivery().filter(|at| *at <= now);
-        let air = self.air.next_delivery(End::Mobile).filter(|at| *at <= now);
+        let wired = self.wired.arrived_at(now, End::Host);
+        let air = self.air.arrived_at(now, End::Host);
         let is_air = air.is_some_and(|air| wired.is_none_or(|wired| air < wired));
-        let (side, delivery) = match is_air {
-            true => (Port::Air, self.air.poll_delivery(now, End::Mobile)),
-            false => (Port::Wired, self.wired.inbound.poll_delivery(now)),
-        };
-        delivery.map(|delivery| (side, delivery))
+        let (hop, side) =
+            if is_air { (&mut self.air, Port::Air) } else { (&mut self.wired, Port::Wired) };
+        hop.poll_delivery(now, End::Host).map(|delivery| (side, delivery))
     }
 
     /// When a frame next comes out of a link, or a link that an agent feeds can take one again that
     /// cannot now.
     pub(crate) fn next_deadline(&self, now: Instant) -> Option<Instant> {
-        let HopLinks { outbound, inbound } = &self.wired;
-        let deliveries = [outbound, inbound].map(Link::next_delivery).into_iter().flatten();
-        let waits = !self.has_wired_queue && !outbound.can_send(now);
-        let room = waits.then(|| outbound.free_at());
-        deliveries.chain(room).chain(self.air.next_deadline(now, self.fed)).min()
+        let fed: &[End] = if self.has_wired_queue { &[] } else { &[End::Station] };
+        let hops = [self.wired.next_deadline(now, fed), self.air.next_deadline(now, self.fed)];
+        hops.into_iter().flatten().min()
     }
 
     pub(crate) fn report(&self) -> BTreeMap<&'static str, LinkReport> {
         BTreeMap::from([
-            ("wired_down", report(self.wired.inbound.counters())),
-            ("wired_up", report(self.wired.outbound.counters())),
+            ("wired_down", report(self.wired.counters(End::Host))),
+            ("wired_up", report(self.wired.counters(End::Station))),
             ("air_down", report(self.air.counters(End::Station))),
-            ("air_up", report(self.air.counters(End::Mobile))),
+            ("air_up", report(self.air.counters(End::Host))),
         ])
     }
 }
 
-/// Takes what a host sent; what the full queue refuses is congestion, which the link counts.
-pub(crate) fn feed(link: &mut Link, now: Instant, packets: impl Iterator<Item = Packet>) {
-    for packet in packets {
-        link.send(now, packet);
-    }
-}
-
-fn air(config: &LabConfig) -> Air {
-    let errors = |direction| config.errors.process(config.seed, AIR_STREAM, direction);
+fn air(config: &LabConfig) -> HopMedium {
+    let pair = pair(config.air, config.errors, config.seed, AIR_STREAM);
     match config.mac() {
-        None => Air::FullDuplex(HopLinks {
-            outbound: Link::new(params(config.air, FRAME_LIMIT), errors(0)),
-            inbound: Link::new(params(config.air, config.queue_frames), errors(1)),
-        }),
-        Some(mac) => {
-            let models = [config.errors; 2];
-            Air::half_duplex(Channel::new(mac, models, [0, 1].map(errors), config.seed, AIR_STREAM))
-        }
+        None => full_duplex(config.air, [FRAME_LIMIT, config.queue_frames], pair),
+        Some(mac) => HopMedium::new(Box::new(FamaNcs::new(mac, vec![pair])), true),
     }
 }
 
-fn params(hop: Hop, queue_frames: usize) -> LinkParams {
-    LinkParams {
+/// A hop with these queues in front of the base station's end and of the host's: an agent at the
+/// base station has the queue for the air itself.
+fn full_duplex(hop: Hop, queue_frames: [usize; 2], pair: Pair) -> HopMedium {
+    let params = queue_frames.map(|queue_frames| LinkParams {
         rate_bps: hop.rate_bps,
         delay: hop.delay,
         queue_frames,
         lookahead: hop.lookahead(),
-    }
+    });
+    HopMedium::new(Box::new(FullDuplex::new(params, vec![pair])), false)
+}
+
+fn pair(hop: Hop, errors: ErrorModel, seed: u64, link: u32) -> Pair {
+    Pair::new([0, 1], [hop.delay; 2], [errors; 2], seed, link)
 }
 
 fn report(counters: LinkCounters) -> LinkReport {

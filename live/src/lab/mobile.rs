@@ -1,7 +1,7 @@
 //! The mobile's end of an air link that repairs its own losses: between the air and the mobile's
 //! kernel.
 
-use super::air::{Air, End};
+use super::hop::{End, HopMedium};
 use super::record::Recorder;
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::agents::registry::LinkProtocol;
@@ -50,7 +50,7 @@ impl MobileEnd {
     pub(crate) fn serve(
         &mut self,
         now: Instant,
-        air: &mut Air,
+        air: &mut HopMedium,
         recorder: &mut Recorder,
     ) -> Option<Deadline> {
         let Self { forwarder, counters, released } = self;
@@ -65,7 +65,7 @@ impl MobileEnd {
 
 /// The air and the kernel, as the mobile's end sees them.
 struct MobilePorts<'a> {
-    air: &'a mut Air,
+    air: &'a mut HopMedium,
     released: &'a mut Vec<Packet>,
 }
 
@@ -73,14 +73,14 @@ impl Ports for MobilePorts<'_> {
     fn can_send(&self, now: Instant, side: Port) -> bool {
         match side {
             Port::Wired => true,
-            Port::Air => self.air.can_send(now, End::Mobile),
+            Port::Air => self.air.can_send(now, End::Host),
         }
     }
 
     fn send(&mut self, now: Instant, side: Port, packet: Packet) {
         match side {
             Port::Wired => self.released.push(packet),
-            Port::Air => self.air.send(now, End::Mobile, packet),
+            Port::Air => self.air.send(now, End::Host, packet),
         }
     }
 }

@@ -4,12 +4,12 @@
 //! hosts; the emulated links; the loop of the base station with what it drives (`station`,
 //! `data_path`, `mobile`, `record`); `session`, which sets all of that up; `measure`; and `run`.
 
-mod air;
 mod air_queue;
 pub mod config;
 mod data_path;
 mod error;
 mod gateway;
+mod hop;
 mod links;
 mod measure;
 mod mobile;

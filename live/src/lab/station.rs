@@ -1,11 +1,11 @@
 //! The base station: one loop that keeps both hops' time, with the agent in the middle, or ports to
 //! a kernel that forwards.
 
-use super::air::{Air, End};
 use super::data_path::DataPath;
 use super::error::LabError;
 use super::gateway::GatewayReport;
-use super::links::{Links, feed};
+use super::hop::End;
+use super::links::Links;
 use super::mobile::MobileEnd;
 use super::network::topology::pair_of;
 use super::outcome::{self, Lateness, LinkReport};
@@ -13,8 +13,7 @@ use super::record::Recorder;
 use crate::clock::Clock;
 use crate::device::Device;
 use crate::sys;
-use airmend_proto::agent::LinkSignal;
-use airmend_proto::link::mac::Output;
+use airmend_proto::link::Output;
 use airmend_proto::{Deadline, Instant, Packet, Port, Ports, drain};
 use hdrhistogram::Histogram;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -68,7 +67,7 @@ impl Station {
         let mut heard = Instant::ZERO;
         while !stop.load(Ordering::Relaxed) && self.recorder.violation.is_none() {
             let now = self.clock.now();
-            if let Air::HalfDuplex(_) = self.links.air {
+            if self.links.air.is_shared {
                 self.hear(heard, now, &mut lateness).map_err(LabError::socket("writing a port"))?;
             }
             heard = now;
@@ -99,14 +98,12 @@ impl Station {
     fn take_from_hosts(&mut self, now: Instant, batch: &mut Vec<Packet>) -> io::Result<()> {
         for port in &mut self.wired {
             port.receive(batch)?;
-            feed(&mut self.links.wired.inbound, now, batch.drain(..));
+            self.links.wired.feed(now, End::Host, batch.drain(..));
         }
         for port in &mut self.air {
             port.receive(batch)?;
             let Some(mobile) = &mut self.mobile else {
-                for packet in batch.drain(..) {
-                    self.links.air.send(now, End::Mobile, packet);
-                }
+                self.links.air.feed(now, End::Host, batch.drain(..));
                 continue;
             };
             for packet in batch.drain(..) {
@@ -158,21 +155,18 @@ impl Station {
         lateness: &mut Histogram<u64>,
     ) -> io::Result<()> {
         let (end, signal) = match output {
-            Output::Delivery(end, packet) => {
+            Output::Delivery { to, packet, .. } => {
                 note(lateness, now, at);
-                return self.arrive(at, End::of_number(end), packet);
+                return self.arrive(at, End::of_number(to), packet);
             }
-            Output::Damaged(end) => (end, LinkSignal::Damaged),
-            Output::Leaving(end) => (end, LinkSignal::Leaving),
-            Output::Sent(end) => (end, LinkSignal::Sent),
-            Output::Idle(end) => (end, LinkSignal::Idle),
+            Output::Signal(end, signal) => (end, signal),
             // Both ends are served after whatever happens.
             Output::Ready(_) => return Ok(()),
         };
         match (End::of_number(end), &mut self.mobile) {
             (End::Station, _) => self.data_path.signal(at, signal),
-            (End::Mobile, Some(mobile)) => mobile.signal(at, signal),
-            (End::Mobile, None) => {}
+            (End::Host, Some(mobile)) => mobile.signal(at, signal),
+            (End::Host, None) => {}
         }
         Ok(())
     }
@@ -181,11 +175,11 @@ impl Station {
     fn arrive(&mut self, at: Instant, end: End, packet: Packet) -> io::Result<()> {
         match (end, &mut self.mobile) {
             (End::Station, _) => self.reach(at, Port::Air, packet),
-            (End::Mobile, Some(mobile)) => {
+            (End::Host, Some(mobile)) => {
                 mobile.handle(at, Port::Air, packet);
                 Ok(())
             }
-            (End::Mobile, None) => give(&mut self.air, &packet),
+            (End::Host, None) => give(&mut self.air, &packet),
         }
     }
 
@@ -252,7 +246,7 @@ impl Station {
         for packet in self.mobile.iter_mut().flat_map(|mobile| mobile.released.drain(..)) {
             give(&mut self.air, &packet)?;
         }
-        while let Some(delivery) = self.links.wired.outbound.poll_delivery(now) {
+        while let Some(delivery) = self.links.wired.poll_delivery(now, End::Station) {
             note(lateness, now, delivery.at);
             give(&mut self.wired, &delivery.packet)?;
         }
@@ -285,7 +279,9 @@ impl Ports for Outbound<'_, '_> {
     fn can_send(&self, now: Instant, side: Port) -> bool {
         self.recorder.borrow_mut().entered(now);
         match side {
-            Port::Wired => self.links.has_wired_queue || self.links.wired.outbound.can_send(now),
+            Port::Wired => {
+                self.links.has_wired_queue || self.links.wired.can_send(now, End::Station)
+            }
             Port::Air => self.links.air.can_send(now, End::Station),
         }
     }
@@ -293,9 +289,7 @@ impl Ports for Outbound<'_, '_> {
     fn send(&mut self, now: Instant, side: Port, packet: Packet) {
         self.recorder.borrow_mut().leaves(now, side, &packet);
         match side {
-            Port::Wired => {
-                self.links.wired.outbound.send(now, packet);
-            }
+            Port::Wired => self.links.wired.send(now, End::Station, packet),
             Port::Air => self.links.air.send(now, End::Station, packet),
         }
     }

@@ -3,7 +3,7 @@
 use super::Fate::{Damaged, Intact, Lost};
 use crate::random::{Purpose, Stream};
 use crate::time::Instant;
-use crate::units;
+use crate::units::{self, UnitError};
 use alloc::boxed::Box;
 use core::fmt;
 use core::time::Duration;
@@ -65,6 +65,21 @@ pub enum ErrorModel {
 }
 
 impl ErrorModel {
+    /// The names of all models but [`ErrorModel::None`].
+    pub const NAMES: [&'static str; 4] = ["loss", "ber", "burst", "fading"];
+
+    /// A model by its name and what it says, such as `burst` and `4/64Ki`; none if there is no
+    /// model of that name.
+    pub fn parse(name: &str, text: &str) -> Option<Result<Self, UnitError>> {
+        Some(match name {
+            "loss" => units::parse_probability(text).map(Self::Loss),
+            "ber" => units::parse_ber(text).map(Self::Ber),
+            "burst" => units::parse_burst(text),
+            "fading" => units::parse_fading(text),
+            _ => return None,
+        })
+    }
+
     /// The process of one direction of one link.
     ///
     /// Each direction and purpose has a random stream of its own, except that the fades of a link
@@ -85,6 +100,14 @@ impl ErrorModel {
                 bad_loss: FrameLoss { probability: bad_loss, stream: stream(Purpose::Loss) },
                 good_errors: BitErrors::new(good_ber, stream(Purpose::BitError)),
             }),
+        }
+    }
+
+    /// What the short frames of a handshake meet of it: losses and bursts are about packets.
+    pub(super) fn of_handshake(&self) -> Self {
+        match self {
+            Self::Ber(_) | Self::Fading { .. } => *self,
+            Self::None | Self::Loss(_) | Self::Burst { .. } => Self::None,
         }
     }
 

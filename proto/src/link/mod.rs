@@ -6,19 +6,26 @@
 
 mod bound;
 mod errors;
+mod full_duplex;
 pub mod mac;
+mod medium;
 #[cfg(test)]
 mod tests;
 
 pub use bound::goodput_bound;
 pub use errors::{ErrorModel, ErrorProcess, Fate};
+pub use full_duplex::FullDuplex;
+pub use medium::{Medium, Output, Pair};
 
 use crate::packet::Packet;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
+use medium::{Path, Paths};
 
 /// Frames that one direction holds at most, whatever its parameters say: queued, being serialised
 /// or propagating. It is 12 seconds of full frames at 1 Gb/s.
@@ -67,34 +74,53 @@ pub struct LinkCounters {
 
 /// One direction of a link as a state machine.
 ///
-/// Since the queue is first in, first out, the whole way of a frame is known as soon as it is
-/// accepted: it starts when the serialiser is free, meets its fate then, and arrives (or does not)
-/// an airtime and a propagation delay later. What remains is a list of arrivals.
+/// Since frames are serialised in the order in which they come, the whole way of a frame is known
+/// as soon as it is accepted: it starts when the serialiser is free, meets its fate then, and
+/// arrives (or does not) an airtime and a propagation delay later. What remains is a list of
+/// arrivals.
+///
+/// By itself it has one sender; in a [`FullDuplex`] medium several senders, each with a queue of
+/// its own, share the serialiser, and the path from sender to receiver decides fate and delay.
 pub struct Link {
     params: LinkParams,
-    errors: Box<dyn ErrorProcess + Send>,
+    /// That of the parameters in nanoseconds.
+    lookahead: u64,
+    paths: Paths,
     /// When the last bit of the last frame leaves the serialiser, rounded down.
     busy_until: Instant,
     /// What that rounding cut off, in units of 1/rate nanoseconds.
-    remainder: u128,
-    /// When each frame that may still be queued begins to be serialised.
-    starts: VecDeque<Instant>,
-    arrivals: VecDeque<Delivery>,
-    counters: LinkCounters,
+    remainder: u64,
+    /// For each sender, when each frame that may still be queued begins to be serialised.
+    queues: Vec<VecDeque<Instant>>,
+    /// Frames on their way, in the order of arrival.
+    arrivals: VecDeque<(Instant, Output)>,
 }
 
 impl Link {
-    /// An idle link. Its queue is never longer than [`FRAME_LIMIT`].
+    /// An idle link with one sender. Its queue is never longer than [`FRAME_LIMIT`].
     pub fn new(params: LinkParams, errors: Box<dyn ErrorProcess + Send>) -> Self {
+        let path = Path {
+            from: 0,
+            to: 1,
+            delay: params.delay,
+            errors,
+            control_errors: ErrorModel::None.process(0, 0, 0),
+            counters: LinkCounters::default(),
+        };
+        Self::of_paths(params, 1, Paths::new(vec![path]))
+    }
+
+    /// An idle link from any of so many senders, with the delays of the paths.
+    fn of_paths(params: LinkParams, senders: usize, paths: Paths) -> Self {
         let queue_frames = params.queue_frames.min(FRAME_LIMIT);
         Self {
             params: LinkParams { queue_frames, ..params },
-            errors,
+            lookahead: u64::try_from(params.lookahead.as_nanos()).unwrap_or(u64::MAX),
+            paths,
             busy_until: Instant::ZERO,
             remainder: 0,
-            starts: VecDeque::new(),
+            queues: vec![VecDeque::new(); senders],
             arrivals: VecDeque::new(),
-            counters: LinkCounters::default(),
         }
     }
 
@@ -107,81 +133,127 @@ impl Link {
     /// When [`Self::can_send`] turns true; in the past if it already is.
     #[must_use]
     pub fn free_at(&self) -> Instant {
-        let lookahead = u64::try_from(self.params.lookahead.as_nanos()).unwrap_or(u64::MAX);
-        let near = Instant::from_nanos(self.busy_until.as_nanos().saturating_sub(lookahead));
-        near.max(self.room_at())
+        self.free_for(0)
     }
 
     /// Takes a frame. False: the queue is full and the frame is dropped, and counted.
     pub fn send(&mut self, now: Instant, packet: Packet) -> bool {
-        while self.starts.front().is_some_and(|&start| start <= now) {
-            self.starts.pop_front();
-        }
-        if now < self.room_at() || self.arrivals.len() >= FRAME_LIMIT {
-            self.counters.dropped += 1;
-            return false;
-        }
-        let start = self.busy_until.max(now);
-        if start > now {
-            self.starts.push_back(start);
-        }
-        let bits = packet.wire_bits();
-        let end = self.serialise(start, bits);
-        self.counters.frames += 1;
-        self.counters.bytes += u64::from(packet.wire_len());
-        self.counters.busy = self.counters.busy.saturating_add(end - start);
-        match self.errors.draw(start, end - start, bits) {
-            Fate::Intact => {
-                self.arrivals.push_back(Delivery { at: end + self.params.delay, packet });
-            }
-            Fate::Damaged => self.counters.damaged += 1,
-            Fate::Lost => self.counters.lost += 1,
-        }
-        true
+        self.send_on(now, 0, packet)
     }
 
-    /// The next frame that has arrived by now, in the order in which frames were sent.
+    /// The next frame that has arrived by now, in the order of arrival.
     #[must_use]
     pub fn poll_delivery(&mut self, now: Instant) -> Option<Delivery> {
-        if self.next_delivery()? > now {
-            return None;
+        let at = self.next_delivery()?;
+        match self.take_arrival(now)? {
+            Output::Delivery { packet, .. } => Some(Delivery { at, packet }),
+            _ => None,
         }
-        self.arrivals.pop_front()
     }
 
     /// When the next frame arrives, if one is under way.
     #[must_use]
     pub fn next_delivery(&self) -> Option<Instant> {
-        self.arrivals.front().map(|delivery| delivery.at)
+        self.arrivals.front().map(|(at, _)| *at)
     }
 
     /// What the link has done so far.
     pub fn counters(&self) -> LinkCounters {
-        self.counters
+        self.paths.0[0].counters
     }
 
-    /// When the queue has room: at once unless it is full, then as its first frame leaves it. With
-    /// no queue at all there is room when the serialiser is free.
-    fn room_at(&self) -> Instant {
-        match self.starts.len().checked_sub(self.params.queue_frames) {
-            None => Instant::ZERO,
-            Some(first) => self.starts.get(first).copied().unwrap_or(self.busy_until),
+    /// A queue that waits for the serialiser has room no later than that is free.
+    fn free_for(&self, sender: usize) -> Instant {
+        if self.lookahead == 0 {
+            return self.busy_until;
         }
+        let near = Instant::from_nanos(self.busy_until.as_nanos().saturating_sub(self.lookahead));
+        near.max(room_at(&self.queues[sender], self.params.queue_frames, self.busy_until))
     }
 
-    /// Occupies the serialiser from `start` on and returns the end of it.
-    ///
-    /// Back-to-back frames carry the fraction of a nanosecond over, so that the long-run rate is
-    /// exact at any rate. After an idle time there is nothing to carry: the fraction has passed.
-    fn serialise(&mut self, start: Instant, bits: u64) -> Instant {
-        let carried = if start == self.busy_until { self.remainder } else { 0 };
-        let rate = u128::from(self.params.rate_bps.max(1));
-        let scaled = u128::from(bits) * 1_000_000_000 + carried;
-        self.remainder = scaled % rate;
-        let nanos = u64::try_from(scaled / rate).unwrap_or(u64::MAX);
-        self.busy_until = start + Duration::from_nanos(nanos);
-        self.busy_until
+    fn find(&self, from: usize, to: usize) -> Option<usize> {
+        self.paths.find(from, to)
     }
+
+    fn send_on(&mut self, now: Instant, place: usize, packet: Packet) -> bool {
+        let Path { from, to, errors, counters, delay, .. } = &mut self.paths.0[place];
+        let queue = &mut self.queues[*from];
+        while queue.front().is_some_and(|&start| start <= now) {
+            queue.pop_front();
+        }
+        let room_at = room_at(queue, self.params.queue_frames, self.busy_until);
+        if now < room_at || self.arrivals.len() >= FRAME_LIMIT {
+            counters.dropped += 1;
+            return false;
+        }
+        let start = self.busy_until.max(now);
+        if start > now {
+            queue.push_back(start);
+        }
+        let bits = packet.wire_bits();
+        let carried = if start == self.busy_until { self.remainder } else { 0 };
+        let (airtime, remainder) = airtime(bits, self.params.rate_bps, carried);
+        let end = start + airtime;
+        (self.busy_until, self.remainder) = (end, remainder);
+        let airtime = end - start;
+        counters.frames += 1;
+        counters.bytes += u64::from(packet.wire_len());
+        counters.busy = counters.busy.saturating_add(airtime);
+        match errors.draw(start, airtime, bits) {
+            Fate::Intact => {
+                let at = end + *delay;
+                let arrival = (at, Output::Delivery { from: *from, to: *to, packet });
+                let earlier = |(other, _): &(Instant, Output)| *other <= at;
+                if self.arrivals.back().is_none_or(earlier) {
+                    self.arrivals.push_back(arrival);
+                } else {
+                    // Its path is shorter than those of others.
+                    self.arrivals.insert(self.arrivals.partition_point(earlier), arrival);
+                }
+            }
+            Fate::Damaged => counters.damaged += 1,
+            Fate::Lost => counters.lost += 1,
+        }
+        true
+    }
+
+    /// The next frame that has arrived by now.
+    fn take_arrival(&mut self, now: Instant) -> Option<Output> {
+        if self.next_delivery()? > now {
+            return None;
+        }
+        self.arrivals.pop_front().map(|(_, output)| output)
+    }
+
+    fn counters_of(&self, from: usize, to: usize) -> LinkCounters {
+        self.paths.counters(from, to)
+    }
+}
+
+/// When a sender's queue has room: at once unless it is full, then as its first frame leaves it.
+/// With no queue at all there is room when the serialiser is free.
+fn room_at(queue: &VecDeque<Instant>, queue_frames: usize, busy_until: Instant) -> Instant {
+    match queue.len().checked_sub(queue_frames) {
+        None => Instant::ZERO,
+        Some(first) => queue.get(first).copied().unwrap_or(busy_until),
+    }
+}
+
+/// How long so many bits take, and what rounding down cuts off, in units of 1/rate nanoseconds.
+///
+/// Back-to-back frames carry the fraction of a nanosecond over, so that the long-run rate is exact
+/// at any rate. After an idle time there is nothing to carry: the fraction has passed.
+fn airtime(bits: u64, rate_bps: u64, carried: u64) -> (Duration, u64) {
+    let rate = rate_bps.max(1);
+    let scaled = bits.checked_mul(1_000_000_000).and_then(|scaled| scaled.checked_add(carried));
+    let (nanos, remainder) = if let Some(scaled) = scaled {
+        (scaled / rate, scaled % rate)
+    } else {
+        let (scaled, rate) =
+            (u128::from(bits) * 1_000_000_000 + u128::from(carried), u128::from(rate));
+        (u64::try_from(scaled / rate).unwrap_or(u64::MAX), (scaled % rate) as u64)
+    };
+    (Duration::from_nanos(nanos), remainder)
 }
 
 impl fmt::Debug for Link {
@@ -190,7 +262,6 @@ impl fmt::Debug for Link {
             .field("params", &self.params)
             .field("busy_until", &self.busy_until)
             .field("under_way", &self.arrivals.len())
-            .field("counters", &self.counters)
             .finish_non_exhaustive()
     }
 }

@@ -144,6 +144,54 @@ fn absurd_parameters_neither_panic_nor_fill_the_memory() {
     assert_eq!(fast.counters().dropped, 1);
 }
 
+/// A base station, number 0, and three mobiles that lose nothing, everything, and nothing.
+fn cell(queue_frames: usize) -> FullDuplex {
+    let losses = [ErrorModel::None, ErrorModel::Loss(1.0), ErrorModel::None];
+    let pairs = losses.into_iter().zip(1..).map(|(errors, mobile)| {
+        let delay = Duration::from_millis(10 - 3 * mobile as u64);
+        Pair::new([0, mobile], [delay; 2], [errors; 2], 1, mobile as u32)
+    });
+    FullDuplex::new([LinkParams { queue_frames, ..FREE }; 2], pairs.collect())
+}
+
+fn deliveries(medium: &mut dyn Medium) -> Vec<(Instant, usize, usize)> {
+    let mut log = Vec::new();
+    while let Some(now) = medium.poll_timeout() {
+        match medium.poll(now) {
+            Some(Output::Delivery { from, to, .. }) => log.push((now, from, to)),
+            other => panic!("{other:?}"),
+        }
+    }
+    log
+}
+
+#[test]
+fn stations_of_one_side_share_its_link_and_have_paths_of_their_own() {
+    let mut cell = cell(10);
+    for mobile in 1..4 {
+        assert!(cell.send(Instant::ZERO, 0, mobile, frame(1500)));
+    }
+    // 600 µs each; the third frame has the shortest way and is there first.
+    let at = Instant::from_micros;
+    let [first, third] = [at(600 + 7_000), at(1_800 + 1_000)];
+    assert_eq!(deliveries(&mut cell), [(third, 0, 3), (first, 0, 1)]);
+    assert_eq!([1, 2, 3].map(|mobile| cell.counters(0, mobile).lost), [0, 1, 0]);
+    assert!(!cell.send(at(5_000), 1, 3, frame(1500)), "mobiles do not reach each other");
+}
+
+#[test]
+fn stations_of_one_side_have_queues_of_their_own() {
+    let mut cell = cell(2);
+    let accepted = [1; 4].map(|mobile| cell.send(Instant::ZERO, mobile, 0, frame(1500)));
+    // One is being serialised, two wait.
+    assert_eq!(accepted, [true, true, true, false]);
+    assert!(cell.send(Instant::ZERO, 3, 0, frame(1500)), "another queue");
+    assert!(!cell.can_send(Instant::ZERO, 3) && cell.can_send(Instant::ZERO, 0));
+    assert_eq!(cell.free_at(2), Some(Instant::from_micros(2_400)));
+    assert_eq!((cell.counters(1, 0).dropped, cell.counters(3, 0).dropped), (1, 0));
+    assert_eq!(deliveries(&mut cell).len(), 4);
+}
+
 #[derive(Clone, Debug)]
 struct Step {
     wait: Duration,

@@ -1,11 +1,11 @@
 //! From a scenario to the plan that the world runs.
 
 use super::error::{Fault, unknown};
-use super::spec::{FlowSpec, ScenarioSpec, StationSpec};
-use super::topology::{Kind, Topology, counted, first_stations, in_order};
-use super::tree::Rooted;
+use super::spec::{FlowSpec, MoveSpec, ScenarioSpec, StationSpec};
+use super::topology::{Topology, counted, in_order};
 use super::value::{Scalar, Size, Time};
-use crate::plan::{Flow, Plan, Station, StationAgent, Traffic, opposite};
+use crate::graph::Tree;
+use crate::plan::{Flow, Move, Plan, Station, StationAgent, Traffic};
 use crate::world::MAX_FLOWS;
 use airmend_proto::agents::{AgentConfig, registry};
 use airmend_proto::tcp::Profile;
@@ -14,64 +14,98 @@ use toml::Spanned;
 
 /// The plan of a scenario.
 pub(super) fn plan(spec: &ScenarioSpec) -> Result<Plan, Fault> {
-    let topology = Topology::new(spec)?;
+    let mut topology = Topology::new(spec)?;
+    let moves = moves(spec, &mut topology)?;
     let mut stations = Vec::new();
-    for (table, (name, station)) in in_order(&spec.stations).into_iter().enumerate() {
-        add_stations(&topology, table, name, station, &mut stations)?;
+    for (name, station) in in_order(&spec.stations) {
+        add_stations(&topology, name, station, &mut stations)?;
     }
     let hosts = in_order(&spec.hosts).into_iter();
     let profiles = hosts.map(|(name, host)| host.profile(name)).collect::<Result<Vec<_>, _>>()?;
-    let builder = Flows {
-        topology: &topology,
-        profiles,
-        rooted: topology.forest.rooted(),
-        first_stations: first_stations(spec),
-    };
-    let mut flows = Vec::new();
+    let mut builder = Flows { topology: &topology, profiles, flows: Vec::new() };
     for (name, flow) in in_order(&spec.flows) {
-        builder.add(name, flow, &mut flows)?;
+        builder.add(name, flow)?;
     }
-    for flow in &flows {
-        for station in &flow.stations {
-            stations[*station as usize].flows += 1;
-        }
+    let flows = builder.flows;
+    for station in flows.iter().flat_map(|flow| &flow.stations) {
+        stations[*station as usize].flows += 1;
     }
-    let time_limit = spec.time_limit.0;
-    let (trace, packet_delays) = (spec.trace, spec.packet_delays);
-    let directions = topology.directions;
-    Ok(Plan { stations, directions, flows, time_limit, trace, packet_delays })
+    if !moves.is_empty() {
+        stations.iter_mut().for_each(|station| station.flows = flows.len());
+    }
+    let Topology { hosts, directions, channels, graph, .. } = topology;
+    Ok(Plan {
+        hosts,
+        stations,
+        directions,
+        channels,
+        graph,
+        moves,
+        flows,
+        time_limit: spec.time_limit.0,
+        trace: spec.trace,
+        packet_delays: spec.packet_delays,
+    })
 }
 
-/// A table's stations: each has one wired and one air link.
+/// The moves in the order of time. A host that moves begins at its first link.
+fn moves(spec: &ScenarioSpec, topology: &mut Topology) -> Result<Vec<Move>, Fault> {
+    let mut moves = Vec::new();
+    for MoveSpec { at: Time(at), host: name, to } in &spec.moves {
+        let (hosts, _) = topology.hosts(name, "hosts move")?;
+        let stations = topology.group(to)?;
+        for host in hosts.nodes() {
+            let mut links = topology.graph.leaving(host).iter();
+            let is_there = |node: u32| node >= topology.hosts && stations.nodes().contains(&node);
+            let Some((outbound, _)) = links.find(|(_, node)| is_there(*node)) else {
+                let message = format!("host `{name}` has no link to a station `{to}`");
+                return Err(Fault::new(to.span(), message));
+            };
+            moves.push(Move { at: *at, host, outbound: *outbound });
+        }
+    }
+    for Move { host, .. } in &moves {
+        if let Some(&(first, _)) = topology.graph.leaving(*host).first() {
+            topology.graph.attach(*host, first);
+        }
+    }
+    moves.sort_by_key(|step| step.at);
+    Ok(moves)
+}
+
+/// A table's stations.
 fn add_stations(
     topology: &Topology,
-    table: usize,
     name: &Spanned<String>,
     spec: &StationSpec,
     stations: &mut Vec<Station>,
 ) -> Result<(), Fault> {
     let agent = agent(spec)?;
-    let group = topology.group(name)?;
-    debug_assert_eq!(topology.kind(group.first), (Kind::Station(table), 0));
-    for node in group.first..group.first + group.count {
-        let mut inbound = [Vec::new(), Vec::new()];
-        for (direction, _) in topology.forest.ways(node) {
+    let is_router = agent.name() == "plain";
+    let is_link = matches!(&agent, StationAgent::Everywhere(config) if config.is_link());
+    for node in topology.group(name)?.nodes() {
+        let mut outbound = [Vec::new(), Vec::new()];
+        for (direction, _) in topology.graph.leaving(node) {
             let side = usize::from(topology.directions[*direction as usize].air);
-            if !inbound[side].contains(&opposite(*direction)) {
-                inbound[side].push(opposite(*direction));
-            }
+            outbound[side].push(*direction);
         }
-        let [[wired], [air]] = [&inbound[0][..], &inbound[1][..]] else {
+        let [wired, air] = [outbound[0].len(), outbound[1].len()];
+        let needs = match (wired, air) {
+            (1.., 1) => None,
+            (1.., 2..) if !is_link => None,
+            _ if is_router => None,
+            (1.., 2..) => Some("one air link"),
+            _ => Some("a wired link and an air link (`air = true`)"),
+        };
+        if let Some(needs) = needs {
             let message = format!(
-                "station `{name}` needs one wired link and one air link (`air = true`, and \
-                 `shared = true` where it serves several hosts); it has {} and {}",
-                inbound[0].len(),
-                inbound[1].len()
+                "station `{name}` needs {needs} for its agent `{}`; it has {wired} and {air}",
+                agent.name()
             );
             return Err(Fault::new(name.span(), message));
-        };
+        }
         let dies = spec.dies.map(|Time(dies)| dies);
-        stations.push(Station { agent: agent.clone(), dies, inbound: [*wired, *air], flows: 0 });
+        stations.push(Station { agent: agent.clone(), dies, outbound, flows: 0 });
     }
     Ok(())
 }
@@ -102,48 +136,45 @@ struct Flows<'a> {
     topology: &'a Topology,
     /// One for each table of hosts.
     profiles: Vec<Profile>,
-    rooted: Rooted,
-    first_stations: Vec<u32>,
+    flows: Vec<Flow>,
 }
 
 impl Flows<'_> {
     /// A table's flows: each host of the larger end with one of the smaller, in equal shares.
-    fn add(
-        &self,
-        name: &Spanned<String>,
-        spec: &FlowSpec,
-        flows: &mut Vec<Flow>,
-    ) -> Result<(), Fault> {
+    fn add(&mut self, name: &Spanned<String>, spec: &FlowSpec) -> Result<(), Fault> {
         let refuse = |what: String| Err(Fault::new(name.span(), format!("flow `{name}` {what}")));
+        let rule = "flows are between hosts";
         let ((from, sender), (to, receiver)) =
-            (self.topology.hosts(&spec.from)?, self.topology.hosts(&spec.to)?);
+            (self.topology.hosts(&spec.from, rule)?, self.topology.hosts(&spec.to, rule)?);
         let (most, least) = (from.count.max(to.count), from.count.min(to.count));
         if most % least != 0 {
             return refuse(format!("cannot pair {} with {} hosts", from.count, to.count));
         }
         let each = counted(spec.count.as_ref(), MAX_FLOWS as u32)?;
         let all = most as usize * each as usize;
-        if flows.len() + all > MAX_FLOWS {
+        if self.flows.len() + all > MAX_FLOWS {
             return refuse(format!("makes more than {MAX_FLOWS} flows"));
         }
         let (traffic, profiles) =
             (traffic(name, spec)?, [self.profiles[sender], self.profiles[receiver]]);
         let start = spec.start.map_or(Duration::ZERO, |Time(start)| start);
         let stagger = spec.stagger.map_or(Duration::ZERO, |Time(stagger)| stagger);
+        let hosts = |pair: u32| {
+            let of = |count: u32| if count < most { pair / (most / least) } else { pair };
+            [from.first + of(from.count), to.first + of(to.count)]
+        };
+        // Several hosts of the larger end, one after the other, need the same routes.
+        let root = |pair: u32| hosts(pair)[usize::from(from.count >= to.count)];
+        let mut tree = self.topology.graph.routes_to(root(0));
         for pair in 0..most {
-            let host = |count: u32| if count < most { pair / (most / least) } else { pair };
-            let hosts = [from.first + host(from.count), to.first + host(to.count)];
-            let route = self.route(name, hosts)?;
-            let on_route = route.iter().filter_map(|(_, node)| self.station(*node)).collect();
-            let flow = Flow {
-                hosts,
-                profiles,
-                route: route.into_iter().map(|(direction, _)| direction).collect(),
-                stations: on_route,
-                traffic,
-                start,
-            };
-            flows.extend((0..each).map(|copy| {
+            if tree.root != root(pair) {
+                tree = self.topology.graph.routes_to(root(pair));
+            }
+            let route = self.route(name, &tree, hosts(pair))?;
+            let ends = route.iter().map(|way| self.topology.directions[*way as usize].to);
+            let stations = ends.filter_map(|node| node.checked_sub(self.topology.hosts)).collect();
+            let flow = Flow { hosts: hosts(pair), profiles, route, stations, traffic, start };
+            self.flows.extend((0..each).map(|copy| {
                 let start = start + stagger * (pair * each + copy);
                 Flow { start, ..flow.clone() }
             }));
@@ -151,32 +182,19 @@ impl Flows<'_> {
         Ok(())
     }
 
-    /// The way between two hosts, which crosses each station from one side to the other.
-    fn route(&self, name: &Spanned<String>, hosts: [u32; 2]) -> Result<Vec<(u32, u32)>, Fault> {
+    /// The route between two hosts.
+    fn route(
+        &self,
+        name: &Spanned<String>,
+        tree: &Tree,
+        hosts: [u32; 2],
+    ) -> Result<Vec<u32>, Fault> {
         let [from, to] = hosts.map(|host| self.topology.name(host));
         let refuse = |what: String| Err(Fault::new(name.span(), format!("flow `{name}`: {what}")));
-        let route = match self.rooted.route(hosts[0], hosts[1]) {
-            Some(route) if !route.is_empty() => route,
-            Some(_) => return refuse(format!("it leads from `{from}` to itself")),
-            None => return refuse(format!("no links lead from `{from}` to `{to}`")),
-        };
-        for hop in route.windows(2) {
-            let [(inbound, node), (outbound, _)] = [hop[0], hop[1]];
-            let name = self.topology.name(node);
-            if self.station(node).is_none() {
-                return refuse(format!("it would pass the host `{name}`, which forwards nothing"));
-            }
-            if inbound == opposite(outbound) {
-                return refuse(format!("it would leave station `{name}` on the side it came from"));
-            }
-        }
-        Ok(route)
-    }
-
-    fn station(&self, node: u32) -> Option<u32> {
-        match self.topology.kind(node) {
-            (Kind::Station(table), index) => Some(self.first_stations[table] + index),
-            (Kind::Host(_), _) => None,
+        match tree.route(hosts[0], hosts[1]) {
+            Some(route) if !route.is_empty() => Ok(route),
+            Some(_) => refuse(format!("it leads from `{from}` to itself")),
+            None => refuse(format!("no links lead from `{from}` to `{to}`")),
         }
     }
 }

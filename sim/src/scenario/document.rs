@@ -1,6 +1,6 @@
 //! The scenario as a tree in which any key can be set, and that still knows where each value stood.
 
-use super::error::Fault;
+use super::error::{Fault, unknown};
 use std::borrow::Cow;
 use std::ops::Range;
 use toml::Spanned;
@@ -24,6 +24,34 @@ pub(super) fn set<'a>(table: &mut DeTable<'a>, key: &str, value: Value<'a>) -> R
         Some(DeValue::Table(next)) => set(next, rest, value),
         _ => Err(Fault::new(span, format!("`{first}` is not a table, so it has no `{rest}`"))),
     }
+}
+
+/// Gives each link that is on the channel of another one the keys of that link which it does not
+/// set.
+pub(super) fn inherit(table: &mut DeTable<'_>) -> Result<(), Fault> {
+    let Some(DeValue::Table(links)) = table.get_mut("links").map(Spanned::get_mut) else {
+        return Ok(());
+    };
+    let all = links.clone();
+    for (_, link) in links.iter_mut() {
+        let DeValue::Table(link) = link.get_mut() else { continue };
+        let Some(channel) = link.get("channel") else { continue };
+        let DeValue::String(name) = channel.get_ref() else { continue };
+        let Some(DeValue::Table(first)) = all.get(name.as_ref()).map(Spanned::get_ref) else {
+            let known: Vec<&str> = all.keys().map(|name| name.get_ref().as_ref()).collect();
+            return Err(Fault::new(channel.span(), unknown("link", name, &known)));
+        };
+        if first.contains_key("channel") {
+            let message = format!("link `{name}` has a `channel` itself; name that link");
+            return Err(Fault::new(channel.span(), message));
+        }
+        for (key, value) in first {
+            if !link.contains_key(key) {
+                link.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A value from its words in TOML, or as text if they are none: `20mbit` needs no quotes here.

@@ -12,7 +12,6 @@ mod radio;
 mod spec;
 mod sweep;
 mod topology;
-mod tree;
 mod value;
 
 pub use error::ScenarioError;
@@ -141,6 +140,7 @@ fn read_point(
         let value = document::from_words(&assignment.words, assignment.span.clone());
         document::set(&mut table, &assignment.key, value)?;
     }
+    document::inherit(&mut table)?;
     let whole = Spanned::new(0..source.text.len(), table);
     Ok(ScenarioSpec::deserialize(Deserializer::from(whole))?)
 }

@@ -2,7 +2,6 @@
 
 use super::error::Fault;
 use super::spec::LinkSpec;
-use super::topology::{Group, Kind};
 use super::value::Time;
 use crate::plan::Direction;
 use airmend_proto::link::mac::MacParams;
@@ -26,16 +25,14 @@ pub(super) struct MacTable {
 const MAX_TIME: Duration = Duration::from_secs(1);
 const MAX_COUNT: u32 = 10_000;
 
-/// Makes both directions of a link share one channel, if the link has radios.
+/// Makes the channel of a link half duplex, if the link has radios.
 pub(super) fn share(
     name: &Spanned<String>,
     link: &LinkSpec,
-    ends: [&Group; 2],
     ways: &mut [Direction; 2],
 ) -> Result<(), Fault> {
     let Some(table) = &link.mac else { return Ok(()) };
     let refuse = |what: &str| Err(Fault::new(name.span(), format!("link `{name}` {what}")));
-    let several = |group: &&Group| group.count > 1 && matches!(group.kind, Kind::Station(_));
     let [down, up] = *ways;
     let same = (down.rate_bps, down.delay, down.queue_frames, down.arq)
         == (up.rate_bps, up.delay, up.queue_frames, None);
@@ -44,9 +41,6 @@ pub(super) fn share(
             "has a `mac`: its directions share a channel and may differ in `errors` only, without \
              `arq`",
         );
-    }
-    if link.shared && ends.iter().any(several) {
-        return refuse("has a `mac`, which several stations cannot share");
     }
     let mac = *table.get_ref();
     let times = [mac.preamble.0, mac.turnaround.0, down.delay];

@@ -1,8 +1,9 @@
 //! The tables of a scenario file.
 
+use super::error::{Fault, unknown};
 use super::host::HostSpec;
 use super::radio::MacTable;
-use super::value::{Ber, Burst, Fading, Loss, Rate, Scalar, Size, Time};
+use super::value::{Rate, Scalar, Size, Time};
 use airmend_proto::link::ErrorModel;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -43,6 +44,9 @@ pub(super) struct ScenarioSpec {
     pub(super) stations: Named<StationSpec>,
     pub(super) links: Named<LinkSpec>,
     pub(super) flows: Named<FlowSpec>,
+    /// Hosts that go from one station to another.
+    #[serde(default)]
+    pub(super) moves: Vec<MoveSpec>,
 }
 
 fn one() -> Spanned<u32> {
@@ -75,14 +79,16 @@ pub(super) struct LinkSpec {
     /// Whether this is the air side of the stations that it joins.
     #[serde(default)]
     pub(super) air: bool,
-    /// Whether all that meet at an end share one link, as in a radio cell.
+    /// Whether all that meet at an end share one channel, as in a radio cell.
     #[serde(default)]
     pub(super) shared: bool,
+    /// The link on whose channel this one is, and whose keys it has unless it sets them.
+    pub(super) channel: Option<Spanned<String>>,
     pub(super) rate: Rate,
     pub(super) delay: Time,
     #[serde(default = "queue")]
     pub(super) queue: usize,
-    pub(super) errors: Option<Spanned<ErrorsSpec>>,
+    pub(super) errors: Option<ErrorsSpec>,
     /// Whether the link layer repeats lost frames.
     pub(super) arq: Option<ArqTable>,
     /// Half-duplex radios that acquire the floor for each packet.
@@ -132,32 +138,32 @@ pub(super) struct WaySpec {
     pub(super) rate: Option<Rate>,
     pub(super) delay: Option<Time>,
     pub(super) queue: Option<usize>,
-    pub(super) errors: Option<Spanned<ErrorsSpec>>,
+    pub(super) errors: Option<ErrorsSpec>,
 }
 
-/// An error process: one of these, or none.
+/// An error process by its name, or none.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ErrorsSpec {
-    loss: Option<Loss>,
-    ber: Option<Ber>,
-    burst: Option<Burst>,
-    fading: Option<Fading>,
-}
+#[serde(transparent)]
+pub(super) struct ErrorsSpec(Named<Spanned<Scalar>>);
 
 impl ErrorsSpec {
-    /// The process; none if there is more than one.
-    pub(super) fn model(&self) -> Option<ErrorModel> {
-        let mut models = [
-            self.loss.map(|Loss(probability)| ErrorModel::Loss(probability)),
-            self.ber.map(|Ber(probability)| ErrorModel::Ber(probability)),
-            self.burst.map(|Burst(model)| model),
-            self.fading.map(|Fading(model)| model),
-        ]
-        .into_iter()
-        .flatten();
-        let model = models.next().unwrap_or(ErrorModel::None);
-        models.next().is_none().then_some(model)
+    /// The process.
+    pub(super) fn model(&self) -> Result<ErrorModel, Fault> {
+        let mut model = ErrorModel::None;
+        for (name, value) in &self.0 {
+            let Scalar(text) = value.get_ref();
+            let Some(parsed) = ErrorModel::parse(name.get_ref(), text) else {
+                let message = unknown("key", name.get_ref(), &ErrorModel::NAMES);
+                return Err(Fault::new(name.span(), message));
+            };
+            if model != ErrorModel::None {
+                let known = ErrorModel::NAMES.join(", ");
+                let message = format!("`errors` must be one of {known}, not several");
+                return Err(Fault::new(name.span(), message));
+            }
+            model = parsed.map_err(|why| Fault::new(value.span(), why.to_string()))?;
+        }
+        Ok(model)
     }
 }
 
@@ -178,6 +184,15 @@ pub(super) struct FlowSpec {
     pub(super) start: Option<Time>,
     /// From the start of one flow to the start of the next.
     pub(super) stagger: Option<Time>,
+}
+
+/// From a time on, a host has no link but that to one station.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MoveSpec {
+    pub(super) at: Time,
+    pub(super) host: Spanned<String>,
+    pub(super) to: Spanned<String>,
 }
 
 /// Packets at the times of a Poisson process.

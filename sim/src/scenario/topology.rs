@@ -3,10 +3,12 @@
 use super::error::{Fault, unknown};
 use super::radio;
 use super::spec::{ArqTable, ErrorsSpec, HandoffTable, LinkSpec, Named, ScenarioSpec, WaySpec};
-use super::tree::Forest;
 use super::value::Time;
-use crate::plan::{ArqSpec, Direction, Handoff, To};
+use crate::graph::Graph;
+use crate::plan::{ArqSpec, Direction, Handoff, opposite};
 use airmend_proto::link::ErrorModel;
+use std::collections::HashMap;
+use std::ops::Range;
 use toml::Spanned;
 
 /// Nodes of a run at most.
@@ -21,6 +23,13 @@ pub(super) struct Group {
     pub(super) count: u32,
 }
 
+impl Group {
+    /// The numbers of its nodes.
+    pub(super) fn nodes(&self) -> Range<u32> {
+        self.first..self.first + self.count
+    }
+}
+
 /// What a node is: the number of its table in the order of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -31,8 +40,13 @@ pub(super) enum Kind {
 /// Nodes and the directions between them.
 pub(super) struct Topology {
     groups: Vec<Group>,
+    /// Hosts are the first nodes.
+    pub(super) hosts: u32,
     pub(super) directions: Vec<Direction>,
-    pub(super) forest: Forest,
+    pub(super) channels: Vec<Vec<u32>>,
+    pub(super) graph: Graph,
+    /// The first direction of each table of links, by name.
+    tables: HashMap<String, u32>,
 }
 
 /// Tables in the order of the file.
@@ -66,7 +80,7 @@ impl Topology {
             tables.push((name, Kind::Station(at), count));
         }
         let mut groups: Vec<Group> = Vec::new();
-        let mut first = 0;
+        let (mut first, mut hosts) = (0, 0);
         for (name, kind, count) in tables {
             if groups.iter().any(|group| group.name == *name.get_ref()) {
                 let message = format!("`{}` is the name of a host already", name.get_ref());
@@ -74,12 +88,21 @@ impl Topology {
             }
             groups.push(Group { name: name.get_ref().clone(), kind, first, count });
             first += count;
+            if let Kind::Host(_) = kind {
+                hosts = first;
+            }
         }
-        let mut topology = Self { groups, directions: Vec::new(), forest: Forest::new(first) };
+        let mut topology = Self {
+            groups,
+            hosts,
+            directions: Vec::new(),
+            channels: Vec::new(),
+            graph: Graph::new(hosts, first - hosts),
+            tables: HashMap::new(),
+        };
         for (name, link) in in_order(&spec.links) {
             topology.add_link(name, link)?;
         }
-        topology.find_receivers(spec)?;
         Ok(topology)
     }
 
@@ -92,33 +115,26 @@ impl Topology {
         })
     }
 
-    /// A host's group.
-    pub(super) fn hosts(&self, name: &Spanned<String>) -> Result<(&Group, usize), Fault> {
+    /// A host's group; `rule` says why it must be one.
+    pub(super) fn hosts(
+        &self,
+        name: &Spanned<String>,
+        rule: &str,
+    ) -> Result<(&Group, usize), Fault> {
         let group = self.group(name)?;
         match group.kind {
             Kind::Host(table) => Ok((group, table)),
             Kind::Station(_) => {
-                let message = format!("`{}` is a station; flows are between hosts", group.name);
+                let message = format!("`{}` is a station; {rule}", group.name);
                 Err(Fault::new(name.span(), message))
             }
         }
     }
 
-    /// What a node is, and which of its group.
-    pub(super) fn kind(&self, node: u32) -> (Kind, u32) {
-        let group = self.group_of(node);
-        (group.kind, node - group.first)
-    }
-
-    /// The name of a node's group.
+    /// The name of a node's group. Groups follow each other without gaps, so every node is in one.
     pub(super) fn name(&self, node: u32) -> &str {
-        &self.group_of(node).name
-    }
-
-    /// Groups follow each other without gaps, so every node is in one.
-    fn group_of(&self, node: u32) -> &Group {
         let after = self.groups.partition_point(|group| group.first <= node);
-        &self.groups[after - 1]
+        &self.groups[after - 1].name
     }
 
     /// Links every node of the larger end to one of the smaller, in equal shares.
@@ -135,66 +151,63 @@ impl Topology {
             return refuse(&format!("cannot join {first} to {second} nodes in equal shares"));
         }
         let mut ways = [way(link, &link.down)?, way(link, &link.up)?];
-        radio::share(name, link, [first, second], &mut ways)?;
+        radio::share(name, link, &mut ways)?;
+        let joined = link.channel.as_ref().map(|other| self.joined(other, &ways)).transpose()?;
+        self.tables.insert(name.get_ref().clone(), self.directions.len() as u32);
         for index in 0..counts[0].max(counts[1]) {
             let place = |end: usize| {
                 firsts[end] + if counts[end] < counts[1 - end] { index / share } else { index }
             };
-            if !link.shared || index % share == 0 {
-                self.directions.extend(ways);
-            }
             let pair = [place(0), place(1)];
-            if !self.forest.join(pair, self.directions.len() as u32 - 2) {
-                let [first, second] = pair.map(|node| self.name(node));
-                return refuse(&format!(
-                    "closes a loop: there is another way from `{first}` to `{second}`"
-                ));
+            let channel = match joined {
+                Some(channel) => channel,
+                None if link.shared && index % share > 0 => self.channels.len() as u32 - 1,
+                None => {
+                    self.channels.push(Vec::new());
+                    self.channels.len() as u32 - 1
+                }
+            };
+            if joined.is_some() && !self.fits(channel, pair) {
+                return refuse(
+                    "must join two nodes that its `channel` does not join yet, with `between` the \
+                     same way round",
+                );
             }
+            self.channels[channel as usize].push(self.directions.len() as u32 / 2);
+            self.graph.join(pair);
+            let [down, up] = ways;
+            let [down, up] = [Direction { to: pair[1], ..down }, Direction { to: pair[0], ..up }];
+            self.directions.extend([down, up].map(|way| Direction { channel, ..way }));
         }
         Ok(())
     }
 
-    /// Finds out who takes what comes out of each direction.
-    fn find_receivers(&mut self, spec: &ScenarioSpec) -> Result<(), Fault> {
-        let mut receivers: Vec<Option<To>> = vec![None; self.directions.len()];
-        let first_station = first_stations(spec);
-        let nodes = self.groups.last().map_or(0, |group| group.first + group.count);
-        for node in 0..nodes {
-            for &(direction, to) in self.forest.ways(node) {
-                let to = match self.kind(to) {
-                    (Kind::Host(_), _) => To::Host,
-                    (Kind::Station(table), index) => To::Station(first_station[table] + index),
-                };
-                let known = &mut receivers[direction as usize];
-                *known = match (*known, to) {
-                    (None, to) => Some(to),
-                    (Some(known), to) if known == to => Some(to),
-                    (Some(To::Station(_) | To::StationOfFlow), To::Station(_)) => {
-                        Some(To::StationOfFlow)
-                    }
-                    // Groups are of one kind, and a link has one group at each end.
-                    (known, _) => known,
-                };
-            }
+    /// The channel of the link `other`, for another link with these directions.
+    fn joined(&self, other: &Spanned<String>, ways: &[Direction; 2]) -> Result<u32, Fault> {
+        let refuse = |what| Err(Fault::new(other.span(), format!("link `{other}` {what}")));
+        let Some(&down) = self.tables.get(other.get_ref()) else {
+            return refuse("must stand before the links on its channel");
+        };
+        let key = |way: Direction| (way.rate_bps, way.queue_frames, way.arq, way.mac, way.air);
+        let theirs = [down, opposite(down)].map(|way| self.directions[way as usize]);
+        if theirs.map(key) != ways.map(key) {
+            return refuse(
+                "and the links on its channel may differ in `errors`, `handoff` and, without \
+                 `mac`, `delay` only",
+            );
         }
-        for (direction, to) in self.directions.iter_mut().zip(receivers) {
-            direction.to = to.unwrap_or(To::Host);
-        }
-        Ok(())
+        Ok(theirs[0].channel)
     }
-}
 
-/// For each table of stations the number of its first one.
-pub(super) fn first_stations(spec: &ScenarioSpec) -> Vec<u32> {
-    let mut first = 0;
-    let counts = in_order(&spec.stations).into_iter().map(|(_, station)| &station.count);
-    counts
-        .map(|count| {
-            let this = first;
-            first += count.as_ref().map_or(1, |count| *count.get_ref());
-            this
+    /// Whether a pair can be added to a channel: it is new there, and no node sends in both
+    /// directions.
+    fn fits(&self, channel: u32, [first, second]: [u32; 2]) -> bool {
+        self.channels[channel as usize].iter().all(|link| {
+            let [above, below] =
+                [2 * link + 1, 2 * link].map(|way| self.directions[way as usize].to);
+            above != second && below != first && (above, below) != (first, second)
         })
-        .collect()
+    }
 }
 
 /// One direction: what the link says, unless the direction says otherwise.
@@ -204,12 +217,13 @@ fn way(link: &LinkSpec, way: &WaySpec) -> Result<Direction, Fault> {
         rate_bps: way.rate.unwrap_or(link.rate).0,
         delay: way.delay.unwrap_or(link.delay).0,
         queue_frames: way.queue.unwrap_or(link.queue),
-        errors: errors.map_or(Ok(ErrorModel::None), model)?,
+        errors: errors.map_or(Ok(ErrorModel::None), ErrorsSpec::model)?,
         arq: link.arq.map(|ArqTable { retries, ordered }| ArqSpec { retries, ordered }),
         handoff: link.handoff.as_ref().map(handoff).transpose()?,
         mac: None,
         air: link.air,
-        to: To::Host,
+        channel: 0,
+        to: 0,
     })
 }
 
@@ -221,9 +235,4 @@ fn handoff(table: &Spanned<HandoffTable>) -> Result<Handoff, Fault> {
         return Err(Fault::new(table.span(), message));
     }
     Ok(Handoff { every, lasts, acks })
-}
-
-fn model(errors: &Spanned<ErrorsSpec>) -> Result<ErrorModel, Fault> {
-    let message = "`errors` must be one of loss, ber, burst and fading, not several";
-    errors.get_ref().model().ok_or_else(|| Fault::new(errors.span(), message))
 }

@@ -1,10 +1,6 @@
 //! Values of a scenario file: numbers with their unit as text, such as `"1.6mbit"`.
 
-use airmend_proto::link::ErrorModel;
-use airmend_proto::units::{
-    UnitError, parse_ber, parse_burst, parse_duration, parse_fading, parse_probability, parse_rate,
-    parse_size,
-};
+use airmend_proto::units::{UnitError, parse_duration, parse_rate, parse_size};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
@@ -31,22 +27,6 @@ pub(crate) struct Time(pub(crate) Duration);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size(pub(crate) u64);
 
-/// A frame loss probability.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Loss(pub(crate) f64);
-
-/// A bit error probability.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ber(pub(crate) f64);
-
-/// Bursts of lost frames.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Burst(pub(crate) ErrorModel);
-
-/// A fading channel.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Fading(pub(crate) ErrorModel);
-
 /// Any text, number or switch, as text.
 #[derive(Clone, Debug)]
 pub(crate) struct Scalar(pub(crate) String);
@@ -71,10 +51,6 @@ quantities! {
     Rate(parse_rate) "a rate such as \"20mbit\"";
     Time(parse_duration) "a time such as \"40ms\"";
     Size(parse_size) "a size such as \"10MB\"";
-    Loss(parse_probability) "a probability such as 0.05 or \"5%\"";
-    Ber(parse_ber) "a bit error rate such as \"1/256Ki\"";
-    Burst(parse_burst) "bursts such as \"4/64Ki\"";
-    Fading(parse_fading) "a fading channel such as \"good=300ms,bad=30ms,loss=0.5\"";
     Scalar(any) "a text, a number, true or false";
 }
 

@@ -1,6 +1,7 @@
 //! Flows by their ports: whoever gets a packet knows whose it is without a table.
 
 use airmend_proto::wire::tcp::{Endpoint as Address, Segment};
+use airmend_proto::{LinkType, Packet};
 
 /// The most flows that ports can tell apart here.
 pub(crate) const MAX_FLOWS: usize = 4_000 * SENDER_PORTS as usize;
@@ -26,6 +27,13 @@ pub(crate) fn flow_and_end(segment: &Segment) -> (u32, usize) {
     if to >= FIRST_SENDER_PORT { (flow(to, from), 0) } else { (flow(from, to), 1) }
 }
 
+/// The host that a packet is for; none of a frame of a link protocol.
+pub(crate) fn destination(packet: &Packet) -> Option<u32> {
+    let address = packet.bytes().get(16..20).filter(|_| packet.link_type() == LinkType::Ip)?;
+    let [_, a, b, c] = *address else { return None };
+    u32::from_be_bytes([0, a, b, c]).checked_sub(1)
+}
+
 /// 10.0.0.1 and so on.
 fn of_host(host: u32) -> [u8; 4] {
     let [_, a, b, c] = (host + 1).to_be_bytes();
@@ -35,7 +43,6 @@ fn of_host(host: u32) -> [u8; 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airmend_proto::LinkType;
     use airmend_proto::wire::build::SegmentBuilder;
 
     #[test]
@@ -45,6 +52,7 @@ mod tests {
             for (from, to, end) in [(sender, receiver, 1), (receiver, sender, 0)] {
                 let packet = SegmentBuilder::new(from, to).build(LinkType::Ip);
                 assert_eq!(flow_and_end(&Segment::parse(&packet).unwrap()), (flow, end));
+                assert_eq!(destination(&packet), Some([0, 70_000][end]));
             }
         }
     }

@@ -1,186 +1,166 @@
-//! All directions of all links, and the agenda that says when frames come out of them.
+//! All channels, and the agenda that says when something happens on them.
 
-use super::arq::Arq;
+use super::arq::Repeating;
 use super::handoff::WithHandoffs;
 use crate::agenda::Agenda;
-use crate::plan::{Direction, opposite};
+use crate::plan::{Direction, Plan, opposite};
 use airmend_proto::agent::LinkSignal;
-use airmend_proto::link::mac::{Channel, Output};
-use airmend_proto::link::{ErrorProcess, FRAME_LIMIT, Link, LinkCounters, LinkParams};
+use airmend_proto::link::mac::FamaNcs;
+use airmend_proto::link::{self, FullDuplex, LinkCounters, LinkParams, Output, Pair};
 use airmend_proto::{Instant, Packet};
+use std::collections::HashMap;
 use std::time::Duration;
 
-/// An acknowledgment of the link layer.
-const ACK_BITS: u64 = 14 * 8;
-
-/// Directions are the machines `0..directions.len()` of the agenda; both directions of a
-/// half-duplex link are its first direction's machine.
+/// Channels are the machines `0..channels.len()` of the agenda.
 pub(crate) struct Medium {
     pub(crate) agenda: Agenda,
-    ways: Vec<Way>,
     channels: Vec<Channel>,
+    /// For each direction its channel, and who sends and who receives there.
+    ways: Vec<Way>,
 }
 
-/// One direction of a link.
-enum Way {
-    Link(Link),
-    /// With what repeats lost frames.
-    Repeating(Link, Box<Arq>),
-    /// One end of a half-duplex channel, by its number.
-    Channel(u32),
+struct Channel {
+    medium: Box<dyn link::Medium + Send>,
+    /// The node of each of its stations.
+    nodes: Vec<u32>,
+    /// Its directions with who sends and who receives, in the order of these.
+    ways: Vec<([u32; 2], u32)>,
 }
 
-/// What happens where a direction ends.
-pub(crate) enum Arrival {
-    Packet(Packet),
-    /// To whoever is there; about what it sends the other way, or about a damaged frame.
-    Signal(LinkSignal),
-    /// The channel can take a packet the other way.
-    Ready,
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    channel: u32,
+    from: u32,
+    to: u32,
+}
+
+/// What happens on a channel.
+pub(crate) enum Happening {
+    /// A packet comes out of a direction.
+    Arrival(u32, Packet),
+    /// The channel tells the node something, or that it can take a packet.
+    Signal(u32, Option<LinkSignal>),
 }
 
 impl Medium {
-    pub(crate) fn new(directions: &[Direction], machines: usize, seed: u64) -> Self {
-        let mut medium = Self {
-            agenda: Agenda::new(machines),
-            ways: Vec::with_capacity(directions.len()),
-            channels: Vec::new(),
-        };
-        for (link, pair) in (0u32..).zip(directions.chunks(2)) {
-            if let &[down, up] = pair
-                && let Some(mac) = down.mac
-            {
-                let number = medium.channels.len() as u32;
-                medium.ways.extend([Way::Channel(number), Way::Channel(number)]);
-                let processes = [errors(&down, seed, link, 0), errors(&up, seed, link, 1)];
-                let models = [down.errors, up.errors];
-                medium.channels.push(Channel::new(mac, models, processes, seed, link));
-            } else {
-                let ways = (0..).zip(pair).map(|(way, direction)| {
-                    Way::new(direction, errors(direction, seed, link, way))
-                });
-                medium.ways.extend(ways);
+    pub(crate) fn new(plan: &Plan, machines: usize, seed: u64) -> Self {
+        let mut ways = vec![Way::default(); plan.directions.len()];
+        let mut channels = Vec::with_capacity(plan.channels.len());
+        for (number, links) in (0..).zip(&plan.channels) {
+            channels.push(Channel::new(plan, links, seed));
+            for &([from, to], direction) in &channels[number as usize].ways {
+                ways[direction as usize] = Way { channel: number, from, to };
             }
         }
-        medium
+        Self { agenda: Agenda::new(machines), channels, ways }
     }
 
     /// Whether a direction can take a frame at once.
     pub(crate) fn can_send(&self, now: Instant, direction: u32) -> bool {
-        match &self.ways[direction as usize] {
-            Way::Link(link) | Way::Repeating(link, _) => link.can_send(now),
-            Way::Channel(number) => self.channels[*number as usize].can_send(now, end(direction)),
-        }
+        let Way { channel, from, .. } = self.ways[direction as usize];
+        self.channels[channel as usize].medium.can_send(now, from as usize)
     }
 
-    /// When it can; none if [`Arrival::Ready`] will tell.
+    /// When it can; none if a signal will tell.
     pub(crate) fn free_at(&self, direction: u32) -> Option<Instant> {
-        match &self.ways[direction as usize] {
-            Way::Link(link) | Way::Repeating(link, _) => Some(link.free_at()),
-            Way::Channel(_) => None,
-        }
+        let Way { channel, from, .. } = self.ways[direction as usize];
+        self.channels[channel as usize].medium.free_at(from as usize)
     }
 
     /// Puts a packet into a direction; a full queue drops it.
     pub(crate) fn send(&mut self, now: Instant, direction: u32, packet: Packet) {
-        match &mut self.ways[direction as usize] {
-            Way::Link(link) => {
-                let was_idle = link.next_delivery().is_none();
-                link.send(now, packet);
-                if let (true, Some(at)) = (was_idle, link.next_delivery()) {
-                    self.agenda.set(direction, Some(at));
-                }
-            }
-            Way::Repeating(link, arq) => {
-                arq.send(now, link, packet);
-                self.agenda.set(direction, arq.deadline(now, link));
-            }
-            Way::Channel(number) => {
-                let channel = &mut self.channels[*number as usize];
-                channel.send(now, end(direction), packet);
-                if let Some(at) = channel.poll_timeout() {
-                    self.agenda.hasten(first(direction), at);
-                }
-            }
+        let Way { channel, from, to } = self.ways[direction as usize];
+        let medium = &mut self.channels[channel as usize].medium;
+        medium.send(now, from as usize, to as usize, packet);
+        if let Some(at) = medium.poll_timeout() {
+            self.agenda.hasten(channel, at);
         }
     }
 
-    /// The next thing that happens now where this direction ends, or its opposite.
-    pub(crate) fn poll(&mut self, now: Instant, direction: u32) -> Option<(u32, Arrival)> {
-        match &mut self.ways[direction as usize] {
-            Way::Link(link) => {
-                let delivery = link.poll_delivery(now);
-                self.agenda.set(direction, link.next_delivery());
-                delivery.map(|delivery| (direction, Arrival::Packet(delivery.packet)))
+    /// The next thing that happens now on a channel.
+    pub(crate) fn poll(&mut self, now: Instant, number: u32) -> Option<Happening> {
+        let channel = &mut self.channels[number as usize];
+        let output = channel.medium.poll(now);
+        self.agenda.set(number, channel.medium.poll_timeout());
+        Some(match output? {
+            Output::Delivery { from, to, packet } => {
+                Happening::Arrival(channel.direction(from as u32, to as u32), packet)
             }
-            Way::Repeating(link, arq) => {
-                let packet = arq.deliver(now, link);
-                self.agenda.set(direction, arq.deadline(now, link));
-                packet.map(|packet| (direction, Arrival::Packet(packet)))
+            Output::Signal(station, signal) => {
+                Happening::Signal(channel.nodes[station], Some(signal))
             }
-            Way::Channel(number) => {
-                let channel = &mut self.channels[*number as usize];
-                channel.handle_timeout(now);
-                let output = channel.poll_output();
-                // There may be more, until there is nothing.
-                let next = if output.is_some() { Some(now) } else { channel.poll_timeout() };
-                self.agenda.set(direction, next);
-                let (end, arrival) = match output? {
-                    Output::Delivery(end, packet) => (end, Arrival::Packet(packet)),
-                    Output::Damaged(end) => (end, Arrival::Signal(LinkSignal::Damaged)),
-                    Output::Leaving(end) => (end, Arrival::Signal(LinkSignal::Leaving)),
-                    Output::Sent(end) => (end, Arrival::Signal(LinkSignal::Sent)),
-                    Output::Idle(end) => (end, Arrival::Signal(LinkSignal::Idle)),
-                    Output::Ready(end) => (end, Arrival::Ready),
-                };
-                // The first direction leads away from end 0.
-                let first = first(direction);
-                Some((if end == 0 { opposite(first) } else { first }, arrival))
-            }
-        }
+            Output::Ready(station) => Happening::Signal(channel.nodes[station], None),
+        })
     }
 
     /// What each direction did.
     pub(crate) fn counters(&self) -> impl Iterator<Item = LinkCounters> {
-        (0u32..).zip(&self.ways).map(|(direction, way)| match way {
-            Way::Link(link) | Way::Repeating(link, _) => link.counters(),
-            Way::Channel(number) => self.channels[*number as usize].counters(end(direction)),
+        self.ways.iter().map(|way| {
+            let medium = &self.channels[way.channel as usize].medium;
+            medium.counters(way.from as usize, way.to as usize)
         })
     }
 }
 
-impl Way {
-    fn new(direction: &Direction, errors: Box<dyn ErrorProcess + Send>) -> Self {
-        let params = LinkParams {
-            rate_bps: direction.rate_bps,
-            delay: direction.delay,
-            queue_frames: direction.queue_frames.min(FRAME_LIMIT),
-            lookahead: Duration::ZERO,
-        };
-        let link = Link::new(params, errors);
-        let ack = ACK_BITS * 1_000_000_000 / direction.rate_bps.max(1);
-        let feedback = 2 * direction.delay + Duration::from_nanos(ack);
-        match direction.arq {
-            Some(spec) => Self::Repeating(link, Box::new(Arq::new(spec, feedback))),
-            None => Self::Link(link),
+impl Channel {
+    /// The channel that these links share.
+    fn new(plan: &Plan, links: &[u32], seed: u64) -> Self {
+        let (mut nodes, mut ways, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
+        let mut stations = HashMap::new();
+        for &link in links {
+            let directions = [2 * link, 2 * link + 1];
+            let ends = [directions[1], directions[0]].map(|direction| {
+                let node = plan.directions[direction as usize].to;
+                *stations.entry(node).or_insert_with(|| {
+                    nodes.push(node);
+                    nodes.len() - 1
+                })
+            });
+            let [first, second] = ends.map(|end| end as u32);
+            ways.extend([([first, second], directions[0]), ([second, first], directions[1])]);
+            pairs.push(pair(directions.map(|way| plan.directions[way as usize]), ends, seed, link));
         }
+        ways.sort_unstable();
+        let first = links.first().map_or(0, |link| 2 * link);
+        let both = [first, opposite(first)].map(|way| plan.directions[way as usize]);
+        Self { medium: medium(both, pairs), nodes, ways }
+    }
+
+    fn direction(&self, from: u32, to: u32) -> u32 {
+        // The usual case: two stations.
+        if let [there, back] = self.ways[..] {
+            return if from == 0 { there.1 } else { back.1 };
+        }
+        let place = self.ways.binary_search_by_key(&[from, to], |(ends, _)| *ends);
+        // A medium delivers between its pairs only.
+        place.map_or(0, |place| self.ways[place].1)
     }
 }
 
-fn errors(direction: &Direction, seed: u64, link: u32, way: u8) -> Box<dyn ErrorProcess + Send> {
-    let errors = direction.errors.process(seed, link, way);
-    match direction.handoff {
+fn pair(ways: [Direction; 2], stations: [usize; 2], seed: u64, link: u32) -> Pair {
+    let (delay, models) = (ways.map(|way| way.delay), ways.map(|way| way.errors));
+    let mut pair = Pair::new(stations, delay, models, seed, link);
+    let mut handoffs = ways.into_iter().map(|way| way.handoff);
+    pair.errors = pair.errors.map(|errors| match handoffs.next().flatten() {
         Some(handoff) => Box::new(WithHandoffs { handoff, errors }),
         None => errors,
+    });
+    pair
+}
+
+/// The medium of a channel on which all links are like this one, but for delays and errors.
+fn medium(ways: [Direction; 2], pairs: Vec<Pair>) -> Box<dyn link::Medium + Send> {
+    if let Some(mac) = ways[0].mac {
+        return Box::new(FamaNcs::new(mac, pairs));
     }
-}
-
-/// The end of its link that sends into a direction.
-fn end(direction: u32) -> usize {
-    direction as usize % 2
-}
-
-/// The first direction of its link.
-fn first(direction: u32) -> u32 {
-    direction & !1
+    let params = ways.map(|way| LinkParams {
+        rate_bps: way.rate_bps,
+        delay: way.delay,
+        queue_frames: way.queue_frames,
+        lookahead: Duration::ZERO,
+    });
+    match ways[0].arq {
+        Some(spec) => Box::new(Repeating::new(spec, params, pairs)),
+        None => Box::new(FullDuplex::new(params, pairs)),
+    }
 }

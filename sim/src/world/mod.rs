@@ -1,8 +1,9 @@
 //! The loop of virtual time: take the machine that is due first, let it act, ask it for its next
 //! deadline, repeat.
 //!
-//! Machines are directions of links, stations and flows (both endpoints and their applications), in
-//! this order of numbers. Nothing else holds time, so a run depends on its plan and seed alone.
+//! Machines are channels, stations, flows (both endpoints and their applications) and the moves of
+//! hosts, in this order of numbers. Nothing else holds time, so a run depends on its plan and seed
+//! alone.
 
 mod address;
 mod application;
@@ -18,8 +19,9 @@ mod trace;
 pub(crate) use address::MAX_FLOWS;
 pub(crate) use medium::Medium;
 
+use crate::graph::Graph;
 use crate::outcome::Outcome;
-use crate::plan::{Handoff, Plan, StationAgent, To, opposite};
+use crate::plan::{self, Direction, Handoff, Move, Plan, StationAgent, opposite};
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::invariants::Violation;
 use airmend_proto::tcp::Endpoint;
@@ -28,8 +30,9 @@ use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{Instant, Packet, Port};
 use application::Application;
 use delay::PacketDelays;
-use medium::Arrival;
+use medium::Happening;
 use station::Station;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace::Trace;
 
@@ -68,8 +71,15 @@ struct World<'a> {
     plan: &'a Plan,
     now: Instant,
     medium: Medium,
+    graph: Graph,
     stations: Vec<Station>,
     flows: Vec<Flow>,
+    /// Moves of the plan so far.
+    moved: usize,
+    /// Packets that came over a link that was down, since its host had moved.
+    left_behind: u64,
+    /// The directions over the air in which flows have been routed to their receivers.
+    air_routes: BTreeSet<u32>,
     /// Flows that are not done yet.
     open: usize,
     steps: u64,
@@ -95,8 +105,8 @@ const STEPS_BETWEEN_LOOKS: u64 = 1 << 14;
 
 impl<'a> World<'a> {
     fn new(plan: &'a Plan, seed: u64) -> Self {
-        let machines = plan.directions.len() + plan.stations.len() + plan.flows.len();
-        let mut medium = Medium::new(&plan.directions, machines, seed);
+        let machines = plan.channels.len() + plan.stations.len() + plan.flows.len() + 1;
+        let mut medium = Medium::new(plan, machines, seed);
         let build = |station| Station::new(station, &plan.directions);
         let mut stations: Vec<Station> = plan.stations.iter().map(build).collect();
         let traced = plan.flows.first().and_then(|flow| flow.stations.first());
@@ -105,12 +115,30 @@ impl<'a> World<'a> {
         }
         let flows: Vec<Flow> =
             (0..plan.flows.len() as u32).map(|number| Flow::new(plan, number, seed)).collect();
-        let first_flow = (plan.directions.len() + plan.stations.len()) as u32;
+        let first_flow = (plan.channels.len() + plan.stations.len()) as u32;
         for (machine, flow) in (first_flow..).zip(&flows) {
             medium.agenda.set(machine, Some(flow.start));
         }
+        let first_move = plan.moves.first().map(|first| Instant::ZERO + first.at);
+        medium.agenda.set(machines as u32 - 1, first_move);
         let open = flows.iter().filter(|flow| flow.application.is_finite()).count();
-        Self { plan, now: Instant::ZERO, medium, stations, flows, open, steps: 0 }
+        let mut world = Self {
+            plan,
+            now: Instant::ZERO,
+            medium,
+            graph: plan.graph.clone(),
+            stations,
+            flows,
+            moved: 0,
+            left_behind: 0,
+            air_routes: BTreeSet::new(),
+            open,
+            steps: 0,
+        };
+        for (number, flow) in plan.flows.iter().enumerate() {
+            world.route(number, &flow.route);
+        }
+        world
     }
 
     fn run(&mut self, stop: &AtomicBool) -> Result<(), RunError> {
@@ -140,21 +168,20 @@ impl<'a> World<'a> {
     }
 
     fn act(&mut self, machine: u32) -> Result<(), RunError> {
-        let directions = self.plan.directions.len() as u32;
-        let stations = self.plan.stations.len() as u32;
-        if machine < directions {
+        let channels = self.plan.channels.len() as u32;
+        let (stations, flows) = (self.plan.stations.len() as u32, self.plan.flows.len() as u32);
+        if machine < channels {
             match self.medium.poll(self.now, machine) {
-                Some((direction, Arrival::Packet(packet))) => self.arrive(direction, packet)?,
-                Some((direction, Arrival::Signal(signal))) => self.signal(direction, Some(signal)),
-                Some((direction, Arrival::Ready)) => self.signal(direction, None),
+                Some(Happening::Arrival(direction, packet)) => self.arrive(direction, packet)?,
+                Some(Happening::Signal(node, signal)) => self.signal(node, signal),
                 None => {}
             }
-        } else if machine < directions + stations {
-            let station = &mut self.stations[(machine - directions) as usize];
+        } else if machine < channels + stations {
+            let station = &mut self.stations[(machine - channels) as usize];
             let next = station.serve(self.now, &mut self.medium);
             self.medium.agenda.set(machine, next);
-        } else {
-            let number = machine - directions - stations;
+        } else if machine < channels + stations + flows {
+            let number = machine - channels - stations;
             let flow = &mut self.flows[number as usize];
             for endpoint in &mut flow.ends {
                 endpoint.handle_timeout(self.now);
@@ -163,31 +190,38 @@ impl<'a> World<'a> {
             self.serve_flow(number);
             let next = self.flows[number as usize].deadline();
             self.medium.agenda.set(machine, next);
+        } else {
+            self.move_host();
+            let next = self.plan.moves.get(self.moved).map(|next| Instant::ZERO + next.at);
+            self.medium.agenda.set(machine, next);
         }
         Ok(())
     }
 
     /// A packet comes out of a direction.
     fn arrive(&mut self, direction: u32, packet: Packet) -> Result<(), RunError> {
-        let station = match self.plan.directions[direction as usize].to {
-            To::Host => return self.arrive_at_host(&packet),
-            To::Station(station) => station,
-            To::StationOfFlow => match self.station_of(direction, &packet) {
-                Some(station) => station,
-                None => return Ok(()),
-            },
-        };
-        let [_, from_air] = self.plan.stations[station as usize].inbound;
-        let from = if direction == from_air { Port::Air } else { Port::Wired };
-        self.stations[station as usize].receive(self.now, from, packet);
-        self.serve_station(station);
+        if !self.graph.is_up(direction) {
+            self.left_behind += 1;
+            return Ok(());
+        }
+        let Direction { to, air, .. } = self.plan.directions[direction as usize];
+        let Some(number) = self.plan.station(to) else { return self.arrive_at_host(&packet) };
+        let station = &mut self.stations[number as usize];
+        let from = if air { Port::Air } else { Port::Wired };
+        match station.past_the_agent(self.now, from, &packet) {
+            Some(onward) => self.medium.send(self.now, onward, packet),
+            None => {
+                station.receive(self.now, from, packet);
+                self.serve_station(number);
+            }
+        }
         Ok(())
     }
 
-    /// The channel that ends with this direction tells who is there something, or that it can take
-    /// a packet. A host needs not be told: its packets wait in the channel's queue.
-    fn signal(&mut self, direction: u32, signal: Option<LinkSignal>) {
-        if let To::Station(station) = self.plan.directions[direction as usize].to {
+    /// A channel tells a node something, or that it can take a packet. A host needs not be told:
+    /// its packets wait in the channel's queue.
+    fn signal(&mut self, node: u32, signal: Option<LinkSignal>) {
+        if let Some(station) = self.plan.station(node) {
             if let Some(signal) = signal {
                 self.stations[station as usize].signal(self.now, signal);
             }
@@ -195,19 +229,50 @@ impl<'a> World<'a> {
         }
     }
 
-    fn serve_station(&mut self, station: u32) {
-        if let Some(at) = self.stations[station as usize].serve(self.now, &mut self.medium) {
-            self.medium.agenda.hasten(self.plan.directions.len() as u32 + station, at);
+    /// The next host moves, and its flows take other routes.
+    fn move_host(&mut self) {
+        let Move { host, outbound, .. } = self.plan.moves[self.moved];
+        self.moved += 1;
+        self.graph.attach(host, outbound);
+        for station in &mut self.stations {
+            station.forget(host);
+        }
+        let tree = self.graph.routes_to(host);
+        for (number, flow) in self.plan.flows.iter().enumerate() {
+            let [from, to] = flow.hosts;
+            if flow.hosts.contains(&host)
+                && let Some(route) = tree.route(from, to)
+            {
+                self.route(number, &route);
+            }
         }
     }
 
-    fn station_of(&self, direction: u32, packet: &Packet) -> Option<u32> {
-        let segment = Segment::parse(packet).ok()?;
-        let (flow, _) = address::flow_and_end(&segment);
-        let candidates = &self.plan.flows[flow as usize].stations;
-        let leads =
-            |&&station: &&u32| self.plan.stations[station as usize].inbound.contains(&direction);
-        candidates.iter().find(leads).copied()
+    /// Both ways of a flow take this route and back.
+    fn route(&mut self, number: usize, route: &[u32]) {
+        let hosts = self.plan.flows[number].hosts;
+        let directions = &self.plan.directions;
+        for &direction in route {
+            let back = opposite(direction);
+            for (outbound, from, host) in [(direction, back, hosts[1]), (back, direction, hosts[0])]
+            {
+                if let Some(station) = self.plan.station(directions[from as usize].to) {
+                    self.stations[station as usize].learn(host, outbound);
+                }
+            }
+            if directions[direction as usize].air {
+                self.air_routes.insert(direction);
+            }
+        }
+        if let [first, .., last] | [first @ last] = *route {
+            self.flows[number].outbound = [first, opposite(last)];
+        }
+    }
+
+    fn serve_station(&mut self, station: u32) {
+        if let Some(at) = self.stations[station as usize].serve(self.now, &mut self.medium) {
+            self.medium.agenda.hasten(self.plan.channels.len() as u32 + station, at);
+        }
     }
 
     fn arrive_at_host(&mut self, packet: &Packet) -> Result<(), RunError> {
@@ -224,7 +289,7 @@ impl<'a> World<'a> {
         }
         self.serve_flow(number);
         if let Some(at) = self.flows[number as usize].deadline() {
-            let first_flow = self.plan.directions.len() + self.plan.stations.len();
+            let first_flow = self.plan.channels.len() + self.plan.stations.len();
             self.medium.agenda.hasten(first_flow as u32 + number, at);
         }
         Ok(())
@@ -255,10 +320,14 @@ impl<'a> World<'a> {
 impl Flow {
     fn new(plan: &Plan, number: u32, seed: u64) -> Self {
         let flow = &plan.flows[number as usize];
-        let splits = |station: &u32| plan.stations[*station as usize].agent == StationAgent::Split;
+        let splits = |station: &plan::Station| station.agent == StationAgent::Split;
+        let mut on_route = flow.stations.iter().map(|station| &plan.stations[*station as usize]);
         let last = flow.route.last().map(|last| plan.directions[*last as usize]);
         let handoff = last.and_then(|last| last.handoff).filter(|handoff| handoff.acks > 0);
-        let is_split = flow.stations.iter().any(splits);
+        let is_split = match plan.moves.is_empty() {
+            true => on_route.any(splits),
+            false => plan.stations.iter().any(splits),
+        };
         let [sender, receiver] = address::of_flow(number, flow.hosts);
         let [isn, peer_isn] = [1, 2].map(|end| SeqNumber(number.wrapping_mul(0x9e37_79b9) + end));
         let start = Instant::ZERO + flow.start;
@@ -268,8 +337,7 @@ impl Flow {
                 Endpoint::listen(flow.profiles[1], receiver, peer_isn),
             ],
             application: Application::new(flow.traffic, start, seed, number),
-            // Every route has at least one link.
-            outbound: [flow.route[0], opposite(flow.route[flow.route.len() - 1])],
+            outbound: [0; 2],
             start,
             done: None,
             handoff: handoff.map(|handoff| (handoff, handoff.next_end(start))),

@@ -3,7 +3,7 @@
 use super::{Flow, World};
 use crate::outcome::{Delay, LinkCounters, Outcome, SenderCounters};
 use airmend_proto::Instant;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 impl World<'_> {
     pub(super) fn report(self) -> Outcome {
@@ -59,7 +59,7 @@ impl World<'_> {
     }
 
     fn link_counters(&self) -> LinkCounters {
-        let mut sum = LinkCounters::default();
+        let mut sum = LinkCounters { lost: self.left_behind, ..LinkCounters::default() };
         for counters in self.medium.counters() {
             sum.frames += counters.frames;
             sum.lost += counters.lost + counters.damaged;
@@ -69,11 +69,8 @@ impl World<'_> {
     }
 
     fn wire_bytes_per_byte(&self, bytes_received: u64) -> Option<f64> {
-        let is_air = |direction: &u32| self.plan.directions[*direction as usize].air;
-        let routes = self.plan.flows.iter().flat_map(|flow| flow.route.iter().copied());
-        let air: BTreeSet<u32> = routes.filter(is_air).collect();
         let bytes = |(number, counters): (u32, airmend_proto::link::LinkCounters)| {
-            if air.contains(&number) { counters.bytes } else { 0 }
+            if self.air_routes.contains(&number) { counters.bytes } else { 0 }
         };
         let sent: u64 = (0u32..).zip(self.medium.counters()).map(bytes).sum();
         (sent > 0 && bytes_received > 0).then(|| sent as f64 / bytes_received as f64)

@@ -1,8 +1,8 @@
 //! A base station: its agent, and the links that take what the agent gives.
 
-use super::Medium;
 use super::split::Split;
 use super::trace::Trace;
+use super::{Medium, address};
 use crate::plan::{self, StationAgent};
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::agents::Limits;
@@ -11,14 +11,16 @@ use airmend_proto::invariants::Violation;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::{EgressLimits, Event, Forwarder, Instant, Packet, Port, Ports, drain};
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A base station in a run.
 pub(crate) struct Station {
     forwarder: Forwarder,
     dies: Instant,
-    /// The directions that lead away: to the wired and to the air side.
-    outbound: [u32; 2],
+    /// The directions that lead away: over wired links and over the air.
+    outbound: [Vec<u32>; 2],
+    /// The directions to the hosts behind this station, where it has several links of one kind.
+    routes: HashMap<u32, u32>,
     pub(crate) counters: BTreeMap<&'static str, u64>,
     /// What the agent resent, to be compared with what the sender resends (S0-65).
     resent: HashSet<(FlowId, SeqNumber)>,
@@ -29,8 +31,9 @@ pub(crate) struct Station {
 
 impl Station {
     pub(crate) fn new(plan: &plan::Station, directions: &[plan::Direction]) -> Self {
-        let outbound = plan.inbound.map(plan::opposite);
-        let [wired, air] = outbound.map(|direction| directions[direction as usize].queue_frames);
+        let queue = |direction: &u32| directions[*direction as usize].queue_frames;
+        let longest = |outbound: &Vec<u32>| outbound.iter().map(queue).max().unwrap_or(1);
+        let [wired, air] = [longest(&plan.outbound[0]), longest(&plan.outbound[1])];
         let egress = EgressLimits { air, wired };
         let limits = Limits::default();
         let limits = Limits { flows: plan.flows.clamp(1, limits.flows), egress, ..limits };
@@ -45,11 +48,35 @@ impl Station {
             },
             violation: None,
             dies: plan.dies.map_or(Instant::from_nanos(u64::MAX), |after| Instant::ZERO + after),
-            outbound,
+            outbound: plan.outbound.clone(),
+            routes: HashMap::new(),
             counters: BTreeMap::new(),
             resent: HashSet::new(),
             trace: None,
         }
+    }
+
+    /// Packets for a host leave in this direction from now on.
+    pub(crate) fn learn(&mut self, host: u32, direction: u32) {
+        if self.outbound.iter().any(|directions| directions.len() > 1) {
+            self.routes.insert(host, direction);
+        }
+    }
+
+    /// Packets for a host have no route here from now on.
+    pub(crate) fn forget(&mut self, host: u32) {
+        self.routes.remove(&host);
+    }
+
+    /// The direction of a packet that leaves over links of the kind over which it came: the agent,
+    /// which is between the two kinds, does not see it.
+    pub(crate) fn past_the_agent(&self, now: Instant, from: Port, packet: &Packet) -> Option<u32> {
+        let same = &self.outbound[side_index(from)];
+        if same.len() < 2 || now >= self.dies {
+            return None;
+        }
+        let onward = self.routes.get(&address::destination(packet)?)?;
+        same.contains(onward).then_some(*onward)
     }
 
     /// Takes a packet.
@@ -75,7 +102,7 @@ impl Station {
         if now >= self.dies {
             return None;
         }
-        let Self { forwarder, outbound, counters, resent, trace, violation, .. } = self;
+        let Self { forwarder, outbound, routes, counters, resent, trace, violation, .. } = self;
         let is_local = Cell::new(false);
         let mut on_event = |event: Event| {
             *counters.entry(event.counter()).or_default() += 1;
@@ -96,21 +123,28 @@ impl Station {
         let trace = trace.as_mut();
         let mut ports = StationPorts {
             medium,
-            outbound: *outbound,
+            outbound,
+            routes,
             busy: [false; 2].map(Cell::new),
             is_local: &is_local,
             trace,
         };
         let deadline = drain(forwarder, now, &mut ports, &mut on_event);
-        let busy = outbound.iter().zip(&ports.busy).filter(|(_, busy)| busy.get());
-        let free = busy.filter_map(|(direction, _)| ports.medium.free_at(*direction));
-        deadline.map(|deadline| deadline.at).into_iter().chain(free).min()
+        let mut next = deadline.map(|deadline| deadline.at);
+        for (directions, busy) in ports.outbound.iter().zip(&ports.busy) {
+            for direction in directions.iter().filter(|_| busy.get()) {
+                let free = ports.medium.free_at(*direction);
+                next = next.into_iter().chain(free).min();
+            }
+        }
+        next
     }
 }
 
 struct StationPorts<'a> {
     medium: &'a mut Medium,
-    outbound: [u32; 2],
+    outbound: &'a [Vec<u32>; 2],
+    routes: &'a HashMap<u32, u32>,
     /// Whether each side said last that it can take nothing.
     busy: [Cell<bool>; 2],
     /// Whether the packet about to leave is a local retransmission.
@@ -118,9 +152,26 @@ struct StationPorts<'a> {
     trace: Option<&'a mut Trace>,
 }
 
+impl StationPorts<'_> {
+    /// The direction of a packet that leaves on this side: the only one, or that to its host. A
+    /// frame of a link protocol is for the only neighbour.
+    fn direction(&self, side: Port, packet: &Packet) -> Option<u32> {
+        match self.outbound[side_index(side)][..] {
+            [only] => Some(only),
+            ref several => {
+                let onward = self.routes.get(&address::destination(packet)?)?;
+                several.contains(onward).then_some(*onward)
+            }
+        }
+    }
+}
+
 impl Ports for StationPorts<'_> {
+    /// A side with several links can send as soon as one of them can: what is for another one
+    /// waits in that link's queue.
     fn can_send(&self, now: Instant, side: Port) -> bool {
-        let can = self.medium.can_send(now, self.outbound[side_index(side)]);
+        let can_send = |direction: &u32| self.medium.can_send(now, *direction);
+        let can = self.outbound[side_index(side)].iter().any(can_send);
         self.busy[side_index(side)].set(!can);
         can
     }
@@ -130,7 +181,9 @@ impl Ports for StationPorts<'_> {
         if let Some(trace) = &mut self.trace {
             trace.leaves(now, &packet, is_local);
         }
-        self.medium.send(now, self.outbound[side_index(side)], packet);
+        if let Some(direction) = self.direction(side, &packet) {
+            self.medium.send(now, direction, packet);
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! The shared channel: its times, its turns, and what errors do to it.
 use super::*;
-use crate::link::ErrorModel;
+use crate::agent::LinkSignal;
+use crate::link::{ErrorModel, Medium, Output, Pair};
 use crate::packet::{LinkType, Packet};
 use crate::time::Instant;
+use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::time::Duration;
@@ -22,9 +24,9 @@ const ACCELERATED: MacParams = MacParams { acceleration: true, ..PARAMS };
 const DATA: u32 = 1440;
 const ACK: u32 = 40;
 
-fn channel(params: MacParams, errors: ErrorModel, seed: u64) -> Channel {
-    let processes = [0, 1].map(|way| errors.process(seed, 0, way));
-    Channel::new(params, [errors; 2], processes, seed, 0)
+fn channel(params: MacParams, errors: ErrorModel, seed: u64) -> FamaNcs {
+    let pair = Pair::new([0, 1], [params.delay; 2], [errors; 2], seed, 0);
+    FamaNcs::new(params, vec![pair])
 }
 
 fn packet(bytes: u32) -> Packet {
@@ -32,21 +34,21 @@ fn packet(bytes: u32) -> Packet {
 }
 
 /// Runs until `end`, offering each end a packet of its size whenever it is ready; 0: none.
-fn run(channel: &mut Channel, sizes: [u32; 2], end: Instant) -> Vec<(Instant, Output)> {
+fn run(channel: &mut FamaNcs, sizes: [u32; 2], end: Instant) -> Vec<(Instant, Output)> {
     run_with(channel, end, |_, end| sizes[end])
 }
 
 /// The same, with the size chosen by what happened so far.
 fn run_with(
-    channel: &mut Channel,
+    channel: &mut FamaNcs,
     end: Instant,
     size: impl Fn(&[(Instant, Output)], usize) -> u32,
 ) -> Vec<(Instant, Output)> {
     let mut log = Vec::new();
-    let offer = |channel: &mut Channel, now: Instant, end: usize, log: &[_]| {
+    let offer = |channel: &mut FamaNcs, now: Instant, end: usize, log: &[_]| {
         let size = size(log, end);
         if size > 0 && channel.can_send(now, end) {
-            assert!(channel.send(now, end, packet(size)));
+            assert!(channel.send(now, end, 1 - end, packet(size)));
         }
     };
     offer(channel, Instant::ZERO, 0, &log);
@@ -66,25 +68,28 @@ fn run_with(
 
 fn deliveries(log: &[(Instant, Output)], to: usize) -> usize {
     log.iter()
-        .filter(|(_, output)| matches!(output, Output::Delivery(end, _) if *end == to))
+        .filter(|(_, output)| matches!(output, Output::Delivery { to: end, .. } if *end == to))
         .count()
 }
 
 fn sent(log: &[(Instant, Output)], by: usize) -> usize {
-    log.iter().filter(|(_, output)| *output == Output::Sent(by)).count()
+    log.iter().filter(|(_, output)| *output == Output::Signal(by, LinkSignal::Sent)).count()
 }
 
 #[test]
 fn a_packet_on_an_idle_channel_takes_its_handshake_and_its_airtime() {
     let mut channel = channel(PARAMS, ErrorModel::None, 1);
     assert!(channel.can_send(Instant::ZERO, 0));
-    channel.send(Instant::ZERO, 0, packet(DATA));
+    channel.send(Instant::ZERO, 0, 1, packet(DATA));
     assert!(!channel.can_send(Instant::ZERO, 0), "it has one waiting");
     // RTS 352 µs, CTS 352 + 20 + 500 µs, two turn-arounds, two propagations; 11 984 µs of packet.
     let sent = Instant::from_micros(352 + 872 + 2 * 510 + 11_984);
     let log = run(&mut channel, [0; 2], Instant::from_millis(20));
-    assert_eq!(log[0], (sent, Output::Sent(0)));
-    assert_eq!(log[1], (sent + PARAMS.delay, Output::Delivery(1, packet(DATA))));
+    assert_eq!(log[0], (sent, Output::Signal(0, LinkSignal::Sent)));
+    assert_eq!(
+        log[1],
+        (sent + PARAMS.delay, Output::Delivery { from: 0, to: 1, packet: packet(DATA) })
+    );
     assert_eq!(&log[2..], [0, 1].map(|end| (sent + PARAMS.delay, Output::Ready(end))));
 }
 
@@ -95,11 +100,11 @@ fn only_packets_that_waited_back_off() {
     let handshake = PARAMS.handshake_time() + PARAMS.packet_time(ACK);
     for (later, backs_off) in [(0, true), (1, false)] {
         let mut channel = channel(PARAMS, ErrorModel::None, 1);
-        channel.send(Instant::ZERO, 0, packet(DATA));
+        channel.send(Instant::ZERO, 0, 1, packet(DATA));
         let log = run(&mut channel, [0; 2], Instant::from_millis(20));
         let released = log.last().unwrap().0;
         let offered = released + Duration::from_nanos(later);
-        channel.send(offered, 1, packet(ACK));
+        channel.send(offered, 1, 0, packet(ACK));
         let log = run(&mut channel, [0; 2], Instant::from_millis(100));
         assert_eq!(log[0].0 > offered + handshake, backs_off, "{later} ns after the release");
     }
@@ -134,7 +139,9 @@ fn two_busy_ends_share_the_channel_evenly() {
     assert!((0.9..1.1).contains(&(a / b)), "{a} and {b}");
     let times: Vec<Instant> = log
         .iter()
-        .filter_map(|(at, output)| matches!(output, Output::Sent(_)).then_some(*at))
+        .filter_map(|(at, output)| {
+            matches!(output, Output::Signal(_, LinkSignal::Sent)).then_some(*at)
+        })
         .collect();
     let least = PARAMS.handshake_time() + PARAMS.packet_time(DATA);
     assert!(times.windows(2).all(|pair| pair[1] - pair[0] >= least), "one at a time");
@@ -156,12 +163,12 @@ fn an_accelerated_answer_needs_no_handshake() {
     let log = run_with(&mut channel, Instant::from_millis(20_000), size);
     let arrivals: Vec<Instant> = log
         .iter()
-        .filter_map(|(at, output)| matches!(output, Output::Delivery(1, _)).then_some(*at))
+        .filter_map(|(at, output)| matches!(output, Output::Delivery { to: 1, .. }).then_some(*at))
         .collect();
     for arrived in &arrivals[1..arrivals.len() - 1] {
         let answered = *arrived + PARAMS.turnaround + PARAMS.packet_time(ACK) + PARAMS.delay;
         let (_, answer) = log.iter().find(|(at, _)| *at == answered).unwrap();
-        assert_eq!(*answer, Output::Delivery(0, packet(ACK)));
+        assert_eq!(*answer, Output::Delivery { from: 1, to: 0, packet: packet(ACK) });
     }
     let counters = channel.mac_counters();
     assert!(counters.answers + 1 >= arrivals.len() as u64, "{counters:?}");
@@ -176,21 +183,23 @@ fn an_accelerated_answer_needs_no_handshake() {
 fn a_link_s_frame_that_waited_can_be_exchanged() {
     let frame = |bytes| Packet::truncated(LinkType::Frame, Bytes::new(), bytes);
     let mut channel = channel(ACCELERATED, ErrorModel::None, 4);
-    channel.send(Instant::ZERO, 0, frame(DATA));
-    channel.send(Instant::ZERO, 1, frame(DATA));
+    channel.send(Instant::ZERO, 0, 1, frame(DATA));
+    channel.send(Instant::ZERO, 1, 0, frame(DATA));
     let mut leaving = Vec::new();
     let mut delivered = Vec::new();
     while let Some(now) = channel.poll_timeout().filter(|at| *at < Instant::from_millis(20)) {
         channel.handle_timeout(now);
         while let Some(output) = channel.poll_output() {
             match output {
-                Output::Leaving(end) => {
+                Output::Signal(end, LinkSignal::Leaving) => {
                     leaving.push((now, end));
                     assert!(channel.can_send(now, end) && !channel.can_send(now, 1 - end));
-                    assert!(channel.send(now, end, frame(ACK + end as u32)));
+                    assert!(channel.send(now, end, 1 - end, frame(ACK + end as u32)));
                     assert!(!channel.can_send(now, end), "once");
                 }
-                Output::Delivery(end, packet) => delivered.push((now, end, packet.wire_len())),
+                Output::Delivery { to, packet, .. } => {
+                    delivered.push((now, to, packet.wire_len()));
+                }
                 _ => {}
             }
         }
@@ -211,25 +220,31 @@ fn a_link_s_frame_that_waited_can_be_exchanged() {
 #[test]
 fn an_ip_packet_is_never_exchanged() {
     let mut channel = channel(ACCELERATED, ErrorModel::None, 4);
-    channel.send(Instant::ZERO, 0, packet(DATA));
+    channel.send(Instant::ZERO, 0, 1, packet(DATA));
     let log = run(&mut channel, [DATA, ACK], Instant::from_millis(1_000));
     assert!(deliveries(&log, 1) > 10 && deliveries(&log, 0) > 10);
-    assert!(log.iter().all(|(_, output)| !matches!(output, Output::Leaving(_))));
+    assert!(
+        log.iter().all(|(_, output)| !matches!(output, Output::Signal(_, LinkSignal::Leaving)))
+    );
 }
 
 #[test]
 fn the_sender_is_told_that_no_answer_comes() {
     for errors in [ErrorModel::None, ErrorModel::Loss(1.0)] {
         let mut channel = channel(ACCELERATED, errors, 5);
-        channel.send(Instant::ZERO, 0, packet(DATA));
+        channel.send(Instant::ZERO, 0, 1, packet(DATA));
         let log = run(&mut channel, [0; 2], Instant::from_millis(20));
         let at = |wanted: Output| log.iter().find(|(_, output)| *output == wanted).unwrap().0;
-        let silence = at(Output::Idle(0)) - at(Output::Sent(0));
+        let silence =
+            at(Output::Signal(0, LinkSignal::Idle)) - at(Output::Signal(0, LinkSignal::Sent));
         assert_eq!(silence, PARAMS.turnaround + 2 * PARAMS.delay, "{errors:?}");
     }
     let mut channel = channel(PARAMS, ErrorModel::None, 5);
     let log = run(&mut channel, [DATA, 0], Instant::from_millis(200));
-    assert!(log.iter().all(|(_, output)| *output != Output::Idle(0)), "it may still contend");
+    assert!(
+        log.iter().all(|(_, output)| *output != Output::Signal(0, LinkSignal::Idle)),
+        "it may still contend"
+    );
 }
 
 #[test]
@@ -250,7 +265,7 @@ fn losses_and_bursts_are_about_packets_and_spare_the_handshake() {
     for errors in [ErrorModel::Loss(0.5), ErrorModel::Burst { frames: 4, every_bytes: 64 << 10 }] {
         let mut channel = channel(PARAMS, errors, 6);
         run(&mut channel, [DATA, 0], Instant::from_millis(60_000));
-        let lost = channel.counters(0).lost;
+        let lost = channel.counters(0, 1).lost;
         assert_eq!((channel.mac_counters().failed, lost > 100), (0, true), "{lost}");
     }
 }
@@ -264,11 +279,12 @@ fn bit_errors_hit_packets_and_handshakes_by_their_bits() {
     let expected = ErrorModel::Ber(ber).frame_error(2 * PARAMS.control_bits());
     let share = failed as f64 / handshakes as f64;
     assert!((0.8..1.2).contains(&(share / expected)), "{share} instead of {expected}");
-    let counters = channel.counters(0);
+    let counters = channel.counters(0, 1);
     let expected = ErrorModel::Ber(ber).frame_error(PARAMS.packet_bits(DATA));
     let share = counters.damaged as f64 / counters.frames as f64;
     assert!((0.97..1.03).contains(&(share / expected)), "{share} instead of {expected}");
-    let told = log.iter().filter(|(_, output)| *output == Output::Damaged(1)).count();
+    let told =
+        log.iter().filter(|(_, output)| *output == Output::Signal(1, LinkSignal::Damaged)).count();
     assert_eq!(told as u64, counters.damaged);
 }
 
@@ -280,7 +296,7 @@ fn a_fade_takes_one_packet_at_most() {
     let mut channel = channel(PARAMS, errors, 8);
     let end = Instant::from_millis(600_000);
     run(&mut channel, [DATA, 0], end);
-    let lost = channel.counters(0).lost as f64;
+    let lost = channel.counters(0, 1).lost as f64;
     let fades = 600.0 / (good + bad).as_secs_f64();
     let failed = channel.mac_counters().failed as f64;
     // A packet is lost only if the fade began between its CTS and its first bit, half a
@@ -293,9 +309,47 @@ fn a_fade_takes_one_packet_at_most() {
 #[test]
 fn a_full_queue_refuses() {
     let mut channel = channel(PARAMS, ErrorModel::None, 9);
-    let accepted = (0..20).filter(|_| channel.send(Instant::ZERO, 1, packet(ACK))).count();
+    let accepted = (0..20).filter(|_| channel.send(Instant::ZERO, 1, 0, packet(ACK))).count();
     assert_eq!(accepted, 1 + PARAMS.queue_frames);
-    assert_eq!(channel.counters(1).dropped, 20 - accepted as u64);
+    assert_eq!(channel.counters(1, 0).dropped, 20 - accepted as u64);
     let log = run(&mut channel, [0; 2], Instant::from_millis(1_000));
     assert_eq!(deliveries(&log, 0), accepted);
+}
+
+/// A base station, number 0, with a packet for each mobile in turn, and three mobiles that send.
+#[test]
+fn several_stations_share_the_channel_evenly_and_err_independently() {
+    let losses = [0.0, 0.1, 0.3];
+    let pairs = losses.into_iter().zip(1..).map(|(loss, mobile)| {
+        let errors = [ErrorModel::Loss(loss); 2];
+        Pair::new([0, mobile], [PARAMS.delay; 2], errors, 11, mobile as u32)
+    });
+    let mut channel = FamaNcs::new(PARAMS, pairs.collect());
+    let mut turn = 0;
+    let mut offer = |channel: &mut FamaNcs, now, from| {
+        if from == 0 {
+            turn = turn % 3 + 1;
+        }
+        let to = if from == 0 { turn } else { 0 };
+        assert!(!channel.can_send(now, from) || channel.send(now, from, to, packet(DATA)));
+    };
+    (0..4).for_each(|station| offer(&mut channel, Instant::ZERO, station));
+    while let Some(now) = channel.poll_timeout().filter(|at| *at < Instant::from_millis(200_000)) {
+        match channel.poll(now) {
+            Some(Output::Ready(station)) => offer(&mut channel, now, station),
+            Some(Output::Delivery { from, to, .. }) => assert!(from == 0 || to == 0),
+            _ => {}
+        }
+    }
+    let base = [1, 2, 3].map(|mobile| channel.counters(0, mobile).frames).iter().sum::<u64>();
+    for (mobile, loss) in (1..).zip(losses) {
+        let up = channel.counters(mobile, 0);
+        let shares = up.frames as f64 / base as f64;
+        assert!((0.9..1.1).contains(&shares), "{mobile}: {} and {base}", up.frames);
+        let lost = up.lost as f64 / up.frames as f64;
+        assert!((lost - loss).abs() < 0.03, "{mobile}: {lost}");
+    }
+    // With four contenders more RTS collide than with two.
+    let MacCounters { handshakes, failed, .. } = channel.mac_counters();
+    assert!(failed > 0 && failed * 20 < handshakes, "{failed} of {handshakes}");
 }

@@ -1,0 +1,164 @@
+//! What carries frames between stations: the interface of all media, and the paths of their frames.
+//!
+//! A medium access method is one file that implements [`Medium`].
+
+use super::{ErrorModel, ErrorProcess, LinkCounters};
+use crate::agent::LinkSignal;
+use crate::packet::Packet;
+use crate::random::{Purpose, Stream};
+use crate::time::Instant;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// What happens at a station of a medium.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A frame has arrived.
+    Delivery {
+        /// The station that sent it.
+        from: usize,
+        /// The station where it has arrived.
+        to: usize,
+        /// The frame.
+        packet: Packet,
+    },
+    /// The medium tells this station what became of its own frame, or of a damaged one. After
+    /// [`LinkSignal::Leaving`] the station's frame can be exchanged for another one until
+    /// [`Medium::handle_timeout`] is called again, which is due at once.
+    Signal(usize, LinkSignal),
+    /// This station can send a frame.
+    Ready(usize),
+}
+
+/// A medium that carries frames between stations, which have the numbers from 0 on. Each station
+/// has a queue of its own.
+pub trait Medium {
+    /// Whether a station can send a frame at once.
+    #[must_use]
+    fn can_send(&self, now: Instant, from: usize) -> bool;
+
+    /// When [`Self::can_send`] turns true; none if [`Output::Ready`] tells.
+    #[must_use]
+    fn free_at(&self, from: usize) -> Option<Instant>;
+
+    /// Takes a frame. False: the station's queue is full and the frame is dropped, and counted; or
+    /// the two stations are not a pair of this medium.
+    fn send(&mut self, now: Instant, from: usize, to: usize, packet: Packet) -> bool;
+
+    /// When [`Self::handle_timeout`] has something to do, or there is an output.
+    #[must_use]
+    fn poll_timeout(&self) -> Option<Instant>;
+
+    /// Acts on what is due.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// The next thing that has happened.
+    #[must_use]
+    fn poll_output(&mut self) -> Option<Output>;
+
+    /// Acts on what is due, and takes the next thing that has happened.
+    #[must_use]
+    fn poll(&mut self, now: Instant) -> Option<Output> {
+        self.handle_timeout(now);
+        self.poll_output()
+    }
+
+    /// What became of the frames from one station to another.
+    #[must_use]
+    fn counters(&self, from: usize, to: usize) -> LinkCounters;
+}
+
+/// Two stations that reach each other. Way 0 is from the first to the second, way 1 is back.
+pub struct Pair {
+    /// The numbers of the stations.
+    pub stations: [usize; 2],
+    /// Propagation delay of each way.
+    pub delay: [Duration; 2],
+    /// Fates of the packets on each way.
+    pub errors: [Box<dyn ErrorProcess + Send>; 2],
+    /// Fates of what stations exchange in order to acquire a channel.
+    pub(super) control_errors: [Box<dyn ErrorProcess + Send>; 2],
+    /// The backoffs of each station, if this is its first pair.
+    pub(super) backoff: [Stream; 2],
+}
+
+impl Pair {
+    /// A pair with the random streams of `link` under `seed`: a number that no other pair of the
+    /// world has. Both ways share their fades.
+    ///
+    /// The frames of a handshake meet the bit errors and fades of `models`, but are spared by
+    /// losses and bursts, which are about packets.
+    pub fn new(
+        stations: [usize; 2],
+        delay: [Duration; 2],
+        models: [ErrorModel; 2],
+        seed: u64,
+        link: u32,
+    ) -> Self {
+        let [down, up] = models;
+        let control = [down, up].map(|model| model.of_handshake());
+        Self {
+            stations,
+            delay,
+            errors: [down.process(seed, link, 0), up.process(seed, link, 1)],
+            // Streams of their own, as if of a third and a fourth direction.
+            control_errors: [control[0].process(seed, link, 2), control[1].process(seed, link, 3)],
+            backoff: [0, 1].map(|way| Stream::new(seed, link, way, Purpose::Backoff)),
+        }
+    }
+}
+
+/// One way between two stations.
+pub(super) struct Path {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) delay: Duration,
+    pub(super) errors: Box<dyn ErrorProcess + Send>,
+    pub(super) control_errors: Box<dyn ErrorProcess + Send>,
+    pub(super) counters: LinkCounters,
+}
+
+/// Paths in the order of their stations.
+pub(super) struct Paths(pub(super) Vec<Path>);
+
+impl Paths {
+    pub(super) fn new(mut paths: Vec<Path>) -> Self {
+        paths.sort_by_key(|path| (path.from, path.to));
+        Self(paths)
+    }
+
+    /// The place of a path.
+    pub(super) fn find(&self, from: usize, to: usize) -> Option<usize> {
+        self.0.binary_search_by_key(&(from, to), |path| (path.from, path.to)).ok()
+    }
+
+    pub(super) fn counters(&self, from: usize, to: usize) -> LinkCounters {
+        self.find(from, to).map_or(LinkCounters::default(), |place| self.0[place].counters)
+    }
+}
+
+impl Pair {
+    /// Both ways.
+    pub(super) fn into_paths(self) -> [Path; 2] {
+        let Self { stations: [first, second], delay, errors, control_errors, .. } = self;
+        let ([down, up], [control_down, control_up]) = (errors, control_errors);
+        let path = |from, to, delay, errors, control_errors| Path {
+            from,
+            to,
+            delay,
+            errors,
+            control_errors,
+            counters: LinkCounters::default(),
+        };
+        [
+            path(first, second, delay[0], down, control_down),
+            path(second, first, delay[1], up, control_up),
+        ]
+    }
+}
+
+/// How many stations there are.
+pub(super) fn stations(pairs: &[Pair]) -> usize {
+    pairs.iter().flat_map(|pair| pair.stations).max().map_or(0, |last| last + 1)
+}
