@@ -2,8 +2,7 @@
 
 use crate::args::CompareArgs;
 use crate::lab_run::{create, doubts, transfer};
-use crate::row::{MoreSettings, Row, Setting};
-use crate::{progress, text};
+use crate::{progress, row, text};
 use airmend_live::lab::config::LabConfig;
 use airmend_live::lab::outcome::Outcome;
 use airmend_proto::agents::AgentConfig;
@@ -16,7 +15,7 @@ mod combination;
 mod grid;
 mod report;
 
-pub(crate) use combination::{Case, Combination, Measured};
+pub(crate) use combination::{Case, Combination};
 
 /// Runs every combination and compares.
 pub(crate) fn compare(args: &CompareArgs) -> Result<()> {
@@ -33,8 +32,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<()> {
     let mut out = io::stdout().lock();
     if args.output.json {
         for combination in &comparison.combinations {
-            serde_json::to_writer(&mut out, &report::summary(&comparison, combination))?;
-            writeln!(out)?;
+            row::write(&mut out, &report::summary(&comparison, combination))?;
         }
     } else {
         report::print(&mut out, &comparison)?;
@@ -125,7 +123,7 @@ impl<'a> Comparison<'a> {
             if self.args.output.json {
                 bar.suspend(|| self.line(&config, agent, &outcome))?;
             }
-            self.keep(repetition, case, agent, &outcome);
+            self.keep(repetition, case, agent, outcome);
             bar.inc(1);
         }
         bar.finish_and_clear();
@@ -146,21 +144,20 @@ impl<'a> Comparison<'a> {
 
     fn line(&self, config: &LabConfig, agent: usize, outcome: &Outcome) -> Result<()> {
         let mut out = io::stdout().lock();
-        let setting = Setting::new(&self.agents[agent], config);
-        let more = MoreSettings::new(config, &self.args.setup.settings);
-        serde_json::to_writer(&mut out, &Row::new(setting, more, outcome))?;
-        writeln!(out)?;
+        let settings = &self.args.setup.settings;
+        row::write(&mut out, &row::lab::run(&self.agents[agent], config, settings, outcome))?;
         Ok(out.flush()?)
     }
 
-    fn keep(&mut self, repetition: u32, case: usize, agent: usize, outcome: &Outcome) {
+    fn keep(&mut self, repetition: u32, case: usize, agent: usize, outcome: Outcome) {
         self.done += 1;
         let label = format!("{}, {}", self.agents[agent].name(), self.cases[case].label());
-        let doubts = doubts(outcome);
+        let doubts = doubts(&outcome);
         self.doubtful.extend(doubts.iter().map(|doubt| format!("{label}: {doubt}")));
         let index = case * self.agents.len() + agent;
-        let measured = Measured::new(&self.cases[case].config, outcome);
-        self.combinations[index].runs.push((repetition, measured));
+        // Packets and windows over time are for pictures of one run, and large.
+        let outcome = Outcome { samples: Vec::new(), trace: Vec::new(), ..outcome };
+        self.combinations[index].runs.push((repetition, outcome));
     }
 }
 

@@ -1,15 +1,14 @@
 //! `airmend lab run`: one transfer, and what happened.
 
 use crate::args::RunArgs;
-use crate::row::{MoreSettings, Row, Setting};
-use crate::{plot, progress, text};
+use crate::{plot, progress, row, text};
 use airmend_live::lab::config::{Amount, LabConfig, Path as BasePath};
 use airmend_live::lab::outcome::Outcome;
 use airmend_live::lab::{self, GatewayCommand, LabError};
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::recording::RecordedAgent;
 use anyhow::{Context, Result, bail};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -38,9 +37,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
 
     let mut out = io::stdout().lock();
     if args.output.json {
-        let more = MoreSettings::new(&config, &args.setup.settings);
-        serde_json::to_writer(&mut out, &Row::new(Setting::new(&agent, &config), more, &outcome))?;
-        writeln!(out)?;
+        row::write(&mut out, &row::lab::run(&agent, &config, &args.setup.settings, &outcome))?;
     } else {
         describe::describe(&mut out, &agent, &config, &outcome)?;
     }

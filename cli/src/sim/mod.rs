@@ -1,7 +1,6 @@
 //! `airmend sim`: experiments in virtual time.
 
 mod args;
-mod line;
 mod report;
 mod store;
 

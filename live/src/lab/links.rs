@@ -5,7 +5,7 @@ use super::config::{Direction, HOST_QUEUE_FRAMES, Hop, LabConfig, Path};
 use super::outcome::LinkReport;
 use super::topology::MTU;
 use airmend_proto::link::mac::Channel;
-use airmend_proto::link::{Delivery, ErrorModel, FRAME_LIMIT, Link, LinkCounters, LinkParams};
+use airmend_proto::link::{Delivery, ErrorModel, FRAME_LIMIT, Link, LinkParams};
 use airmend_proto::{Instant, Packet, Port};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -90,10 +90,10 @@ impl Links {
 
     pub(crate) fn report(&self) -> BTreeMap<&'static str, LinkReport> {
         BTreeMap::from([
-            ("wired_down", report(self.wired.inbound.counters())),
-            ("wired_up", report(self.wired.outbound.counters())),
-            ("air_down", report(self.air.counters(End::Station))),
-            ("air_up", report(self.air.counters(End::Mobile))),
+            ("wired_down", self.wired.inbound.counters().into()),
+            ("wired_up", self.wired.outbound.counters().into()),
+            ("air_down", self.air.counters(End::Station).into()),
+            ("air_up", self.air.counters(End::Mobile).into()),
         ])
     }
 }
@@ -127,13 +127,4 @@ fn params(hop: Hop, queue_frames: usize) -> LinkParams {
 pub(crate) fn lookahead(hop: Hop) -> Duration {
     let two_frames = Duration::from_secs_f64(2.0 * f64::from(MTU) * 8.0 / hop.rate_bps as f64);
     LOOKAHEAD.max(two_frames)
-}
-
-fn report(counters: LinkCounters) -> LinkReport {
-    LinkReport {
-        frames: counters.frames,
-        lost: counters.lost + counters.damaged,
-        dropped: counters.dropped,
-        bytes: counters.bytes,
-    }
 }
