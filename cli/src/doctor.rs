@@ -1,6 +1,7 @@
 //! `airmend doctor`: what this machine can do, and what each missing thing costs.
 
 use crate::args::DoctorArgs;
+use crate::row;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -56,8 +57,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
     let can_run = checks.iter().all(|check| check.ok || !check.needed);
     if args.json {
         for check in &checks {
-            serde_json::to_writer(&mut out, check)?;
-            writeln!(out)?;
+            row::write(&mut out, check)?;
         }
     } else {
         print(&mut out, &checks)?;

@@ -24,10 +24,12 @@ mod top;
 mod usage;
 mod values;
 
+use anyhow::Context;
 use args::{Cli, Command, Lab};
 use clap::Parser;
 use clap::error::ErrorKind;
 use std::io::{self, ErrorKind as Io, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -111,6 +113,24 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// All files in `directory` and below whose names have this extension, in the order of their names.
+fn files_below(directory: &Path, extension: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let describe = || format!("{} cannot be listed", directory.display());
+    let entries = std::fs::read_dir(directory).with_context(describe)?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>();
+    let mut paths = paths.with_context(describe)?;
+    paths.sort();
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            files.extend(files_below(&path, extension)?);
+        } else if path.extension().is_some_and(|found| found == extension) {
+            files.push(path);
+        }
+    }
+    Ok(files)
 }
 
 fn complain(sentence: &str) {

@@ -6,10 +6,10 @@ mod report;
 
 pub(crate) use report::clock;
 
-use crate::BadUsage;
+use crate::{BadUsage, row};
 use anyhow::Result;
 use clap::Args;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 /// Which gateway is meant.
@@ -49,8 +49,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<()> {
     let status = client::ask(&args.which.socket()?)?;
     let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut out, &status)?;
-        writeln!(out)?;
+        row::write(&mut out, &status)?;
     } else {
         report::print(&mut out, &status)?;
     }
