@@ -415,7 +415,7 @@ impl Setup {
 fn tell_of_air(agent: &mut AgentConfig, config: &LabConfig) {
     let AgentConfig::Tulip(settings) = agent else { return };
     if let Some(mac) = config.mac() {
-        settings.rate_bps = mac.rate_bps;
+        settings.rate = mac.rate_bps;
         settings.max_propagation_delay = mac.delay;
         settings.turnaround = mac.turnaround;
         settings.ack_delay = mac.turnaround + mac.delay / 2;

@@ -28,6 +28,8 @@ pub mod packet;
 pub mod random;
 pub mod ranges;
 pub mod recording;
+mod rtt;
+mod settings;
 pub mod tcp;
 pub mod time;
 pub mod units;

@@ -43,7 +43,7 @@ fn half_duplex_radios_turn_round_and_links_are_told() {
         args.setup.set(&mut agents).map(|()| agents)
     };
     let Ok([AgentConfig::Tulip(settings)]) = set(&own[..2]) else { panic!("not a link") };
-    assert!(settings.half_duplex && settings.rate_bps == 20_000_000);
+    assert!(settings.half_duplex && settings.rate == 20_000_000);
     assert_eq!(settings.max_propagation_delay, Duration::from_micros(20));
     assert_eq!(settings.ack_delay, Duration::from_millis(1));
     assert!(set(&own).is_err_and(|error| error.to_string().contains("--half-duplex")));

@@ -8,7 +8,6 @@ pub mod plain;
 pub mod snoop;
 pub mod snoop95;
 pub mod tulip;
-mod value;
 
 use crate::agent::Agent;
 use alloc::boxed::Box;
