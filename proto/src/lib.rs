@@ -23,6 +23,7 @@ pub mod agents;
 pub mod event;
 pub mod invariants;
 pub mod link;
+pub mod named;
 pub mod outcome;
 pub mod packet;
 pub mod random;

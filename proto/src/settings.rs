@@ -1,6 +1,7 @@
 //! Settings by name, for files, flags and packet scripts: a table says once what each one is called,
 //! what it is without being set, and what text it takes.
 
+use crate::named::either;
 use crate::units::{self, UnitError};
 use alloc::format;
 use alloc::string::String;
@@ -74,8 +75,7 @@ impl Text<'_> {
     pub(crate) fn one_of<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, String> {
         let refusal = || {
             let known: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-            let (last, others) = known.split_last().unwrap_or((&"", &[]));
-            self.refusal(&format!("{} or {last}", others.join(", ")))
+            self.refusal(&either(&known))
         };
         let choice = choices.iter().find(|(name, _)| *name == self.value);
         choice.map(|(_, choice)| *choice).ok_or_else(refusal)

@@ -41,7 +41,7 @@ pub(crate) struct Options {
     pub(super) priority: Option<u32>,
     /// Where the kernel's programs are attached: tcx, clsact, or auto for tcx where the kernel has
     /// it [default: auto].
-    #[arg(long, value_name = "WHERE", value_parser = attach, help_heading = PACKETS)]
+    #[arg(long, value_name = "WHERE", help_heading = PACKETS)]
     pub(super) attach: Option<Attach>,
     /// The rate of the air where the interface cannot tell it, such as 20mbit: for estimates only.
     #[arg(long, value_name = "RATE", value_parser = parse_rate, help_heading = SIGHT)]
@@ -80,7 +80,7 @@ impl Options {
             "limit-flows" => put(&mut self.limit_flows, flow_count(text)),
             "mark" => put(&mut self.mark, mark(text)),
             "priority" => put(&mut self.priority, priority(text)),
-            "attach" => put(&mut self.attach, attach(text)),
+            "attach" => put(&mut self.attach, text.parse()),
             "air-rate" => put(&mut self.air_rate, parse_rate(text)),
             "pcap" => put(&mut self.pcap, text.parse()),
             "metrics" => put(&mut self.metrics, text.parse()),
@@ -233,15 +233,6 @@ fn priority(text: &str) -> Result<u32, String> {
             "{text:?} is no priority; write 0 to 15, 256 to 263 for an access category of 802.11, \
              or a class such as 1:10"
         )),
-    }
-}
-
-fn attach(text: &str) -> Result<Attach, String> {
-    match text {
-        "auto" => Ok(Attach::Auto),
-        "tcx" => Ok(Attach::Tcx),
-        "clsact" => Ok(Attach::Clsact),
-        _ => Err(format!("{text:?} is no place for programs; write auto, tcx or clsact")),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::values::setting;
 use airmend_live::tunnel::PublicKey;
 use airmend_proto::agents::tulip::Rules;
+use airmend_proto::named;
 use clap::Args;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub(crate) struct LinkArgs {
     /// What mends the path: tulip, or plain for a tunnel that mends nothing.
-    #[arg(long, value_name = "NAME", default_value = "tulip", value_parser = arq)]
+    #[arg(long, value_name = "NAME", default_value = "tulip")]
     pub(super) arq: Arq,
     /// The name of the virtual interface.
     #[arg(long, value_name = "NAME", default_value = "mend0")]
@@ -29,7 +30,7 @@ pub(crate) struct LinkArgs {
     #[arg(long, value_name = "ADDR", conflicts_with = "listen")]
     pub(super) peer: Option<String>,
     /// What carries the frames: udp or ethernet.
-    #[arg(long, value_name = "NAME", default_value = "udp", value_parser = over)]
+    #[arg(long, value_name = "NAME", default_value = "udp")]
     pub(super) over: Over,
     /// The interface for frames over Ethernet.
     #[arg(long, value_name = "IF")]
@@ -73,6 +74,8 @@ pub(super) enum Arq {
     Plain,
 }
 
+named! { Arq, "mends no link": Tulip = "tulip", Plain = "plain" }
+
 /// What carries the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Over {
@@ -80,21 +83,7 @@ pub(super) enum Over {
     Ethernet,
 }
 
-fn arq(name: &str) -> Result<Arq, String> {
-    match name {
-        "tulip" => Ok(Arq::Tulip),
-        "plain" => Ok(Arq::Plain),
-        _ => Err(format!("{name:?} mends no link; write tulip or plain")),
-    }
-}
-
-fn over(name: &str) -> Result<Over, String> {
-    match name {
-        "udp" => Ok(Over::Udp),
-        "ethernet" => Ok(Over::Ethernet),
-        _ => Err(format!("{name:?} carries no frames; write udp or ethernet")),
-    }
-}
+named! { Over, "carries no frames": Udp = "udp", Ethernet = "ethernet" }
 
 fn address(text: &str) -> Result<(IpAddr, u8), String> {
     let parsed = text.split_once('/').and_then(|(address, prefix)| {

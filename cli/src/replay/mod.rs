@@ -4,7 +4,7 @@ mod json;
 mod words;
 
 use crate::BadUsage;
-use crate::values::{agent, setting};
+use crate::values::setting;
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::recording::RecordedAgent;
 use airmend_sim::replay::{Capture, Check, Pace, Prefix, Report, Sides, replay, steps};
@@ -27,7 +27,7 @@ pub(crate) struct ReplayArgs {
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
     /// The agent, such as snoop or snoop95 [default: the one that was recorded, or snoop].
-    #[arg(long, value_name = "NAME", value_parser = agent)]
+    #[arg(long, value_name = "NAME", value_parser = AgentConfig::by_name)]
     agent: Option<AgentConfig>,
     /// Set a threshold of the agent by its name, such as dupack_threshold=3; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]

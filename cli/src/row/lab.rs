@@ -1,7 +1,6 @@
 //! The laboratory's lines.
 
 use super::{Line, Times, ber_and_loss, line, millis, rounded, sender, short};
-use crate::text;
 use airmend_live::lab::config::{Amount, LabConfig, Path};
 use airmend_live::lab::outcome::{Outcome, Ping};
 use airmend_proto::agents::AgentConfig;
@@ -18,7 +17,7 @@ pub(crate) fn setting(agent: &AgentConfig, config: &LabConfig) -> Value {
         "agent": agent.name(),
         "world": "lab",
         "cc": config.cc.name(),
-        "direction": text::direction(config.direction),
+        "direction": config.direction.name(),
         "rate_bps": config.air.rate_bps,
         "air_delay_ms": millis(config.air.delay),
         "wired_delay_ms": millis(config.wired.delay),
@@ -59,7 +58,7 @@ pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -
         "queue_frames": config.queue_frames,
         "wired_queue_frames": config.wired_queue_frames,
         "window_segments": config.window_segments,
-        "port": text::port(config.port),
+        "port": config.port.name(),
         "burst": burst,
         "fading": fading,
         "settings": settings.iter().cloned().collect::<BTreeMap<_, _>>(),

@@ -7,6 +7,7 @@ use super::iproute::tc;
 use super::kernel::AIR;
 use super::links::lookahead;
 use super::topology::MTU;
+use airmend_proto::named;
 use std::fmt::Write as _;
 
 /// The class for repairs, as a priority (`SO_PRIORITY`) and as `tc` write it.
@@ -36,24 +37,11 @@ pub enum AirQueue {
     Cake,
 }
 
+named! { AirQueue, "is no queue of the air interface":
+FastBand = "fast-band", Fifo = "fifo", Prio = "prio", Tbf = "tbf", Netem = "netem",
+FqCodel = "fq_codel", Cake = "cake" }
+
 impl AirQueue {
-    /// Every one.
-    pub const ALL: [Self; 7] =
-        [Self::FastBand, Self::Fifo, Self::Prio, Self::Tbf, Self::Netem, Self::FqCodel, Self::Cake];
-
-    /// Its name in flags and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::FastBand => "fast-band",
-            Self::Fifo => "fifo",
-            Self::Prio => "prio",
-            Self::Tbf => "tbf",
-            Self::Netem => "netem",
-            Self::FqCodel => "fq_codel",
-            Self::Cake => "cake",
-        }
-    }
-
     /// The priority of repairs that an operator has to tell the gateway; `None` where the gateway's
     /// own choice is right.
     pub(super) fn priority(self) -> Option<&'static str> {

@@ -8,6 +8,7 @@ use airmend_proto::Instant;
 use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::link::mac::MacParams;
 use airmend_proto::link::{ErrorModel, Fate, goodput_bound};
+use airmend_proto::named;
 use airmend_proto::recording::RecordedAgent;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,16 +31,7 @@ pub enum CongestionControl {
     Bbr,
 }
 
-impl CongestionControl {
-    /// Its name in the kernel, in flags and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cubic => "cubic",
-            Self::Reno => "reno",
-            Self::Bbr => "bbr",
-        }
-    }
-}
+named! { CongestionControl, "is no congestion control": Cubic = "cubic", Reno = "reno", Bbr = "bbr" }
 
 /// Which way the data flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +41,8 @@ pub enum Direction {
     /// From the mobile to the fixed host.
     Up,
 }
+
+named! { Direction, "is no direction": Down = "down", Up = "up" }
 
 /// When a transfer is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +62,8 @@ pub enum DeviceKind {
     Tun,
 }
 
+named! { DeviceKind, "is no kind of port": Veth = "veth", Tun = "tun" }
+
 /// What the base station forwards with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
@@ -80,16 +76,7 @@ pub enum Path {
     Gateway,
 }
 
-impl Path {
-    /// Its name in flags and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Inline => "inline",
-            Self::Kernel => "kernel",
-            Self::Gateway => "gateway",
-        }
-    }
-}
+named! { Path, "is no path": Inline = "inline", Kernel = "kernel", Gateway = "gateway" }
 
 /// One hop: both directions alike.
 #[derive(Clone, Copy, Debug, PartialEq)]

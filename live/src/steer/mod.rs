@@ -12,6 +12,7 @@ pub use error::SteerError;
 use crate::gateway::sight::KernelFlow;
 use crate::netlink::Changes;
 use crate::sys;
+use airmend_proto::named;
 use airmend_proto::wire::flow::FlowKey;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
 use aya::programs::tc::TcAttachOptions;
@@ -44,16 +45,7 @@ pub enum Attach {
     Clsact,
 }
 
-impl Attach {
-    /// Its name in flags and in the log.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Tcx => "tcx",
-            Self::Clsact => "clsact",
-        }
-    }
-}
+named! { Attach, "is no place for programs": Auto = "auto", Tcx = "tcx", Clsact = "clsact" }
 
 /// What the programs are told before they are loaded.
 #[derive(Clone, Copy, Debug)]
