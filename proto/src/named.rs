@@ -3,7 +3,8 @@
 use alloc::format;
 pub use alloc::string::String;
 
-/// Gives an enum without fields `ALL`, `name` and `FromStr`. The literal says what other text is not.
+/// Gives an enum without fields `ALL`, `name`, `Display` and `FromStr`. The literal says what
+/// other text is not.
 ///
 /// ```
 /// #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +30,12 @@ macro_rules! named {
                 match self {
                     $(Self::$variant => $name,)*
                 }
+            }
+        }
+
+        impl core::fmt::Display for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.pad(self.name())
             }
         }
 

@@ -2,7 +2,7 @@
 //! what it is without being set, and what text it takes.
 
 use crate::named::either;
-use crate::units::{self, UnitError};
+use crate::units;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -83,7 +83,7 @@ impl Text<'_> {
 
     /// What reads itself.
     pub(crate) fn parsed<T: FromStr<Err = String>>(&self) -> Result<T, String> {
-        self.value.parse()
+        self.value.parse().map_err(|error| self.explain(&error))
     }
 
     fn refusal(&self, must: &str) -> String {
@@ -91,7 +91,7 @@ impl Text<'_> {
         format!("{name} {value:?} must be {must}")
     }
 
-    fn explain(&self, error: &UnitError) -> String {
+    fn explain(&self, error: &dyn fmt::Display) -> String {
         format!("{}: {error}", self.name)
     }
 }

@@ -1,6 +1,7 @@
 //! The knobs of a profile by name, for scenario files, flags and packet scripts.
 
 use super::profile::{BackoffReset, CongestionControl, Estimator, Growth, Profile, Recovery};
+use crate::named;
 use crate::settings::setters;
 use alloc::format;
 use alloc::string::String;
@@ -32,13 +33,13 @@ setters! { Profile, set, "a TCP profile has no knob {:?}; it has {}";
     sack => sack = switch();
     dsack => dsack = switch();
     timestamps => timestamps = switch();
-    recovery => recovery = one_of(&RECOVERIES);
+    recovery => recovery = parsed();
     impatient => impatient = switch();
     rack => rack = switch();
     tlp => tlp = switch();
     frto => frto = switch();
     congestion => congestion = one_of(&CONGESTION_CONTROLS);
-    growth => growth = one_of(&GROWTHS);
+    growth => growth = parsed();
     dupack_threshold => dupack_threshold = count(1, 1_000);
     limited_transmit => limited_transmit = switch();
     hold_ssthresh => hold_ssthresh = switch();
@@ -48,8 +49,8 @@ setters! { Profile, set, "a TCP profile has no knob {:?}; it has {}";
     rto_min => rto.min = duration();
     rto_max => rto.max = duration();
     rto_tick => rto.tick = duration();
-    rto_estimator => rto.estimator = one_of(&ESTIMATORS);
-    backoff_reset => rto.backoff_reset = one_of(&BACKOFF_RESETS);
+    rto_estimator => rto.estimator = parsed();
+    backoff_reset => rto.backoff_reset = parsed();
     ack_every => ack.every = count(1, 1_000);
     ack_delay => ack.delay = duration();
     ack_free_running => ack.free_running = switch();
@@ -58,20 +59,16 @@ setters! { Profile, set, "a TCP profile has no knob {:?}; it has {}";
     time_wait => time_wait = duration();
 }
 
-const RECOVERIES: [(&str, Recovery); 3] =
-    [("tahoe", Recovery::Tahoe), ("reno", Recovery::Reno), ("newreno", Recovery::NewReno)];
+named! { Recovery, "is no loss recovery": Tahoe = "tahoe", Reno = "reno", NewReno = "newreno" }
+named! { Growth, "is no growth of a window": PerAck = "per-ack", PerByte = "per-byte" }
+named! { Estimator, "is no estimator": Rfc6298 = "rfc6298", Linux = "linux", Bsd = "bsd" }
+named! { BackoffReset, "ends no back-off":
+CleanSample = "clean-sample", AnyAck = "any-ack", Never = "never" }
+
 const CONGESTION_CONTROLS: [(&str, CongestionControl); 3] = [
     ("reno", CongestionControl::Reno),
     ("cubic", CongestionControl::Cubic { hystart: false }),
     ("cubic-hystart", CongestionControl::Cubic { hystart: true }),
-];
-const GROWTHS: [(&str, Growth); 2] = [("per-ack", Growth::PerAck), ("per-byte", Growth::PerByte)];
-const ESTIMATORS: [(&str, Estimator); 3] =
-    [("rfc6298", Estimator::Rfc6298), ("linux", Estimator::Linux), ("bsd", Estimator::Bsd)];
-const BACKOFF_RESETS: [(&str, BackoffReset); 3] = [
-    ("clean-sample", BackoffReset::CleanSample),
-    ("any-ack", BackoffReset::AnyAck),
-    ("never", BackoffReset::Never),
 ];
 
 #[cfg(test)]
@@ -103,7 +100,7 @@ mod tests {
         let refused = |name, value| Profile::linux().set(name, value).unwrap_err();
         assert_eq!(refused("sack", "yes"), r#"sack "yes" must be on or off"#);
         assert_eq!(refused("mss", "0"), r#"mss "0" must be a whole number from 64 to 65000"#);
-        let recovery = r#"recovery "vegas" must be tahoe, reno or newreno"#;
+        let recovery = r#"recovery: "vegas" is no loss recovery; write tahoe, reno or newreno"#;
         assert_eq!(refused("recovery", "vegas"), recovery);
         assert!(refused("rto_min", "5").starts_with("rto_min: duration \"5\" must be"));
         assert!(refused("rtomin", "5s").starts_with("a TCP profile has no knob \"rtomin\""));

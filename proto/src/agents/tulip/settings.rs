@@ -1,11 +1,11 @@
 //! The constants of the link by name, in two profiles: the paper's, and one that tunes itself.
 
 use super::classes::Rules;
+use crate::named;
 use crate::settings::{settings, written_as_displayed};
 use crate::wire::tulip::{ACK_LEN, HEADER_LEN, MAX_WINDOW};
 use alloc::format;
 use alloc::string::String;
-use core::fmt;
 use core::time::Duration;
 
 /// A link ACK on a TCP ACK with timestamps: the answer that is waited for.
@@ -43,7 +43,7 @@ settings! {
     ack_delay: Duration = Duration::from_millis(1), duration();
     /// Whether all packets to the other end keep their order, as in the paper, or only those of
     /// one flow: a loss then delays no other flow.
-    order: Order = Order::Flow, one_of(&ORDERS);
+    order: Order = Order::Flow, parsed();
     /// The longest frame in bytes with which a link ACK may travel; a longer one goes without, and
     /// the ACK goes alone.
     max_frame: u32 = MAX_FRAME, count(1, MAX_FRAME);
@@ -60,14 +60,7 @@ pub enum Order {
     Flow,
 }
 
-const ORDERS: [(&str, Order); 2] = [("destination", Order::Destination), ("flow", Order::Flow)];
-
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if *self == Self::Flow { "flow" } else { "destination" })
-    }
-}
-
+named! { Order, "is no order of packets": Destination = "destination", Flow = "flow" }
 written_as_displayed!(Order, Rules);
 
 impl Settings {
