@@ -143,13 +143,10 @@ macro_rules! setters {
 }
 pub(crate) use setters;
 
-/// Declares a struct of settings, each with its default and how it reads text; one without the
-/// latter cannot be set by name. The struct displays as all settings that can, each a word that
-/// sets it: `key=value key=value`.
-macro_rules! settings {
-    ($(#[$about:meta])* $type:ident, $set:ident, $unknown:literal;
-     $($(#[$doc:meta])* $field:ident: $kind:ty = $default:expr
-       $(, $read:ident($($argument:expr),*))?;)*) => {
+/// Declares a public struct whose fields have the defaults that stand beside them.
+#[macro_export]
+macro_rules! with_defaults {
+    ($(#[$about:meta])* $type:ident; $($(#[$doc:meta])* $field:ident: $kind:ty = $default:expr;)*) => {
         $(#[$about])*
         pub struct $type {
             $($(#[$doc])* pub $field: $kind,)*
@@ -160,6 +157,17 @@ macro_rules! settings {
                 Self { $($field: $default,)* }
             }
         }
+    };
+}
+
+/// Declares a struct of settings, each with its default and how it reads text; one without the
+/// latter cannot be set by name. The struct displays as all settings that can, each a word that
+/// sets it: `key=value key=value`.
+macro_rules! settings {
+    ($(#[$about:meta])* $type:ident, $set:ident, $unknown:literal;
+     $($(#[$doc:meta])* $field:ident: $kind:ty = $default:expr
+       $(, $read:ident($($argument:expr),*))?;)*) => {
+        $crate::with_defaults! { $(#[$about])* $type; $($(#[$doc])* $field: $kind = $default;)* }
 
         $crate::settings::setters! { $type, $set, $unknown;
             $($($field => $field = $read($($argument),*);)?)* }

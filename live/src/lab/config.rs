@@ -4,12 +4,11 @@ pub use super::air_queue::AirQueue;
 use super::error::LabError;
 use super::links::AIR;
 pub use super::topology::MTU;
-use airmend_proto::Instant;
 use airmend_proto::agents::egress::EgressLimits;
 use airmend_proto::link::mac::MacParams;
 use airmend_proto::link::{ErrorModel, Fate, goodput_bound};
-use airmend_proto::named;
 use airmend_proto::recording::RecordedAgent;
+use airmend_proto::{Instant, named, with_defaults};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -87,101 +86,67 @@ pub struct Hop {
     pub delay: Duration,
 }
 
-/// One laboratory run.
-#[derive(Clone, Debug)]
-pub struct LabConfig {
+with_defaults! {
+    /// One laboratory run.
+    #[derive(Clone, Debug)]
+    LabConfig;
     /// What the base station forwards with.
-    pub path: Path,
+    path: Path = Path::Inline;
     /// What queues towards the air where a kernel forwards.
-    pub air_queue: AirQueue,
+    air_queue: AirQueue = AirQueue::default();
     /// A gateway there only observes, and tells what mending would gain.
-    pub observe: bool,
+    observe: bool = false;
     /// The sender's congestion control.
-    pub cc: CongestionControl,
+    cc: CongestionControl = CongestionControl::Cubic;
     /// Whether the hosts negotiate SACK.
-    pub sack: bool,
+    sack: bool = true;
     /// Whether the hosts negotiate timestamps.
-    pub timestamps: bool,
+    timestamps: bool = true;
     /// Which way the data flows.
-    pub direction: Direction,
+    direction: Direction = Direction::Down;
     /// Parallel flows.
-    pub flows: u32,
+    flows: u32 = 1;
     /// Further flows, between two hosts of their own, that the agent does not see: they share
     /// links and queues with those that it mends.
-    pub unmended_flows: u32,
+    unmended_flows: u32 = 0;
     /// When each of them is over.
-    pub amount: Amount,
+    amount: Amount = Amount::Bytes(10_000_000);
     /// How often all flows begin anew, one set after the other; 1 for a single transfer.
-    pub sequential: u32,
+    sequential: u32 = 1;
     /// What timed flows carry in their first so much time does not count as goodput.
-    pub warmup: Duration,
+    warmup: Duration = Duration::ZERO;
     /// Send a small UDP packet to and fro every 10 ms beside the flows.
-    pub ping: bool,
+    ping: bool = false;
     /// A run that has not finished by then is stopped and reported as not completed.
-    pub time_limit: Duration,
+    time_limit: Duration = Duration::from_secs(600);
     /// The air hop.
-    pub air: Hop,
+    air: Hop = Hop { rate_bps: 20_000_000, delay: Duration::from_millis(2) };
     /// The air is one channel that half-duplex radios share, which take so long to turn round
     /// from receiving to sending; `None` for a full-duplex air.
-    pub turnaround: Option<Duration>,
+    turnaround: Option<Duration> = None;
     /// The wired hop.
-    pub wired: Hop,
+    wired: Hop = Hop { rate_bps: 100_000_000, delay: Duration::from_millis(40) };
     /// What the air does to frames, in each direction.
-    pub errors: ErrorModel,
-    /// Frames that wait at most for the air hop, in each direction.
-    pub queue_frames: usize,
+    errors: ErrorModel = ErrorModel::None;
+    /// Frames that wait at most for the air hop, in each direction: those of
+    /// [`Self::default_queue_frames`] where both hops are the usual ones.
+    queue_frames: usize = 280;
     /// Frames that wait at most for the wired hop where the data meets it: behind the fixed host
     /// (down) or in the base station (up). ACKs meet a host's queue of 1000 frames.
-    pub wired_queue_frames: usize,
+    wired_queue_frames: usize = HOST_QUEUE_FRAMES;
     /// The receivers' window in full segments, as in the days before it was tuned; `None` for the
     /// kernel's own tuning, which soon limits nothing.
-    pub window_segments: Option<u32>,
+    window_segments: Option<u32> = None;
     /// The seed of every random stream.
-    pub seed: u64,
+    seed: u64 = 1;
     /// IPv6 instead of IPv4.
-    pub ipv6: bool,
+    ipv6: bool = false;
     /// Record both sides of the base station into this pcapng file.
-    pub pcap: Option<PathBuf>,
+    pcap: Option<PathBuf> = None;
     /// What that file says of the agent, so that a replay builds the very same.
-    pub recorded_agent: Option<RecordedAgent>,
+    recorded_agent: Option<RecordedAgent> = None;
     /// What joins the hosts to the links.
-    pub port: DeviceKind,
-}
-
-impl Default for LabConfig {
-    fn default() -> Self {
-        let mut config = Self {
-            path: Path::Inline,
-            air_queue: AirQueue::default(),
-            observe: false,
-            cc: CongestionControl::Cubic,
-            sack: true,
-            timestamps: true,
-            direction: Direction::Down,
-            flows: 1,
-            unmended_flows: 0,
-            amount: Amount::Bytes(10_000_000),
-            sequential: 1,
-            warmup: Duration::ZERO,
-            ping: false,
-            time_limit: Duration::from_secs(600),
-            air: Hop { rate_bps: 20_000_000, delay: Duration::from_millis(2) },
-            turnaround: None,
-            wired: Hop { rate_bps: 100_000_000, delay: Duration::from_millis(40) },
-            errors: ErrorModel::None,
-            queue_frames: 0,
-            wired_queue_frames: HOST_QUEUE_FRAMES,
-            window_segments: None,
-            seed: 1,
-            ipv6: false,
-            pcap: None,
-            recorded_agent: None,
-            port: DeviceKind::Veth,
-        };
-        config.queue_frames = config.default_queue_frames();
-        config.window_segments = config.default_window_segments();
-        config
-    }
+    port: DeviceKind = DeviceKind::Veth;
 }
 
 impl LabConfig {
@@ -368,6 +333,13 @@ impl LabConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_usual_queue_is_that_of_the_usual_hops() {
+        let usual = LabConfig::default();
+        assert_eq!(usual.queue_frames, usual.default_queue_frames());
+        assert_eq!(usual.window_segments, usual.default_window_segments());
+    }
 
     #[test]
     fn the_wired_queue_is_where_the_data_meets_it() {
