@@ -1,5 +1,5 @@
-//! Settings by name, for files, flags and packet scripts: a table says once what each one is called,
-//! what it is without being set, and what text it takes.
+//! Settings by name, for files, flags and packet scripts: a table says once what each one is
+//! called, what it is without being set, and what text it takes.
 
 use crate::named::either;
 use crate::units;
@@ -146,7 +146,8 @@ pub(crate) use setters;
 /// Declares a public struct whose fields have the defaults that stand beside them.
 #[macro_export]
 macro_rules! with_defaults {
-    ($(#[$about:meta])* $type:ident; $($(#[$doc:meta])* $field:ident: $kind:ty = $default:expr;)*) => {
+    ($(#[$about:meta])* $type:ident;
+     $($(#[$doc:meta])* $field:ident: $kind:ty = $default:expr;)*) => {
         $(#[$about])*
         pub struct $type {
             $($(#[$doc])* pub $field: $kind,)*

@@ -170,7 +170,8 @@ pub enum LogLevel {
     Debug,
 }
 
-named! { LogLevel, "is no log level": Error = "error", Warn = "warn", Info = "info", Debug = "debug" }
+named! { LogLevel, "is no log level":
+Error = "error", Warn = "warn", Info = "info", Debug = "debug" }
 
 #[cfg(test)]
 mod tests {

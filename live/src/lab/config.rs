@@ -30,7 +30,8 @@ pub enum CongestionControl {
     Bbr,
 }
 
-named! { CongestionControl, "is no congestion control": Cubic = "cubic", Reno = "reno", Bbr = "bbr" }
+named! { CongestionControl, "is no congestion control":
+Cubic = "cubic", Reno = "reno", Bbr = "bbr" }
 
 /// Which way the data flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! From the first captured byte to the header of TCP or another transport: Ethernet, VLAN tags, IPv4, IPv6.
+//! From the first captured byte to the header of TCP or another transport: Ethernet, VLAN tags,
+//! IPv4, IPv6.
 
 use crate::packet::{LinkType, Packet};
 use crate::wire::chunk;
