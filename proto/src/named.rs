@@ -3,7 +3,7 @@
 use alloc::format;
 pub use alloc::string::String;
 
-/// Gives an enum without fields `ALL`, `name`, `Display` and `FromStr`. The literal says what
+/// Gives an enum without fields `ALL`, `name` and `Display`; and `FromStr`, if a literal says what
 /// other text is not.
 ///
 /// ```
@@ -21,6 +21,18 @@ pub use alloc::string::String;
 #[macro_export]
 macro_rules! named {
     ($type:ty, $wrong:literal: $($variant:ident = $name:literal),*) => {
+        $crate::named! { $type: $($variant = $name),* }
+
+        impl core::str::FromStr for $type {
+            type Err = $crate::named::String;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let found = Self::ALL.iter().copied().find(|one| one.name() == text);
+                found.ok_or_else(|| $crate::named::refusal(text, $wrong, &[$($name),*]))
+            }
+        }
+    };
+    ($type:ty: $($variant:ident = $name:literal),*) => {
         impl $type {
             /// Every one.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
@@ -36,15 +48,6 @@ macro_rules! named {
         impl core::fmt::Display for $type {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 f.pad(self.name())
-            }
-        }
-
-        impl core::str::FromStr for $type {
-            type Err = $crate::named::String;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                let found = Self::ALL.iter().copied().find(|one| one.name() == text);
-                found.ok_or_else(|| $crate::named::refusal(text, $wrong, &[$($name),*]))
             }
         }
     };

@@ -1,11 +1,11 @@
 //! TULIP frames, as `docs/wire-tulip.md` lays them out: a fixed header, perhaps a link ACK with the
 //! bit vector of the receiver's complete state [tulip99 §III S2-03], and a packet.
 
+use crate::named;
 use crate::packet::{LinkType, Packet};
 use crate::wire::seq::SeqNumber;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use core::fmt;
 use core::time::Duration;
 
 /// Length of the fixed header, in bytes.
@@ -106,17 +106,10 @@ pub enum Malformed {
     Vector,
 }
 
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Version => "a version other than 1",
-            Self::Kind => "a kind other than 0 to 3",
-            Self::Truncated => "shorter than its header says",
-            Self::Epoch => "a sender's epoch of 0",
-            Self::Vector => "a bit vector of more than 512 bytes",
-        })
-    }
-}
+named! { Malformed:
+Version = "a version other than 1", Kind = "a kind other than 0 to 3",
+Truncated = "shorter than its header says", Epoch = "a sender's epoch of 0",
+Vector = "a bit vector of more than 512 bytes" }
 
 impl Frame {
     /// Reads a frame; it shares the packet's bytes. What follows the payload pads a link's

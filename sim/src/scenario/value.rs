@@ -19,40 +19,12 @@ pub(crate) trait Quantity: Sized {
     fn read(text: &str) -> Result<Self, String>;
 }
 
-/// Bits per second.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rate(pub(crate) u64);
-
-/// A time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Time(pub(crate) Duration);
-
-/// Bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Size(pub(crate) u64);
-
-/// A frame loss probability.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Loss(pub(crate) f64);
-
-/// A bit error probability.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ber(pub(crate) f64);
-
-/// Bursts of lost frames.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Burst(pub(crate) ErrorModel);
-
-/// A fading channel.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Fading(pub(crate) ErrorModel);
-
-/// Any text, number or switch, as text.
-#[derive(Clone, Debug)]
-pub(crate) struct Scalar(pub(crate) String);
-
 macro_rules! quantities {
-    ($($name:ident($parse:path) $expected:literal;)*) => {$(
+    ($($(#[$meta:meta])* $name:ident($kind:ty) = $parse:path, $expected:literal;)*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Debug)]
+        pub(crate) struct $name(pub(crate) $kind);
+
         impl Quantity for $name {
             const EXPECTED: &'static str = $expected;
             fn read(text: &str) -> Result<Self, String> {
@@ -68,14 +40,29 @@ macro_rules! quantities {
 }
 
 quantities! {
-    Rate(parse_rate) "a rate such as \"20mbit\"";
-    Time(parse_duration) "a time such as \"40ms\"";
-    Size(parse_size) "a size such as \"10MB\"";
-    Loss(parse_probability) "a probability such as 0.05 or \"5%\"";
-    Ber(parse_ber) "a bit error rate such as \"1/256Ki\"";
-    Burst(parse_burst) "bursts such as \"4/64Ki\"";
-    Fading(parse_fading) "a fading channel such as \"good=300ms,bad=30ms,loss=0.5\"";
-    Scalar(any) "a text, a number, true or false";
+    /// Bits per second.
+    #[derive(Copy)]
+    Rate(u64) = parse_rate, "a rate such as \"20mbit\"";
+    /// A time.
+    #[derive(Copy)]
+    Time(Duration) = parse_duration, "a time such as \"40ms\"";
+    /// Bytes.
+    #[derive(Copy)]
+    Size(u64) = parse_size, "a size such as \"10MB\"";
+    /// A frame loss probability.
+    #[derive(Copy)]
+    Loss(f64) = parse_probability, "a probability such as 0.05 or \"5%\"";
+    /// A bit error probability.
+    #[derive(Copy)]
+    Ber(f64) = parse_ber, "a bit error rate such as \"1/256Ki\"";
+    /// Bursts of lost frames.
+    #[derive(Copy)]
+    Burst(ErrorModel) = parse_burst, "bursts such as \"4/64Ki\"";
+    /// A fading channel.
+    #[derive(Copy)]
+    Fading(ErrorModel) = parse_fading, "a fading channel such as \"good=300ms,bad=30ms,loss=0.5\"";
+    /// Any text, number or switch, as text.
+    Scalar(String) = any, "a text, a number, true or false";
 }
 
 fn any(text: &str) -> Result<String, UnitError> {
