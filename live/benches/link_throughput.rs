@@ -136,7 +136,7 @@ fn run_end(
             restart.store(false, Ordering::Release);
             let mut tunnel = open(side, security.clone(), settings, epoch)?;
             while !stop.load(Ordering::Relaxed) && !restart.load(Ordering::Relaxed) {
-                tunnel.step().map_err(failed)?;
+                tunnel.step().map_err(|error| failed(&error))?;
             }
         }
         Ok(())

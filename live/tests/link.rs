@@ -72,7 +72,7 @@ fn run_end(
     namespace.run(|| {
         let mut tunnel = open(side, security, Settings::default(), 1)?;
         while !stop.load(Ordering::Relaxed) {
-            tunnel.step().map_err(failed)?;
+            tunnel.step().map_err(|error| failed(&error))?;
         }
         Ok(tunnel.report())
     })

@@ -41,11 +41,11 @@ pub(crate) fn open(
         security,
     };
     let agent = Box::new(Tulip::new(Limits::default(), settings, epoch));
-    Tunnel::open(&config, agent, HEADER_LEN).map_err(failed)
+    Tunnel::open(&config, agent, HEADER_LEN).map_err(|error| failed(&error))
 }
 
 /// A namespace's work fails with its own error.
-pub(crate) fn failed(error: TunnelError) -> LabError {
+pub(crate) fn failed(error: &TunnelError) -> LabError {
     LabError::Interfaces(error.to_string())
 }
 
