@@ -60,7 +60,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
 /// A size in bytes, at most 1000 TB: `10MB`, `64KiB`, `64Ki`, `1.5M`, `1500`.
 pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     let refuse = refusal("size", text, "10MB or 64KiB");
-    let Some(bytes) = quantity(text, SIZE_UNITS) else {
+    let count = text.trim_end();
+    let Some(bytes) = quantity(count.strip_suffix(['b', 'B']).unwrap_or(count), COUNT_UNITS) else {
         return refuse("be a number of bytes, perhaps with k, M, G, Ki, Mi or Gi");
     };
     match libm::round(bytes) {
@@ -190,22 +191,6 @@ const COUNT_UNITS: Units = &[
     ("ki", 1024.0),
     ("mi", 1048576.0),
     ("gi", 1073741824.0),
-    ("k", 1e3),
-    ("m", 1e6),
-    ("g", 1e9),
-    ("", 1.0),
-];
-const SIZE_UNITS: Units = &[
-    ("kib", 1024.0),
-    ("mib", 1048576.0),
-    ("gib", 1073741824.0),
-    ("ki", 1024.0),
-    ("mi", 1048576.0),
-    ("gi", 1073741824.0),
-    ("kb", 1e3),
-    ("mb", 1e6),
-    ("gb", 1e9),
-    ("b", 1.0),
     ("k", 1e3),
     ("m", 1e6),
     ("g", 1e9),
