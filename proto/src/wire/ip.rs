@@ -70,6 +70,7 @@ impl Network {
     /// whose TCP may neither be edited nor repeated late (RFC 4302 §3.4.3); a routing header with
     /// segments left, since neither flow nor checksum belong to the address that the IP header
     /// shows.
+    #[inline]
     pub fn walk(packet: &Packet) -> Result<Self, Bypass> {
         let bytes = packet.bytes();
         match packet.link_type() {
@@ -110,6 +111,7 @@ fn ip_version(bytes: &[u8], at: usize) -> Result<u8, Bypass> {
     chunk::<1>(bytes, at).map(|[first]| first >> 4)
 }
 
+#[inline]
 fn walk_ipv4(packet: &Packet, offset: usize) -> Result<Network, Bypass> {
     let header: &[u8; 20] = chunk(packet.bytes(), offset)?;
     let header_len = usize::from(header[0] & 0x0f) * 4;
