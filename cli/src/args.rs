@@ -9,10 +9,7 @@ use crate::report::ReportArgs;
 use crate::sim::Sim;
 use crate::status::StatusArgs;
 use crate::top::TopArgs;
-use crate::values::{
-    Window, agent, air_queue, amount, congestion_control, direction, path, port, positive, queue,
-    seconds, setting, window,
-};
+use crate::values::{Window, amount, positive, queue, seconds, setting, window};
 use airmend_live::lab::config::{
     AirQueue, Amount, CongestionControl, DeviceKind, Direction, Hop, LabConfig, Path,
 };
@@ -90,10 +87,10 @@ pub(crate) struct DoctorArgs {
 pub(crate) struct RunArgs {
     /// The agent at the base station: plain, snoop95, snoop or snoop-nosuppress; or at both ends of
     /// the air: tulip or tulip99.
-    #[arg(long, value_name = "NAME", default_value = "snoop", value_parser = agent)]
+    #[arg(long, value_name = "NAME", default_value = "snoop", value_parser = AgentConfig::by_name)]
     pub(crate) agent: AgentConfig,
     /// The sender's congestion control: cubic, reno or bbr.
-    #[arg(long, value_name = "NAME", default_value = "cubic", value_parser = congestion_control)]
+    #[arg(long, value_name = "NAME", default_value = "cubic")]
     pub(crate) cc: CongestionControl,
     /// What the air does.
     #[command(flatten)]
@@ -112,11 +109,11 @@ pub(crate) struct RunArgs {
 pub(crate) struct CompareArgs {
     /// The agents to compare; ratios are to the first.
     #[arg(long, value_name = "NAMES", default_value = "plain,snoop")]
-    #[arg(value_delimiter = ',', value_parser = agent)]
+    #[arg(value_delimiter = ',', value_parser = AgentConfig::by_name)]
     pub(crate) agents: Vec<AgentConfig>,
     /// The senders' congestion controls: any of cubic, reno, bbr.
     #[arg(long, value_name = "NAMES", default_value = "cubic")]
-    #[arg(value_delimiter = ',', value_parser = congestion_control)]
+    #[arg(value_delimiter = ',')]
     pub(crate) cc: Vec<CongestionControl>,
     /// Runs of each combination; repetition n uses the seed plus n, the same for all agents.
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -203,7 +200,7 @@ pub(crate) struct Setup {
     #[arg(help_heading = "Agent")]
     pub(crate) settings: Vec<(String, String)>,
     /// Which way the data flows: down (to the mobile host) or up.
-    #[arg(long, value_name = "WAY", default_value = "down", value_parser = direction)]
+    #[arg(long, value_name = "WAY", default_value = "down")]
     #[arg(help_heading = "Transfer")]
     direction: Direction,
     /// Parallel flows.
@@ -282,18 +279,18 @@ pub(crate) struct Setup {
     window: Option<Window>,
     /// What the base station forwards with: inline (the agent, in the laboratory's loop), kernel
     /// (a kernel, no agent) or gateway (that kernel with `airmend gateway` beside it; needs root).
-    #[arg(long, value_name = "PATH", default_value = "inline", value_parser = path)]
+    #[arg(long, value_name = "PATH", default_value = "inline")]
     #[arg(help_heading = "Links")]
     pub(crate) path: Path,
     /// What queues towards the air, with --path kernel or gateway: fast-band (repairs go first),
     /// fifo, prio, tbf, netem, fq_codel or cake.
-    #[arg(long, value_name = "KIND", value_parser = air_queue, help_heading = "Links")]
+    #[arg(long, value_name = "KIND", help_heading = "Links")]
     air_queue: Option<AirQueue>,
     /// The gateway only observes and estimates the gain of mending; with --path gateway.
     #[arg(long, help_heading = "Links")]
     observe: bool,
     /// What joins the hosts to the links: veth, or tun (which needs /dev/net/tun).
-    #[arg(long, value_name = "KIND", default_value = "veth", value_parser = port)]
+    #[arg(long, value_name = "KIND", default_value = "veth")]
     #[arg(help_heading = "Links")]
     port: DeviceKind,
     /// The seed of every random stream of the links.

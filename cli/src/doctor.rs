@@ -1,6 +1,7 @@
 //! `airmend doctor`: checks of this machine, and the consequence of each failure.
 
 use crate::args::DoctorArgs;
+use crate::row;
 use anyhow::Result;
 use check::{Check, GATEWAY_BY_CLSACT, GATEWAY_BY_TCX};
 use std::io::{self, Write};
@@ -23,8 +24,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
     let can_run = checks.iter().all(|check| check.ok || !check.needed);
     if args.json {
         for check in &checks {
-            serde_json::to_writer(&mut out, check)?;
-            writeln!(out)?;
+            row::write(&mut out, check)?;
         }
     } else {
         print(&mut out, &checks)?;

@@ -3,11 +3,11 @@
 use crate::args::CompareArgs;
 use crate::lab_run::create;
 use crate::process::enter_lab;
-use crate::text;
+use crate::{row, text};
 use anyhow::{Result, bail};
 use combination::Combination;
 use comparison::Comparison;
-use std::io::{self, Write};
+use std::io;
 
 mod combination;
 mod comparison;
@@ -29,8 +29,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<()> {
     let mut out = io::stdout().lock();
     if args.output.json {
         for combination in &comparison.combinations {
-            serde_json::to_writer(&mut out, &report::summary(&comparison, combination))?;
-            writeln!(out)?;
+            row::write(&mut out, &report::summary(&comparison, combination))?;
         }
     } else {
         report::print(&mut out, &comparison)?;

@@ -2,13 +2,12 @@
 
 use crate::args::RunArgs;
 use crate::process::enter_lab;
-use crate::row::{MoreSettings, Row, Setting};
-use crate::{plot, progress, text};
+use crate::{plot, progress, row, text};
 use airmend_live::lab::config::{Amount, LabConfig};
 use airmend_live::lab::outcome::Outcome;
 use airmend_proto::agents::AgentConfig;
 use anyhow::{Context, Result, bail};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -40,9 +39,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
 
     let mut out = io::stdout().lock();
     if args.output.json {
-        let more = MoreSettings::new(&config, &args.setup.settings);
-        serde_json::to_writer(&mut out, &Row::new(Setting::new(&agent, &config), more, &outcome))?;
-        writeln!(out)?;
+        row::write(&mut out, &row::lab::run(&agent, &config, &args.setup.settings, &outcome))?;
     } else {
         describe::describe(&mut out, &agent, &config, &outcome)?;
     }

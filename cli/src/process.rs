@@ -1,7 +1,9 @@
 //! What every command shares: bad usage, signals, and sentences on stderr.
 
 use airmend_live::lab;
+use anyhow::Context;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -40,4 +42,22 @@ pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
 pub(crate) fn complain(sentence: &str) {
     // A closed stderr cannot be reported.
     let _ = writeln!(io::stderr(), "airmend: {sentence}");
+}
+
+/// All files in `directory` and below whose names have this extension, in the order of their names.
+pub(crate) fn files_below(directory: &Path, extension: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let describe = || format!("{} cannot be listed", directory.display());
+    let entries = std::fs::read_dir(directory).with_context(describe)?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>();
+    let mut paths = paths.with_context(describe)?;
+    paths.sort();
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            files.extend(files_below(&path, extension)?);
+        } else if path.extension().is_some_and(|found| found == extension) {
+            files.push(path);
+        }
+    }
+    Ok(files)
 }

@@ -1,6 +1,6 @@
 //! Numbers and settings in words, for people.
 
-use airmend_live::lab::config::{AirQueue, Amount, DeviceKind, Direction, Hop, LabConfig, Path};
+use airmend_live::lab::config::{AirQueue, Amount, Hop, LabConfig, Path};
 use airmend_proto::link::ErrorModel;
 use airmend_proto::units::{format_ber, format_probability};
 use std::time::Duration;
@@ -72,22 +72,6 @@ pub(crate) fn micros(value: u64) -> String {
     duration(Duration::from_micros(value))
 }
 
-/// `down` or `up`.
-pub(crate) fn direction(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Down => "down",
-        Direction::Up => "up",
-    }
-}
-
-/// `veth` or `tun`.
-pub(crate) fn port(port: DeviceKind) -> &'static str {
-    match port {
-        DeviceKind::Veth => "veth",
-        DeviceKind::Tun => "tun",
-    }
-}
-
 /// What the air does: `5 % loss each way`.
 pub(crate) fn errors(model: &ErrorModel) -> String {
     match *model {
@@ -117,7 +101,7 @@ pub(crate) fn transfer(config: &LabConfig) -> String {
         (flows, 0) => format!("{flows} flows of "),
         (flows, more) => format!("{} and {more} unmended of ", counted(flows.into(), "flow")),
     };
-    text.push_str(&format!(", {each}{amount} {}", direction(config.direction)));
+    text.push_str(&format!(", {each}{amount} {}", config.direction.name()));
     if config.sequential > 1 {
         text.push_str(&format!(", {} times in sequence", config.sequential));
     }

@@ -1,58 +1,8 @@
 //! Flag values from text; every error says what is wrong and what would be right.
 
-use airmend_live::lab::config::{AirQueue, CongestionControl, DeviceKind, Direction, MTU, Path};
-use airmend_proto::agents::AgentConfig;
+use airmend_live::lab::config::MTU;
 use airmend_proto::units::{UnitError, parse_duration, parse_size};
 use std::time::Duration;
-
-/// An agent by its name, with its default settings.
-pub(crate) fn agent(name: &str) -> Result<AgentConfig, String> {
-    AgentConfig::by_name(name)
-}
-
-/// A congestion control by the kernel's name.
-pub(crate) fn congestion_control(name: &str) -> Result<CongestionControl, String> {
-    match name {
-        "cubic" => Ok(CongestionControl::Cubic),
-        "reno" => Ok(CongestionControl::Reno),
-        "bbr" => Ok(CongestionControl::Bbr),
-        _ => Err(format!("unknown congestion control {name:?}; known are cubic, reno, bbr")),
-    }
-}
-
-/// The way of the data.
-pub(crate) fn direction(name: &str) -> Result<Direction, String> {
-    match name {
-        "down" => Ok(Direction::Down),
-        "up" => Ok(Direction::Up),
-        _ => Err(format!("{name:?} is no direction; write down or up")),
-    }
-}
-
-/// What the base station forwards with.
-pub(crate) fn path(name: &str) -> Result<Path, String> {
-    let known = [Path::Inline, Path::Kernel, Path::Gateway];
-    let path = known.into_iter().find(|path| path.name() == name);
-    path.ok_or_else(|| format!("{name:?} is no path; write inline, kernel or gateway"))
-}
-
-/// A queue of the air interface.
-pub(crate) fn air_queue(name: &str) -> Result<AirQueue, String> {
-    let queue = AirQueue::ALL.into_iter().find(|queue| queue.name() == name);
-    queue.ok_or_else(|| {
-        let known = AirQueue::ALL.map(AirQueue::name).join(", ");
-        format!("{name:?} is no queue of the air interface; known are {known}")
-    })
-}
-
-/// A kind of port.
-pub(crate) fn port(name: &str) -> Result<DeviceKind, String> {
-    match name {
-        "veth" => Ok(DeviceKind::Veth),
-        "tun" => Ok(DeviceKind::Tun),
-        _ => Err(format!("{name:?} is no kind of port; write veth or tun")),
-    }
-}
 
 /// Frames that a queue holds: their number, or as many full ones as so many bytes hold.
 pub(crate) fn queue(text: &str) -> Result<usize, String> {

@@ -23,7 +23,7 @@ fn wrong_values_name_flag_and_value_and_what_would_be_right() {
         ("--burst", "0/64Ki", "4/64Ki"),
         ("--fading", "good=1s", "good=300ms,bad=30ms,loss=0.5"),
         ("--agent", "snoop96", "plain, snoop95"),
-        ("--cc", "vegas", "cubic, reno, bbr"),
+        ("--cc", "vegas", "cubic, reno or bbr"),
         ("--direction", "sideways", "down or up"),
         ("--port", "wifi", "veth or tun"),
         ("--flows", "0", "from 1"),
@@ -49,7 +49,7 @@ fn lists_must_not_be_empty_or_hold_wrong_values() {
         ("--ber", "", "1e-5"),
         ("--agents", "", "plain, snoop95"),
         ("--agents", "plain,,snoop95", "plain, snoop95"),
-        ("--cc", "", "cubic, reno, bbr"),
+        ("--cc", "", "cubic, reno or bbr"),
         ("--repeat", "0", "from 1"),
     ] {
         let sentence = usage_error(&COMPARE, &[flag, value]);

@@ -4,21 +4,21 @@
 //! without encryption, and with it, in alternating runs; medians, and the ratio to the bare pair.
 //! Then how long a tunnel whose one end was restarted needs to carry packets again.
 
+#[path = "../tests/tunnel_kit/mod.rs"]
+mod tunnel_kit;
+
 use airmend_live::lab::{LabError, Namespace, enter_user_namespace};
-use airmend_live::tunnel::{
-    CarrierConfig, Keys, PrivateKey, Rekey, Security, Tunnel, TunnelConfig,
-};
-use airmend_proto::agents::Limits;
-use airmend_proto::agents::tulip::{PROTOCOL, Settings, Tulip};
+use airmend_live::tunnel::{Keys, PrivateKey, Rekey, Security};
+use airmend_proto::agents::tulip::Settings;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
-use std::error::Error;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use tunnel_kit::{Result, failed, open, two_hosts, until};
 
 const ROUNDS: usize = 5;
 const SECONDS: Duration = Duration::from_secs(3);
@@ -26,8 +26,6 @@ const RESTARTS: usize = 20;
 /// Bits per second that must be reached, without encryption and with it.
 const REQUIRED: [f64; 2] = [2e9, 1e9];
 const RESUME: Duration = Duration::from_millis(200);
-
-type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
     // `cargo test --benches` only wants to know that it builds and starts.
@@ -86,13 +84,7 @@ struct World {
 
 impl World {
     fn new() -> Result<Self> {
-        let (left, right) = (Namespace::new()?, Namespace::new()?);
-        left.ip(&format!(
-            "link add eth0 type veth peer name eth0 netns {}\n\
-             link set eth0 up\naddress add 192.0.2.1/24 dev eth0\n",
-            right.path().display()
-        ))?;
-        right.ip("link set eth0 up\naddress add 192.0.2.2/24 dev eth0\n")?;
+        let [left, right] = two_hosts()?;
         Ok(Self { left, right, key: PrivateKey::generate()? })
     }
 }
@@ -115,9 +107,8 @@ fn with_tunnel<T>(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let ends = [(0, &world.left), (1, &world.right)].map(|(side, namespace)| {
-            let config = config(side, security());
-            let stop = &stop;
-            scope.spawn(move || run_end(side, namespace, &config, stop))
+            let (security, stop) = (security(), &stop);
+            scope.spawn(move || run_end(side, namespace, &security, stop))
         });
         let result = work();
         stop.store(true, Ordering::Relaxed);
@@ -128,24 +119,11 @@ fn with_tunnel<T>(
     })
 }
 
-fn config(side: u8, security: Security) -> TunnelConfig {
-    let listener = SocketAddr::from(([192, 0, 2, 2], 4433));
-    let any = SocketAddr::from(([0, 0, 0, 0], 0));
-    let (local, peer) = if side == 0 { (any, Some(listener)) } else { (listener, None) };
-    TunnelConfig {
-        device: "mend0".to_owned(),
-        addresses: vec![([10, 9, 0, side + 1].into(), 24)],
-        mtu: None,
-        carrier: CarrierConfig::Udp { local, peer },
-        security,
-    }
-}
-
 /// Runs an end, also again after RESTART, until STOP.
 fn run_end(
     side: u8,
     namespace: &Namespace,
-    config: &TunnelConfig,
+    security: &Security,
     stop: &AtomicBool,
 ) -> std::result::Result<(), LabError> {
     static EPOCH: AtomicU32 = AtomicU32::new(1);
@@ -154,14 +132,11 @@ fn run_end(
         while !stop.load(Ordering::Relaxed) {
             let epoch = EPOCH.fetch_add(1, Ordering::Relaxed);
             let settings = Settings { max_frame: 1200, ..Settings::default() };
-            let agent = Box::new(Tulip::new(Limits::default(), settings, epoch));
-            let failed =
-                |error: airmend_live::tunnel::TunnelError| LabError::Interfaces(error.to_string());
             let restart = &RESTART[usize::from(side)];
             restart.store(false, Ordering::Release);
-            let mut tunnel = Tunnel::open(config, agent, Some(&PROTOCOL)).map_err(failed)?;
+            let mut tunnel = open(side, security.clone(), settings, epoch)?;
             while !stop.load(Ordering::Relaxed) && !restart.load(Ordering::Relaxed) {
-                tunnel.step().map_err(failed)?;
+                tunnel.step().map_err(|error| failed(&error))?;
             }
         }
         Ok(())
@@ -174,8 +149,8 @@ static RESTART: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false
 /// Bits per second of one TCP from left to right.
 fn transfer(world: &World, to: [u8; 4]) -> Result<f64> {
     let to = SocketAddr::from((to, 5001));
-    let listener = bound(|| world.right.run(|| Ok(TcpListener::bind(to).ok())))?;
-    let stream = bound(|| {
+    let listener = until(|| world.right.run(|| Ok(TcpListener::bind(to).ok())))?;
+    let stream = until(|| {
         world.left.run(|| Ok(TcpStream::connect_timeout(&to, Duration::from_secs(1)).ok()))
     })?;
     let (mut receiver, _) = listener.accept()?;
@@ -206,7 +181,7 @@ fn transfer(world: &World, to: [u8; 4]) -> Result<f64> {
 
 /// How long after the beginning of its restart each end carries an echo again.
 fn restarts(world: &World) -> Result<Vec<Duration>> {
-    let echo = bound(|| world.right.run(|| Ok(UdpSocket::bind("10.9.0.2:7").ok())))?;
+    let echo = until(|| world.right.run(|| Ok(UdpSocket::bind("10.9.0.2:7").ok())))?;
     let client = world.left.run(|| Ok(UdpSocket::bind("0.0.0.0:0")))??;
     client.set_nonblocking(true)?;
     echo.set_read_timeout(Some(Duration::from_millis(100)))?;
@@ -257,18 +232,6 @@ fn echoed(client: &UdpSocket, number: &mut u64) -> Result<Duration> {
         }
     }
     Err("no echo within ten seconds".into())
-}
-
-/// Tries for ten seconds: addresses and peers come up in their own time.
-fn bound<T>(mut attempt: impl FnMut() -> std::result::Result<Option<T>, LabError>) -> Result<T> {
-    let begin = Instant::now();
-    while begin.elapsed() < Duration::from_secs(10) {
-        if let Some(value) = attempt()? {
-            return Ok(value);
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    Err("the tunnel does not come up".into())
 }
 
 /// Keeps the calling thread on its side's core, where there are two.

@@ -278,7 +278,7 @@ fn fading() -> Result<(), Box<dyn Error>> {
 fn losses_both_ways() -> Result<(), Box<dyn Error>> {
     let config = LabConfig { errors: ErrorModel::Loss(0.05), ..config() };
     let outcome = complete(&config)?;
-    assert!(outcome.sender.retransmits > 0 && outcome.sender.cwnd_reductions > 0);
+    assert!(outcome.sender.retransmits > 0 && outcome.sender.cwnd_reductions() > 0);
     assert!(outcome.tcp_ext.contains_key("TCPSackRecovery"), "{:?}", outcome.tcp_ext);
     for link in ["air_down", "air_up"] {
         let report = outcome.links.get(link).copied().unwrap_or_default();

@@ -2,23 +2,20 @@
 //! network namespaces or no TUN device, each test says that it is skipped, and why.
 //! `cli/tests/link` tries two processes.
 
+mod tunnel_kit;
+
 use airmend_live::lab::{LabError, Namespace, enter_user_namespace};
-use airmend_live::tunnel::{
-    CarrierConfig, Keys, PrivateKey, Rekey, Security, Tunnel, TunnelConfig, TunnelReport,
-};
-use airmend_proto::agents::Limits;
-use airmend_proto::agents::tulip::{PROTOCOL, Settings, Tulip};
+use airmend_live::tunnel::{Keys, PrivateKey, Rekey, Security, TunnelReport};
+use airmend_proto::agents::tulip::Settings;
 use libtest_mimic::{Arguments, Trial};
-use std::error::Error;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
-
-type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
+use std::time::Duration;
+use tunnel_kit::{Result, failed, open, two_hosts, until};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const BYTES: usize = 20_000_000;
@@ -41,22 +38,16 @@ fn main() -> ExitCode {
 /// Many times, by bytes, while a stream goes on; each byte arrives once and in order. How often
 /// depends on how much is under way during a handshake.
 fn keys_change_in_mid_stream() -> Result {
-    let (left, right) = (Namespace::new()?, Namespace::new()?);
-    left.ip(&format!(
-        "link add eth0 type veth peer name eth0 netns {}\n\
-         link set eth0 up\naddress add 192.0.2.1/24 dev eth0\n",
-        right.path().display()
-    ))?;
-    right.ip("link set eth0 up\naddress add 192.0.2.2/24 dev eth0\n")?;
+    let [left, right] = two_hosts()?;
     let private = PrivateKey::generate()?;
     let keys = Keys { peer: private.public(), private };
     let rekey = Rekey { after_bytes: 1_000_000, ..Rekey::default() };
     let stop = AtomicBool::new(false);
     let reports = thread::scope(|scope| -> Result<_> {
         let ends = [(0, &left), (1, &right)].map(|(side, namespace)| {
-            let config = config(side, Security::Noise(keys.clone(), rekey));
+            let security = Security::Noise(keys.clone(), rekey);
             let stop = &stop;
-            scope.spawn(move || run_end(namespace, &config, stop))
+            scope.spawn(move || run_end(side, namespace, security, stop))
         });
         let result = stream(&left, &right);
         stop.store(true, Ordering::Relaxed);
@@ -72,31 +63,16 @@ fn keys_change_in_mid_stream() -> Result {
     Ok(())
 }
 
-fn config(side: u8, security: Security) -> TunnelConfig {
-    let listener = SocketAddr::from(([192, 0, 2, 2], 4433));
-    let any = SocketAddr::from(([0, 0, 0, 0], 0));
-    let (local, peer) = if side == 0 { (any, Some(listener)) } else { (listener, None) };
-    TunnelConfig {
-        device: "mend0".to_owned(),
-        addresses: vec![([10, 9, 0, side + 1].into(), 24)],
-        mtu: None,
-        carrier: CarrierConfig::Udp { local, peer },
-        security,
-    }
-}
-
 fn run_end(
+    side: u8,
     namespace: &Namespace,
-    config: &TunnelConfig,
+    security: Security,
     stop: &AtomicBool,
 ) -> std::result::Result<TunnelReport, LabError> {
     namespace.run(|| {
-        let failed =
-            |error: airmend_live::tunnel::TunnelError| LabError::Interfaces(error.to_string());
-        let agent = Tulip::new(Limits::default(), Settings::default(), 1);
-        let mut tunnel = Tunnel::open(config, Box::new(agent), Some(&PROTOCOL)).map_err(failed)?;
+        let mut tunnel = open(side, security, Settings::default(), 1)?;
         while !stop.load(Ordering::Relaxed) {
-            tunnel.step().map_err(failed)?;
+            tunnel.step().map_err(|error| failed(&error))?;
         }
         Ok(tunnel.report())
     })
@@ -123,16 +99,4 @@ fn stream(left: &Namespace, right: &Namespace) -> Result {
         assert!(received == bytes, "{} bytes, not all of them right", received.len());
         Ok(())
     })
-}
-
-/// Tries for as long as the patience lasts: addresses and peers come up in their own time.
-fn until<T>(mut attempt: impl FnMut() -> std::result::Result<Option<T>, LabError>) -> Result<T> {
-    let begin = Instant::now();
-    while begin.elapsed() < PATIENCE {
-        if let Some(value) = attempt()? {
-            return Ok(value);
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    Err("the tunnel does not come up".into())
 }

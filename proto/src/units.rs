@@ -60,7 +60,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
 /// A size in bytes, at most 1000 TB: `10MB`, `64KiB`, `64Ki`, `1.5M`, `1500`.
 pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     let refuse = refusal("size", text, "10MB or 64KiB");
-    let Some(bytes) = quantity(text, SIZE_UNITS) else {
+    let count = text.trim_end();
+    let Some(bytes) = quantity(count.strip_suffix(['b', 'B']).unwrap_or(count), COUNT_UNITS) else {
         return refuse("be a number of bytes, perhaps with k, M, G, Ki, Mi or Gi");
     };
     match libm::round(bytes) {
@@ -135,44 +136,29 @@ pub fn parse_fading(text: &str) -> Result<ErrorModel, UnitError> {
 
 /// A rate as [`parse_rate`] reads it, exactly: `20mbit`, `1.6mbit`.
 pub fn format_rate(bps: u64) -> String {
-    match bps {
-        1_000_000_000.. => decimal(bps, 9) + "gbit",
-        1_000_000.. => decimal(bps, 6) + "mbit",
-        1_000.. => decimal(bps, 3) + "kbit",
-        _ => decimal(bps, 0) + "bit",
-    }
+    scaled(bps, &[(9, "gbit"), (6, "mbit"), (3, "kbit"), (0, "bit")])
 }
 
 /// A time as [`parse_duration`] reads it, exactly: `2ms`, `1.5s`, `3min`.
 pub fn format_duration(time: Duration) -> String {
     let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    if nanos.is_multiple_of(60_000_000_000) && nanos > 0 {
+        return format!("{}min", nanos / 60_000_000_000);
+    }
     match nanos {
         0 => "0s".to_owned(),
-        60_000_000_000.. if nanos.is_multiple_of(60_000_000_000) => {
-            decimal(nanos / 60_000_000_000, 0) + "min"
-        }
-        1_000_000_000.. => decimal(nanos, 9) + "s",
-        1_000_000.. => decimal(nanos, 6) + "ms",
-        1_000.. => decimal(nanos, 3) + "us",
-        _ => decimal(nanos, 0) + "ns",
+        _ => scaled(nanos, &[(9, "s"), (6, "ms"), (3, "us"), (0, "ns")]),
     }
 }
 
 /// A size as [`parse_size`] reads it, exactly, in the units that make it round: `10MB`, `64KiB`.
 pub fn format_size(bytes: u64) -> String {
     if bytes.is_multiple_of(1 << 10) && !bytes.is_multiple_of(1_000) {
-        return match bytes {
-            _ if bytes.is_multiple_of(1 << 30) => decimal(bytes >> 30, 0) + "GiB",
-            _ if bytes.is_multiple_of(1 << 20) => decimal(bytes >> 20, 0) + "MiB",
-            _ => decimal(bytes >> 10, 0) + "KiB",
-        };
+        let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+        let round = units.iter().find(|(bits, _)| bytes.is_multiple_of(1 << bits));
+        return round.map_or_else(String::new, |(bits, unit)| format!("{}{unit}", bytes >> bits));
     }
-    match bytes {
-        1_000_000_000.. => decimal(bytes, 9) + "GB",
-        1_000_000.. => decimal(bytes, 6) + "MB",
-        1_000.. => decimal(bytes, 3) + "kB",
-        _ => decimal(bytes, 0) + "B",
-    }
+    scaled(bytes, &[(9, "GB"), (6, "MB"), (3, "kB"), (0, "B")])
 }
 
 /// A probability in percent, not rounded to nothing: `5 %`, `0.02 %`.
@@ -205,22 +191,6 @@ const COUNT_UNITS: Units = &[
     ("ki", 1024.0),
     ("mi", 1048576.0),
     ("gi", 1073741824.0),
-    ("k", 1e3),
-    ("m", 1e6),
-    ("g", 1e9),
-    ("", 1.0),
-];
-const SIZE_UNITS: Units = &[
-    ("kib", 1024.0),
-    ("mib", 1048576.0),
-    ("gib", 1073741824.0),
-    ("ki", 1024.0),
-    ("mi", 1048576.0),
-    ("gi", 1073741824.0),
-    ("kb", 1e3),
-    ("mb", 1e6),
-    ("gb", 1e9),
-    ("b", 1.0),
     ("k", 1e3),
     ("m", 1e6),
     ("g", 1e9),
@@ -262,6 +232,15 @@ fn refusal<T>(
     example: &'static str,
 ) -> impl Fn(&'static str) -> Result<T, UnitError> {
     move |must| Err(UnitError { what, text: text.to_owned(), must, example })
+}
+
+/// The value in the first of these units, each 10^places, of which it has at least one.
+fn scaled(value: u64, units: &[(u32, &str)]) -> String {
+    let fits = |(places, _): &&(u32, &str)| *places == 0 || value >= 10u64.pow(*places);
+    units
+        .iter()
+        .find(fits)
+        .map_or_else(String::new, |(places, unit)| decimal(value, *places) + unit)
 }
 
 /// `value` / 10^`places`, written out exactly.

@@ -36,7 +36,7 @@ mod setting;
 mod world;
 
 pub use batch::RunId;
-pub use outcome::{Delay, LinkCounters, Outcome, SenderCounters, TraceKind, TracePoint};
+pub use outcome::{Delay, LinkReport, Outcome, SenderCounters, TraceKind, TracePoint};
 pub use plan::Plan;
 pub use scenario::{Experiment, Point, ScenarioError};
 pub use setting::Setting;

@@ -1,5 +1,6 @@
 //! What one run measured.
 
+pub use airmend_proto::outcome::{LinkReport, SenderCounters, TraceKind};
 use std::collections::BTreeMap;
 
 /// Everything measured in one run.
@@ -26,8 +27,9 @@ pub struct Outcome {
     pub sender: SenderCounters,
     /// What the agents did, by event counter.
     pub agent_counters: BTreeMap<&'static str, u64>,
-    /// All links' directions together.
-    pub links: LinkCounters,
+    /// All links' directions together; `dropped` is of the hosts' queues, since what a station's
+    /// queue refuses is among the agent's counters.
+    pub links: LinkReport,
     /// From the writing of a packet or a question until all of it, or of the answer, had arrived;
     /// none of bulk transfers. With `packet_delays`: from a packet's first leaving its sender until
     /// all of it had arrived in order.
@@ -36,44 +38,6 @@ pub struct Outcome {
     pub trace: Vec<TracePoint>,
     /// Events that the run took; what it cost, not what it found.
     pub steps: u64,
-}
-
-/// Sums over all flows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderCounters {
-    /// Segments sent, SYN and FIN included.
-    pub segments: u64,
-    /// Segments sent again.
-    pub retransmits: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Entries into recovery.
-    pub recoveries: u64,
-    /// Of these, undone: the sender learnt that nothing had been lost, and took its window back.
-    pub undone_recoveries: u64,
-    /// Recoveries from a timeout that were undone.
-    pub undone_timeouts: u64,
-    /// Timeouts found spurious by F-RTO.
-    pub spurious_timeouts: u64,
-    /// Tail loss probes sent.
-    pub loss_probes: u64,
-    /// Losses that a probe repaired: the window is cut for each.
-    pub loss_probe_recoveries: u64,
-    /// Times that a segment was found out of order.
-    pub reorderings: u64,
-    /// Duplicate SACKs received.
-    pub dsacks: u64,
-}
-
-/// Sums over all links and both directions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkCounters {
-    /// Frames serialised.
-    pub frames: u64,
-    /// Of these, lost or damaged.
-    pub lost: u64,
-    /// Refused by full queues of hosts; those of stations are among the agent's counters.
-    pub dropped: u64,
 }
 
 /// Delays of packets or exchanges.
@@ -87,19 +51,6 @@ pub struct Delay {
     pub sd_ms: f64,
     /// 95th percentile.
     pub p95_ms: f64,
-}
-
-/// What a point of the sequence-time plot shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraceKind {
-    /// A data packet left towards the receiver for the first time.
-    Data,
-    /// The agent's local retransmission.
-    LocalRetransmit,
-    /// The sender's own retransmission.
-    SenderRetransmit,
-    /// An ACK left for the sender.
-    Ack,
 }
 
 /// One point of the sequence-time plot.

@@ -1,12 +1,12 @@
 //! What a run was set to, as its results tell it: the first flow's path and hosts.
 
 use crate::plan::{Direction, Flow, Plan, Traffic};
-use airmend_proto::link::ErrorModel;
-use airmend_proto::tcp::{CongestionControl, Profile, Recovery};
+use airmend_proto::link::{ErrorModel, goodput_bound};
+use airmend_proto::tcp::{CongestionControl, Profile};
 use std::time::Duration;
 
 /// The settings that every result has.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setting {
     /// The agent of the first station on the path; none without a station.
     pub agent: Option<&'static str>,
@@ -33,7 +33,7 @@ pub struct Setting {
 impl Plan {
     /// What results tell of the settings.
     pub fn setting(&self) -> Setting {
-        let Some(flow) = self.flows.first() else { return Setting::empty() };
+        let Some(flow) = self.flows.first() else { return Setting::default() };
         let path: Vec<&Direction> = self.path(flow).collect();
         let air = path.iter().find(|direction| direction.air).or(path.last());
         let delay = |air: bool| {
@@ -66,18 +66,20 @@ impl Plan {
     /// (1) of the bounds: whoever repeats a frame, each attempt takes its time on the link.
     fn bound_bps(&self, flow: &Flow) -> f64 {
         let [sender, receiver] = &flow.profiles;
-        let options = if sender.timestamps && receiver.timestamps { 12u8 } else { 0 };
-        let frame = f64::from(sender.mss.min(receiver.mss)) + 40.0;
-        let payload = frame - 40.0 - f64::from(options);
+        let options = if sender.timestamps && receiver.timestamps { 12 } else { 0 };
+        let frame = u32::from(sender.mss.min(receiver.mss)) + 40;
+        let payload = frame - 40 - options;
         let hop = |direction: &Direction| {
-            let Some(mac) = direction.mac else {
-                let frame_error = direction.errors.frame_error(frame as u64 * 8);
-                return direction.rate_bps as f64 * (1.0 - frame_error) * payload / frame;
+            let (bits, rate_bps) = match direction.mac {
+                None => (u64::from(frame) * 8, direction.rate_bps),
+                Some(mac) => {
+                    let exchange = mac.mean_exchange(frame, 40 + options, receiver.ack.every);
+                    let rate_bps = f64::from(8 * frame) / exchange.as_secs_f64();
+                    (mac.packet_bits(frame), rate_bps.round() as u64)
+                }
             };
-            let frame_error = direction.errors.frame_error(mac.packet_bits(frame as u32));
-            let ack = 40 + options as u32;
-            let exchange = mac.mean_exchange(frame as u32, ack, receiver.ack.every);
-            8.0 * payload * (1.0 - frame_error) / exchange.as_secs_f64()
+            let frame_error = direction.errors.frame_error(bits);
+            goodput_bound(rate_bps, u64::MAX, payload, frame, frame_error)
         };
         self.path(flow).map(hop).fold(f64::INFINITY, f64::min)
     }
@@ -96,28 +98,9 @@ impl Plan {
     }
 }
 
-impl Setting {
-    fn empty() -> Self {
-        Self {
-            agent: None,
-            cc: "reno",
-            direction: "down",
-            rate_bps: 0,
-            air_delay: Duration::ZERO,
-            wired_delay: Duration::ZERO,
-            errors: ErrorModel::None,
-            bytes: None,
-            flows: 0,
-            bound_bps: None,
-        }
-    }
-}
-
 fn cc(profile: &Profile) -> &'static str {
     match (profile.congestion, profile.recovery) {
         (CongestionControl::Cubic { .. }, _) => "cubic",
-        (CongestionControl::Reno, Recovery::Tahoe) => "tahoe",
-        (CongestionControl::Reno, Recovery::NewReno) => "newreno",
-        (CongestionControl::Reno, Recovery::Reno) => "reno",
+        (CongestionControl::Reno, recovery) => recovery.name(),
     }
 }

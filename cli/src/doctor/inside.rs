@@ -1,6 +1,7 @@
 //! What must be tried in new namespaces: the child's part of `airmend doctor`.
 
 use super::check::{Check, GATEWAY_BY_CLSACT, GATEWAY_BY_TCX};
+use crate::row;
 use airmend_live::bpf::Attach;
 use airmend_live::gateway::{Gateway, GatewayConfig, GatewayError};
 use airmend_live::lab;
@@ -29,8 +30,7 @@ pub(super) fn in_child() -> Result<Vec<Check>> {
 /// Tries everything that needs a namespace, one JSON line each.
 pub(super) fn report(out: &mut impl Write) -> Result<()> {
     for check in checks() {
-        serde_json::to_writer(&mut *out, &check)?;
-        writeln!(out)?;
+        row::write(out, &check)?;
     }
     Ok(())
 }

@@ -125,7 +125,7 @@ fn not_single(key: &str, value: &Spanned<DeValue<'_>>) -> Fault {
 
 /// The nearest of the known keys, if it is near.
 fn unknown(key: &str) -> String {
-    let known = OPTION_NAMES.into_iter();
+    let known = OPTION_NAMES.iter().copied();
     let nearest = known
         .map(|known| (strsim::jaro_winkler(key, known), known))
         .max_by(|a, b| a.0.total_cmp(&b.0));

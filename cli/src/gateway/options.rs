@@ -41,7 +41,7 @@ pub(crate) struct Options {
     pub(super) priority: Option<u32>,
     /// Where the kernel's programs are attached: tcx, clsact, or auto for tcx where the kernel has
     /// it [default: auto].
-    #[arg(long, value_name = "WHERE", value_parser = attach, help_heading = PACKETS)]
+    #[arg(long, value_name = "WHERE", help_heading = PACKETS)]
     pub(super) attach: Option<Attach>,
     /// The rate of the air where the interface's queue has none, such as 20mbit: for estimates.
     #[arg(long, value_name = "RATE", value_parser = parse_rate, help_heading = TELEMETRY)]
@@ -66,54 +66,61 @@ pub(crate) struct Options {
     pub(super) keep_privileges: bool,
 }
 
+/// The options with a single value: their names, fields, and how each reads text.
+macro_rules! single_values {
+    ($($name:literal $field:ident = $read:expr;)*) => {
+        /// The names of all options, as flags without their dashes and as keys of the file.
+        pub(super) const OPTION_NAMES: &[&str] =
+            &[$($name,)* "observe", "keep-privileges", "flows", "set"];
+
+        impl Options {
+            /// Sets the option of this name from text, as its flag does. `None` if there is none.
+            pub(super) fn set_from_text(
+                &mut self,
+                name: &str,
+                text: &str,
+            ) -> Option<Result<(), String>> {
+                let words = |error: &dyn ToString| error.to_string();
+                Some(match name {
+                    $($name => {
+                        $read(text).map(|value| self.$field = Some(value)).map_err(|e| words(&e))
+                    })*
+                    "observe" => switch(text).map(|on| self.observe = on),
+                    "keep-privileges" => switch(text).map(|on| self.keep_privileges = on),
+                    _ => return None,
+                })
+            }
+
+            /// Both, where `self` wins. Rules are replaced as a whole, agent settings one by one.
+            pub(super) fn over(self, below: Self) -> Self {
+                Self {
+                    $($field: self.$field.or(below.$field),)*
+                    observe: self.observe || below.observe,
+                    keep_privileges: self.keep_privileges || below.keep_privileges,
+                    flows: if self.flows.is_empty() { below.flows } else { self.flows },
+                    set: [below.set, self.set].concat(),
+                }
+            }
+        }
+    };
+}
+
+single_values! {
+    "agent" agent = agent;
+    "limit-memory" limit_memory = memory;
+    "limit-flows" limit_flows = flow_count;
+    "mark" mark = mark;
+    "priority" priority = priority;
+    "attach" attach = str::parse;
+    "air-rate" air_rate = parse_rate;
+    "pcap" pcap = str::parse;
+    "metrics" metrics = str::parse;
+    "socket" socket = str::parse;
+    "log" log = str::parse;
+    "log-level" log_level = str::parse;
+}
+
 impl Options {
-    /// Sets the option of this name from text, as its flag does. `None` if there is none.
-    pub(super) fn set_from_text(&mut self, name: &str, text: &str) -> Option<Result<(), String>> {
-        fn put<T, E: ToString>(to: &mut Option<T>, from: Result<T, E>) -> Result<(), String> {
-            *to = Some(from.map_err(|error| error.to_string())?);
-            Ok(())
-        }
-        Some(match name {
-            "agent" => put(&mut self.agent, agent(text)),
-            "observe" => switch(text).map(|on| self.observe = on),
-            "limit-memory" => put(&mut self.limit_memory, memory(text)),
-            "limit-flows" => put(&mut self.limit_flows, flow_count(text)),
-            "mark" => put(&mut self.mark, mark(text)),
-            "priority" => put(&mut self.priority, priority(text)),
-            "attach" => put(&mut self.attach, attach(text)),
-            "air-rate" => put(&mut self.air_rate, parse_rate(text)),
-            "pcap" => put(&mut self.pcap, text.parse()),
-            "metrics" => put(&mut self.metrics, text.parse()),
-            "socket" => put(&mut self.socket, text.parse()),
-            "log" => put(&mut self.log, text.parse()),
-            "log-level" => put(&mut self.log_level, text.parse()),
-            "keep-privileges" => switch(text).map(|on| self.keep_privileges = on),
-            _ => return None,
-        })
-    }
-
-    /// Both, where `self` wins. Rules are replaced as a whole, agent settings one by one.
-    pub(super) fn over(self, below: Self) -> Self {
-        Self {
-            agent: self.agent.or(below.agent),
-            observe: self.observe || below.observe,
-            flows: if self.flows.is_empty() { below.flows } else { self.flows },
-            set: [below.set, self.set].concat(),
-            limit_memory: self.limit_memory.or(below.limit_memory),
-            limit_flows: self.limit_flows.or(below.limit_flows),
-            mark: self.mark.or(below.mark),
-            priority: self.priority.or(below.priority),
-            attach: self.attach.or(below.attach),
-            air_rate: self.air_rate.or(below.air_rate),
-            pcap: self.pcap.or(below.pcap),
-            metrics: self.metrics.or(below.metrics),
-            socket: self.socket.or(below.socket),
-            log: self.log.or(below.log),
-            log_level: self.log_level.or(below.log_level),
-            keep_privileges: self.keep_privileges || below.keep_privileges,
-        }
-    }
-
     /// What mends the flows, with its settings as they were given.
     pub(super) fn agent(&self) -> Result<AgentConfig, String> {
         let mut agent = match &self.agent {
@@ -152,26 +159,6 @@ impl Options {
         })
     }
 }
-
-/// The names of all options, as flags without their dashes and as keys of the file.
-pub(super) const OPTION_NAMES: [&str; 16] = [
-    "agent",
-    "observe",
-    "flows",
-    "set",
-    "limit-memory",
-    "limit-flows",
-    "mark",
-    "priority",
-    "attach",
-    "air-rate",
-    "pcap",
-    "metrics",
-    "socket",
-    "log",
-    "log-level",
-    "keep-privileges",
-];
 
 const DEFAULT_AGENT: &str = "snoop";
 const MENDING: &str = "Mending";
@@ -233,15 +220,6 @@ fn priority(text: &str) -> Result<u32, String> {
             "{text:?} is no priority; write 0 to 15, 256 to 263 for an access category of 802.11, \
              or a class such as 1:10"
         )),
-    }
-}
-
-fn attach(text: &str) -> Result<Attach, String> {
-    match text {
-        "auto" => Ok(Attach::Auto),
-        "tcx" => Ok(Attach::Tcx),
-        "clsact" => Ok(Attach::Clsact),
-        _ => Err(format!("{text:?} is no place for programs; write auto, tcx or clsact")),
     }
 }
 

@@ -1,22 +1,20 @@
 //! The gateway's last words: what it did.
 
 use crate::observation;
+use crate::row::{self, Line, line};
 use crate::text::counted;
 use airmend_live::gateway::telemetry::Status;
-use anyhow::Result;
-use serde_json::{Map, Value, json};
-use std::io::Write;
+use serde_json::json;
+use std::io::{self, Write};
 
 /// One JSON object in one line, or a few lines for people.
-pub(super) fn print(out: &mut impl Write, status: &Status, is_json: bool) -> Result<()> {
+pub(super) fn print(out: &mut impl Write, status: &Status, is_json: bool) -> io::Result<()> {
     if is_json {
-        let mut object = serde_json::to_value(status)?;
-        if let Value::Object(object) = &mut object {
-            object.insert("agent_counters".to_owned(), agent_counters(status)?.into());
-            object.insert("heartbeat_timeouts".to_owned(), json!(status.heartbeat_timeouts));
-        }
-        writeln!(out, "{object}")?;
-        return Ok(());
+        let more = json!({
+            "agent_counters": agent_counters(status),
+            "heartbeat_timeouts": status.heartbeat_timeouts,
+        });
+        return row::write(out, &line([json!(status), more]));
     }
     if let Some(observed) = &status.observation {
         let seen = counted(observed.flows_seen, "flow");
@@ -43,15 +41,10 @@ pub(super) fn print(out: &mut impl Write, status: &Status, is_json: bool) -> Res
     Ok(())
 }
 
-/// Under the names that every airmend run uses.
-fn agent_counters(status: &Status) -> Result<Map<String, Value>> {
-    let mut counters = Map::new();
-    if let Value::Object(all) = serde_json::to_value(&status.counters)? {
-        counters.extend(all.into_iter().filter(|(_, count)| *count != json!(0)));
-    }
-    let repairs: u64 = status.repairs.values().sum();
-    if repairs > 0 {
-        counters.insert("local_retransmits".to_owned(), json!(repairs));
-    }
-    Ok(counters)
+/// Under the names that every airmend run uses; zeros are left out.
+fn agent_counters(status: &Status) -> Line {
+    let repairs = json!({"local_retransmits": status.repairs.values().sum::<u64>()});
+    let mut counters = line([json!(status.counters), repairs]);
+    counters.retain(|_, count| *count != json!(0));
+    counters
 }

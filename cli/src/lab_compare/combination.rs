@@ -4,7 +4,7 @@ use crate::row::Times;
 use crate::{stats, text};
 use airmend_live::lab::Delay;
 use airmend_live::lab::config::LabConfig;
-use airmend_live::lab::outcome::{Outcome, Ping};
+use airmend_live::lab::outcome::Outcome;
 use airmend_proto::link::ErrorModel;
 use std::time::Duration;
 
@@ -38,49 +38,6 @@ impl Case {
     }
 }
 
-/// What a comparison needs of one run.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Measured {
-    pub(crate) completed: bool,
-    pub(crate) goodput_bps: f64,
-    pub(crate) bound_bps: f64,
-    pub(crate) realised_bound_bps: Option<f64>,
-    pub(crate) timeouts: u64,
-    pub(crate) standing_recoveries: u64,
-    pub(crate) wire_bytes_per_byte: f64,
-    /// Of the flows that the agent mends, together, and of those that it did not see.
-    pub(crate) mended_bps: f64,
-    pub(crate) unmended_bps: f64,
-    pub(crate) fairness: f64,
-    pub(crate) completion_seconds: Vec<f64>,
-    pub(crate) ping: Option<Ping>,
-}
-
-impl Measured {
-    /// What `outcome` says of a run of `config`.
-    pub(crate) fn new(config: &LabConfig, outcome: &Outcome) -> Self {
-        Self {
-            completed: outcome.completed,
-            goodput_bps: outcome.goodput_bps,
-            bound_bps: outcome.bound_bps,
-            realised_bound_bps: outcome.realised_bound_bps,
-            timeouts: outcome.sender.timeouts,
-            standing_recoveries: outcome.sender.standing_recoveries(),
-            wire_bytes_per_byte: outcome.wire_bytes_per_byte,
-            mended_bps: outcome.flow_goodput_bps.iter().take(config.flows as usize).sum(),
-            unmended_bps: outcome.flow_goodput_bps.iter().skip(config.flows as usize).sum(),
-            fairness: outcome.fairness,
-            completion_seconds: outcome.completion_seconds.clone(),
-            ping: outcome.ping,
-        }
-    }
-
-    /// A quantile of the ping's round trip, in seconds.
-    fn ping_seconds(&self, quantile: fn(&Delay) -> Duration) -> Option<f64> {
-        self.ping.map(|ping| quantile(&ping.round_trip).as_secs_f64())
-    }
-}
-
 /// All runs of one agent in one case.
 #[derive(Clone, Debug)]
 pub(crate) struct Combination {
@@ -89,7 +46,7 @@ pub(crate) struct Combination {
     /// Index of the agent.
     pub(crate) agent: usize,
     /// With the number of the repetition.
-    pub(crate) runs: Vec<(u32, Measured)>,
+    pub(crate) runs: Vec<(u32, Outcome)>,
 }
 
 impl Combination {
@@ -124,13 +81,22 @@ impl Combination {
     }
 
     /// The mean of something in a run.
-    pub(crate) fn mean(&self, value: impl Fn(&Measured) -> f64) -> Option<f64> {
+    pub(crate) fn mean(&self, value: impl Fn(&Outcome) -> f64) -> Option<f64> {
         stats::mean(&self.each(value))
     }
 
     /// The median of something in a run.
-    pub(crate) fn median(&self, value: impl Fn(&Measured) -> f64) -> Option<f64> {
+    pub(crate) fn median(&self, value: impl Fn(&Outcome) -> f64) -> Option<f64> {
         stats::median(&self.each(value))
+    }
+
+    /// Median goodput of the first `mended` flows together, and of the others.
+    pub(crate) fn mended_and_unmended_bps(&self, mended: u32) -> [Option<f64>; 2] {
+        let flows = mended as usize;
+        [
+            self.median(|run| run.flow_goodput_bps.iter().take(flows).sum()),
+            self.median(|run| run.flow_goodput_bps.iter().skip(flows).sum()),
+        ]
     }
 
     /// Median of the runs' shares of the bound with their own fades.
@@ -148,7 +114,7 @@ impl Combination {
 
     /// Median of a quantile of the ping's round trips, in milliseconds.
     pub(crate) fn ping_millis(&self, quantile: fn(&Delay) -> Duration) -> Option<f64> {
-        let runs = self.runs.iter().map(|(_, run)| run.ping_seconds(quantile));
+        let runs = self.runs.iter().map(|(_, run)| ping_seconds(run, quantile));
         Some(stats::median(&runs.collect::<Option<Vec<f64>>>()?)? * 1e3)
     }
 
@@ -160,7 +126,7 @@ impl Combination {
     ) -> Option<f64> {
         let pairs = self.pairs(first);
         let added = pairs.filter_map(|(run, other)| {
-            Some(run.ping_seconds(quantile)? - other.ping_seconds(quantile)?)
+            Some(ping_seconds(run, quantile)? - ping_seconds(other, quantile)?)
         });
         Some(stats::median(&added.collect::<Vec<_>>())? * 1e3)
     }
@@ -181,29 +147,35 @@ impl Combination {
     }
 
     /// Runs of the same repetition.
-    fn pairs<'a>(&'a self, first: &'a Self) -> impl Iterator<Item = (&'a Measured, &'a Measured)> {
+    fn pairs<'a>(&'a self, first: &'a Self) -> impl Iterator<Item = (&'a Outcome, &'a Outcome)> {
         self.runs.iter().filter_map(|(repetition, run)| {
             let (_, other) = first.runs.iter().find(|(other, _)| other == repetition)?;
             Some((run, other))
         })
     }
 
-    fn each(&self, value: impl Fn(&Measured) -> f64) -> Vec<f64> {
+    fn each(&self, value: impl Fn(&Outcome) -> f64) -> Vec<f64> {
         self.runs.iter().map(|(_, run)| value(run)).collect()
     }
+}
+
+/// A quantile of the ping's round trip, in seconds.
+fn ping_seconds(run: &Outcome, quantile: fn(&Delay) -> Duration) -> Option<f64> {
+    run.ping.map(|ping| quantile(&ping.round_trip).as_secs_f64())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airmend_live::lab::outcome::{Ping, SenderCounters};
 
     fn combination(agent: usize, goodputs: &[(u32, f64)]) -> Combination {
-        let run = |goodput_bps| Measured {
+        let run = |goodput_bps| Outcome {
             completed: goodput_bps > 0.0,
             goodput_bps,
             bound_bps: 100.0,
-            timeouts: 2,
-            ..Measured::default()
+            sender: SenderCounters { timeouts: 2, ..SenderCounters::default() },
+            ..Outcome::default()
         };
         let runs = goodputs.iter().map(|(repetition, bps)| (*repetition, run(*bps))).collect();
         Combination { case: 0, agent, runs }
@@ -225,9 +197,9 @@ mod tests {
             let run = |millis| {
                 let p50 = Duration::from_millis(millis);
                 let round_trip = Delay { p50, ..Delay::default() };
-                Measured {
+                Outcome {
                     ping: Some(Ping { sent: 100, received: 95, round_trip }),
-                    ..Measured::default()
+                    ..Outcome::default()
                 }
             };
             let runs = runs.iter().map(|(repetition, millis)| (*repetition, run(*millis)));
@@ -250,7 +222,7 @@ mod tests {
         let runs = combination(0, &[(0, 40.0), (1, 60.0), (2, 0.0)]);
         assert_eq!(runs.incomplete(), 1);
         assert_eq!(runs.of_bound(), Some(100.0 / 3.0 / 100.0));
-        assert_eq!(runs.mean(|run| run.timeouts as f64), Some(2.0));
+        assert_eq!(runs.mean(|run| run.sender.timeouts as f64), Some(2.0));
         assert_eq!(combination(0, &[]).of_bound(), None);
     }
 }

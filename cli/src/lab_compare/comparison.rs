@@ -1,10 +1,9 @@
 //! All runs of a comparison, in an order that is fair to all agents.
 
-use super::combination::{Case, Combination, Measured};
+use super::combination::{Case, Combination};
 use crate::args::CompareArgs;
 use crate::lab_run::{transfer, warnings};
-use crate::progress;
-use crate::row::{MoreSettings, Row, Setting};
+use crate::{progress, row};
 use airmend_live::lab::config::LabConfig;
 use airmend_live::lab::outcome::Outcome;
 use airmend_proto::agents::AgentConfig;
@@ -83,7 +82,7 @@ impl<'a> Comparison<'a> {
             if self.args.output.json {
                 bar.suspend(|| self.line(&config, agent, &outcome))?;
             }
-            self.keep(repetition, case, agent, &outcome);
+            self.keep(repetition, case, agent, outcome);
             bar.inc(1);
         }
         bar.finish_and_clear();
@@ -104,21 +103,20 @@ impl<'a> Comparison<'a> {
 
     fn line(&self, config: &LabConfig, agent: usize, outcome: &Outcome) -> Result<()> {
         let mut out = io::stdout().lock();
-        let setting = Setting::new(&self.agents[agent], config);
-        let more = MoreSettings::new(config, &self.args.setup.settings);
-        serde_json::to_writer(&mut out, &Row::new(setting, more, outcome))?;
-        writeln!(out)?;
+        let settings = &self.args.setup.settings;
+        row::write(&mut out, &row::lab::run(&self.agents[agent], config, settings, outcome))?;
         Ok(out.flush()?)
     }
 
-    fn keep(&mut self, repetition: u32, case: usize, agent: usize, outcome: &Outcome) {
+    fn keep(&mut self, repetition: u32, case: usize, agent: usize, outcome: Outcome) {
         self.done += 1;
         let label = format!("{}, {}", self.agents[agent].name(), self.cases[case].label());
-        let warnings = warnings(outcome);
+        let warnings = warnings(&outcome);
         self.warnings.extend(warnings.iter().map(|warning| format!("{label}: {warning}")));
         let index = case * self.agents.len() + agent;
-        let measured = Measured::new(&self.cases[case].config, outcome);
-        self.combinations[index].runs.push((repetition, measured));
+        // Packets and windows over time are for pictures of one run, and large.
+        let outcome = Outcome { samples: Vec::new(), trace: Vec::new(), ..outcome };
+        self.combinations[index].runs.push((repetition, outcome));
     }
 }
 

@@ -61,21 +61,22 @@ fn columns<'a>(comparison: &'a Comparison<'_>) -> Vec<Column<'a>> {
         cell(ratio(combination), |ratio| format!("{ratio:.2}"))
     }));
     columns.push(column("timeouts", |combination| {
-        cell(combination.mean(|run| run.timeouts as f64), |mean| format!("{mean:.1}"))
+        cell(combination.mean(|run| run.sender.timeouts as f64), |mean| format!("{mean:.1}"))
     }));
     columns.push(column("recoveries", |combination| {
-        cell(combination.mean(|run| run.standing_recoveries as f64), |mean| format!("{mean:.1}"))
+        let standing = combination.mean(|run| run.sender.standing_recoveries() as f64);
+        cell(standing, |mean| format!("{mean:.1}"))
     }));
     columns.push(column("on the air", |combination| {
         cell(combination.mean(|run| run.wire_bytes_per_byte), |mean| format!("{mean:.3}"))
     }));
     if config.unmended_flows > 0 {
-        columns.push(column("mended", |combination| {
-            cell(combination.median(|run| run.mended_bps / 1e6), text::significant)
-        }));
-        columns.push(column("unmended", |combination| {
-            cell(combination.median(|run| run.unmended_bps / 1e6), text::significant)
-        }));
+        for (index, name) in ["mended", "unmended"].into_iter().enumerate() {
+            columns.push(column(name, move |combination| {
+                let bps = combination.mended_and_unmended_bps(config.flows)[index];
+                cell(bps.map(|bps| bps / 1e6), text::significant)
+            }));
+        }
     }
     if config.all_flows() > 1 {
         columns.push(column("fairness", |combination| {

@@ -5,12 +5,13 @@ use super::comparison::Comparison;
 use super::grid;
 use crate::plot::goodput::{self, Chart, Point, Series};
 use crate::plot::scale::Scale;
-use crate::row::{MoreSettings, PingSummary, Setting, Summary, rounded};
+use crate::row::{Line, lab, line, rounded, short};
 use crate::text;
 use airmend_live::lab::Delay;
 use airmend_live::lab::config::CongestionControl;
 use airmend_proto::link::ErrorModel;
 use anyhow::Result;
+use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -46,51 +47,55 @@ pub(super) fn print(out: &mut impl Write, comparison: &Comparison<'_>) -> io::Re
     Ok(())
 }
 
-/// The JSON line that ends a combination.
-pub(super) fn summary(comparison: &Comparison<'_>, combination: &Combination) -> Summary {
+/// The JSON line that ends a combination; `seed` is the first run's.
+pub(super) fn summary(comparison: &Comparison<'_>, combination: &Combination) -> Line {
     let config = &comparison.cases[combination.case].config;
     let first = comparison.first(combination);
-    let short = |value: Option<f64>| value.map(|value| rounded(value, 4));
-    Summary {
-        summary: true,
-        setting: Setting::new(&comparison.agents[combination.agent], config),
-        runs: combination.runs.len(),
-        completed: combination.runs.len() - combination.incomplete(),
-        goodput_mean_bps: combination.mean_bps(),
-        goodput_sd_bps: combination.sd_bps(),
-        bound_bps: combination.bound_bps(),
-        of_bound: short(combination.of_bound()),
-        goodput_median_bps: combination.median(|run| run.goodput_bps),
-        of_bound_median: short(combination.median(|run| run.goodput_bps / run.bound_bps)),
-        of_realised_bound_median: short(combination.of_realised_bound()),
-        ratio_median: short(combination.ratio(first)),
-        timeouts_mean: short(combination.mean(|run| run.timeouts as f64)),
-        standing_recoveries_mean: short(combination.mean(|run| run.standing_recoveries as f64)),
-        wire_bytes_per_byte_mean: short(combination.mean(|run| run.wire_bytes_per_byte)),
-        mended_goodput_median_bps: (config.unmended_flows > 0)
-            .then(|| combination.median(|run| run.mended_bps))
-            .flatten(),
-        unmended_goodput_median_bps: (config.unmended_flows > 0)
-            .then(|| combination.median(|run| run.unmended_bps))
-            .flatten(),
-        fairness_median: short(combination.median(|run| run.fairness)),
-        completion_ms: combination.completions(),
-        ping: ping(combination, first),
-        more: MoreSettings::new(config, &comparison.args.setup.settings),
-    }
+    let whole = |value: Option<f64>| value.map(f64::round);
+    let four = |value: Option<f64>| value.map(short);
+    let [mended, unmended] = match config.unmended_flows {
+        0 => [None; 2],
+        _ => combination.mended_and_unmended_bps(config.flows),
+    };
+    let measured = json!({
+        "runs": combination.runs.len(),
+        "completed": combination.runs.len() - combination.incomplete(),
+        "goodput_mean_bps": whole(combination.mean_bps()),
+        "goodput_sd_bps": whole(combination.sd_bps()),
+        "bound_bps": whole(combination.bound_bps()),
+        "of_bound": four(combination.of_bound()),
+        "goodput_median_bps": whole(combination.median(|run| run.goodput_bps)),
+        "of_bound_median": four(combination.median(|run| run.goodput_bps / run.bound_bps)),
+        "of_realised_bound_median": four(combination.of_realised_bound()),
+        // Of the paired ratios to the first agent.
+        "ratio_median": four(combination.ratio(first)),
+        "timeouts_mean": four(combination.mean(|run| run.sender.timeouts as f64)),
+        "standing_recoveries_mean":
+            four(combination.mean(|run| run.sender.standing_recoveries() as f64)),
+        "wire_bytes_per_byte_mean": four(combination.mean(|run| run.wire_bytes_per_byte)),
+        "mended_goodput_median_bps": whole(mended),
+        "unmended_goodput_median_bps": whole(unmended),
+        "fairness_median": four(combination.median(|run| run.fairness)),
+        "completion_ms": combination.completions(),
+        "ping": ping(combination, first),
+    });
+    let setting = lab::setting(&comparison.agents[combination.agent], config);
+    let more = lab::more_settings(config, &comparison.args.setup.settings);
+    line([json!({"summary": true}), setting, measured, more])
 }
 
-fn ping(combination: &Combination, first: &Combination) -> Option<PingSummary> {
-    let short = |millis: f64| rounded(millis, 3);
+/// Medians of the runs' quantiles, and how much more they are than with the first agent.
+fn ping(combination: &Combination, first: &Combination) -> Option<Value> {
     let p50: fn(&Delay) -> Duration = |delay| delay.p50;
     let p99: fn(&Delay) -> Duration = |delay| delay.p99;
-    Some(PingSummary {
-        p50_ms: short(combination.ping_millis(p50)?),
-        p99_ms: short(combination.ping_millis(p99)?),
-        added_p50_ms: combination.ping_added_millis(first, p50).map(short),
-        added_p99_ms: combination.ping_added_millis(first, p99).map(short),
-        lost: rounded(combination.ping_lost()?, 4),
-    })
+    let three = |millis: f64| rounded(millis, 3);
+    Some(json!({
+        "p50_ms": three(combination.ping_millis(p50)?),
+        "p99_ms": three(combination.ping_millis(p99)?),
+        "added_p50_ms": combination.ping_added_millis(first, p50).map(three),
+        "added_p99_ms": combination.ping_added_millis(first, p99).map(three),
+        "lost": short(combination.ping_lost()?),
+    }))
 }
 
 /// Draws goodput against loss or bit error rate, one picture for each congestion control.

@@ -55,7 +55,7 @@ pub(super) fn describe(
             "{}, {}, {}",
             text::counted(sender.retransmits, "retransmission"),
             text::counted(sender.timeouts, "timeout"),
-            text::counted(sender.cwnd_reductions, "reduction") + " of the window"
+            text::counted(sender.cwnd_reductions(), "reduction") + " of the window"
         ),
     )?;
     line("", recovery(outcome))?;

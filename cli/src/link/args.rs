@@ -3,6 +3,7 @@
 use crate::values::setting;
 use airmend_live::tunnel::PublicKey;
 use airmend_proto::agents::{AgentConfig, registry};
+use airmend_proto::named;
 use clap::Args;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -29,7 +30,7 @@ pub(crate) struct LinkArgs {
     #[arg(long, value_name = "ADDR", conflicts_with = "listen")]
     pub(super) peer: Option<String>,
     /// What carries the frames: udp or ethernet.
-    #[arg(long, value_name = "NAME", default_value = "udp", value_parser = over)]
+    #[arg(long, value_name = "NAME", default_value = "udp")]
     pub(super) over: CarrierKind,
     /// The interface for frames over Ethernet.
     #[arg(long, value_name = "IF")]
@@ -73,20 +74,14 @@ pub(super) enum CarrierKind {
     Ethernet,
 }
 
+named! { CarrierKind, "carries no frames": Udp = "udp", Ethernet = "ethernet" }
+
 fn arq(name: &str) -> Result<AgentConfig, String> {
     let config = AgentConfig::by_name(name).ok();
     config.filter(|config| config.is_link() || config.is_plain()).ok_or_else(|| {
         let known = registry::link_names().collect::<Vec<_>>().join(", ");
         format!("{name:?} mends no link; write {known} or plain")
     })
-}
-
-fn over(name: &str) -> Result<CarrierKind, String> {
-    match name {
-        "udp" => Ok(CarrierKind::Udp),
-        "ethernet" => Ok(CarrierKind::Ethernet),
-        _ => Err(format!("{name:?} carries no frames; write udp or ethernet")),
-    }
 }
 
 fn address(text: &str) -> Result<(IpAddr, u8), String> {

@@ -1,24 +1,30 @@
 //! The figures of a link, for people and for programs.
 
+use crate::row::{self, line};
 use crate::text;
 use airmend_live::tunnel::TunnelReport;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use std::io::{self, Write};
 use std::panic::PanicHookInfo;
 
 /// Prints the figures: as one JSON object on one line, or one figure a line.
 pub(super) fn print(out: &mut impl Write, report: &TunnelReport, as_json: bool) -> io::Result<()> {
-    if as_json {
-        serde_json::to_writer(&mut *out, &object(report))?;
-        return writeln!(out);
-    }
     let TunnelReport { device, mtu, peer, counters, agent_counters } = report;
-    let peer = peer.map_or_else(|| "none yet".to_owned(), |peer| peer.to_string());
-    writeln!(out, "{device}: MTU {mtu}, peer {peer}")?;
-    let counters = counters.entries();
-    let all = counters.iter().map(|(name, value)| (*name, *value));
-    for (name, value) in all.chain(agent_counters.iter().map(|(name, value)| (*name, *value))) {
-        writeln!(out, "  {:<24} {:>16}", name.replace('_', " "), text::count(value))?;
+    let peer = peer.map(|peer| peer.to_string());
+    if as_json {
+        let all = json!({
+            "interface": device,
+            "mtu": mtu,
+            "peer": peer,
+            "counters": counters,
+            "agent_counters": agent_counters,
+        });
+        return row::write(out, &all);
+    }
+    writeln!(out, "{device}: MTU {mtu}, peer {}", peer.as_deref().unwrap_or("none yet"))?;
+    for (name, value) in line([json!(counters), json!(agent_counters)]) {
+        let count = text::count(value.as_u64().unwrap_or(0));
+        writeln!(out, "  {:<24} {count:>16}", name.replace('_', " "))?;
     }
     out.flush()
 }
@@ -31,17 +37,4 @@ pub(super) fn defect(defect: &PanicHookInfo<'_>) -> String {
         "a defect ended the link ({what}{at}): start it again, and please report this; the peer \
          waits, and connections inside go on"
     )
-}
-
-fn object(report: &TunnelReport) -> Value {
-    let counters = report.counters.entries();
-    let counters: Map<String, Value> =
-        counters.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-    json!({
-        "interface": report.device,
-        "mtu": report.mtu,
-        "peer": report.peer.map(|peer| peer.to_string()),
-        "counters": counters,
-        "agent_counters": report.agent_counters,
-    })
 }

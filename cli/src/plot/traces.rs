@@ -4,6 +4,7 @@ use super::look::{
     Area, Entry, FADED, Frame, INK, Key, Marker, SERIES, distinct, line, picture, text,
 };
 use super::panel::{Axis, Marks, Panel};
+use airmend_proto::outcome::TraceKind;
 use anyhow::Result;
 use plotters::style::text_anchor::HPos;
 
@@ -37,18 +38,7 @@ pub(crate) struct Packet {
     /// Its place in the stream, in bytes.
     pub(crate) offset: f64,
     /// What it was.
-    pub(crate) sent: Sent,
-}
-
-/// How a packet was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// For the first time.
-    First,
-    /// Again, by the agent.
-    Locally,
-    /// Again, by the sender.
-    BySender,
+    pub(crate) kind: TraceKind,
 }
 
 /// Draws all runs to their ends, and beside it their beginning, where waiting times can be seen.
@@ -84,8 +74,8 @@ fn legend(chart: &Chart) -> Vec<Entry> {
     });
     let mut legend: Vec<Entry> = traces.collect();
     let packets = || chart.traces.iter().flat_map(|trace| &trace.packets);
-    for (sent, label, marker) in AGAIN {
-        if packets().any(|packet| packet.sent == sent) {
+    for (kind, label, marker) in AGAIN {
+        if packets().any(|packet| packet.kind == kind) {
             legend.push(Entry { label: label.to_owned(), color: INK, key: Key::Point(marker) });
         }
     }
@@ -113,11 +103,11 @@ fn draw(
     }
     for (index, trace) in chart.traces.iter().enumerate() {
         let color = SERIES[index % SERIES.len()];
-        let kinds = std::iter::once((Sent::First, Marker::Dot))
-            .chain(AGAIN.map(|(sent, _, marker)| (sent, marker)));
-        for (sent, marker) in kinds {
+        let kinds = std::iter::once((TraceKind::Data, Marker::Dot))
+            .chain(AGAIN.map(|(kind, _, marker)| (kind, marker)));
+        for (kind, marker) in kinds {
             let inside = |packet: &&Packet| {
-                packet.sent == sent && panel.contains(packet.seconds, packet.offset / 1e6)
+                packet.kind == kind && panel.contains(packet.seconds, packet.offset / 1e6)
             };
             let packets = trace.packets.iter().filter(inside);
             let pixels = packets.map(|packet| {
@@ -133,9 +123,9 @@ fn draw(
 }
 
 /// What is sent again, its words and its shape.
-const AGAIN: [(Sent, &str, Marker); 2] = [
-    (Sent::Locally, "resent locally", Marker::Diamond),
-    (Sent::BySender, "resent by the sender", Marker::Cross),
+const AGAIN: [(TraceKind, &str, Marker); 2] = [
+    (TraceKind::LocalRetransmit, "resent locally", Marker::Diamond),
+    (TraceKind::SenderRetransmit, "resent by the sender", Marker::Cross),
 ];
 /// This share of the whole time is the beginning.
 const BEGINNING: f64 = 0.1;

@@ -1,6 +1,6 @@
 //! The flags of `airmend replay`.
 
-use crate::values::{agent, setting};
+use crate::values::setting;
 use airmend_proto::agents::AgentConfig;
 use airmend_sim::replay::Prefix;
 use clap::Args;
@@ -20,7 +20,7 @@ pub(crate) struct ReplayArgs {
     #[arg(value_name = "CAPTURE")]
     pub(super) capture: PathBuf,
     /// The agent, such as snoop or snoop95 [default: the one that was recorded, or snoop].
-    #[arg(long, value_name = "NAME", value_parser = agent)]
+    #[arg(long, value_name = "NAME", value_parser = AgentConfig::by_name)]
     pub(super) agent: Option<AgentConfig>,
     /// Set a threshold of the agent by its name, such as dupack_threshold=3; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]

@@ -1,12 +1,14 @@
 //! Result files: JSON lines, taken as data. What cannot be read is named, and nothing else is lost.
 
-use crate::plot::traces::{Packet, Sent};
-use crate::process::BadUsage;
+use crate::plot::traces::Packet;
+use crate::process::{BadUsage, files_below};
 use crate::text;
+use airmend_proto::outcome::TraceKind;
 use anyhow::{Context, Result};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The fields of one line.
 pub(super) type Fields = Map<String, Value>;
@@ -37,8 +39,11 @@ pub(super) struct Experiment {
 
 /// Reads every `*.jsonl` in `directory` and below.
 pub(super) fn read(directory: &Path) -> Result<Results> {
-    let mut files = Vec::new();
-    collect(directory, &mut files)?;
+    if !directory.is_dir() {
+        let sentence = format!("{} is no directory of results", directory.display());
+        return Err(BadUsage(sentence).into());
+    }
+    let files = files_below(directory, "jsonl")?;
     if files.is_empty() {
         let sentence = format!(
             "{} holds no results (*.jsonl): make some with airmend sim run or with airmend lab \
@@ -142,39 +147,11 @@ fn number_at_least_0(fields: &Fields, name: &str) -> Result<f64, String> {
 fn packet(fields: &Fields) -> Result<Option<Packet>, String> {
     let seconds = number_at_least_0(fields, "seconds")?;
     let offset = number_at_least_0(fields, "offset")?;
-    let sent = match fields.get("kind").and_then(Value::as_str) {
-        Some("data") => Sent::First,
-        Some("local_retransmit") => Sent::Locally,
-        Some("sender_retransmit") => Sent::BySender,
-        Some("ack") => return Ok(None),
-        _ => {
-            let known = "data, local_retransmit, sender_retransmit, ack";
-            return Err(format!("kind must be one of {known}"));
-        }
-    };
-    Ok(Some(Packet { seconds, offset, sent }))
-}
-
-fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    if !directory.is_dir() {
-        let sentence = format!("{} is no directory of results", directory.display());
-        return Err(BadUsage(sentence).into());
-    }
-    let describe = || format!("{} cannot be listed", directory.display());
-    let entries = fs::read_dir(directory).with_context(describe)?;
-    let mut paths: Vec<PathBuf> = entries
-        .map(|entry| Ok(entry?.path()))
-        .collect::<std::io::Result<_>>()
-        .with_context(describe)?;
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            collect(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
-            files.push(path);
-        }
-    }
-    Ok(())
+    let kind = fields.get("kind").unwrap_or(&Value::Null);
+    let kind = TraceKind::deserialize(kind).map_err(|_| {
+        "kind must be one of data, local_retransmit, sender_retransmit, ack".to_owned()
+    })?;
+    Ok((kind != TraceKind::Ack).then_some(Packet { seconds, offset, kind }))
 }
 
 /// The number of problems of a file that are described one by one.

@@ -145,7 +145,7 @@ fn setting_names(experiment: &Experiment) -> Vec<String> {
         if experiment.summaries.is_empty() { &experiment.runs } else { &experiment.summaries };
     let mut names = names(known);
     names.retain(|name| {
-        let is_measured = MEASURED.contains(&name.as_str());
+        let is_measured = is_among(MEASURED, name);
         !is_measured && !name.ends_with("_mean") && !name.contains("_mean_")
     });
     names.into_iter().collect()
@@ -283,7 +283,7 @@ fn rank(name: &str) -> usize {
     match name {
         "ber" | "loss" => 0,
         "agent" => 2,
-        name if STANDARD.contains(&name) => 3,
+        name if is_among(STANDARD, name) => 3,
         _ => 1,
     }
 }
@@ -339,64 +339,20 @@ fn traces(
     traces
 }
 
-/// Fields that no one sets.
-const MEASURED: [&str; 30] = [
-    "summary",
-    "experiment",
-    "seed",
-    "runs",
-    "completed",
-    "seconds",
-    "goodput_bps",
-    "overall_goodput_bps",
-    "realised_bound_bps",
-    "of_realised_bound",
-    "fairness",
-    "completion_ms",
-    "ping",
-    "goodput_sd_bps",
-    "bound_bps",
-    "of_bound",
-    "wire_bytes_per_byte",
-    "sender",
-    "agent_counters",
-    "bytes_received",
-    "delay_ms",
-    "delay_sd_ms",
-    "links",
-    "ratio_median",
-    "flow_goodput_bps",
-    "port_drops",
-    "lateness_us",
-    "tcp_ext",
-    "mobile_counters",
-    "gateway_heartbeat_timeouts",
-];
+fn is_among(names: &str, name: &str) -> bool {
+    names.split(' ').any(|known| known == name)
+}
 
-/// Settings that every line has, whether they are swept or not.
-const STANDARD: [&str; 24] = [
-    "world",
-    "cc",
-    "direction",
-    "rate_bps",
-    "air_delay_ms",
-    "wired_delay_ms",
-    "bytes",
-    "flows",
-    "send_seconds",
-    "sack",
-    "timestamps",
-    "ipv6",
-    "wired_rate_bps",
-    "queue_frames",
-    "window_segments",
-    "port",
-    "burst",
-    "fading",
-    "unmended_flows",
-    "sequential",
-    "warmup_seconds",
-    "wired_queue_frames",
-    "path",
-    "air_queue",
-];
+/// Fields that no one sets.
+const MEASURED: &str = "\
+    summary experiment seed runs completed seconds goodput_bps overall_goodput_bps \
+    realised_bound_bps of_realised_bound fairness completion_ms ping goodput_sd_bps \
+    bound_bps of_bound wire_bytes_per_byte sender agent_counters bytes_received delay_ms \
+    delay_sd_ms links ratio_median flow_goodput_bps port_drops lateness_us tcp_ext \
+    mobile_counters gateway_heartbeat_timeouts";
+
+/// Settings that every line tells, whether they are swept or not.
+const STANDARD: &str = "\
+    world cc direction rate_bps air_delay_ms wired_delay_ms bytes flows send_seconds sack \
+    timestamps ipv6 wired_rate_bps queue_frames window_segments port burst fading \
+    unmended_flows sequential warmup_seconds wired_queue_frames path air_queue";

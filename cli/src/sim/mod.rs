@@ -1,18 +1,16 @@
 //! `airmend sim`: experiments in virtual time.
 
 mod args;
-mod line;
 mod report;
 mod store;
 
 pub(crate) use args::Sim;
 
-use crate::process::{BadUsage, stop_flag};
+use crate::process::{BadUsage, files_below, stop_flag};
 use crate::{progress, table};
 use airmend_sim::Experiment;
 use anyhow::{Context, Result, anyhow};
 use args::{ListArgs, RunArgs};
-use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use store::Store;
@@ -92,29 +90,14 @@ fn scenario_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             files.push(path.clone());
             continue;
         }
-        let before = files.len();
-        collect(path, &mut files)?;
-        if files.len() == before {
+        let below = files_below(path, "toml")?;
+        if below.is_empty() {
             let sentence = format!("{} holds no scenario file (*.toml)", path.display());
             return Err(BadUsage(sentence).into());
         }
+        files.extend(below);
     }
     Ok(files)
-}
-
-fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    let describe = || format!("{} cannot be listed", directory.display());
-    let entries = std::fs::read_dir(directory).with_context(describe)?;
-    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            collect(&path, files)?;
-        } else if path.extension() == Some(OsStr::new("toml")) {
-            files.push(path);
-        }
-    }
-    Ok(())
 }
 
 /// The name of an experiment in results: its path below `experiments`, or its file's name alone.

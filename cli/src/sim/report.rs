@@ -1,15 +1,12 @@
 //! What an experiment says: a line for each run, a summary for each point, and a table of these.
 
-use super::line::{Field, Line, short};
-use crate::row::rounded;
+use crate::row::{Line, ber_and_loss, line, millis, rounded, sender, short};
 use crate::{stats, table, text};
-use airmend_proto::link::ErrorModel;
 use airmend_proto::units::{parse_ber, parse_duration, parse_probability, parse_rate, parse_size};
-use airmend_sim::{Experiment, Outcome, Point, Setting, TraceKind};
+use airmend_sim::{Delay, Experiment, Outcome, Point, Setting};
 use anyhow::{Context, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// The lines of all runs; each point's end with their summary.
 pub(crate) fn lines(name: &str, experiment: &Experiment, outcomes: &[Outcome]) -> Vec<Line> {
@@ -30,15 +27,15 @@ pub(crate) fn lines(name: &str, experiment: &Experiment, outcomes: &[Outcome]) -
 pub(crate) fn trace_lines(name: &str, experiment: &Experiment, outcomes: &[Outcome]) -> Vec<Line> {
     let mut lines = Vec::new();
     for (id, outcome) in experiment.run_ids().zip(outcomes) {
-        let mut common = Line::default();
-        common.set("experiment", name);
-        swept(&mut common, experiment, &experiment.points[id.point]);
-        common.set("seed", id.seed);
+        let swept = swept(name, experiment, &experiment.points[id.point]);
         lines.extend(outcome.trace.iter().map(|point| {
-            let mut line = common.clone();
-            line.set("seconds", rounded(point.seconds, 6)).set("offset", point.offset);
-            line.set("kind", kind(point.kind));
-            line
+            let packet = json!({
+                "seed": id.seed,
+                "seconds": rounded(point.seconds, 6),
+                "offset": point.offset,
+                "kind": point.kind,
+            });
+            line([swept.clone(), packet])
         }));
     }
     lines
@@ -119,54 +116,24 @@ fn run(
     seed: u64,
     outcome: &Outcome,
 ) -> Line {
-    let mut line = Line::default();
-    settings(&mut line, setting, seed);
-    line.set("completed", outcome.completed)
-        .set("seconds", rounded(outcome.seconds, 6))
-        .set("goodput_bps", outcome.goodput_bps.round())
-        .set("bound_bps", setting.bound_bps.map(f64::round))
-        .set("of_bound", setting.bound_bps.map(|bound| short(outcome.goodput_bps / bound)))
-        .set("wire_bytes_per_byte", outcome.wire_bytes_per_byte.map(short));
-    let mut sender = Line::default();
-    let counters = outcome.sender;
-    sender
-        .set("retransmits", counters.retransmits)
-        .set("timeouts", counters.timeouts)
-        .set("cwnd_reductions", counters.recoveries + counters.timeouts)
-        .set("recoveries", counters.recoveries)
-        .set("undone_recoveries", counters.undone_recoveries)
-        .set("undone_timeouts", counters.undone_timeouts)
-        .set("spurious_timeouts", counters.spurious_timeouts)
-        .set("loss_probes", counters.loss_probes)
-        .set("loss_probe_recoveries", counters.loss_probe_recoveries)
-        .set("reorderings", counters.reorderings)
-        .set("dsacks", counters.dsacks)
-        .set("segments", counters.segments);
-    line.set("sender", sender);
-    let mut agent = Line::default();
-    for (counter, count) in &outcome.agent_counters {
-        agent.set(*counter, *count);
-    }
-    line.set("agent_counters", agent).set("bytes_received", outcome.bytes_received);
-    line.set("experiment", name);
-    swept(&mut line, experiment, point);
-    line.set("flows", setting.flows as u64);
+    let measured = json!({
+        "completed": outcome.completed,
+        "seconds": rounded(outcome.seconds, 6),
+        "goodput_bps": outcome.goodput_bps.round(),
+        "bound_bps": setting.bound_bps.map(f64::round),
+        "of_bound": setting.bound_bps.map(|bound| short(outcome.goodput_bps / bound)),
+        "wire_bytes_per_byte": outcome.wire_bytes_per_byte.map(short),
+        "sender": sender(&outcome.sender, Value::Null),
+        "agent_counters": outcome.agent_counters,
+        "bytes_received": outcome.bytes_received,
+    });
+    let mut more = json!({"flows": setting.flows});
     if let Some(delay) = outcome.delay {
-        let mut fields = Line::default();
-        fields
-            .set("count", delay.count as u64)
-            .set("mean", short(delay.mean_ms))
-            .set("sd", short(delay.sd_ms))
-            .set("p95", short(delay.p95_ms));
-        line.set("delay_ms", fields);
+        let [mean, sd, p95] = [delay.mean_ms, delay.sd_ms, delay.p95_ms].map(short);
+        more["delay_ms"] = json!({"count": delay.count, "mean": mean, "sd": sd, "p95": p95});
     }
-    let mut links = Line::default();
-    links
-        .set("frames", outcome.links.frames)
-        .set("lost", outcome.links.lost)
-        .set("dropped", outcome.links.dropped);
-    line.set("links", links);
-    line
+    more["links"] = json!(outcome.links);
+    line([settings(setting, seed), measured, swept(name, experiment, point), more])
 }
 
 fn summary(
@@ -180,78 +147,75 @@ fn summary(
     let mean = |value: &dyn Fn(&Outcome) -> f64| stats::mean(&each(value)).map(short);
     let goodputs = each(&|outcome| outcome.goodput_bps);
     let goodput = stats::mean(&goodputs);
-    let completed = outcomes.iter().filter(|outcome| outcome.completed).count();
-    let mut line = Line::default();
-    line.set("summary", true);
-    settings(&mut line, setting, experiment.seed);
-    line.set("runs", outcomes.len() as u64)
-        .set("completed", completed as u64)
-        .set("goodput_mean_bps", goodput.map(f64::round))
-        .set("goodput_sd_bps", stats::standard_deviation(&goodputs).map(f64::round))
-        .set("bound_bps", setting.bound_bps.map(f64::round))
-        .set("of_bound", goodput.zip(setting.bound_bps).map(|(mean, bound)| short(mean / bound)))
-        .set("timeouts_mean", mean(&|outcome| outcome.sender.timeouts as f64))
-        .set("retransmits_mean", mean(&|outcome| outcome.sender.retransmits as f64))
-        .set("experiment", name);
-    swept(&mut line, experiment, point);
-    let delays: Vec<f64> =
-        outcomes.iter().filter_map(|outcome| Some(outcome.delay?.mean_ms)).collect();
-    if let Some(delay) = stats::mean(&delays) {
-        let sds: Vec<f64> =
-            outcomes.iter().filter_map(|outcome| Some(outcome.delay?.sd_ms)).collect();
-        line.set("delay_mean_ms", short(delay));
-        line.set("delay_sd_ms", stats::mean(&sds).map(short));
-    }
-    let mut measures = Line::default();
-    for name in &experiment.measure {
-        measures.set(name.as_str(), mean(&|outcome| outcome.measure(name)));
-    }
-    line.set("measures_mean", measures).set("agent_counters_mean", mean_counters(outcomes));
-    line
+    let measured = json!({
+        "runs": outcomes.len(),
+        "completed": outcomes.iter().filter(|outcome| outcome.completed).count(),
+        "goodput_mean_bps": goodput.map(f64::round),
+        "goodput_sd_bps": stats::standard_deviation(&goodputs).map(f64::round),
+        "bound_bps": setting.bound_bps.map(f64::round),
+        "of_bound": goodput.zip(setting.bound_bps).map(|(mean, bound)| short(mean / bound)),
+        "timeouts_mean": mean(&|outcome| outcome.sender.timeouts as f64),
+        "retransmits_mean": mean(&|outcome| outcome.sender.retransmits as f64),
+    });
+    let delays: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.delay).collect();
+    let mean_delay = |value: fn(&Delay) -> f64| {
+        stats::mean(&delays.iter().map(value).collect::<Vec<_>>()).map(short)
+    };
+    let delay = match delays[..] {
+        [] => Value::Null,
+        _ => json!({
+            "delay_mean_ms": mean_delay(|delay| delay.mean_ms),
+            "delay_sd_ms": mean_delay(|delay| delay.sd_ms),
+        }),
+    };
+    let measures = experiment.measure.iter();
+    let measures = measures.map(|name| (name.clone(), mean(&|outcome| outcome.measure(name))));
+    let more = json!({
+        "measures_mean": measures.collect::<BTreeMap<_, _>>(),
+        "agent_counters_mean": mean_counters(outcomes),
+    });
+    let settings = settings(setting, experiment.seed);
+    let swept = swept(name, experiment, point);
+    line([json!({"summary": true}), settings, measured, swept, delay, more])
 }
 
-fn mean_counters(outcomes: &[Outcome]) -> Line {
-    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+fn mean_counters(outcomes: &[Outcome]) -> BTreeMap<&str, f64> {
+    let mut means = BTreeMap::new();
     for (counter, count) in outcomes.iter().flat_map(|outcome| &outcome.agent_counters) {
-        *sums.entry(counter).or_default() += count;
+        *means.entry(*counter).or_default() += *count as f64;
     }
-    let mut line = Line::default();
-    for (counter, sum) in sums {
-        line.set(counter, short(sum as f64 / outcomes.len() as f64));
-    }
-    line
+    means.values_mut().for_each(|mean| *mean = short(*mean / outcomes.len() as f64));
+    means
 }
 
 /// The fields with which every line of every world begins.
-fn settings(line: &mut Line, setting: &Setting, seed: u64) {
-    let (ber, loss) = match setting.errors {
-        ErrorModel::Ber(ber) => (Some(ber), None),
-        ErrorModel::Loss(loss) => (None, Some(loss)),
-        ErrorModel::None => (None, Some(0.0)),
-        _ => (None, None),
-    };
-    line.set("agent", setting.agent)
-        .set("world", "sim")
-        .set("cc", setting.cc)
-        .set("direction", setting.direction)
-        .set("rate_bps", setting.rate_bps)
-        .set("air_delay_ms", millis(setting.air_delay))
-        .set("wired_delay_ms", millis(setting.wired_delay))
-        .set("ber", ber)
-        .set("loss", loss)
-        .set("bytes", setting.bytes)
-        .set("seed", seed);
+fn settings(setting: &Setting, seed: u64) -> Value {
+    let [ber, loss] = ber_and_loss(&setting.errors);
+    json!({
+        "agent": setting.agent,
+        "world": "sim",
+        "cc": setting.cc,
+        "direction": setting.direction,
+        "rate_bps": setting.rate_bps,
+        "air_delay_ms": millis(setting.air_delay),
+        "wired_delay_ms": millis(setting.wired_delay),
+        "ber": ber,
+        "loss": loss,
+        "bytes": setting.bytes,
+        "seed": seed,
+    })
 }
 
-/// Each swept setting as a field of its own.
-fn swept(line: &mut Line, experiment: &Experiment, point: &Point) {
-    for (name, value) in experiment.swept.iter().zip(&point.values) {
-        line.set(name.as_str(), field(name, value));
-    }
+/// The experiment's name, and each swept setting as a field of its own.
+fn swept(name: &str, experiment: &Experiment, point: &Point) -> Value {
+    let values = experiment.swept.iter().zip(&point.values);
+    let values = values.map(|(name, value)| (name.clone(), field(name, value)));
+    let name = ("experiment".to_owned(), json!(name));
+    Value::Object([name].into_iter().chain(values).collect())
 }
 
 /// The name of a field says what its value's unit means.
-fn field(name: &str, value: &str) -> Field {
+fn field(name: &str, value: &str) -> Value {
     let number = match name {
         "ber" => parse_ber(value).ok(),
         "loss" => parse_probability(value).ok(),
@@ -260,20 +224,9 @@ fn field(name: &str, value: &str) -> Field {
         _ if name.ends_with("_ms") => parse_duration(value).ok().map(millis),
         _ => None,
     };
-    let plain = || value.parse::<f64>().ok().map(Field::from);
-    let switch = || value.parse::<bool>().ok().map(Field::from);
-    number.map(Field::from).or_else(plain).or_else(switch).unwrap_or_else(|| value.into())
-}
-
-fn kind(kind: TraceKind) -> &'static str {
-    match kind {
-        TraceKind::Data => "data",
-        TraceKind::LocalRetransmit => "local_retransmit",
-        TraceKind::SenderRetransmit => "sender_retransmit",
-        TraceKind::Ack => "ack",
+    match (number.or_else(|| value.parse().ok()), value.parse::<bool>()) {
+        (Some(number), _) => json!(number),
+        (None, Ok(switch)) => json!(switch),
+        (None, Err(_)) => json!(value),
     }
-}
-
-fn millis(duration: Duration) -> f64 {
-    rounded(duration.as_secs_f64() * 1e3, 6)
 }

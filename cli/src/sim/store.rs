@@ -1,6 +1,6 @@
 //! Results on disk: JSON lines, and a mark that identifies their scenario.
 
-use super::line::Line;
+use crate::row::{self, Line};
 use airmend_sim::Experiment;
 use anyhow::{Context, Result};
 use std::fs;
@@ -80,8 +80,7 @@ fn write_lines(path: &Path, lines: &[Line]) -> Result<()> {
     let describe = || format!("{} cannot be written", path.display());
     let mut file = std::io::BufWriter::new(fs::File::create(path).with_context(describe)?);
     for line in lines {
-        serde_json::to_writer(&mut file, line).with_context(describe)?;
-        writeln!(file).with_context(describe)?;
+        row::write(&mut file, line).with_context(describe)?;
     }
     file.flush().with_context(describe)
 }

@@ -7,9 +7,10 @@ mod report;
 pub(crate) use report::clock;
 
 use crate::process::BadUsage;
+use crate::row;
 use anyhow::Result;
 use clap::Args;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 /// The selection of a running gateway.
@@ -49,8 +50,7 @@ pub(crate) fn status(args: &StatusArgs) -> Result<()> {
     let status = client::ask(&args.which.socket()?)?;
     let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut out, &status)?;
-        writeln!(out)?;
+        row::write(&mut out, &status)?;
     } else {
         report::print(&mut out, &status)?;
     }

@@ -1,6 +1,7 @@
 //! What `airmend top` shows: the last status, and how it changed from one to the next.
 
 use airmend_live::gateway::telemetry::{FlowStatus, Status};
+use airmend_proto::named;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,23 +18,11 @@ pub(super) enum Order {
     AirRtt,
 }
 
-impl Order {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Mended => "repairs",
-            Self::Rate => "rate",
-            Self::Loss => "loss",
-            Self::AirRtt => "air RTT",
-        }
-    }
+named! { Order: Mended = "repairs", Rate = "rate", Loss = "loss", AirRtt = "air RTT" }
 
+impl Order {
     fn next(self) -> Self {
-        match self {
-            Self::Mended => Self::Rate,
-            Self::Rate => Self::Loss,
-            Self::Loss => Self::AirRtt,
-            Self::AirRtt => Self::Mended,
-        }
+        Self::ALL[(self as usize + 1) % Self::ALL.len()]
     }
 }
 

@@ -2,9 +2,10 @@
 
 use crate::changes::goes_on;
 use crate::daemon::{Daemon, command, repairs, socket};
+use crate::kit::{Result, until};
 use crate::others::refusal;
 use crate::transfer::{Plan, transfer};
-use crate::world::{Result, Shape, World, forwarding, run, until};
+use crate::world::{Shape, World, forwarding, run};
 use airmend_live::lab::Namespace;
 use std::process::Output;
 use std::thread;

@@ -1,8 +1,9 @@
 //! What happens to the air interface while it is at work.
 
 use crate::daemon::{Daemon, repairs};
+use crate::kit::Result;
 use crate::transfer::{Plan, transfer};
-use crate::world::{Result, Shape, World};
+use crate::world::{Shape, World};
 use std::thread;
 use std::time::Duration;
 

@@ -3,8 +3,9 @@
 use crate::accidents::left_in;
 use crate::changes::goes_on;
 use crate::daemon::{Daemon, repairs};
+use crate::kit::Result;
 use crate::transfer::{Plan, transfer};
-use crate::world::{AIR, Result, Shape, World};
+use crate::world::{AIR, Shape, World};
 use std::thread;
 use std::time::Duration;
 

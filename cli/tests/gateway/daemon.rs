@@ -1,22 +1,21 @@
 //! The gateway's process, as an operator runs it.
 
-use crate::world::{FAST_CLASS, PATIENCE, Result, until};
+use crate::kit::{PATIENCE, Process, Result, TempFile, airmend, until};
+use crate::world::FAST_CLASS;
 use airmend_live::lab::Namespace;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A gateway at work; killed when the test is over.
 pub(crate) struct Daemon {
-    child: Child,
+    process: Process,
     socket: PathBuf,
     said: Arc<Mutex<Vec<String>>>,
     listening: Option<JoinHandle<()>>,
@@ -32,8 +31,8 @@ impl Daemon {
 
     /// The same for a command line that is to answer at this socket.
     pub(crate) fn launch(base: &Namespace, mut command: Command, socket: PathBuf) -> Result<Self> {
-        let mut child = base.spawn(&mut command)?;
-        let stderr = BufReader::new(child.stderr.take().ok_or("stderr is piped")?);
+        let mut process = Process(base.spawn(&mut command)?);
+        let stderr = BufReader::new(process.0.stderr.take().ok_or("stderr is piped")?);
         let said = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&said);
         let listening = thread::spawn(move || {
@@ -41,16 +40,15 @@ impl Daemon {
                 heard.lock().unwrap_or_else(PoisonError::into_inner).push(line);
             }
         });
-        let mut daemon = Self { child, socket, said, listening: Some(listening) };
+        let mut daemon = Self { process, socket, said, listening: Some(listening) };
         let begin = Instant::now();
         while !daemon.said().iter().any(|line| line.contains(" what leaves through ")) {
-            if daemon.child.try_wait()?.is_some() || begin.elapsed() > PATIENCE {
-                daemon.child.kill().ok();
-                daemon.child.wait()?;
+            if daemon.process.0.try_wait()?.is_some() || begin.elapsed() > PATIENCE {
+                daemon.process.kill().ok();
                 daemon.listening.take().map(JoinHandle::join);
                 return Err(daemon.said().join("\n").into());
             }
-            thread::sleep(Duration::from_millis(1));
+            thread::sleep(std::time::Duration::from_millis(1));
         }
         Ok(daemon)
     }
@@ -66,7 +64,7 @@ impl Daemon {
     }
 
     pub(crate) fn signal(&self, signal: Signal) -> Result {
-        Ok(kill(Pid::from_raw(self.child.id().try_into()?), signal)?)
+        self.process.signal(signal)
     }
 
     /// What `airmend status --json` tells.
@@ -89,7 +87,7 @@ impl Daemon {
 
     /// Bytes of memory that are its own (`VmRSS`).
     pub(crate) fn memory(&self) -> Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.0.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kilobytes = line.and_then(|line| line.split_whitespace().next()).ok_or("no VmRSS")?;
         Ok(kilobytes.parse::<u64>()? << 10)
@@ -97,38 +95,30 @@ impl Daemon {
 
     /// SIGKILL, and waits for its end.
     pub(crate) fn kill(mut self) -> Result {
-        self.child.kill()?;
-        self.child.wait()?;
-        Ok(())
+        self.process.kill()
     }
 
     /// Waits until it ends by itself.
     pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
-        let status = until("the gateway's end", || self.child.try_wait().ok().flatten())?;
+        let status = self.process.wait()?;
         self.listening.take().map(JoinHandle::join);
         Ok(status)
     }
 
     /// Ends the gateway with SIGTERM and returns its last status.
     pub(crate) fn end(mut self) -> Result<Value> {
-        self.signal(Signal::SIGTERM)?;
-        let status = self.wait()?;
-        let mut text = String::new();
-        self.child.stdout.take().ok_or("stdout is piped")?.read_to_string(&mut text)?;
+        let (status, figures) = self.process.end()?;
         assert!(status.success(), "{status}: {:?}", self.said());
-        let last = text.lines().last().ok_or("it printed no figures")?;
-        let status: Value = serde_json::from_str(last)?;
         // A debug build checks every packet.
-        assert_eq!(status["counters"]["broken_rules"], 0, "{:?}", self.said());
-        Ok(status)
+        assert_eq!(figures["counters"]["broken_rules"], 0, "{:?}", self.said());
+        Ok(figures)
     }
 }
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // Both fail only where it has ended and was waited for.
-        self.child.kill().ok();
-        self.child.wait().ok();
+        // It fails only where it has ended and was waited for.
+        self.process.kill().ok();
         fs::remove_file(&self.socket).ok();
         self.listening.take().map(JoinHandle::join);
     }
@@ -138,10 +128,6 @@ impl Drop for Daemon {
 pub(crate) fn repairs(status: &Value) -> u64 {
     let repairs = status["repairs"].as_object();
     repairs.map_or(0, |causes| causes.values().filter_map(Value::as_u64).sum())
-}
-
-pub(crate) fn airmend() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_airmend"))
 }
 
 /// A gateway's command line; the machine may have a gateway and a configuration of its own, for
@@ -162,7 +148,5 @@ pub(crate) fn default_command(interface: &str, socket: &Path) -> Command {
 
 /// A path of its own.
 pub(crate) fn socket() -> PathBuf {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    std::env::temp_dir().join(format!("airmend-gateway-{}-{number}.sock", std::process::id()))
+    TempFile::new("gateway.sock").0.clone()
 }

@@ -2,8 +2,9 @@
 
 use crate::cable::End;
 use crate::daemon::{Daemon, repairs};
+use crate::kit::{Result, until};
 use crate::transfer::{Plan, transfer};
-use crate::world::{AIR, Result, Shape, World, until};
+use crate::world::{AIR, Shape, World};
 use airmend_live::lab::Namespace;
 use airmend_proto::LinkType;
 use airmend_proto::wire::build::SegmentBuilder;

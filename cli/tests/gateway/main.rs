@@ -8,6 +8,8 @@ mod changes;
 mod clsact;
 mod daemon;
 mod hostile;
+#[path = "../kit/mod.rs"]
+mod kit;
 mod observing;
 mod others;
 mod places;
@@ -22,9 +24,9 @@ mod world;
 
 use airmend_live::lab::{Namespace, enter_user_namespace};
 use daemon::Daemon;
+use kit::Result;
 use libtest_mimic::{Arguments, Trial};
 use std::process::ExitCode;
-use world::Result;
 
 type Test = fn() -> Result;
 

@@ -2,8 +2,9 @@
 
 use crate::cable::open_end;
 use crate::daemon::{Daemon, repairs};
+use crate::kit::Result;
 use crate::transfer::{Plan, transfer};
-use crate::world::{Result, Shape, World};
+use crate::world::{Shape, World};
 use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{LinkType, Packet};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

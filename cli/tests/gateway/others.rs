@@ -1,7 +1,8 @@
 //! What the gateway has no business with, and where it cannot be.
 
-use crate::daemon::{Daemon, airmend, command, socket};
-use crate::world::{AIR, Result, Shape, World, run};
+use crate::daemon::{Daemon, command, socket};
+use crate::kit::{Result, airmend};
+use crate::world::{AIR, Shape, World, run};
 use airmend_live::lab::Namespace;
 use std::io::ErrorKind;
 use std::net::UdpSocket;

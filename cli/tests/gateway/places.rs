@@ -1,8 +1,9 @@
 //! Where a gateway can be: on several interfaces, behind a firewall, on a bridge.
 
 use crate::daemon::{Daemon, repairs};
+use crate::kit::Result;
 use crate::transfer::{Plan, transfer};
-use crate::world::{AIR, Result, Shape, World, run};
+use crate::world::{AIR, Shape, World, run};
 use std::fs;
 use std::thread;
 

@@ -1,8 +1,7 @@
 //! The queues that operators have at the air interface, each with the gateway on it, and losses
 //! behind it: a table. Kernels for routers and clouds often lack most of them.
 
-use crate::daemon::airmend;
-use crate::world::Result;
+use crate::kit::{Result, airmend};
 use serde_json::Value;
 use std::fs;
 

@@ -1,8 +1,9 @@
 //! `--pcap` on an Ethernet interface: what it writes is read by `airmend replay` and by Wireshark.
 
-use crate::daemon::{Daemon, airmend, repairs};
+use crate::daemon::{Daemon, repairs};
+use crate::kit::{Result, airmend};
 use crate::transfer::{Plan, transfer};
-use crate::world::{Result, Shape, World};
+use crate::world::{Shape, World};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,9 @@
 //! `make soak`: short and long transfers come and go for an hour, and memory stays flat.
 
 use crate::daemon::{Daemon, repairs};
+use crate::kit::Result;
 use crate::transfer::{Plan, transfer};
-use crate::world::{Result, Shape, World};
+use crate::world::{Shape, World};
 use std::time::{Duration, Instant};
 
 /// For how many minutes; without it there is no soak.

@@ -1,9 +1,10 @@
 //! VLAN devices and bonds above the air interface, which need modules that not every machine has.
 
 use crate::daemon::Daemon;
+use crate::kit::Result;
 use crate::places::mends_at;
 use crate::transfer::Plan;
-use crate::world::{Result, Shape, World, run};
+use crate::world::{Shape, World, run};
 use airmend_live::lab::Namespace;
 
 /// The frames at the base station are tagged, and a device above each interface has the addresses.

@@ -1,8 +1,9 @@
 //! What becomes of transfers when the gateway does not do its work.
 
 use crate::daemon::{Daemon, command, repairs, socket};
+use crate::kit::Result;
 use crate::transfer::{Plan, transfer};
-use crate::world::{AIR, Result, Shape, World};
+use crate::world::{AIR, Shape, World};
 use nix::sys::signal::Signal;
 use std::thread;
 use std::time::{Duration, Instant};

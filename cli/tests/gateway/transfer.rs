@@ -1,6 +1,8 @@
 //! TCP connections between hosts, every byte checked.
 
-use crate::world::{PATIENCE, Result, World, fixed_address};
+use crate::kit::bytes::{self, patient};
+use crate::kit::{PATIENCE, Result};
+use crate::world::{World, fixed_address};
 use airmend_live::lab::Namespace;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -9,7 +11,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const PORT: u16 = 5001;
-const BLOCK: usize = 65_536;
 
 /// Transfers from the fixed host to a mobile one, which asks for them.
 #[derive(Clone, Debug)]
@@ -68,7 +69,7 @@ impl Progress {
     /// Waits until this share of all bytes has arrived.
     pub(crate) fn reach(&self, plan: &Plan, share: f64) -> Result {
         let wanted = (plan.bytes() as f64 * share) as u64;
-        crate::world::until("progress", || (self.received() >= wanted).then_some(()))
+        crate::kit::until("progress", || (self.received() >= wanted).then_some(()))
     }
 
     /// Bytes so far.
@@ -144,19 +145,7 @@ fn send(mut stream: TcpStream) -> Result {
     let mut request = [[0; 8]; 2];
     stream.read_exact(request.as_flattened_mut())?;
     let [number, bytes] = request.map(u64::from_be_bytes);
-    let mut offset = 0;
-    while offset < bytes {
-        let end = bytes.min(offset + BLOCK as u64);
-        let block: Vec<u8> = (offset..end).map(|at| byte(number, at)).collect();
-        stream.write_all(&block)?;
-        offset = end;
-    }
-    stream.shutdown(std::net::Shutdown::Write)?;
-    // The other end closes when it has everything.
-    match stream.read(&mut [0])? {
-        0 => Ok(()),
-        _ => Err("the client has nothing to say".into()),
-    }
+    bytes::send(stream, number, bytes)
 }
 
 fn receive(
@@ -169,31 +158,5 @@ fn receive(
     let mut stream = mobile.run(|| Ok(TcpStream::connect_timeout(&at, PATIENCE)))??;
     patient(&stream)?;
     stream.write_all([number, bytes].map(u64::to_be_bytes).as_flattened())?;
-    let mut block = vec![0; BLOCK];
-    let mut offset = 0;
-    loop {
-        let length = stream.read(&mut block)?;
-        if length == 0 {
-            break;
-        }
-        for (value, at) in block.iter().take(length).zip(offset..) {
-            if *value != byte(number, at) {
-                return Err(format!("the byte at offset {at} is wrong").into());
-            }
-        }
-        offset += length as u64;
-        progress.received.fetch_add(length as u64, Ordering::Relaxed);
-    }
-    if offset == bytes { Ok(()) } else { Err(format!("{offset} of {bytes} bytes").into()) }
-}
-
-fn patient(stream: &TcpStream) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))
-}
-
-/// The byte at this offset: neighbours differ, and so do packets and transfers.
-fn byte(number: u64, offset: u64) -> u8 {
-    let mixed = (offset ^ number << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 56) as u8
+    bytes::receive(stream, number, bytes, &progress.received)
 }

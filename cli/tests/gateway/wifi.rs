@@ -7,8 +7,9 @@ mod figures;
 mod process;
 
 use crate::daemon::{Daemon, repairs};
+use crate::kit::{Result, until};
 use crate::transfer::{Hosts, Plan, Progress, transfer};
-use crate::world::{Result, run, until};
+use crate::world::run;
 use aggregation::Sessions;
 use cell::{Cell, Limit, Shape};
 use figures::{Figures, PLAIN_BYTES, compare, idle, measure};

@@ -2,17 +2,13 @@
 //! has a name, so nothing is left behind.
 
 use crate::cable::{Cables, Ends, Quality, open_end};
+use crate::kit::Result;
 use airmend_live::lab::Namespace;
-use std::error::Error;
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
-
-/// Longer than anything here takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 /// The number of the cable to the first mobile host; other mobiles' follow, then the fixed host's.
 pub(crate) const AIR: usize = 0;
 /// The air's bits per second, as the interface's queue sends them.
@@ -137,18 +133,6 @@ pub(crate) fn run(
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr)).into()),
     }
-}
-
-/// Tries until it works, or for as long as the patience lasts.
-pub(crate) fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> Result<T> {
-    let begin = Instant::now();
-    while begin.elapsed() < PATIENCE {
-        if let Some(value) = attempt() {
-            return Ok(value);
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Err(format!("{what} did not happen").into())
 }
 
 /// What sets a world up.

@@ -1,7 +1,8 @@
 //! Somebody on the path who repeats, forges and cuts what passes.
 
+use crate::kit::Result;
 use crate::stream::transfer;
-use crate::world::{RIGHT, Result, World};
+use crate::world::{RIGHT, World};
 use crate::{BYTES, count, ended};
 use airmend_proto::random::{Purpose, Stream};
 use serde_json::Value;

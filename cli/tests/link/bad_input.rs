@@ -1,6 +1,7 @@
 //! Whatever is wrong ends in one sentence that says what would be right.
 
-use crate::world::{Link, Result, TempFile, World, airmend};
+use crate::kit::{Result, TempFile, airmend};
+use crate::world::{Link, World};
 use airmend_live::lab::Namespace;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

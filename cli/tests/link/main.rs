@@ -3,19 +3,22 @@
 
 mod attack;
 mod bad_input;
+#[path = "../kit/mod.rs"]
+mod kit;
 mod narrow;
 mod restart;
 mod stream;
 mod world;
 
 use airmend_live::lab::{Namespace, enter_user_namespace};
+use kit::{Result, TempFile, airmend, until};
 use libtest_mimic::{Arguments, Trial};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::fs::OpenOptions;
 use std::process::ExitCode;
 use stream::transfer;
-use world::{INNER, LEFT, Link, RIGHT, Result, World, airmend, until};
+use world::{INNER, LEFT, Link, RIGHT, World};
 
 type Test = fn() -> Result;
 
@@ -131,7 +134,7 @@ fn over_ethernet() -> Result {
 
 fn two_keys() -> Result {
     let world = World::new()?;
-    let other = world::TempFile::new("other-key");
+    let other = TempFile::new("other-key");
     let made = airmend().arg("keygen").arg(&other.0).output()?;
     let shown = airmend().arg("keygen").arg("--show").arg(&world.key.0).output()?;
     let [other_public, own_public] =

@@ -1,7 +1,8 @@
 //! Paths that are narrower than the interfaces at their ends: a cable between two routers.
 
+use crate::kit::{Result, until};
 use crate::stream::transfer;
-use crate::world::{Link, Result, World, until};
+use crate::world::{Link, World};
 use crate::{BYTES, count, ended, nothing};
 use airmend_live::lab::Namespace;
 use std::fs;

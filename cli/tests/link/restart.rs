@@ -1,7 +1,8 @@
 //! How long a restarted end takes to carry packets again, between processes.
 
 use crate::ended;
-use crate::world::{INNER, Link, PATIENCE, RIGHT, Result, World, until};
+use crate::kit::{PATIENCE, Result, until};
+use crate::world::{INNER, Link, RIGHT, World};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,7 +1,8 @@
 //! A TCP stream across the link, every byte checked.
 
-use crate::world::{INNER, PATIENCE, Result, World, until};
-use std::io::{Read, Write};
+use crate::kit::bytes::{patient, receive, send};
+use crate::kit::{Result, until};
+use crate::world::{INNER, World};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -20,15 +21,12 @@ pub(crate) fn transfer(
         world.left.run(|| Ok(TcpStream::connect((INNER[1], PORT)).ok())).ok().flatten()
     })?;
     let (receiver, _) = listener.accept()?;
-    for stream in [&sender, &receiver] {
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-    }
+    [&sender, &receiver].into_iter().try_for_each(patient)?;
     let received = AtomicU64::new(0);
     thread::scope(|scope| {
-        let sending = scope.spawn(|| send(sender, bytes).map_err(|error| error.to_string()));
-        let receiving =
-            scope.spawn(|| receive(receiver, bytes, &received).map_err(|error| error.to_string()));
+        let sending = scope.spawn(|| send(sender, 0, bytes).map_err(|error| error.to_string()));
+        let receiving = scope
+            .spawn(|| receive(receiver, 0, bytes, &received).map_err(|error| error.to_string()));
         let done = meanwhile(&|| received.load(Ordering::Relaxed));
         let join = |handle: thread::ScopedJoinHandle<'_, _>| match handle.join() {
             Ok(result) => result,
@@ -40,44 +38,4 @@ pub(crate) fn transfer(
         }
         done
     })
-}
-
-/// The byte at this offset: neighbours differ, and so do packets.
-fn byte(offset: u64) -> u8 {
-    (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
-}
-
-fn send(mut stream: TcpStream, bytes: u64) -> Result {
-    let mut offset = 0;
-    while offset < bytes {
-        let end = bytes.min(offset + 65_536);
-        let block: Vec<u8> = (offset..end).map(byte).collect();
-        stream.write_all(&block)?;
-        offset = end;
-    }
-    stream.shutdown(std::net::Shutdown::Write)?;
-    // The other end closes when it has everything.
-    match stream.read(&mut [0])? {
-        0 => Ok(()),
-        _ => Err("the receiver has nothing to say".into()),
-    }
-}
-
-fn receive(mut stream: TcpStream, bytes: u64, received: &AtomicU64) -> Result {
-    let mut block = vec![0; 65_536];
-    let mut offset = 0;
-    loop {
-        let length = stream.read(&mut block)?;
-        if length == 0 {
-            break;
-        }
-        for (value, at) in block.iter().take(length).zip(offset..) {
-            if *value != byte(at) {
-                return Err(format!("the byte at offset {at} is wrong").into());
-            }
-        }
-        offset += length as u64;
-        received.store(offset, Ordering::Relaxed);
-    }
-    if offset == bytes { Ok(()) } else { Err(format!("{offset} of {bytes} bytes").into()) }
 }

@@ -11,6 +11,7 @@ pub use error::BpfError;
 
 use crate::netlink::Changes;
 use crate::sys;
+use airmend_proto::named;
 use airmend_proto::wire::flow::FlowKey;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
 use aya::programs::tc::TcAttachOptions;
@@ -42,16 +43,7 @@ pub enum Attach {
     Clsact,
 }
 
-impl Attach {
-    /// The name of the hook in flags and in the log.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Tcx => "tcx",
-            Self::Clsact => "clsact",
-        }
-    }
-}
+named! { Attach, "is no place for programs": Auto = "auto", Tcx = "tcx", Clsact = "clsact" }
 
 /// Constants of the programs, set before they are loaded.
 #[derive(Clone, Copy, Debug)]

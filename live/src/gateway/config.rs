@@ -3,6 +3,7 @@
 use super::rules::FlowRules;
 use crate::bpf::Attach;
 use airmend_proto::agents::{AgentConfig, Limits};
+use airmend_proto::named;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -153,17 +154,7 @@ pub enum LogFormat {
     Json,
 }
 
-impl FromStr for LogFormat {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "text" => Ok(Self::Text),
-            "json" => Ok(Self::Json),
-            _ => Err(format!("{text:?} is no form of a log; write text or json")),
-        }
-    }
-}
+named! { LogFormat, "is no form of a log": Text = "text", Json = "json" }
 
 /// The lowest level of log lines that are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -179,19 +170,8 @@ pub enum LogLevel {
     Debug,
 }
 
-impl FromStr for LogLevel {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "error" => Ok(Self::Error),
-            "warn" => Ok(Self::Warn),
-            "info" => Ok(Self::Info),
-            "debug" => Ok(Self::Debug),
-            _ => Err(format!("{text:?} is no log level; write error, warn, info or debug")),
-        }
-    }
-}
+named! { LogLevel, "is no log level":
+Error = "error", Warn = "warn", Info = "info", Debug = "debug" }
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,7 @@
 //! The queueing disciplines that the air interface can have where a kernel forwards.
 
+use airmend_proto::named;
+
 /// The queueing discipline of the air interface; each sends at the rate of the air.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AirQueue {
@@ -20,21 +22,6 @@ pub enum AirQueue {
     Cake,
 }
 
-impl AirQueue {
-    /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::FastBand, Self::Fifo, Self::Prio, Self::Tbf, Self::Netem, Self::FqCodel, Self::Cake];
-
-    /// The name in flags and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::FastBand => "fast-band",
-            Self::Fifo => "fifo",
-            Self::Prio => "prio",
-            Self::Tbf => "tbf",
-            Self::Netem => "netem",
-            Self::FqCodel => "fq_codel",
-            Self::Cake => "cake",
-        }
-    }
-}
+named! { AirQueue, "is no queue of the air interface":
+FastBand = "fast-band", Fifo = "fifo", Prio = "prio", Tbf = "tbf", Netem = "netem",
+FqCodel = "fq_codel", Cake = "cake" }

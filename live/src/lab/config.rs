@@ -2,11 +2,10 @@
 
 pub use super::air_queue::AirQueue;
 use super::error::LabError;
-use airmend_proto::EgressLimits;
-use airmend_proto::Instant;
 use airmend_proto::link::mac::MacParams;
 use airmend_proto::link::{ErrorModel, Fate, goodput_bound};
 use airmend_proto::recording::RecordedAgent;
+use airmend_proto::{EgressLimits, Instant, named, with_defaults};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,16 +37,8 @@ pub enum CongestionControl {
     Bbr,
 }
 
-impl CongestionControl {
-    /// The name in the kernel, in flags and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cubic => "cubic",
-            Self::Reno => "reno",
-            Self::Bbr => "bbr",
-        }
-    }
-}
+named! { CongestionControl, "is no congestion control":
+Cubic = "cubic", Reno = "reno", Bbr = "bbr" }
 
 /// Which way the data flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +49,9 @@ pub enum Direction {
     Up,
 }
 
-/// The amount of data of a transfer.
+named! { Direction, "is no direction": Down = "down", Up = "up" }
+
+/// When a transfer is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// Each flow carries this many bytes.
@@ -76,7 +69,9 @@ pub enum DeviceKind {
     Tun,
 }
 
-/// The forwarding path of the base station.
+named! { DeviceKind, "is no kind of port": Veth = "veth", Tun = "tun" }
+
+/// What the base station forwards with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Path {
     /// An agent inside the loop that emulates the links.
@@ -88,16 +83,7 @@ pub enum Path {
     Gateway,
 }
 
-impl Path {
-    /// The name in flags and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Inline => "inline",
-            Self::Kernel => "kernel",
-            Self::Gateway => "gateway",
-        }
-    }
-}
+named! { Path, "is no path": Inline = "inline", Kernel = "kernel", Gateway = "gateway" }
 
 /// One hop: both directions alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,102 +102,68 @@ impl Hop {
     }
 }
 
-/// One laboratory run.
-#[derive(Clone, Debug)]
-pub struct LabConfig {
-    /// The forwarding path of the base station.
-    pub path: Path,
-    /// The queueing discipline of the air interface where a kernel forwards.
-    pub air_queue: AirQueue,
-    /// A gateway there only observes and estimates the gain of mending.
-    pub observe: bool,
+with_defaults! {
+    /// One laboratory run.
+    #[derive(Clone, Debug)]
+    LabConfig;
+    /// What the base station forwards with.
+    path: Path = Path::Inline;
+    /// What queues towards the air where a kernel forwards.
+    air_queue: AirQueue = AirQueue::default();
+    /// A gateway there only observes, and tells what mending would gain.
+    observe: bool = false;
     /// The sender's congestion control.
-    pub cc: CongestionControl,
+    cc: CongestionControl = CongestionControl::Cubic;
     /// Whether the hosts negotiate SACK.
-    pub sack: bool,
+    sack: bool = true;
     /// Whether the hosts negotiate timestamps.
-    pub timestamps: bool,
+    timestamps: bool = true;
     /// Which way the data flows.
-    pub direction: Direction,
+    direction: Direction = Direction::Down;
     /// Parallel flows.
-    pub flows: u32,
+    flows: u32 = 1;
     /// Further flows, between two hosts of their own, that the agent does not see: they share
     /// links and queues with those that it mends.
-    pub unmended_flows: u32,
-    /// The amount of data of each flow.
-    pub amount: Amount,
-    /// The number of sets of flows, one after the other; 1 for a single transfer.
-    pub sequential: u32,
-    /// The warm-up: the data that timed flows carry in this time does not count as goodput.
-    pub warmup: Duration,
+    unmended_flows: u32 = 0;
+    /// When each of them is over.
+    amount: Amount = Amount::Bytes(10_000_000);
+    /// How often all flows begin anew, one set after the other; 1 for a single transfer.
+    sequential: u32 = 1;
+    /// What timed flows carry in their first so much time does not count as goodput.
+    warmup: Duration = Duration::ZERO;
     /// Send a small UDP packet to and fro every 10 ms beside the flows.
-    pub ping: bool,
+    ping: bool = false;
     /// A run that has not finished by then is stopped and reported as not completed.
-    pub time_limit: Duration,
+    time_limit: Duration = Duration::from_secs(600);
     /// The air hop.
-    pub air: Hop,
+    air: Hop = Hop { rate_bps: 20_000_000, delay: Duration::from_millis(2) };
     /// The air is one channel that half-duplex radios share, which take so long to turn round
     /// from receiving to sending; `None` for a full-duplex air.
-    pub turnaround: Option<Duration>,
+    turnaround: Option<Duration> = None;
     /// The wired hop.
-    pub wired: Hop,
-    /// The error model of the air, in each direction.
-    pub errors: ErrorModel,
-    /// Frames that wait at most for the air hop, in each direction.
-    pub queue_frames: usize,
+    wired: Hop = Hop { rate_bps: 100_000_000, delay: Duration::from_millis(40) };
+    /// What the air does to frames, in each direction.
+    errors: ErrorModel = ErrorModel::None;
+    /// Frames that wait at most for the air hop, in each direction: those of
+    /// [`Self::default_queue_frames`] where both hops are the usual ones.
+    queue_frames: usize = 280;
     /// Frames that wait at most for the wired hop where the data meets it: behind the fixed host
     /// (down) or in the base station (up). ACKs meet a host's queue of 1000 frames.
-    pub wired_queue_frames: usize,
+    wired_queue_frames: usize = HOST_QUEUE_FRAMES;
     /// The receivers' window in full segments, as in the days before it was tuned; `None` for the
     /// kernel's own tuning, which soon limits nothing.
-    pub window_segments: Option<u32>,
+    window_segments: Option<u32> = None;
     /// The seed of every random stream.
-    pub seed: u64,
+    seed: u64 = 1;
     /// IPv6 instead of IPv4.
-    pub ipv6: bool,
+    ipv6: bool = false;
     /// Record both sides of the base station into this pcapng file.
-    pub pcap: Option<PathBuf>,
+    pcap: Option<PathBuf> = None;
     /// Which agent it is: the recording names it, so that a replay builds the same one, and the
     /// sequence-time plot reads the frames of a link protocol.
-    pub recorded_agent: Option<RecordedAgent>,
-    /// The kind of device between the hosts and the links.
-    pub port: DeviceKind,
-}
-
-impl Default for LabConfig {
-    fn default() -> Self {
-        let mut config = Self {
-            path: Path::Inline,
-            air_queue: AirQueue::default(),
-            observe: false,
-            cc: CongestionControl::Cubic,
-            sack: true,
-            timestamps: true,
-            direction: Direction::Down,
-            flows: 1,
-            unmended_flows: 0,
-            amount: Amount::Bytes(10_000_000),
-            sequential: 1,
-            warmup: Duration::ZERO,
-            ping: false,
-            time_limit: Duration::from_secs(600),
-            air: Hop { rate_bps: 20_000_000, delay: Duration::from_millis(2) },
-            turnaround: None,
-            wired: Hop { rate_bps: 100_000_000, delay: Duration::from_millis(40) },
-            errors: ErrorModel::None,
-            queue_frames: 0,
-            wired_queue_frames: HOST_QUEUE_FRAMES,
-            window_segments: None,
-            seed: 1,
-            ipv6: false,
-            pcap: None,
-            recorded_agent: None,
-            port: DeviceKind::Veth,
-        };
-        config.queue_frames = config.default_queue_frames();
-        config.window_segments = config.default_window_segments();
-        config
-    }
+    recorded_agent: Option<RecordedAgent> = None;
+    /// What joins the hosts to the links.
+    port: DeviceKind = DeviceKind::Veth;
 }
 
 impl LabConfig {
@@ -404,6 +356,13 @@ impl LabConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_usual_queue_is_that_of_the_usual_hops() {
+        let usual = LabConfig::default();
+        assert_eq!(usual.queue_frames, usual.default_queue_frames());
+        assert_eq!(usual.window_segments, usual.default_window_segments());
+    }
 
     #[test]
     fn the_wired_queue_is_where_the_data_meets_it() {

@@ -9,6 +9,7 @@ use super::network::namespace::{Namespace, is_initial_user_namespace};
 use crate::sys;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
@@ -40,8 +41,8 @@ pub struct GatewayCommand {
     pub arguments: Vec<String>,
 }
 
-/// The report of a gateway at its end.
-#[derive(Debug, PartialEq)]
+/// What a gateway tells at its end.
+#[derive(Debug, Deserialize, PartialEq)]
 pub(crate) struct GatewayReport {
     /// The counters of the agent, by event.
     pub(crate) agent_counters: BTreeMap<String, u64>,
@@ -183,15 +184,7 @@ fn report(stdout: ChildStdout) -> io::Result<String> {
 
 /// The last line is one JSON object.
 fn parse(text: &str) -> Option<GatewayReport> {
-    let report: serde_json::Value = serde_json::from_str(text.lines().last()?).ok()?;
-    let counters = report["agent_counters"].as_object()?;
-    let counter =
-        |(name, value): (&String, &serde_json::Value)| Some((name.clone(), value.as_u64()?));
-    Some(GatewayReport {
-        agent_counters: counters.iter().map(counter).collect::<Option<_>>()?,
-        heartbeat_timeouts: report["heartbeat_timeouts"].as_u64()?,
-        observation: report.get("observation").cloned(),
-    })
+    serde_json::from_str(text.lines().last()?).ok()
 }
 
 fn failed(what: &'static str, said: String) -> LabError {

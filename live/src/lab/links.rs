@@ -4,9 +4,7 @@ use super::config::{AIR_STREAM, Direction, HOST_QUEUE_FRAMES, Hop, LabConfig, Pa
 use super::hop::{End, HopMedium};
 use super::outcome::LinkReport;
 use airmend_proto::link::mac::FamaNcs;
-use airmend_proto::link::{
-    Delivery, ErrorModel, FRAME_LIMIT, FullDuplex, LinkCounters, LinkParams, Pair,
-};
+use airmend_proto::link::{Delivery, ErrorModel, FRAME_LIMIT, FullDuplex, LinkParams, Pair};
 use airmend_proto::{Instant, Port};
 use std::collections::BTreeMap;
 
@@ -70,10 +68,10 @@ impl Links {
 
     pub(crate) fn report(&self) -> BTreeMap<&'static str, LinkReport> {
         BTreeMap::from([
-            ("wired_down", report(self.wired.counters(End::Host))),
-            ("wired_up", report(self.wired.counters(End::Station))),
-            ("air_down", report(self.air.counters(End::Station))),
-            ("air_up", report(self.air.counters(End::Host))),
+            ("wired_down", self.wired.counters(End::Host).into()),
+            ("wired_up", self.wired.counters(End::Station).into()),
+            ("air_down", self.air.counters(End::Station).into()),
+            ("air_up", self.air.counters(End::Host).into()),
         ])
     }
 }
@@ -100,13 +98,4 @@ fn full_duplex(hop: Hop, queue_frames: [usize; 2], pair: Pair) -> HopMedium {
 
 fn pair(hop: Hop, errors: ErrorModel, seed: u64, link: u32) -> Pair {
     Pair::new([0, 1], [hop.delay; 2], [errors; 2], seed, link)
-}
-
-fn report(counters: LinkCounters) -> LinkReport {
-    LinkReport {
-        frames: counters.frames,
-        lost: counters.lost + counters.damaged,
-        dropped: counters.dropped,
-        bytes: counters.bytes,
-    }
 }

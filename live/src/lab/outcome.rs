@@ -1,7 +1,9 @@
 //! The outcome of one laboratory run.
 
 use airmend_proto::Port;
+pub use airmend_proto::outcome::{LinkReport, SenderCounters, TraceKind};
 use hdrhistogram::Histogram;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -73,55 +75,8 @@ pub struct Ping {
     pub round_trip: Delay,
 }
 
-/// Read from the sending namespace's SNMP counters (`TcpExt`), which start at zero in each run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderCounters {
-    /// Segments that the sending host retransmitted.
-    pub retransmits: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Entries into recovery, and timeouts.
-    pub cwnd_reductions: u64,
-    /// Entries into recovery (fast retransmit).
-    pub recoveries: u64,
-    /// The number of these that were undone: nothing had been lost, and the window was restored.
-    pub undone_recoveries: u64,
-    /// Recoveries from a timeout that were undone.
-    pub undone_timeouts: u64,
-    /// Timeouts found spurious by F-RTO.
-    pub spurious_timeouts: u64,
-    /// Tail loss probes sent.
-    pub loss_probes: u64,
-    /// Losses that a probe repaired: the window is cut for each.
-    pub loss_probe_recoveries: u64,
-    /// Times that a segment was found out of order.
-    pub reorderings: u64,
-    /// Duplicate SACKs received.
-    pub dsacks: u64,
-}
-
-impl SenderCounters {
-    /// Recoveries that were not undone.
-    pub fn standing_recoveries(&self) -> u64 {
-        self.recoveries.saturating_sub(self.undone_recoveries)
-    }
-}
-
-/// One direction of a link after the run.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LinkReport {
-    /// Frames serialised.
-    pub frames: u64,
-    /// The number of these frames that were lost or damaged.
-    pub lost: u64,
-    /// Refused by the full queue.
-    pub dropped: u64,
-    /// Bytes serialised.
-    pub bytes: u64,
-}
-
 /// A distribution in microseconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Lateness {
     /// Median.
     pub p50: u64,
@@ -190,19 +145,6 @@ pub struct TcpSample {
     pub reordering: u32,
     /// Recovering from a retransmission timeout (the kernel's `TCP_CA_Loss`).
     pub after_timeout: bool,
-}
-
-/// The kind of a point of the sequence-time plot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraceKind {
-    /// A data packet left on the air hop for the first time.
-    Data,
-    /// The agent's local retransmission.
-    LocalRetransmit,
-    /// The sender's own retransmission.
-    SenderRetransmit,
-    /// An ACK left for the sender.
-    Ack,
 }
 
 /// One point of the sequence-time plot.

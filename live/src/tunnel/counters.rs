@@ -1,7 +1,9 @@
 //! What a tunnel counts.
 
+use serde::Serialize;
+
 /// What has happened since the tunnel began; names are stable.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
     /// Packets read from the TUN device, of wire size.
     pub packets_in: u64,
@@ -37,29 +39,4 @@ pub struct Counters {
     pub peer_moves: u64,
     /// Packets lost between the kernel and the TUN device.
     pub tun_drops: u64,
-}
-
-impl Counters {
-    /// Every counter with its name.
-    pub fn entries(&self) -> [(&'static str, u64); 17] {
-        [
-            ("packets_in", self.packets_in),
-            ("bytes_in", self.bytes_in),
-            ("packets_out", self.packets_out),
-            ("bytes_out", self.bytes_out),
-            ("frames_sent", self.frames_sent),
-            ("frames_received", self.frames_received),
-            ("send_errors", self.send_errors),
-            ("fragmented", self.fragmented),
-            ("truncated", self.truncated),
-            ("forged", self.forged),
-            ("replayed", self.replayed),
-            ("reordered_too_far", self.reordered_too_far),
-            ("unknown_session", self.unknown_session),
-            ("handshakes_refused", self.handshakes_refused),
-            ("sessions", self.sessions),
-            ("peer_moves", self.peer_moves),
-            ("tun_drops", self.tun_drops),
-        ]
-    }
 }

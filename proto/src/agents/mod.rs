@@ -12,7 +12,6 @@ pub mod registry;
 pub mod snoop;
 pub mod snoop95;
 pub mod tulip;
-mod value;
 
 pub use config::{AgentConfig, AgentSettings};
 pub use limits::Limits;

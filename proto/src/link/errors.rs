@@ -26,9 +26,10 @@ pub trait ErrorProcess {
 }
 
 /// An error process as plain data.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum ErrorModel {
     /// Every frame arrives.
+    #[default]
     None,
     /// Independent loss with this probability.
     Loss(f64),

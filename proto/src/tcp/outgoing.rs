@@ -3,8 +3,8 @@
 
 use super::congestion::Congestion;
 use super::profile::Profile;
-
 use super::rto::Rto;
+use crate::outcome::SenderCounters;
 use crate::ranges::Span;
 use crate::time::Instant;
 
@@ -33,25 +33,7 @@ pub(super) struct Outgoing {
     /// Whether a closed window may be probed with one byte.
     probe: bool,
     last_sent: Instant,
-    pub(super) counters: Counters,
-}
-
-/// What the sender did.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counters {
-    pub(super) segments: u64,
-    pub(super) retransmits: u64,
-    pub(super) retransmitted_bytes: u64,
-    pub(super) timeouts: u64,
-    pub(super) recoveries: u64,
-    pub(super) dup_acks: u64,
-    pub(super) undone_recoveries: u64,
-    pub(super) undone_timeouts: u64,
-    pub(super) spurious_timeouts: u64,
-    pub(super) loss_probes: u64,
-    pub(super) loss_probe_recoveries: u64,
-    pub(super) reorderings: u64,
-    pub(super) dsacks: u64,
+    pub(super) counters: SenderCounters,
 }
 
 impl Outgoing {
@@ -73,7 +55,7 @@ impl Outgoing {
             timer: None,
             probe: false,
             last_sent: Instant::ZERO,
-            counters: Counters::default(),
+            counters: SenderCounters::default(),
         }
     }
 
@@ -184,7 +166,6 @@ impl Outgoing {
             self.nxt = segment.end;
         } else {
             self.counters.retransmits += 1;
-            self.counters.retransmitted_bytes += self.payload(segment).len();
         }
         self.probe = false;
         self.last_sent = now;

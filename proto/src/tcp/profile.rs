@@ -1,66 +1,82 @@
 //! Every knob of an endpoint, and the endpoints that the papers and today's hosts have.
 
+use crate::with_defaults;
 use core::time::Duration;
 
-/// What one host's TCP is like. Plain data: take a named profile and change what differs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Profile {
+with_defaults! {
+    /// What one host's TCP is like. Plain data: take a named profile and change what differs.
+    /// The default is that of [`Self::linux`].
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    Profile;
     /// Largest segment to send and to announce, in bytes (RFC 9293 §3.7.1). As there, TCP options
     /// of a segment are taken off: with timestamps a full segment has 12 bytes less payload.
-    pub mss: u16,
+    mss: u16 = 1460;
     /// Window at start, in full segments (RFC 5681 §3.1: 2 to 4, RFC 6928: 10, until 1997: 1).
-    pub initial_window: u32,
+    initial_window: u32 = 10;
     /// Receive buffer, in bytes. It limits what the peer may have unacknowledged, since the
     /// application reads at once.
-    pub receive_window: u32,
+    receive_window: u32 = 3 << 20;
     /// Whether to offer window scaling (RFC 7323 §2); without it a window is at most 65,535 bytes.
-    pub window_scaling: bool,
+    window_scaling: bool = true;
     /// Bytes that the application may have written and the peer not yet acknowledged.
-    pub send_buffer: u64,
+    send_buffer: u64 = 4 << 20;
     /// Whether to offer selective acknowledgments (RFC 2018). Where both ends offer them, losses
     /// are recovered by RFC 6675 and not by `recovery`.
-    pub sack: bool,
+    sack: bool = true;
     /// Whether the first SACK block reports a segment that arrived twice (RFC 2883).
-    pub dsack: bool,
+    dsack: bool = true;
     /// Whether to offer timestamps (RFC 7323 §3), which tick every millisecond as in Linux.
-    pub timestamps: bool,
+    timestamps: bool = true;
     /// Loss recovery without selective acknowledgments.
-    pub recovery: Recovery,
+    recovery: Recovery = Recovery::NewReno;
     /// Whether only the first partial ACK of NewReno's recovery restarts the retransmission timer
     /// (RFC 6582 §4, "Impatient"). In Linux each does.
-    pub impatient: bool,
+    impatient: bool = false;
     /// Whether losses are told by time and mended as Linux does where both ends agreed on SACK:
     /// RACK (RFC 8985), proportional rate reduction (RFC 6937), and undo by timestamps (RFC 3522)
     /// and by duplicate SACKs (RFC 3708).
-    pub rack: bool,
+    rack: bool = true;
     /// With `rack`, whether the tail of a flight is probed (TLP, RFC 8985 §7).
-    pub tlp: bool,
+    tlp: bool = true;
     /// With `rack`, whether a timeout that was spurious is recognised by what was sent only once
     /// (F-RTO, RFC 5682 §3.1).
-    pub frto: bool,
+    frto: bool = true;
     /// How the window grows and shrinks.
-    pub congestion: CongestionControl,
+    congestion: CongestionControl = CongestionControl::Cubic { hystart: true };
     /// What an ACK adds to the window in slow start and, of Reno, in congestion avoidance.
-    pub growth: Growth,
+    growth: Growth = Growth::PerByte;
     /// Duplicate ACKs that mean a loss (RFC 5681 §3.2): 3.
-    pub dupack_threshold: u32,
+    dupack_threshold: u32 = 3;
     /// Whether the first two duplicate ACKs send new data beyond the window (RFC 3042).
-    pub limited_transmit: bool,
+    limited_transmit: bool = true;
     /// Whether a second timeout in a row leaves the slow start threshold alone (RFC 5681 eq. 4);
     /// BSD halves the window of one segment again, and the threshold ends at two segments. Nor does
     /// then a timeout in fast recovery lower it a second time (Linux `tcp_enter_loss`).
-    pub hold_ssthresh: bool,
+    hold_ssthresh: bool = true;
     /// Whether a small segment waits until all is acknowledged (Nagle, RFC 9293 §3.7.4).
-    pub nagle: bool,
+    nagle: bool = true;
     /// Whether the sender lets a window smaller than a segment stay unused
     /// (RFC 9293 §3.8.6.2.1) instead of filling it with a short segment.
-    pub sws_avoidance: bool,
+    sws_avoidance: bool = true;
     /// The retransmission timer.
-    pub rto: Retransmission,
+    rto: Retransmission = Retransmission {
+        initial: Duration::from_secs(1),
+        min: Duration::from_millis(200),
+        max: Duration::from_secs(120),
+        tick: Duration::ZERO,
+        estimator: Estimator::Linux,
+        backoff_reset: BackoffReset::CleanSample,
+    };
     /// When the receiver acknowledges.
-    pub ack: Acknowledging,
+    ack: Acknowledging = Acknowledging {
+        every: 2,
+        delay: Duration::from_millis(40),
+        free_running: false,
+        quick: 16,
+        compress: 44,
+    };
     /// How long the end that closed first still answers a FIN before its state ends.
-    pub time_wait: Duration,
+    time_wait: Duration = Duration::from_secs(60);
 }
 
 /// Loss recovery without selective acknowledgments.
@@ -230,44 +246,7 @@ impl Profile {
 
     /// Linux of today with its default settings, without `fq`, which would pace. The send buffer is
     /// `tcp_wmem`'s, the receive window `tcp_rmem`'s maximum less a half of overhead.
-    pub const fn linux() -> Self {
-        Self {
-            mss: 1460,
-            initial_window: 10,
-            receive_window: 3 << 20,
-            window_scaling: true,
-            send_buffer: 4 << 20,
-            sack: true,
-            dsack: true,
-            timestamps: true,
-            recovery: Recovery::NewReno,
-            impatient: false,
-            rack: true,
-            tlp: true,
-            frto: true,
-            congestion: CongestionControl::Cubic { hystart: true },
-            growth: Growth::PerByte,
-            dupack_threshold: 3,
-            limited_transmit: true,
-            hold_ssthresh: true,
-            nagle: true,
-            sws_avoidance: true,
-            rto: Retransmission {
-                initial: Duration::from_secs(1),
-                min: Duration::from_millis(200),
-                max: Duration::from_secs(120),
-                tick: Duration::ZERO,
-                estimator: Estimator::Linux,
-                backoff_reset: BackoffReset::CleanSample,
-            },
-            ack: Acknowledging {
-                every: 2,
-                delay: Duration::from_millis(40),
-                free_running: false,
-                quick: 16,
-                compress: 44,
-            },
-            time_wait: Duration::from_secs(60),
-        }
+    pub fn linux() -> Self {
+        Self::default()
     }
 }

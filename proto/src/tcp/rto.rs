@@ -1,6 +1,7 @@
 //! The retransmission timeout: RFC 6298, Linux's version of it, and BSD's in ticks.
 
 use super::profile::{BackoffReset, Estimator, Retransmission};
+use crate::rtt::{RoundTrip, nanos};
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -17,7 +18,7 @@ pub(super) struct Rto {
     max: u64,
     /// Smoothed round trip and deviation; of [`Estimator::Bsd`] in eighths and fourths of a tick,
     /// of [`Estimator::Linux`] the second is four deviations.
-    estimate: Option<(u64, u64)>,
+    estimate: Option<RoundTrip>,
     round: Round,
     /// The timeout before back-off.
     base: u64,
@@ -55,11 +56,11 @@ impl Rto {
 
     /// The smoothed round trip, once there was a sample.
     pub(super) fn srtt(&self) -> Option<Duration> {
-        let (srtt, _) = self.estimate?;
-        Some(Duration::from_nanos(match self.settings.estimator {
-            Estimator::Bsd => srtt * self.tick / 8,
-            Estimator::Rfc6298 | Estimator::Linux => srtt,
-        }))
+        let estimate = self.estimate?;
+        Some(match self.settings.estimator {
+            Estimator::Bsd => Duration::from_nanos(estimate.srtt * self.tick / 8),
+            Estimator::Rfc6298 | Estimator::Linux => estimate.srtt(),
+        })
     }
 
     /// When a timer that starts now fires.
@@ -92,14 +93,14 @@ impl Rto {
         match self.settings.estimator {
             Estimator::Bsd => self.measured_in_ticks(sample.checked_div(self.tick).unwrap_or(0)),
             Estimator::Rfc6298 => {
-                let (srtt, rttvar) = match self.estimate {
-                    None => (sample, sample / 2),
-                    Some((srtt, rttvar)) => {
-                        ((7 * srtt + sample) / 8, (3 * rttvar + srtt.abs_diff(sample)) / 4)
-                    }
+                let first = RoundTrip::first(round_trip);
+                let next = |mut estimate: RoundTrip| {
+                    estimate.sample(round_trip);
+                    estimate
                 };
-                self.estimate = Some((srtt, rttvar));
-                self.base = (srtt + (4 * rttvar).max(self.tick)).max(self.min);
+                let RoundTrip { srtt, deviation } =
+                    *self.estimate.insert(self.estimate.map_or(first, next));
+                self.base = (srtt + (4 * deviation).max(self.tick)).max(self.min);
             }
             Estimator::Linux => self.measured_in_rounds(sample, una, nxt),
         }
@@ -136,9 +137,9 @@ impl Rto {
     /// Linux `tcp_rtt_estimator`: deviations count an eighth when the round trip shrinks by more
     /// than they are, and what they add to the timeout shrinks by a quarter in each round at most.
     fn measured_in_rounds(&mut self, sample: u64, una: u64, nxt: u64) {
-        let Some((srtt, deviation)) = self.estimate else {
+        let Some(RoundTrip { srtt, deviation }) = self.estimate else {
             let margin = (2 * sample).max(self.min);
-            self.estimate = Some((sample, 2 * sample));
+            self.estimate = Some(RoundTrip { srtt: sample, deviation: 2 * sample });
             self.round = Round { end: nxt, largest: margin, margin };
             self.base = sample + margin;
             return;
@@ -160,7 +161,7 @@ impl Rto {
             round.end = nxt;
             round.largest = self.min;
         }
-        self.estimate = Some((srtt, deviation));
+        self.estimate = Some(RoundTrip { srtt, deviation });
         self.base = srtt + round.margin;
     }
 
@@ -168,21 +169,16 @@ impl Rto {
     fn measured_in_ticks(&mut self, ticks: u64) {
         let (srtt, rttvar) = match self.estimate {
             None => ((ticks + 1) * 8, (ticks + 1) * 2),
-            Some((srtt, rttvar)) => {
+            Some(RoundTrip { srtt, deviation: rttvar }) => {
                 let smooth = srtt / 8;
                 let srtt = (srtt + ticks).saturating_sub(smooth).max(1);
                 let deviation = ticks.abs_diff(smooth);
                 (srtt, (rttvar + deviation).saturating_sub(rttvar / 4).max(1))
             }
         };
-        self.estimate = Some((srtt, rttvar));
+        self.estimate = Some(RoundTrip { srtt, deviation: rttvar });
         self.base = (srtt / 8 + rttvar) * self.tick;
     }
-}
-
-fn nanos(time: Duration) -> u64 {
-    // A quarter of what 64 bits hold is 146 years, and sums of a few still fit.
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX / 16)
 }
 
 #[cfg(test)]

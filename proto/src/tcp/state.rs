@@ -1,7 +1,7 @@
 //! What an endpoint waits for, and the states of a connection.
 
+use crate::named;
 use crate::time::Instant;
-use core::fmt;
 
 /// What a timer of an endpoint is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,17 +18,9 @@ pub enum Timer {
     TimeWait,
 }
 
-impl fmt::Display for Timer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Retransmit => "tcp-rto",
-            Self::Reordering => "tcp-reordering",
-            Self::LossProbe => "tcp-loss-probe",
-            Self::DelayedAck => "tcp-delayed-ack",
-            Self::TimeWait => "tcp-time-wait",
-        })
-    }
-}
+named! { Timer:
+Retransmit = "tcp-rto", Reordering = "tcp-reordering", LossProbe = "tcp-loss-probe",
+DelayedAck = "tcp-delayed-ack", TimeWait = "tcp-time-wait" }
 
 /// When an endpoint wants to be woken, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

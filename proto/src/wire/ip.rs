@@ -1,11 +1,12 @@
-//! From the first captured byte to the TCP header: Ethernet, VLAN tags, IPv4, IPv6.
+//! From the first captured byte to the header of TCP or another transport: Ethernet, VLAN tags,
+//! IPv4, IPv6.
 
 use crate::packet::{LinkType, Packet};
 use crate::wire::chunk;
 use crate::wire::tcp::Bypass;
 
 /// The IP protocol number of TCP.
-pub(super) const TCP: u8 = 6;
+pub(crate) const TCP: u8 = 6;
 /// EtherType of IPv4.
 pub(super) const ETHERTYPE_IPV4: u16 = 0x0800;
 /// EtherType of IPv6.
@@ -32,42 +33,57 @@ const MAX_VLAN_TAGS: usize = 2;
 /// A longer chain of extension headers costs more to walk than its packet is worth.
 const MAX_EXTENSION_HEADERS: usize = 8;
 
-/// Where TCP begins in a packet, how long it is, and between which addresses it goes.
+/// Where the transport begins in a packet, how long it is, and between which addresses it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     /// Source address, IPv6 or IPv4-mapped.
     pub source: [u8; 16],
     /// Destination address, IPv6 or IPv4-mapped.
     pub destination: [u8; 16],
+    /// The protocol number of the transport, behind all extension headers.
+    pub protocol: u8,
+    /// A fragment of a datagram; another one may hold the transport's header.
+    pub is_fragment: bool,
     /// Offset of the IP header, in bytes from the first captured byte.
     pub offset: u16,
-    /// Offset of the TCP header.
+    /// Offset of the transport's header.
     pub transport_offset: u16,
-    /// TCP header and payload on the wire, in bytes, whatever was captured of them.
+    /// Transport header and payload on the wire, in bytes, whatever was captured of them.
     pub transport_len: u32,
 }
 
 impl Network {
-    /// Walks to the TCP header.
+    /// Walks to the header of TCP; anything else is an error.
+    pub fn parse(packet: &Packet) -> Result<Self, Bypass> {
+        match Self::walk(packet)? {
+            Self { protocol: TCP, is_fragment: true, .. } => Err(Bypass::Fragment),
+            network @ Self { protocol: TCP, .. } => Ok(network),
+            _ => Err(Bypass::NotTcp),
+        }
+    }
+
+    /// Walks to the transport's header.
     ///
     /// Lengths are those of the IP header, so that Ethernet padding never counts as payload.
     /// IPv6 hop-by-hop, routing and destination options and atomic fragments (RFC 6946) are walked
-    /// through. Not walked, and [`Bypass::NotTcp`]: ESP, whose TCP is encrypted; AH, whose TCP may
-    /// neither be edited nor repeated late (RFC 4302 §3.4.3); a routing header with segments left,
-    /// since neither flow nor checksum belong to the address that the IP header shows.
-    pub fn parse(packet: &Packet) -> Result<Self, Bypass> {
+    /// through. Not walked, so that their protocol is their own: ESP, whose TCP is encrypted; AH,
+    /// whose TCP may neither be edited nor repeated late (RFC 4302 §3.4.3); a routing header with
+    /// segments left, since neither flow nor checksum belong to the address that the IP header
+    /// shows.
+    #[inline]
+    pub fn walk(packet: &Packet) -> Result<Self, Bypass> {
         let bytes = packet.bytes();
         match packet.link_type() {
             LinkType::Ip => match ip_version(bytes, 0)? {
-                4 => parse_ipv4(packet, 0),
-                6 => parse_ipv6(packet, 0),
+                4 => walk_ipv4(packet, 0),
+                6 => walk_ipv6(packet, 0),
                 _ => Err(Bypass::NotIp),
             },
             LinkType::Ethernet => {
                 let (ethertype, offset) = ethernet_payload(bytes)?;
                 match (ethertype, ip_version(bytes, offset)?) {
-                    (ETHERTYPE_IPV4, 4) => parse_ipv4(packet, offset),
-                    (ETHERTYPE_IPV6, 6) => parse_ipv6(packet, offset),
+                    (ETHERTYPE_IPV4, 4) => walk_ipv4(packet, offset),
+                    (ETHERTYPE_IPV6, 6) => walk_ipv6(packet, offset),
                     _ => Err(Bypass::Malformed),
                 }
             }
@@ -95,17 +111,12 @@ fn ip_version(bytes: &[u8], at: usize) -> Result<u8, Bypass> {
     chunk::<1>(bytes, at).map(|[first]| first >> 4)
 }
 
-fn parse_ipv4(packet: &Packet, offset: usize) -> Result<Network, Bypass> {
+#[inline]
+fn walk_ipv4(packet: &Packet, offset: usize) -> Result<Network, Bypass> {
     let header: &[u8; 20] = chunk(packet.bytes(), offset)?;
     let header_len = usize::from(header[0] & 0x0f) * 4;
     if header_len < header.len() {
         return Err(Bypass::Malformed);
-    }
-    if header[9] != TCP {
-        return Err(Bypass::NotTcp);
-    }
-    if u16::from_be_bytes([header[6], header[7]]) & IPV4_FRAGMENT_BITS != 0 {
-        return Err(Bypass::Fragment);
     }
     let total_len = match u16::from_be_bytes([header[2], header[3]]) {
         0 => super_packet_len(packet, offset)?,
@@ -116,16 +127,19 @@ fn parse_ipv4(packet: &Packet, offset: usize) -> Result<Network, Bypass> {
     Ok(Network {
         source: ipv4_mapped([s0, s1, s2, s3]),
         destination: ipv4_mapped([d0, d1, d2, d3]),
+        protocol: header[9],
+        is_fragment: u16::from_be_bytes([header[6], header[7]]) & IPV4_FRAGMENT_BITS != 0,
         offset: offset as u16,
         transport_offset: transport as u16,
         transport_len: transport_len(packet, offset, transport, total_len)?,
     })
 }
 
-fn parse_ipv6(packet: &Packet, offset: usize) -> Result<Network, Bypass> {
+fn walk_ipv6(packet: &Packet, offset: usize) -> Result<Network, Bypass> {
     let bytes = packet.bytes();
     let header: &[u8; IPV6_HEADER] = chunk(bytes, offset)?;
-    let transport = skip_extension_headers(bytes, header[6], offset + IPV6_HEADER)?;
+    let (protocol, is_fragment, transport) =
+        skip_extension_headers(bytes, header[6], offset + IPV6_HEADER)?;
     let total_len = match u16::from_be_bytes([header[4], header[5]]) {
         0 => super_packet_len(packet, offset)?,
         payload_len => IPV6_HEADER as u32 + u32::from(payload_len),
@@ -133,6 +147,8 @@ fn parse_ipv6(packet: &Packet, offset: usize) -> Result<Network, Bypass> {
     Ok(Network {
         source: *chunk(bytes, offset + 8)?,
         destination: *chunk(bytes, offset + 24)?,
+        protocol,
+        is_fragment,
         offset: offset as u16,
         // Both offsets fit: eight extension headers are at most 16 KiB.
         transport_offset: transport as u16,
@@ -140,25 +156,29 @@ fn parse_ipv6(packet: &Packet, offset: usize) -> Result<Network, Bypass> {
     })
 }
 
-/// Where TCP begins behind the extension headers (RFC 8200 §4).
-fn skip_extension_headers(bytes: &[u8], first: u8, mut at: usize) -> Result<usize, Bypass> {
-    let mut next_header = first;
+/// What follows the extension headers (RFC 8200 §4), whether this is a fragment of it, and where it
+/// begins.
+fn skip_extension_headers(
+    bytes: &[u8],
+    mut protocol: u8,
+    mut at: usize,
+) -> Result<(u8, bool, usize), Bypass> {
     for _ in 0..MAX_EXTENSION_HEADERS {
-        if !matches!(next_header, HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | FRAGMENT) {
+        if !matches!(protocol, HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS | FRAGMENT) {
             break;
         }
         let &[next, len, b2, b3] = chunk(bytes, at)?;
-        match next_header {
+        match protocol {
             FRAGMENT if u16::from_be_bytes([b2, b3]) & IPV6_FRAGMENT_BITS != 0 => {
-                return Err(Bypass::Fragment);
+                return Ok((next, true, at + 8));
             }
-            ROUTING if b3 != 0 => return Err(Bypass::NotTcp),
+            ROUTING if b3 != 0 => break,
             FRAGMENT => at += 8,
             _ => at += (usize::from(len) + 1) * 8,
         }
-        next_header = next;
+        protocol = next;
     }
-    if next_header == TCP { Ok(at) } else { Err(Bypass::NotTcp) }
+    Ok((protocol, false, at))
 }
 
 /// The length of an IP packet whose own length field is 0: segmentation offload makes packets that
@@ -172,7 +192,7 @@ fn super_packet_len(packet: &Packet, offset: usize) -> Result<u32, Bypass> {
     }
 }
 
-/// Bytes from the TCP header to the end of an IP packet of `total_len` bytes at `offset`.
+/// Bytes from the transport's header to the end of an IP packet of `total_len` bytes at `offset`.
 fn transport_len(
     packet: &Packet,
     offset: usize,

@@ -1,12 +1,12 @@
 //! The TCP view of a packet.
 
+use crate::named;
 use crate::packet::Packet;
 use crate::wire::chunk;
 pub use crate::wire::flow::Endpoint;
 use crate::wire::ip::Network;
 pub use crate::wire::options::{Options, SackBlocks, Timestamps};
 use crate::wire::seq::SeqNumber;
-use core::fmt;
 
 /// Length of a TCP header without options.
 pub(super) const HEADER_LEN: usize = 20;
@@ -40,17 +40,9 @@ impl Bypass {
     }
 }
 
-impl fmt::Display for Bypass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotIp => "not IP",
-            Self::NotTcp => "not TCP",
-            Self::Fragment => "an IP fragment",
-            Self::Truncated => "captured too short",
-            Self::Malformed => "malformed",
-        })
-    }
-}
+named! { Bypass:
+NotIp = "not IP", NotTcp = "not TCP", Fragment = "an IP fragment",
+Truncated = "captured too short", Malformed = "malformed" }
 
 /// The control bits of a TCP header (RFC 9293 §3.1, RFC 3168, RFC 9768).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

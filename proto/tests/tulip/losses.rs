@@ -86,7 +86,7 @@ fn every_loss_pattern_full_duplex() {
 #[test]
 fn every_loss_pattern_in_turns() {
     // [tulip99 §V.B S2-05]
-    let settings = Settings { rate_bps: RATE_BPS, max_propagation_delay: DELAY, ..turns() };
+    let settings = Settings { rate: RATE_BPS, max_propagation_delay: DELAY, ..turns() };
     enumerate(&settings, Duration::from_millis(1_200));
 }
 

@@ -72,7 +72,7 @@ fn settings(window: u32, order: Order, half_duplex: bool) -> Settings {
         order,
         max_propagation_delay: Duration::ZERO,
         turnaround: Duration::ZERO,
-        rate_bps: u64::MAX,
+        rate: u64::MAX,
         ack_every: 1,
         ack_delay: Duration::ZERO,
         ..Settings::default()

@@ -34,7 +34,7 @@ impl HostSpec {
                 }
                 other => {
                     let known: Vec<&str> =
-                        ["profile", "count"].into_iter().chain(Profile::NAMES).collect();
+                        ["profile", "count"].iter().chain(Profile::NAMES).copied().collect();
                     return Err(Fault::new(name.span(), unknown("key", other, &known)));
                 }
             }

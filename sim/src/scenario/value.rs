@@ -15,24 +15,12 @@ pub(crate) trait Quantity: Sized {
     fn read(text: &str) -> Result<Self, String>;
 }
 
-/// Bits per second.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rate(pub(crate) u64);
-
-/// A time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Time(pub(crate) Duration);
-
-/// Bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Size(pub(crate) u64);
-
-/// Any text, number or switch, as text.
-#[derive(Clone, Debug)]
-pub(crate) struct Scalar(pub(crate) String);
-
 macro_rules! quantities {
-    ($($name:ident($parse:path) $expected:literal;)*) => {$(
+    ($($(#[$meta:meta])* $name:ident($kind:ty) = $parse:path, $expected:literal;)*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Debug)]
+        pub(crate) struct $name(pub(crate) $kind);
+
         impl Quantity for $name {
             const EXPECTED: &'static str = $expected;
             fn read(text: &str) -> Result<Self, String> {
@@ -48,10 +36,17 @@ macro_rules! quantities {
 }
 
 quantities! {
-    Rate(parse_rate) "a rate such as \"20mbit\"";
-    Time(parse_duration) "a time such as \"40ms\"";
-    Size(parse_size) "a size such as \"10MB\"";
-    Scalar(any) "a text, a number, true or false";
+    /// Bits per second.
+    #[derive(Copy)]
+    Rate(u64) = parse_rate, "a rate such as \"20mbit\"";
+    /// A time.
+    #[derive(Copy)]
+    Time(Duration) = parse_duration, "a time such as \"40ms\"";
+    /// Bytes.
+    #[derive(Copy)]
+    Size(u64) = parse_size, "a size such as \"10MB\"";
+    /// Any text, number or switch, as text.
+    Scalar(String) = any, "a text, a number, true or false";
 }
 
 fn any(text: &str) -> Result<String, UnitError> {

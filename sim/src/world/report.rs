@@ -1,7 +1,7 @@
 //! What a run measured, once it is over.
 
 use super::{Flow, World};
-use crate::outcome::{Delay, LinkCounters, Outcome, SenderCounters};
+use crate::outcome::{Delay, LinkReport, Outcome, SenderCounters};
 use airmend_proto::Instant;
 use std::collections::BTreeMap;
 
@@ -18,6 +18,10 @@ impl World<'_> {
                 *agent_counters.entry(*name).or_default() += count;
             }
         }
+        let mut sender = SenderCounters::default();
+        self.flows.iter().for_each(|flow| sender += flow.ends[0].stats().sender);
+        let mut links = LinkReport::default();
+        self.medium.counters().for_each(|link| links += link.into());
         Outcome {
             completed: self.open == 0,
             seconds,
@@ -26,9 +30,9 @@ impl World<'_> {
             goodput_bps: rate(bytes_received, seconds),
             flow_goodput_bps: self.flows.iter().map(|flow| flow.goodput_bps(self.now)).collect(),
             wire_bytes_per_byte: self.wire_bytes_per_byte(bytes_received),
-            sender: self.sender_counters(),
+            sender,
             agent_counters,
-            links: self.link_counters(),
+            links,
             delay: Delay::of(delays.copied().collect()),
             steps: self.steps,
             trace: self
@@ -37,35 +41,6 @@ impl World<'_> {
                 .find_map(|station| station.trace)
                 .map_or(Vec::new(), |trace| trace.points),
         }
-    }
-
-    fn sender_counters(&self) -> SenderCounters {
-        let mut sum = SenderCounters::default();
-        for flow in &self.flows {
-            let stats = flow.ends[0].stats();
-            sum.segments += stats.segments;
-            sum.retransmits += stats.retransmits;
-            sum.timeouts += stats.timeouts;
-            sum.recoveries += stats.recoveries;
-            sum.undone_recoveries += stats.undone_recoveries;
-            sum.undone_timeouts += stats.undone_timeouts;
-            sum.spurious_timeouts += stats.spurious_timeouts;
-            sum.loss_probes += stats.loss_probes;
-            sum.loss_probe_recoveries += stats.loss_probe_recoveries;
-            sum.reorderings += stats.reorderings;
-            sum.dsacks += stats.dsacks;
-        }
-        sum
-    }
-
-    fn link_counters(&self) -> LinkCounters {
-        let mut sum = LinkCounters { lost: self.left_behind, ..LinkCounters::default() };
-        for counters in self.medium.counters() {
-            sum.frames += counters.frames;
-            sum.lost += counters.lost + counters.damaged;
-            sum.dropped += counters.dropped;
-        }
-        sum
     }
 
     fn wire_bytes_per_byte(&self, bytes_received: u64) -> Option<f64> {

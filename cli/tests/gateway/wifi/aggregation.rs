@@ -1,6 +1,6 @@
 //! Block-acknowledgment sessions, as mac80211's tracepoints tell of them.
 
-use crate::world::Result;
+use crate::kit::Result;
 use std::fs;
 use std::process::Command;
 

@@ -4,8 +4,9 @@
 
 use super::process::Process;
 use crate::daemon::{Daemon, default_command, socket};
+use crate::kit::{Result, until};
 use crate::transfer::Hosts;
-use crate::world::{Result, air_queue, fixed_address, forwarding, pair, run, until};
+use crate::world::{air_queue, fixed_address, forwarding, pair, run};
 use airmend_live::lab::Namespace;
 use std::fs;
 use std::path::{Path, PathBuf};

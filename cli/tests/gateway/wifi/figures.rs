@@ -2,8 +2,8 @@
 
 use super::cell::Cell;
 use crate::daemon::{Daemon, repairs};
+use crate::kit::{PATIENCE, Result, until};
 use crate::transfer::{Plan, transfer};
-use crate::world::{PATIENCE, Result, until};
 use std::thread;
 use std::time::{Duration, Instant};
 

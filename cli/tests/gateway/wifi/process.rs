@@ -1,15 +1,15 @@
 //! A program beside the test, whose lines are read.
 
-use crate::world::{Result, until};
+use crate::kit::{self, Result, until};
 use airmend_live::lab::Namespace;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// Killed when the test is over.
 pub(super) struct Process {
-    child: Child,
+    process: kit::Process,
     said: Arc<Mutex<Vec<String>>>,
     listening: Option<JoinHandle<()>>,
 }
@@ -19,8 +19,9 @@ impl Process {
         let name = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let started = namespace.spawn(command);
-        let mut child = started.map_err(|error| format!("cannot start {name}: {error}"))?;
-        let stdout = BufReader::new(child.stdout.take().ok_or("stdout is piped")?);
+        let child = started.map_err(|error| format!("cannot start {name}: {error}"))?;
+        let mut process = kit::Process(child);
+        let stdout = BufReader::new(process.0.stdout.take().ok_or("stdout is piped")?);
         let said = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&said);
         let listening = thread::spawn(move || {
@@ -28,7 +29,7 @@ impl Process {
                 heard.lock().unwrap_or_else(PoisonError::into_inner).push(line);
             }
         });
-        Ok(Self { child, said, listening: Some(listening) })
+        Ok(Self { process, said, listening: Some(listening) })
     }
 
     /// Waits until it has said these words so many times; the error is everything that it said.
@@ -40,9 +41,8 @@ impl Process {
     }
 
     pub(super) fn end(&mut self) {
-        // Both fail only where it has ended and was waited for.
-        self.child.kill().ok();
-        self.child.wait().ok();
+        // It fails only where it has ended and was waited for.
+        self.process.kill().ok();
         self.listening.take().map(JoinHandle::join);
     }
 }

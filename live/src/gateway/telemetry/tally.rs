@@ -28,69 +28,34 @@ pub(super) trait Label: Copy + 'static {
     fn index(self) -> usize;
 }
 
-impl Label for Path {
-    const ALL: &'static [(Self, &'static str)] = &[
-        (Self::DataCopied, "data_copied"),
-        (Self::AcksJudged, "acks_judged"),
-        (Self::AcksPassed, "acks_passed"),
-        (Self::AcksReturned, "acks_returned"),
-        (Self::Repairs, "repairs"),
-    ];
+macro_rules! labels {
+    ($($type:ident { $($label:ident = $name:literal),* })*) => {$(
+        impl Label for $type {
+            const ALL: &'static [(Self, &'static str)] = &[$((Self::$label, $name)),*];
 
-    fn index(self) -> usize {
-        self as usize
-    }
+            fn index(self) -> usize {
+                self as usize
+            }
+        }
+    )*};
 }
 
-impl Label for Cause {
-    const ALL: &'static [(Self, &'static str)] = &[
-        (Self::DupAck, "dup_ack"),
-        (Self::Rack, "rack"),
-        (Self::TailProbe, "tail_probe"),
-        (Self::LocalTimeout, "local_timeout"),
-        (Self::RoundTripTimer, "round_trip_timer"),
-        (Self::PersistTimer, "persist_timer"),
-    ];
-
-    fn index(self) -> usize {
-        self as usize
+labels! {
+    Path {
+        DataCopied = "data_copied",  AcksJudged = "acks_judged",
+        AcksPassed = "acks_passed", AcksReturned = "acks_returned", Repairs = "repairs"
     }
-}
-
-impl Label for Bypass {
-    const ALL: &'static [(Self, &'static str)] = &[
-        (Self::NotIp, "not_ip"),
-        (Self::NotTcp, "not_tcp"),
-        (Self::Fragment, "fragment"),
-        (Self::Truncated, "truncated"),
-        (Self::Malformed, "malformed"),
-    ];
-
-    fn index(self) -> usize {
-        self as usize
+    Cause {
+        DupAck = "dup_ack", Rack = "rack", TailProbe = "tail_probe",
+        LocalTimeout = "local_timeout", RoundTripTimer = "round_trip_timer",
+        PersistTimer = "persist_timer"
     }
-}
-
-impl Label for Uncached {
-    const ALL: &'static [(Self, &'static str)] =
-        &[(Self::HighWaterMark, "high_water"), (Self::MemoryLimit, "memory")];
-
-    fn index(self) -> usize {
-        self as usize
+    Bypass {
+        NotIp = "not_ip", NotTcp = "not_tcp", Fragment = "fragment", Truncated = "truncated",
+        Malformed = "malformed"
     }
-}
-
-impl Label for FlowEnd {
-    const ALL: &'static [(Self, &'static str)] = &[
-        (Self::Closed, "closed"),
-        (Self::Reopened, "reopened"),
-        (Self::Idle, "idle"),
-        (Self::Evicted, "evicted"),
-    ];
-
-    fn index(self) -> usize {
-        self as usize
-    }
+    Uncached { HighWaterMark = "high_water", MemoryLimit = "memory" }
+    FlowEnd { Closed = "closed", Reopened = "reopened", Idle = "idle", Evicted = "evicted" }
 }
 
 /// The most labels that any set has.

@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn every_queue_sends_at_the_rate_of_the_air() {
         let hop = Hop { rate_bps: 7_654_321, delay: Duration::ZERO };
-        for queue in AirQueue::ALL {
+        for &queue in AirQueue::ALL {
             let commands = commands(queue, hop, 77);
             assert!(commands.contains(" 7654321"), "{commands}");
             let classes = commands.matches("class add").count();

@@ -17,7 +17,7 @@ use super::channel::Channel;
 use super::counters::Counters;
 use super::datagram::{self, Datagram, HANDSHAKE_LEN, SEALED_OVERHEAD, SessionId};
 use super::notice::Notice;
-use airmend_proto::Instant;
+use airmend_proto::{Instant, with_defaults};
 use bytes::BytesMut;
 use handshake::Initiation;
 use replay::Stale;
@@ -41,26 +41,17 @@ const REMEMBERED: usize = 1024;
 /// Messages that wait to be sent.
 const OUTBOX: usize = 16;
 
-/// The limits of a session's keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rekey {
+with_defaults! {
+    /// When keys are changed.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    Rekey;
     /// The initiator begins a new session after this time.
-    pub after: Duration,
-    /// Or after so many bytes in both directions together.
-    pub after_bytes: u64,
+    after: Duration = Duration::from_secs(120);
+    /// Or after so many bytes in both directions together: 64 GiB; AES-GCM keeps a wide margin up
+    /// to 2^38 bytes (RFC 8446 §5.5).
+    after_bytes: u64 = 1 << 36;
     /// No session is used for longer.
-    pub reject_after: Duration,
-}
-
-impl Default for Rekey {
-    fn default() -> Self {
-        Self {
-            after: Duration::from_secs(120),
-            // 64 GiB; AES-GCM keeps a wide margin up to 2^38 bytes (RFC 8446 §5.5).
-            after_bytes: 1 << 36,
-            reject_after: Duration::from_secs(180),
-        }
-    }
+    reject_after: Duration = Duration::from_secs(180);
 }
 
 /// The secure channel to one peer.

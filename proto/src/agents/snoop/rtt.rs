@@ -1,5 +1,6 @@
 //! What the agent measures of the path, so that nobody has to set it.
 
+use crate::rtt::RoundTrip;
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -15,9 +16,8 @@ const REORDERING_PERSISTS: u32 = 16;
 /// The round trip from the agent over the air and back, as of RFC 6298 with RFC 8985's minimum.
 #[derive(Clone, Debug)]
 pub(super) struct AirPath {
-    /// Smoothed, and its mean deviation; the first is a guess until there is a sample.
-    srtt: Duration,
-    deviation: Duration,
+    /// A guess until there is a sample.
+    smoothed: RoundTrip,
     /// The least of the last ten seconds, and when it was measured.
     min: Option<(Duration, Instant)>,
     /// How long the mobile waits before it acknowledges a segment that no other follows.
@@ -31,8 +31,7 @@ pub(super) struct AirPath {
 impl AirPath {
     pub(super) fn new(initial: Duration) -> Self {
         Self {
-            srtt: initial,
-            deviation: initial / 2,
+            smoothed: RoundTrip::first(initial),
             min: None,
             delayed_ack: DELAYED_ACK,
             reordering_steps: 0,
@@ -43,15 +42,14 @@ impl AirPath {
     /// Takes a round trip whose acknowledgment leaves no doubt; returns the smoothed one.
     pub(super) fn sample(&mut self, now: Instant, sample: Duration) -> Duration {
         if self.min.is_none() {
-            (self.srtt, self.deviation) = (sample, sample / 2);
+            self.smoothed = RoundTrip::first(sample);
         } else {
-            self.deviation = (self.deviation * 3 + self.srtt.abs_diff(sample)) / 4;
-            self.srtt = (self.srtt * 7 + sample) / 8;
+            self.smoothed.sample(sample);
         }
         if self.min.is_none_or(|(min, at)| sample <= min || now - at >= MIN_WINDOW) {
             self.min = Some((sample, now));
         }
-        self.srtt
+        self.srtt()
     }
 
     /// A segment that no other followed was acknowledged after this time.
@@ -66,7 +64,7 @@ impl AirPath {
 
     /// The smoothed round trip.
     pub(super) fn srtt(&self) -> Duration {
-        self.srtt
+        self.smoothed.srtt()
     }
 
     /// The least round trip; before the first sample nothing is known to be impossible.
@@ -77,7 +75,7 @@ impl AirPath {
     /// [C-5] Silence after which the flow's tail is probed (RFC 8985 §7.2): twice the round trip,
     /// with what its deviation and, for a lone segment, the mobile's delayed ACK ask for.
     pub(super) fn probe_timeout(&self, lone_segment: bool) -> Duration {
-        let quiet = (self.srtt * 2).max(self.srtt + self.deviation * 4);
+        let quiet = (self.srtt() * 2).max(self.smoothed.bound());
         // A millisecond of timer slack; and the most that a receiver holds SACKs back.
         let timeout = quiet + Duration::from_millis(1);
         if lone_segment { timeout + self.delayed_ack } else { timeout }
@@ -86,7 +84,7 @@ impl AirPath {
     /// [C-4] How much later than a packet sent after it a packet may arrive without being lost:
     /// nothing, until the link has been seen to reorder.
     pub(super) fn reordering_window(&self) -> Duration {
-        (self.min() / 4 * self.reordering_steps).min(self.srtt)
+        (self.min() / 4 * self.reordering_steps).min(self.srtt())
     }
 
     /// Something taken for lost was only late.

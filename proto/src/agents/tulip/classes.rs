@@ -1,8 +1,9 @@
 //! Service classes: which packets are worth sending again, told by protocol number, port and
 //! length alone [tulip99 §III S2-01]. No transport's state is kept, and none is needed.
 
-use crate::packet::{LinkType, Packet};
+use crate::packet::Packet;
 use crate::units;
+use crate::wire::ip::{Network, TCP};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,7 +18,6 @@ pub(super) const FLOWS: usize = 256;
 /// More rules than any link needs.
 const MAX_RULES: usize = 64;
 
-const TCP: u8 = 6;
 const UDP: u8 = 17;
 const NAMED: [(&str, u8); 5] =
     [("icmp", 1), ("tcp", TCP), ("udp", UDP), ("esp", 50), ("icmpv6", 58)];
@@ -198,90 +198,27 @@ impl View {
     /// Looks at a packet. One that is no IP packet, or cannot be read, has protocol 255, which is
     /// reserved, and shares its flow with others of that kind.
     pub(super) fn of(packet: &Packet) -> Self {
-        let at = match packet.link_type() {
-            LinkType::Ethernet => ethernet_payload(packet.bytes()),
-            LinkType::Ip | LinkType::Frame => Some(0),
-        };
-        let network = at.and_then(|at| packet.bytes().get(at..)).and_then(Network::of);
-        let Some(network) = network else {
+        let Ok(network) = Network::walk(packet) else {
             return Self { protocol: 255, ports: None, payload_len: packet.wire_len(), flow: 0 };
         };
-        let Network { addresses, protocol, transport, len } = network;
-        let ports = transport.and_then(|bytes| match (protocol, bytes) {
-            (TCP | UDP, [a, b, c, d, ..]) => {
+        let Network { source, destination, protocol, transport_len, .. } = network;
+        let transport = packet.bytes().get(usize::from(network.transport_offset)..);
+        let transport = transport.filter(|_| !network.is_fragment);
+        let ports = match (protocol, transport) {
+            (TCP | UDP, Some([a, b, c, d, ..])) => {
                 Some([u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])])
             }
             _ => None,
-        });
+        };
         let header_len = match (protocol, transport) {
             (TCP, Some(bytes)) => bytes.get(12).map_or(20, |byte| u32::from(byte >> 4) * 4),
             (UDP, Some(_)) => 8,
             _ => 0,
         };
-        let hash = FixedState::default().hash_one((addresses, protocol, ports));
+        let hash = FixedState::default().hash_one((source, destination, protocol, ports));
         let flow = hash as usize % FLOWS;
-        Self { protocol, ports, payload_len: len.saturating_sub(header_len), flow }
+        Self { protocol, ports, payload_len: transport_len.saturating_sub(header_len), flow }
     }
-}
-
-/// The IP header of a packet.
-struct Network<'a> {
-    /// Both addresses, as they stand there.
-    addresses: &'a [u8],
-    /// What follows the IP header and all extension headers.
-    protocol: u8,
-    /// What was captured of it; none if this is a fragment, which may lack the header.
-    transport: Option<&'a [u8]>,
-    /// Its length on the wire.
-    len: u32,
-}
-
-impl<'a> Network<'a> {
-    fn of(ip: &'a [u8]) -> Option<Self> {
-        match ip.first()? >> 4 {
-            4 => Self::v4(ip),
-            6 => Self::v6(ip),
-            _ => None,
-        }
-    }
-
-    fn v4(ip: &'a [u8]) -> Option<Self> {
-        let header = ip.first_chunk::<20>()?;
-        let header_len = usize::from(header[0] & 0x0f) * 4;
-        let total_len = u32::from(u16::from_be_bytes([header[2], header[3]]));
-        let is_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
-        Some(Self {
-            addresses: &ip[12..20],
-            protocol: header[9],
-            transport: ip.get(header_len..).filter(|_| !is_fragment),
-            len: total_len.saturating_sub(header_len as u32),
-        })
-    }
-
-    fn v6(ip: &'a [u8]) -> Option<Self> {
-        let header = ip.first_chunk::<40>()?;
-        let mut len = u32::from(u16::from_be_bytes([header[4], header[5]]));
-        let mut protocol = header[6];
-        let mut at = 40;
-        let mut is_fragment = false;
-        // Hop-by-hop, routing, fragment and destination options (RFC 8200 §4).
-        while let (0 | 43 | 44 | 60, Some([next, size, ..])) = (protocol, ip.get(at..)) {
-            let size = if protocol == 44 { 8 } else { (usize::from(*size) + 1) * 8 };
-            is_fragment |= protocol == 44;
-            protocol = *next;
-            at += size;
-            len = len.saturating_sub(size as u32);
-        }
-        let transport = ip.get(at..).filter(|_| !is_fragment);
-        Some(Self { addresses: &ip[8..40], protocol, transport, len })
-    }
-}
-
-/// Where the IP header begins behind an Ethernet header and at most two VLAN tags.
-fn ethernet_payload(bytes: &[u8]) -> Option<usize> {
-    let tagged = |at: usize| matches!(bytes.get(at..at + 2), Some([0x81, 0] | [0x88, 0xa8]));
-    let at = (0..2).fold(12, |at, _| if tagged(at) { at + 4 } else { at });
-    matches!(bytes.get(at..at + 2)?, [0x08, 0] | [0x86, 0xdd]).then_some(at + 2)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! from its measured round trip and rate.
 
 use super::settings::Settings;
+use crate::rtt::RoundTrip;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use core::time::Duration;
@@ -31,8 +32,7 @@ pub(super) struct Pace {
     /// The wait by the link's constants.
     answer_wait: Duration,
     ack_delay: Duration,
-    smoothed: Option<Duration>,
-    variation: Duration,
+    smoothed: Option<RoundTrip>,
     /// The shortest round trip of this period of memory and of the one before it.
     shortest: [Duration; 2],
     period_end: Instant,
@@ -55,7 +55,6 @@ impl Pace {
             answer_wait: settings.answer_wait(),
             ack_delay: settings.ack_delay,
             smoothed: None,
-            variation: Duration::ZERO,
             shortest: [Duration::MAX; 2],
             period_end: Instant::ZERO,
             rates: [0; ROUNDS],
@@ -71,9 +70,9 @@ impl Pace {
         if !self.is_adaptive {
             return self.answer_wait;
         }
-        let wait = self.smoothed.map_or(FIRST_WAIT, |smoothed| {
-            MIN_WAIT.max(smoothed + 4 * self.variation) + self.ack_delay
-        });
+        let wait = self
+            .smoothed
+            .map_or(FIRST_WAIT, |smoothed| MIN_WAIT.max(smoothed.bound()) + self.ack_delay);
         let backed_off = wait.saturating_mul(1 << unanswered.min(16));
         backed_off.min(MAX_BACKED_OFF.max(2 * wait))
     }
@@ -85,15 +84,9 @@ impl Pace {
 
     /// Takes a round trip, as in RFC 6298 §2.
     pub(super) fn round_trip(&mut self, now: Instant, sample: Duration) {
-        match self.smoothed {
-            None => {
-                self.smoothed = Some(sample);
-                self.variation = sample / 2;
-            }
-            Some(smoothed) => {
-                self.variation = (3 * self.variation + smoothed.abs_diff(sample)) / 4;
-                self.smoothed = Some((7 * smoothed + sample) / 8);
-            }
+        match &mut self.smoothed {
+            None => self.smoothed = Some(RoundTrip::first(sample)),
+            Some(smoothed) => smoothed.sample(sample),
         }
         if now >= self.period_end {
             self.shortest = [Duration::MAX, self.shortest[0]];

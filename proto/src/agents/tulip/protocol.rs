@@ -35,7 +35,7 @@ impl AgentSettings for Settings {
     fn follow_radio(&mut self, radio: Option<&MacParams>) {
         self.half_duplex = radio.is_some();
         if let Some(radio) = radio {
-            self.rate_bps = radio.rate_bps;
+            self.rate = radio.rate_bps;
             self.max_propagation_delay = radio.delay;
             self.turnaround = radio.turnaround;
             self.ack_delay = radio.turnaround + radio.delay / 2;

@@ -2,51 +2,53 @@
 
 use super::classes::Rules;
 use super::frame::{ACK_LEN, HEADER_LEN, MAX_WINDOW};
-use crate::agents::value::switch;
-use crate::units;
+use crate::named;
+use crate::settings::{settings, written_as_displayed};
 use alloc::format;
-use alloc::string::{String, ToString};
-use core::fmt;
+use alloc::string::String;
 use core::time::Duration;
 
 /// A link ACK on a TCP ACK with timestamps: the answer that is waited for.
 const ANSWER_LEN: usize = HEADER_LEN + ACK_LEN + 8 + 52;
 /// The longest frame of an Ethernet path.
 const LONG_FRAME_LEN: usize = HEADER_LEN + ACK_LEN + 8 + 1_500;
+const MAX_FRAME: u32 = u16::MAX as u32;
 
-/// Every constant of one end of a link. Both ends agree on all but the class rules.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Settings {
+settings! {
+    /// Every constant of one end of a link. Both ends agree on all but the class rules. The default
+    /// is a full-duplex link that tunes itself.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    Settings, set_constant, "tulip has no setting {:?}; it has profile, {}";
     /// Whether window and timers follow the measured round trip and rate of the link, or are fixed
     /// by the maximum propagation delay as in the paper [tulip99 §I S2-07].
-    pub adaptive: bool,
+    adaptive: bool = true, switch();
     /// From the oldest unacknowledged to the newest packet, in packets, at most
     /// [`MAX_WINDOW`] [tulip99 §V S2-03].
-    pub window: u32,
+    window: u32 = MAX_WINDOW, count(1, MAX_WINDOW);
     /// Whether the ends take turns, as radios do that cannot hear while they speak
     /// [tulip99 §III S2-05].
-    pub half_duplex: bool,
+    half_duplex: bool = false, switch();
     /// Half duplex: frames in one turn.
-    pub strobe: u32,
+    strobe: u32 = 1, count(1, MAX_WINDOW);
     /// The longest time that a bit travels from one end to the other [tulip99 §I S2-07].
-    pub max_propagation_delay: Duration,
+    max_propagation_delay: Duration = Duration::from_millis(50), duration();
     /// The longest time from the end of a frame to the beginning of its answer: the radio turns
     /// around and, without MAC acceleration, wins the channel.
-    pub turnaround: Duration,
+    turnaround: Duration = Duration::from_millis(1), duration();
     /// The rate of the link in bit/s; it gives the airtime of an answer.
-    pub rate_bps: u64,
+    rate: u64 = 1_000_000, rate();
     /// Packets that one link ACK answers at most, unless it is held back for less.
-    pub ack_every: u32,
+    ack_every: u32 = 4, count(1, MAX_WINDOW);
     /// How long a link ACK waits for a packet to travel with.
-    pub ack_delay: Duration,
+    ack_delay: Duration = Duration::from_millis(1), duration();
     /// Whether all packets to the other end keep their order, as in the paper, or only those of
     /// one flow: a loss then delays no other flow.
-    pub order: Order,
+    order: Order = Order::Flow, parsed();
     /// The longest frame in bytes with which a link ACK may travel; a longer one goes without, and
     /// the ACK goes alone.
-    pub max_frame: u32,
+    max_frame: u32 = MAX_FRAME, count(1, MAX_FRAME);
     /// Service classes.
-    pub classes: Rules,
+    classes: Rules = Rules::default(), parsed();
 }
 
 /// Among which packets the order is kept.
@@ -58,44 +60,10 @@ pub enum Order {
     Flow,
 }
 
-/// A full-duplex link that tunes itself.
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            adaptive: true,
-            window: MAX_WINDOW,
-            half_duplex: false,
-            strobe: 1,
-            max_propagation_delay: Duration::from_millis(50),
-            turnaround: Duration::from_millis(1),
-            rate_bps: 1_000_000,
-            ack_every: 4,
-            ack_delay: Duration::from_millis(1),
-            order: Order::Flow,
-            max_frame: u32::from(u16::MAX),
-            classes: Rules::default(),
-        }
-    }
-}
+named! { Order, "is no order of packets": Destination = "destination", Flow = "flow" }
+written_as_displayed!(Order, Rules);
 
 impl Settings {
-    /// The names that [`Settings::set`] knows.
-    pub const NAMES: [&str; 13] = [
-        "profile",
-        "adaptive",
-        "window",
-        "half_duplex",
-        "strobe",
-        "max_propagation_delay",
-        "turnaround",
-        "rate",
-        "ack_every",
-        "ack_delay",
-        "order",
-        "max_frame",
-        "classes",
-    ];
-
     /// The paper's link: half-duplex radios at 1 Mb/s that take turns, a window of 8 packets, one
     /// order for all packets, timers from the maximum propagation delay [tulip99 §V S2-21].
     ///
@@ -109,47 +77,22 @@ impl Settings {
             strobe: 1,
             max_propagation_delay: Duration::from_micros(20),
             turnaround: Duration::from_millis(1),
-            rate_bps: 1_000_000,
+            rate: 1_000_000,
             ack_every: 1,
             ack_delay: Duration::from_micros(100),
             order: Order::Destination,
-            max_frame: u32::from(u16::MAX),
+            max_frame: MAX_FRAME,
             classes: Rules::tulip99(),
         }
     }
 
     /// Sets one constant from text; `profile` sets all of them, to `tulip` or `tulip99`.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        match name {
-            "profile" => match value {
-                "tulip" => *self = Self::default(),
-                "tulip99" => *self = Self::tulip99(),
-                _ => return Err(format!("profile {value:?} must be tulip or tulip99")),
-            },
-            "adaptive" => self.adaptive = switch(name, value)?,
-            "window" => self.window = number(name, value, MAX_WINDOW)?,
-            "half_duplex" => self.half_duplex = switch(name, value)?,
-            "strobe" => self.strobe = number(name, value, MAX_WINDOW)?,
-            "max_propagation_delay" => self.max_propagation_delay = duration(name, value)?,
-            "turnaround" => self.turnaround = duration(name, value)?,
-            "rate" => {
-                self.rate_bps = units::parse_rate(value).map_err(|error| error.to_string())?;
-            }
-            "ack_every" => self.ack_every = number(name, value, MAX_WINDOW)?,
-            "ack_delay" => self.ack_delay = duration(name, value)?,
-            "order" => {
-                self.order = match value {
-                    "destination" => Order::Destination,
-                    "flow" => Order::Flow,
-                    _ => return Err(format!("order {value:?} must be destination or flow")),
-                }
-            }
-            "max_frame" => self.max_frame = number(name, value, u32::from(u16::MAX))?,
-            "classes" => self.classes = value.parse()?,
-            _ => {
-                let known = Self::NAMES.join(", ");
-                return Err(format!("tulip has no setting {name:?}; it has {known}"));
-            }
+        match (name, value) {
+            ("profile", "tulip") => *self = Self::default(),
+            ("profile", "tulip99") => *self = Self::tulip99(),
+            ("profile", _) => return Err(format!("profile {value:?} must be tulip or tulip99")),
+            _ => self.set_constant(name, value)?,
         }
         Ok(())
     }
@@ -169,46 +112,8 @@ impl Settings {
     }
 
     fn airtime(&self, len: usize) -> Duration {
-        Duration::from_nanos(len as u64 * 8 * 1_000_000_000 / self.rate_bps.max(1))
+        Duration::from_nanos(len as u64 * 8 * 1_000_000_000 / self.rate.max(1))
     }
-}
-
-/// Every constant as [`Settings::set`] takes it: `adaptive=true window=4096 …`.
-impl fmt::Display for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let order = match self.order {
-            Order::Destination => "destination",
-            Order::Flow => "flow",
-        };
-        write!(
-            f,
-            "adaptive={} window={} half_duplex={} strobe={} max_propagation_delay={}ns \
-             turnaround={}ns rate={}bit ack_every={} ack_delay={}ns order={order} max_frame={} \
-             classes={}",
-            self.adaptive,
-            self.window,
-            self.half_duplex,
-            self.strobe,
-            self.max_propagation_delay.as_nanos(),
-            self.turnaround.as_nanos(),
-            self.rate_bps,
-            self.ack_every,
-            self.ack_delay.as_nanos(),
-            self.max_frame,
-            self.classes,
-        )
-    }
-}
-
-fn number(name: &str, value: &str, most: u32) -> Result<u32, String> {
-    match value.parse() {
-        Ok(number) if (1..=most).contains(&number) => Ok(number),
-        _ => Err(format!("{name} {value:?} must be a whole number from 1 to {most}")),
-    }
-}
-
-fn duration(name: &str, value: &str) -> Result<Duration, String> {
-    units::parse_duration(value).map_err(|error| format!("{name}: {error}"))
 }
 
 #[cfg(test)]
@@ -218,7 +123,7 @@ mod tests {
     #[test]
     fn every_name_can_be_set_and_is_told() {
         let values = ["tulip99", "7", "7ms", "false", "true", "3mbit", "flow", "udp=unreliable"];
-        for name in Settings::NAMES {
+        for &name in Settings::NAMES {
             let is_told = values.iter().any(|value| {
                 let mut settings = Settings::default();
                 let was_set = settings.set(name, value).is_ok();

@@ -38,7 +38,6 @@ impl Classic {
         let plain = ack.is_bare && same_window && !advances && out.nxt > out.una;
         let is_duplicate = if self.sack { news } else { plain };
         if is_duplicate {
-            out.counters.dup_acks += 1;
             self.dup_acks += 1;
             self.duplicate(out, advances);
         }

@@ -32,7 +32,6 @@ impl Linux {
         }
         let mut news = self.take(now, out, ack, blocks, prior_una);
         news.is_more = news.advances || opens || !ack.is_bare;
-        out.counters.dup_acks += u64::from(news.sacked);
         self.turn = Turn::NewOnly;
         if prior_out == 0 {
             if news.duplicate {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::packet::LinkType;
 use crate::wire::build::SegmentBuilder;
 use crate::wire::flow::Endpoint;
 use alloc::string::ToString;

@@ -1,0 +1,140 @@
+//! The laboratory's lines.
+
+use super::{Line, Times, ber_and_loss, line, millis, rounded, sender, short};
+use airmend_live::lab::config::{Amount, LabConfig, Path};
+use airmend_live::lab::outcome::{Outcome, Ping};
+use airmend_proto::agents::AgentConfig;
+use airmend_proto::link::ErrorModel;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What was set: the fields with which every line begins. `bytes` are those of each flow, and null
+/// where the flows send for a time.
+pub(crate) fn setting(agent: &AgentConfig, config: &LabConfig) -> Value {
+    let [ber, loss] = ber_and_loss(&config.errors);
+    let bytes = if let Amount::Bytes(bytes) = config.amount { Some(bytes) } else { None };
+    json!({
+        "agent": agent.name(),
+        "world": "lab",
+        "cc": config.cc.name(),
+        "direction": config.direction.name(),
+        "rate_bps": config.air.rate_bps,
+        "air_delay_ms": millis(config.air.delay),
+        "wired_delay_ms": millis(config.wired.delay),
+        "ber": ber,
+        "loss": loss,
+        "bytes": bytes,
+        "seed": config.seed,
+    })
+}
+
+/// What else was set. The last three are there only where they differ from the usual: half-duplex
+/// radios, and a base station that is no agent in the loop.
+pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -> Value {
+    let (burst, fading) = match config.errors {
+        ErrorModel::Burst { frames, every_bytes } => {
+            (json!({"frames": frames, "every_bytes": every_bytes}), Value::Null)
+        }
+        ErrorModel::Fading { good, bad, bad_loss, good_ber } => {
+            let [good, bad] = [good, bad].map(millis);
+            let all =
+                json!({"good_ms": good, "bad_ms": bad, "loss": bad_loss, "good_ber": good_ber});
+            (Value::Null, all)
+        }
+        _ => (Value::Null, Value::Null),
+    };
+    let send_seconds =
+        if let Amount::Time(time) = config.amount { Some(time.as_secs_f64()) } else { None };
+    let all = json!({
+        "flows": config.flows,
+        "unmended_flows": config.unmended_flows,
+        "sequential": config.sequential,
+        "send_seconds": send_seconds,
+        "warmup_seconds": config.warmup.as_secs_f64(),
+        "sack": config.sack,
+        "timestamps": config.timestamps,
+        "ipv6": config.ipv6,
+        "wired_rate_bps": config.wired.rate_bps,
+        "queue_frames": config.queue_frames,
+        "wired_queue_frames": config.wired_queue_frames,
+        "window_segments": config.window_segments,
+        "port": config.port.name(),
+        "burst": burst,
+        "fading": fading,
+        "settings": settings.iter().cloned().collect::<BTreeMap<_, _>>(),
+    });
+    let is_beside = config.path != Path::Inline;
+    let unusual = json!({
+        "turnaround_ms": config.turnaround.map(millis),
+        "path": is_beside.then(|| config.path.name()),
+        "air_queue": is_beside.then(|| config.air_queue.name()),
+    });
+    line([all, present(unusual)]).into()
+}
+
+/// The line of one run.
+pub(crate) fn run(
+    agent: &AgentConfig,
+    config: &LabConfig,
+    settings: &[(String, String)],
+    outcome: &Outcome,
+) -> Line {
+    let share = |bound: f64| short(outcome.goodput_bps / bound);
+    let measured = json!({
+        "completed": outcome.completed,
+        "seconds": rounded(outcome.seconds, 6),
+        "goodput_bps": outcome.goodput_bps.round(),
+        "bound_bps": outcome.bound_bps.round(),
+        "of_bound": share(outcome.bound_bps),
+        "wire_bytes_per_byte": short(outcome.wire_bytes_per_byte),
+        "sender": sender(&outcome.sender, json!({"reordering": outcome.reordering})),
+        "agent_counters": outcome.agent_counters,
+        "bytes_received": outcome.bytes_received,
+        // With the warm-up, which `goodput_bps` leaves out.
+        "overall_goodput_bps": outcome.overall_goodput_bps.round(),
+        // The bound with the fades of this run; null where the air does not fade.
+        "realised_bound_bps": outcome.realised_bound_bps.map(f64::round),
+        "of_realised_bound": outcome.realised_bound_bps.map(share),
+    });
+    let flows = outcome.flow_goodput_bps.iter().map(|bps| bps.round());
+    let more = json!({
+        // Those of the unmended flows last.
+        "flow_goodput_bps": flows.collect::<Vec<_>>(),
+        // Jain's index.
+        "fairness": short(outcome.fairness),
+        "completion_ms": Times::of(&outcome.completion_seconds),
+        "ping": outcome.ping.as_ref().map(ping),
+        "links": outcome.links,
+        // Lost between a host's kernel and the emulated links; not 0 means a machine too slow.
+        "port_drops": outcome.port_drops,
+        "lateness_us": outcome.lateness_us,
+        "tcp_ext": outcome.tcp_ext,
+    });
+    let mobile_counters = Some(&outcome.mobile_counters).filter(|counters| !counters.is_empty());
+    let unusual = json!({
+        // Only where the air needs an agent at each end: `agent_counters` is the base station's.
+        "mobile_counters": mobile_counters,
+        // Only where a gateway ran: how often it was late, and the kernel passed it by.
+        "gateway_heartbeat_timeouts": outcome.gateway_heartbeat_timeouts,
+        // Only where a gateway observed: what it told.
+        "observation": outcome.observation,
+    });
+    let more_settings = more_settings(config, settings);
+    line([setting(agent, config), measured, more_settings, more, present(unusual)])
+}
+
+/// Round trips of the ping, in milliseconds.
+fn ping(ping: &Ping) -> Value {
+    let [p50, p99, max] = [ping.round_trip.p50, ping.round_trip.p99, ping.round_trip.max]
+        .map(|time| rounded(time.as_secs_f64() * 1e3, 3));
+    let Ping { sent, received, .. } = ping;
+    json!({"sent": sent, "received": received, "p50_ms": p50, "p99_ms": p99, "max_ms": max})
+}
+
+/// Only the fields that are not null.
+fn present(mut fields: Value) -> Value {
+    if let Value::Object(fields) = &mut fields {
+        fields.retain(|_, value| !value.is_null());
+    }
+    fields
+}

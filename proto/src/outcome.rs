@@ -1,0 +1,122 @@
+//! What a run measures in every world, under the names that result rows have.
+
+use crate::link::LinkCounters;
+use core::ops::AddAssign;
+use serde::{Deserialize, Serialize};
+
+/// What sending ends of TCP connections went through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SenderCounters {
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Losses noticed by ACKs; each began a fast recovery, or Tahoe's slow start.
+    pub recoveries: u64,
+    /// Of these, undone: the sender learnt that nothing had been lost, and took its window back.
+    pub undone_recoveries: u64,
+    /// Recoveries from a timeout that were undone.
+    pub undone_timeouts: u64,
+    /// Timeouts found spurious by F-RTO (RFC 5682).
+    pub spurious_timeouts: u64,
+    /// Tail loss probes sent (RFC 8985 §7).
+    pub loss_probes: u64,
+    /// Losses that a probe repaired; the window is cut for each.
+    pub loss_probe_recoveries: u64,
+    /// Times that a segment was found to have arrived out of order.
+    pub reorderings: u64,
+    /// Reports of segments that arrived twice (RFC 2883).
+    pub dsacks: u64,
+    /// Segments sent with payload, SYN or FIN, retransmissions among them; 0 of a kernel, which
+    /// does not count them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub segments: u64,
+}
+
+impl SenderCounters {
+    /// Entries into recovery, and timeouts.
+    pub fn cwnd_reductions(&self) -> u64 {
+        self.recoveries + self.timeouts
+    }
+
+    /// Recoveries that were not undone.
+    pub fn standing_recoveries(&self) -> u64 {
+        self.recoveries.saturating_sub(self.undone_recoveries)
+    }
+}
+
+impl AddAssign for SenderCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.retransmits += other.retransmits;
+        self.timeouts += other.timeouts;
+        self.recoveries += other.recoveries;
+        self.undone_recoveries += other.undone_recoveries;
+        self.undone_timeouts += other.undone_timeouts;
+        self.spurious_timeouts += other.spurious_timeouts;
+        self.loss_probes += other.loss_probes;
+        self.loss_probe_recoveries += other.loss_probe_recoveries;
+        self.reorderings += other.reorderings;
+        self.dsacks += other.dsacks;
+        self.segments += other.segments;
+    }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// What a link carried in one direction, or several links together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LinkReport {
+    /// Frames serialised.
+    pub frames: u64,
+    /// Of these, lost or damaged.
+    pub lost: u64,
+    /// Refused by full queues.
+    pub dropped: u64,
+    /// Bytes serialised.
+    pub bytes: u64,
+}
+
+impl From<LinkCounters> for LinkReport {
+    fn from(link: LinkCounters) -> Self {
+        let LinkCounters { frames, lost, damaged, dropped, bytes, .. } = link;
+        Self { frames, lost: lost + damaged, dropped, bytes }
+    }
+}
+
+impl AddAssign for LinkReport {
+    fn add_assign(&mut self, other: Self) {
+        self.frames += other.frames;
+        self.lost += other.lost;
+        self.dropped += other.dropped;
+        self.bytes += other.bytes;
+    }
+}
+
+/// What a point of the sequence-time plot shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TraceKind {
+    /// A data packet left towards the receiver for the first time.
+    Data,
+    /// The agent's local retransmission.
+    LocalRetransmit,
+    /// The sender's own retransmission.
+    SenderRetransmit,
+    /// An ACK left for the sender.
+    Ack,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recoveries_that_stood_are_those_not_undone() {
+        let counters = SenderCounters { recoveries: 5, undone_recoveries: 2, ..Default::default() };
+        assert_eq!((counters.standing_recoveries(), counters.cwnd_reductions()), (3, 5));
+        let odd = SenderCounters { undone_recoveries: 2, ..Default::default() };
+        assert_eq!(odd.standing_recoveries(), 0);
+    }
+}
