@@ -211,8 +211,8 @@ impl Invariants {
     }
 }
 
-/// Checks the invariants of one agent, also of one end of a link protocol: the packets in its frames
-/// are what enters and leaves at its air port.
+/// Checks the invariants of one agent, also of one end of a link protocol: the packets in its
+/// frames are what enters and leaves at its air port.
 #[derive(Debug)]
 pub struct Checker {
     invariants: Invariants,
@@ -228,10 +228,12 @@ impl Checker {
     /// Takes note of a packet that is about to enter the agent.
     pub fn enters(&mut self, packet: &Packet) {
         match self.payload.filter(|_| packet.link_type() == LinkType::Frame) {
-            Some(payload) => {
-                payload(packet).iter().for_each(|packet| self.invariants.enters(packet))
-            }
             None => self.invariants.enters(packet),
+            Some(payload) => {
+                if let Some(packet) = payload(packet) {
+                    self.invariants.enters(&packet);
+                }
+            }
         }
     }
 

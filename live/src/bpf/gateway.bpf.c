@@ -32,7 +32,7 @@ static void (*ringbuf_discard)(void *data, __u64 flags) = (void *)BPF_FUNC_ringb
 // Set by the daemon before it loads this.
 volatile const __u32 MARK = 0;         // of what the daemon sends
 volatile const __u32 AIR = 0;          // index of the air interface
-volatile const __u32 REINJECTION = 0;       // of the device through which the daemon returns packets
+volatile const __u32 REINJECTION = 0;  // of the device through which the daemon returns packets
 volatile const __u32 LINK_HEADER = 14; // bytes before the IP header: 14, or 0 without Ethernet
 volatile const __u32 OBSERVE = 0;      // divert nothing
 volatile const __u64 HEARTBEAT_TIMEOUT_NS = 50000000;
