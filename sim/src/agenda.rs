@@ -55,7 +55,7 @@ impl Agenda {
 
     /// Makes sure that a machine acts at `at` or before. A later deadline is not put in place of an
     /// earlier one: the machine will be asked too early and then say when.
-    pub(crate) fn hasten(&mut self, machine: u32, at: Instant) {
+    pub(crate) fn schedule_no_later(&mut self, machine: u32, at: Instant) {
         let place = self.places[machine as usize];
         if place == ABSENT || entry(at, machine) < self.heap[place as usize] {
             self.set(machine, Some(at));
@@ -134,7 +134,7 @@ mod tests {
                 let deadline = &mut list[machine as usize];
                 match at {
                     Some(at) if below(2) == 0 => {
-                        agenda.hasten(machine, at);
+                        agenda.schedule_no_later(machine, at);
                         *deadline = Some(deadline.map_or(at, |old: Instant| old.min(at)));
                     }
                     _ => {

@@ -73,7 +73,7 @@ impl Medium {
         let medium = &mut self.channels[channel as usize].medium;
         medium.send(now, from as usize, to as usize, packet);
         if let Some(at) = medium.poll_timeout() {
-            self.agenda.hasten(channel, at);
+            self.agenda.schedule_no_later(channel, at);
         }
     }
 

@@ -271,7 +271,7 @@ impl<'a> World<'a> {
 
     fn serve_station(&mut self, station: u32) {
         if let Some(at) = self.stations[station as usize].serve(self.now, &mut self.medium) {
-            self.medium.agenda.hasten(self.plan.channels.len() as u32 + station, at);
+            self.medium.agenda.schedule_no_later(self.plan.channels.len() as u32 + station, at);
         }
     }
 
@@ -290,7 +290,7 @@ impl<'a> World<'a> {
         self.serve_flow(number);
         if let Some(at) = self.flows[number as usize].deadline() {
             let first_flow = self.plan.channels.len() + self.plan.stations.len();
-            self.medium.agenda.hasten(first_flow as u32 + number, at);
+            self.medium.agenda.schedule_no_later(first_flow as u32 + number, at);
         }
         Ok(())
     }

@@ -111,7 +111,8 @@ impl Snapshot {
         out.count("forwarded_dupacks", help, counters.forwarded_dupacks)?;
         let help = "ACKs from which SACK blocks were taken.";
         out.count("stripped_acks", help, counters.stripped_acks)?;
-        let help = "Suppressed loss signals that were forwarded: the loss was not repaired in time.";
+        let help =
+            "Suppressed loss signals that were forwarded: the loss was not repaired in time.";
         out.count("forwarded_loss_signals", help, counters.forwarded_loss_signals)?;
         let help = "Packets that senders sent again.";
         out.count("sender_retransmits", help, counters.sender_retransmits)?;

@@ -15,7 +15,7 @@ use core::time::Duration;
 
 /// What an ACK is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum AckKind {
     /// It acknowledges new data.
     New,
     /// Below the last ACK.
@@ -44,18 +44,18 @@ impl Snoop95 {
         let kind = flow.classify_ack(segment);
         let bare = segment.is_pure_ack();
         let verdict = match kind {
-            Kind::New => {
+            AckKind::New => {
                 self.handle_new_ack(now, reference, segment, packet);
                 Verdict::Pass
             }
             // Data that rides on an old ACK must pass.
-            Kind::Spurious if bare => {
+            AckKind::Spurious if bare => {
                 let id = flow.base.id;
                 self.event(Event::SpuriousAckDropped(id, segment.ack));
                 Verdict::Withhold
             }
-            Kind::Duplicate if bare => self.handle_dupack(now, reference, segment.ack),
-            Kind::Spurious | Kind::Duplicate | Kind::Other => {
+            AckKind::Duplicate if bare => self.handle_dupack(now, reference, segment.ack),
+            AckKind::Spurious | AckKind::Duplicate | AckKind::Other => {
                 if flow.last_ack.as_ref().is_some_and(|last| last.number == segment.ack) {
                     flow.remember(segment, packet);
                 }
@@ -132,20 +132,20 @@ impl Snoop95 {
 }
 
 impl Flow {
-    fn classify_ack(&self, segment: &Segment) -> Kind {
+    fn classify_ack(&self, segment: &Segment) -> AckKind {
         if segment.ack > self.last_seq {
             // It acknowledges what never passed here: nothing that this state can judge.
-            return Kind::Other;
+            return AckKind::Other;
         }
-        let Some(last) = &self.last_ack else { return Kind::New };
+        let Some(last) = &self.last_ack else { return AckKind::New };
         if segment.ack > last.number {
-            Kind::New
+            AckKind::New
         } else if segment.ack < last.number {
-            Kind::Spurious
+            AckKind::Spurious
         } else if segment.window == last.window && segment.ack < self.last_seq {
-            Kind::Duplicate
+            AckKind::Duplicate
         } else {
-            Kind::Other
+            AckKind::Other
         }
     }
 
