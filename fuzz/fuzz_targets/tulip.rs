@@ -88,7 +88,8 @@ impl Input<'_> {
     }
 
     fn frame(&mut self) -> Frame {
-        let kinds = [FrameKind::Control, FrameKind::Reliable, FrameKind::Unreliable, FrameKind::Skip];
+        let kinds =
+            [FrameKind::Control, FrameKind::Reliable, FrameKind::Unreliable, FrameKind::Skip];
         let head = self.byte();
         let kind = kinds[usize::from(head & 3)];
         let epochs = self.byte();

@@ -1,4 +1,4 @@
-//! Which agent, and with which settings.
+//! The choice of an agent and its settings.
 
 use super::limits::Limits;
 use super::registry::{AGENTS, LinkProtocol, Registration};
@@ -14,27 +14,27 @@ use core::marker::PhantomData;
 /// The settings of one agent. They display as the words that [`AgentSettings::set`] takes:
 /// `key=value key=value`.
 pub trait AgentSettings: fmt::Debug + fmt::Display + Send + Sync {
-    /// Sets one of them from text, or says in a sentence what would be right.
+    /// Sets a setting from text; the error is a sentence that names valid values.
     fn set(&mut self, name: &str, value: &str) -> Result<(), String>;
 
-    /// Builds the agent; `seed` should be secret where hosts are not trusted. A link takes its
-    /// epoch from it, so that it should also be another one in every run.
+    /// Builds the agent; `seed` should be secret where hosts are not trusted. A link protocol takes
+    /// its epoch from `seed`, which should therefore differ in every run.
     fn build(&self, limits: Limits, seed: u64) -> Box<dyn Agent + Send>;
 
-    /// A copy.
+    /// A copy of the settings.
     fn clone_box(&self) -> Box<dyn AgentSettings>;
 
-    /// Makes the cache hold a window of this many packets, and not less than by default.
+    /// Enlarges the cache to a window of this many packets; never below the default.
     fn hold_window(&mut self, _packets: usize) {}
 
-    /// Makes a link protocol fit the radios that it runs over; full duplex if there are none.
+    /// Sets the constants of a link protocol for half-duplex radios; full duplex if there are none.
     fn follow_radio(&mut self, _radio: Option<&MacParams>) {}
 
     /// Makes a link protocol carry TCP to and from this port without retransmissions.
     fn exempt(&mut self, _tcp_port: u16) {}
 }
 
-/// An agent that can be chosen, with its settings.
+/// An agent with its settings.
 #[derive(Debug)]
 pub struct AgentConfig {
     registration: &'static Registration,
@@ -42,7 +42,7 @@ pub struct AgentConfig {
 }
 
 impl AgentConfig {
-    /// The agent of this name with its default settings, or a sentence that names those known.
+    /// The agent of this name with its default settings; the error names the known agents.
     pub fn by_name(name: &str) -> Result<Self, String> {
         let Some(registration) = AGENTS.iter().find(|agent| agent.name == name) else {
             let known = AGENTS.iter().map(|agent| agent.name).collect::<Vec<_>>().join(", ");
@@ -57,22 +57,22 @@ impl AgentConfig {
         Self { registration: plain, settings: (plain.settings)() }
     }
 
-    /// Its name.
+    /// The name of the agent.
     pub fn name(&self) -> &'static str {
         self.registration.name
     }
 
-    /// Whether it is passthrough.
+    /// Whether the agent is passthrough.
     pub fn is_plain(&self) -> bool {
         *self == Self::plain()
     }
 
-    /// Set if the air hop needs one at each end.
+    /// The link protocol, if the agent must run at both ends of the air hop.
     pub fn link(&self) -> Option<&'static LinkProtocol> {
         self.registration.link.as_ref()
     }
 
-    /// Whether the air hop needs one at each end.
+    /// Whether the agent must run at both ends of the air hop.
     pub fn is_link(&self) -> bool {
         self.link().is_some()
     }
@@ -83,7 +83,7 @@ impl AgentConfig {
         self.settings.hold_window(packets);
     }
 
-    /// Makes a link protocol fit the radios that it runs over; full duplex if there are none.
+    /// Sets the constants of a link protocol for half-duplex radios; full duplex if there are none.
     pub fn follow_radio(&mut self, radio: Option<&MacParams>) {
         self.settings.follow_radio(radio);
     }
@@ -93,7 +93,7 @@ impl AgentConfig {
         self.settings.exempt(tcp_port);
     }
 
-    /// Sets one of its thresholds from text.
+    /// Sets a setting of the agent from text; the error is one sentence.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         if self.settings().is_empty() {
             return Err(format!("{} has no settings, so {name:?} cannot be set", self.name()));
@@ -101,7 +101,7 @@ impl AgentConfig {
         self.settings.set(name, value)
     }
 
-    /// All its settings, each a word that [`Self::set`] takes: `key=value key=value`.
+    /// All settings in the form that [`Self::set`] takes: `key=value key=value`.
     pub fn settings(&self) -> String {
         self.settings.to_string()
     }
@@ -124,7 +124,7 @@ impl PartialEq for AgentConfig {
     }
 }
 
-/// The settings of an agent that has none.
+/// The settings of an agent without settings.
 #[derive(Debug)]
 pub struct NoSettings<A>(PhantomData<fn() -> A>);
 

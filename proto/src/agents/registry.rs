@@ -7,25 +7,26 @@ use super::{snoop, snoop95, tulip};
 use crate::packet::Packet;
 use alloc::boxed::Box;
 
-/// An agent that can be chosen.
+/// An entry of the registry.
 #[derive(Debug)]
 pub struct Registration {
-    /// The name by which it is chosen.
+    /// The name of the agent in flags and files.
     pub name: &'static str,
-    /// Its settings, with the values that the name stands for.
+    /// The settings of the agent, with the defaults of this name.
     pub settings: fn() -> Box<dyn AgentSettings>,
-    /// Set if the air hop needs one at each end: one alone forwards nothing.
+    /// The link protocol, if the agent must run at both ends of the air hop: one end alone forwards
+    /// nothing.
     pub link: Option<LinkProtocol>,
-    /// Settings under which a test reaches every limit and timer soon.
+    /// Settings with which a test soon reaches every limit and timer.
     pub tight: &'static [(&'static str, &'static str)],
 }
 
-/// What the world must know of a link protocol.
+/// The properties of a link protocol that a runner needs.
 #[derive(Debug)]
 pub struct LinkProtocol {
-    /// Bytes that a frame is longer than the packet that it carries, at most.
+    /// The most bytes by which a frame is longer than its packet.
     pub frame_overhead: usize,
-    /// The packet of the network layer that a frame carries, if it carries one.
+    /// The packet of the network layer in a frame, if there is one.
     pub payload: fn(&Packet) -> Option<Packet>,
 }
 
@@ -69,12 +70,12 @@ pub static AGENTS: [Registration; 6] = [
     },
 ];
 
-/// The agents that stand alone at a gateway.
+/// The names of the agents that run at the gateway alone.
 pub fn names() -> impl Iterator<Item = &'static str> {
     AGENTS.iter().filter(|agent| agent.link.is_none()).map(|agent| agent.name)
 }
 
-/// The agents of which the air hop needs one at each end.
+/// The names of the agents that run at both ends of the air hop.
 pub fn link_names() -> impl Iterator<Item = &'static str> {
     AGENTS.iter().filter(|agent| agent.link.is_some()).map(|agent| agent.name)
 }
