@@ -24,7 +24,7 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    /// No deadlines; flows idle for `idle_timeout` are found within an eighth of it more.
+    /// No deadlines. The sweep over the whole table takes `idle_timeout`.
     pub(super) fn new(idle_timeout: Duration) -> Self {
         let sweep_interval = (idle_timeout / SWEEP_STEPS).max(Duration::from_millis(1));
         Self { flows: BTreeMap::new(), first: None, next_sweep: None, sweep_interval }
