@@ -1,4 +1,4 @@
-//! All channels, and the agenda that says when something happens on them.
+//! All channels, and the agenda of their events.
 
 use super::arq::Repeating;
 use super::handoff::WithHandoffs;
@@ -34,11 +34,11 @@ struct Way {
     to: u32,
 }
 
-/// What happens on a channel.
+/// An event on a channel.
 pub(crate) enum Happening {
     /// A packet comes out of a direction.
     Arrival(u32, Packet),
-    /// The channel tells the node something, or that it can take a packet.
+    /// A signal of the channel to a node, or its readiness to take a packet.
     Signal(u32, Option<LinkSignal>),
 }
 
@@ -61,7 +61,7 @@ impl Medium {
         self.channels[channel as usize].medium.can_send(now, from as usize)
     }
 
-    /// When it can; none if a signal will tell.
+    /// The time at which it can; `None` if a signal will report it.
     pub(crate) fn free_at(&self, direction: u32) -> Option<Instant> {
         let Way { channel, from, .. } = self.ways[direction as usize];
         self.channels[channel as usize].medium.free_at(from as usize)
@@ -77,7 +77,7 @@ impl Medium {
         }
     }
 
-    /// The next thing that happens now on a channel.
+    /// The next event that is due on a channel.
     pub(crate) fn poll(&mut self, now: Instant, number: u32) -> Option<Happening> {
         let channel = &mut self.channels[number as usize];
         let output = channel.medium.poll(now);
@@ -93,7 +93,7 @@ impl Medium {
         })
     }
 
-    /// What each direction did.
+    /// The counters of each direction.
     pub(crate) fn counters(&self) -> impl Iterator<Item = LinkCounters> {
         self.ways.iter().map(|way| {
             let medium = &self.channels[way.channel as usize].medium;
