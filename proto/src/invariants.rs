@@ -1,9 +1,9 @@
-//! What no agent may ever do, checked beside every run of every world.
+//! The invariants of all agents, checked in every run of every world.
 //!
-//! Never acknowledge what the receiver has not acknowledged; never change, or invent, a byte of
-//! payload. The checker sees each packet as it enters and as it leaves the agent and keeps a
-//! bounded memory of both; what it has forgotten it cannot accuse. A segment may be cut out of a
-//! super-packet.
+//! An agent never acknowledges data that the receiver has not acknowledged, and never changes or
+//! invents a byte of payload. The checker sees each packet that enters or leaves the agent, and
+//! keeps a bounded memory of them; packets that the memory has dropped are not checked. A segment
+//! may be cut out of a super-packet.
 
 use crate::agent::Port;
 use crate::agents::registry::LinkProtocol;
@@ -16,11 +16,13 @@ use core::hash::BuildHasher;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-/// Payloads remembered: several times what an agent's cache and queues hold of one flow.
+/// The number of payloads in memory: several times those in an agent's cache and queues for one
+/// flow.
 const PAYLOADS: usize = 1 << 16;
-/// Super-packets remembered, with their bytes: an agent cuts what is missing out of them.
+/// The number of super-packets in memory, with their bytes: an agent cuts missing segments out of
+/// them.
 const SUPER_PACKETS: usize = 1 << 9;
-/// Directed flows whose highest ACK is remembered.
+/// The number of directed flows whose highest ACK is in memory.
 const FLOWS: usize = 1 << 12;
 
 /// The rule that was broken, and where.
@@ -28,27 +30,27 @@ const FLOWS: usize = 1 << 12;
 pub enum Violation {
     /// An ACK left the agent above the highest one that had entered it.
     AckInvented {
-        /// Towards which side it left.
+        /// The port by which the packet left.
         to: Port,
         /// The ACK number that left.
         sent: SeqNumber,
-        /// The highest one that had entered in this direction.
+        /// The highest ACK that had entered in this direction.
         highest: SeqNumber,
     },
-    /// Payload left the agent that is not what had entered it.
+    /// Payload left the agent that differs from the payload that had entered.
     PayloadChanged {
-        /// Towards which side it left.
+        /// The port by which the packet left.
         to: Port,
-        /// The sequence number of its first byte.
+        /// The sequence number of the first byte.
         seq: SeqNumber,
     },
     /// Payload left the agent that had never entered it.
     PayloadInvented {
-        /// Towards which side it left.
+        /// The port by which the packet left.
         to: Port,
-        /// The sequence number of its first byte.
+        /// The sequence number of the first byte.
         seq: SeqNumber,
-        /// Its length in bytes.
+        /// The length of the payload, in bytes.
         payload_len: u32,
     },
 }
@@ -81,10 +83,10 @@ type PayloadKey = (Flow, SeqNumber, u32);
 /// The highest ACK of a directed flow.
 #[derive(Clone, Copy, Debug)]
 enum Highest {
-    /// None has entered since the connection began.
+    /// No ACK has entered since the connection began.
     None,
     Known(SeqNumber),
-    /// ACKs have entered that no window could hold together: only a hostile host sends them.
+    /// ACKs have entered that are too far apart for one window, which only a hostile host sends.
     Unordered,
 }
 
@@ -117,19 +119,19 @@ impl Default for Invariants {
 }
 
 impl Invariants {
-    /// Takes note of a packet that is about to enter the agent.
+    /// Notes a packet that is about to enter the agent.
     pub fn enters(&mut self, packet: &Packet) {
         let Ok(segment) = Segment::parse(packet) else { return };
         let flow = (segment.source, segment.destination);
         if segment.flags.intersects(Flags::SYN) {
-            // A new connection: numbers of an old one with the same ports mean nothing any more.
+            // A new connection: numbers of an older connection with the same ports are void.
             self.highest_ack.insert(flow, Highest::None);
             self.highest_ack.insert((segment.destination, segment.source), Highest::None);
         }
         if segment.flags.intersects(Flags::ACK) {
             let known = self.highest_ack.get(&flow).copied();
-            // Numbers so far apart are of no one window, and have no order: nothing can be said of
-            // this connection any more.
+            // Numbers further apart than a window have no order: this connection is no longer
+            // checked.
             let highest = match known {
                 Some(Highest::Known(known)) if is_near(known, segment.ack) => {
                     Highest::Known(known.max(segment.ack))
@@ -173,7 +175,7 @@ impl Invariants {
         }
     }
 
-    /// Checks payload that came in under no such number and length: it may be a part of a
+    /// Checks payload that did not enter with this number and length: it may be a part of a
     /// super-packet.
     fn check_part(
         &self,
@@ -211,8 +213,8 @@ impl Invariants {
     }
 }
 
-/// Checks the invariants of one agent, also of one end of a link protocol: the packets in its
-/// frames are what enters and leaves at its air port.
+/// Checks the invariants of one agent. For one end of a link protocol, the packets inside its
+/// frames are checked at the air port.
 #[derive(Debug)]
 pub struct Checker {
     invariants: Invariants,
@@ -220,12 +222,12 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Of an agent that stands alone, or of one end of `link`.
+    /// A checker of an agent, or of one end of `link`.
     pub fn new(link: Option<&LinkProtocol>) -> Self {
         Self { invariants: Invariants::default(), payload: link.map(|link| link.payload) }
     }
 
-    /// Takes note of a packet that is about to enter the agent.
+    /// Notes a packet that is about to enter the agent.
     pub fn enters(&mut self, packet: &Packet) {
         match self.payload.filter(|_| packet.link_type() == LinkType::Frame) {
             None => self.invariants.enters(packet),
@@ -251,13 +253,13 @@ impl Checker {
     }
 }
 
-/// What was captured of the payload, without what may pad the frame behind it.
+/// The captured payload, without padding of the frame.
 fn payload<'a>(packet: &'a Packet, segment: &Segment) -> &'a [u8] {
     let captured = packet.bytes().get(usize::from(segment.payload_offset)..).unwrap_or(&[]);
     captured.get(..segment.payload_len as usize).unwrap_or(captured)
 }
 
-/// A map that forgets its oldest keys.
+/// A map that drops its oldest keys.
 #[derive(Debug)]
 struct Bounded<K, V> {
     map: HashMap<K, V, FixedState>,

@@ -3,8 +3,8 @@
 use alloc::format;
 pub use alloc::string::String;
 
-/// Gives an enum without fields `ALL`, `name` and `Display`; and `FromStr`, if a literal says what
-/// other text is not.
+/// Gives an enum without fields `ALL`, `name` and `Display`; and `FromStr`, if a literal completes
+/// the error sentence.
 ///
 /// ```
 /// #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,10 +34,10 @@ macro_rules! named {
     };
     ($type:ty: $($variant:ident = $name:literal),*) => {
         impl $type {
-            /// Every one.
+            /// All variants.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// Its name.
+            /// The name of the variant.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*

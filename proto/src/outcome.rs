@@ -1,19 +1,19 @@
-//! What a run measures in every world, under the names that result rows have.
+//! The measurements that all worlds have, under the names of result rows.
 
 use crate::link::LinkCounters;
 use core::ops::AddAssign;
 use serde::{Deserialize, Serialize};
 
-/// What sending ends of TCP connections went through.
+/// The counters of the sending ends of TCP connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SenderCounters {
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Losses noticed by ACKs; each began a fast recovery, or Tahoe's slow start.
+    /// Losses detected by ACKs; each began a fast recovery, or Tahoe's slow start.
     pub recoveries: u64,
-    /// Of these, undone: the sender learnt that nothing had been lost, and took its window back.
+    /// Of these, undone: the sender found that no segment had been lost, and restored its window.
     pub undone_recoveries: u64,
     /// Recoveries from a timeout that were undone.
     pub undone_timeouts: u64,
@@ -39,7 +39,7 @@ impl SenderCounters {
         self.recoveries + self.timeouts
     }
 
-    /// Recoveries that were not undone.
+    /// The number of recoveries that were not undone.
     pub fn standing_recoveries(&self) -> u64 {
         self.recoveries.saturating_sub(self.undone_recoveries)
     }
@@ -65,7 +65,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What a link carried in one direction, or several links together.
+/// The counters of one direction of a link, or of several links together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinkReport {
     /// Frames serialised.
@@ -94,7 +94,7 @@ impl AddAssign for LinkReport {
     }
 }
 
-/// What a point of the sequence-time plot shows.
+/// The kind of a point in the sequence-time plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceKind {

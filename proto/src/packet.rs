@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use core::num::NonZeroU16;
 
-/// What the first byte of a packet belongs to.
+/// The header with which a packet begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkType {
     /// An Ethernet header, perhaps with VLAN tags.
@@ -14,7 +14,7 @@ pub enum LinkType {
     Frame,
 }
 
-/// One packet as it crosses a gateway.
+/// A packet as it crosses a gateway.
 ///
 /// As in pcap, a packet may be captured shorter than it is on the wire: the simulator carries
 /// headers only, and a capture may be cut by its snap length. Cloning shares the bytes.
@@ -33,7 +33,7 @@ impl Packet {
         Self { captured, wire_len, link_type, segment_size: None }
     }
 
-    /// A packet of `wire_len` bytes of which only `captured` is at hand.
+    /// A packet of `wire_len` bytes of which only `captured` was captured.
     ///
     /// The wire length is never less than what was captured.
     pub fn truncated(link_type: LinkType, captured: Bytes, wire_len: u32) -> Self {
@@ -66,7 +66,7 @@ impl Packet {
         u64::from(self.wire_len) * 8
     }
 
-    /// What the first byte belongs to.
+    /// The header with which the packet begins.
     pub fn link_type(&self) -> LinkType {
         self.link_type
     }

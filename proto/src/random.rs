@@ -5,7 +5,7 @@
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 
-/// What a stream decides. Together with the link and direction it names the stream.
+/// The purpose of a stream, which with link and direction identifies the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Whether a frame is lost.
@@ -18,7 +18,7 @@ pub enum Purpose {
     BitError = 4,
     /// When an application sends; the stream is then of a flow and not of a link.
     Traffic = 5,
-    /// How long an end backs off before it contends for a shared channel.
+    /// The backoff of an end before it contends for a shared channel.
     Backoff = 6,
 }
 

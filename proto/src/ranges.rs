@@ -1,4 +1,4 @@
-//! Disjoint ranges of stream positions in order: what lies beyond a gap.
+//! Disjoint ranges of stream positions, in order.
 
 use alloc::collections::VecDeque;
 
@@ -7,31 +7,31 @@ use alloc::collections::VecDeque;
 pub struct Span {
     /// The first position.
     pub start: u64,
-    /// The position behind the last one.
+    /// The position after the last one.
     pub end: u64,
 }
 
 impl Span {
-    /// How many positions it holds.
+    /// The number of positions.
     pub(crate) fn len(self) -> u64 {
         self.end - self.start
     }
 }
 
-/// A set of positions, as few spans as possible. Growing at its end and shrinking at its beginning,
-/// which is what a transfer does, take constant time.
+/// A set of positions, as few spans as possible. Growth at the end and removal at the beginning,
+/// the operations of a transfer, take constant time.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
     spans: VecDeque<Span>,
 }
 
 impl Ranges {
-    /// Whether it holds nothing.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// How many spans it takes.
+    /// The number of spans.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
@@ -51,7 +51,7 @@ impl Ranges {
         self.spans.get(self.first_beyond(position)).copied().filter(|span| span.start <= position)
     }
 
-    /// Adds `span`; says whether any of it was new.
+    /// Adds `span`; returns whether any of it was new.
     pub fn insert(&mut self, span: Span) -> bool {
         if span.start >= span.end {
             return false;
@@ -81,7 +81,7 @@ impl Ranges {
         true
     }
 
-    /// Takes away every position below `position`.
+    /// Removes every position below `position`.
     pub fn remove_below(&mut self, position: u64) {
         while let Some(first) = self.spans.front_mut() {
             if first.end > position {
@@ -92,7 +92,7 @@ impl Ranges {
         }
     }
 
-    /// How many positions from `start` up to `end` are not held.
+    /// The number of positions from `start` up to `end` that are not in the set.
     pub fn missing(&self, start: u64, end: u64) -> u64 {
         let spans = self.spans.iter().skip(self.first_beyond(start));
         let held: u64 = spans
@@ -114,7 +114,7 @@ impl Ranges {
         (start < end).then_some(Span { start, end })
     }
 
-    /// The index of the first span that reaches beyond `position`.
+    /// The index of the first span that ends above `position`.
     fn first_beyond(&self, position: u64) -> usize {
         self.spans.partition_point(|span| span.end <= position)
     }

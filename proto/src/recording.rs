@@ -1,18 +1,17 @@
-//! What a recording says beside its packets, so that its replay does what the run did: comments
-//! that real time writes and virtual time reads.
+//! The comments of a recording that its replay needs: the agent with its settings, and the times of
+//! its timers.
 
 use crate::agents::{AgentConfig, Limits};
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
-/// The agent that was recorded, with every setting, and what it could take: the comment at the
-/// head of the file.
+/// The recorded agent with every setting and its limits: the comment of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedAgent {
     /// The agent.
     pub config: AgentConfig,
-    /// Its limits.
+    /// The limits.
     pub limits: Limits,
 }
 
@@ -29,7 +28,7 @@ impl fmt::Display for RecordedAgent {
     }
 }
 
-/// The comment is not one of ours, or names what this version does not know.
+/// The comment is not of airmend, or has names that this version does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownComment;
 
@@ -59,12 +58,11 @@ impl FromStr for RecordedAgent {
     }
 }
 
-/// The comment of a packet that had left when the agent saw a copy of it: it needs no record of its
-/// own on the other side.
+/// The comment of a packet that had departed when the agent saw a copy of it: the other side has no
+/// record of it.
 pub const COPIED: &str = "copied after it had left";
 
-/// The agent's timers ran between two packets, this long before the later one, which bears the
-/// comment.
+/// The comment of the packet before which the agent's timers ran, and the time between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimersRan(pub Duration);
 

@@ -28,7 +28,7 @@ impl RoundTrip {
         Duration::from_nanos(self.srtt)
     }
 
-    /// The round trip and four deviations: what a timeout must cover.
+    /// The round trip and four deviations: the least timeout (RFC 6298 2.3).
     pub(crate) fn bound(&self) -> Duration {
         Duration::from_nanos(self.srtt + 4 * self.deviation)
     }

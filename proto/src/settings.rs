@@ -1,5 +1,5 @@
-//! Settings by name, for files, flags and packet scripts: a table says once what each one is
-//! called, what it is without being set, and what text it takes.
+//! Settings by name, for files, flags and packet scripts: one table declares the name, default and
+//! reader of each.
 
 use crate::named::either;
 use crate::units;
@@ -31,7 +31,7 @@ impl Text<'_> {
         }
     }
 
-    /// A share of something, not 0.
+    /// A share above 0, at most 1.
     pub(crate) fn share(&self) -> Result<f64, String> {
         match self.value.parse() {
             Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
@@ -59,7 +59,7 @@ impl Text<'_> {
         }
     }
 
-    /// A size above 0; of a larger one than `most` only that.
+    /// A size above 0; a larger one than `most` is taken as `most`.
     pub(crate) fn bytes<T: TryFrom<u64>>(&self, most: u64) -> Result<T, String> {
         let bytes = units::parse_size(self.value).map_err(|error| self.explain(&error))?;
         let bytes = Some(bytes).filter(|&bytes| bytes > 0);
@@ -81,7 +81,7 @@ impl Text<'_> {
         choice.map(|(_, choice)| *choice).ok_or_else(refusal)
     }
 
-    /// What reads itself.
+    /// A value that is read by its own `FromStr`.
     pub(crate) fn parsed<T: FromStr<Err = String>>(&self) -> Result<T, String> {
         self.value.parse().map_err(|error| self.explain(&error))
     }
@@ -96,7 +96,7 @@ impl Text<'_> {
     }
 }
 
-/// How a setting is written, so that it is read back exactly.
+/// The text form of a setting, which is read back exactly.
 pub(crate) trait Written {
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }

@@ -1,4 +1,4 @@
-//! Error processes: what the air does to each frame.
+//! Error processes: the fate of each frame on the air.
 
 use super::Fate::{Damaged, Intact, Lost};
 use crate::random::{Purpose, Stream};
@@ -8,14 +8,14 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::time::Duration;
 
-/// What the air did to one frame.
+/// The fate of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrives as it was sent.
+    /// The frame arrives unchanged.
     Intact,
-    /// It arrives with bit errors; the receiver's checksum refuses it.
+    /// The frame arrives with bit errors, and fails the receiver's checksum.
     Damaged,
-    /// Nothing arrives.
+    /// The frame does not arrive.
     Lost,
 }
 
@@ -40,7 +40,7 @@ pub enum ErrorModel {
     ///
     /// All wire bytes that enter the air in this direction count, those of lost frames too. The
     /// frame that holds the burst's first byte is lost, and the frames after it up to `frames`; a
-    /// burst that begins within another starts its count anew. The first burst's place is random.
+    /// burst that begins within another one restarts the count. The first burst's place is random.
     Burst {
         /// Frames lost in a row.
         frames: u32,

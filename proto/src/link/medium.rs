@@ -1,4 +1,4 @@
-//! What carries frames between stations: the interface of all media, and the paths of their frames.
+//! The interface of all media, which carry frames between stations, and the paths of frames.
 //!
 //! A medium access method is one file that implements [`Medium`].
 
@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// What happens at a station of a medium.
+/// An event at a station of a medium.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// A frame has arrived.
@@ -23,7 +23,7 @@ pub enum Output {
         /// The frame.
         packet: Packet,
     },
-    /// The medium tells this station what became of its own frame, or of a damaged one. After
+    /// A signal to this station about its own frame, or about a damaged one. After
     /// [`LinkSignal::Leaving`] the station's frame can be exchanged for another one until
     /// [`Medium::handle_timeout`] is called again, which is due at once.
     Signal(usize, LinkSignal),
@@ -38,7 +38,7 @@ pub trait Medium {
     #[must_use]
     fn can_send(&self, now: Instant, from: usize) -> bool;
 
-    /// When [`Self::can_send`] turns true; none if [`Output::Ready`] tells.
+    /// When [`Self::can_send`] turns true; `None` if [`Output::Ready`] reports it.
     #[must_use]
     fn free_at(&self, from: usize) -> Option<Instant>;
 
@@ -53,18 +53,18 @@ pub trait Medium {
     /// Acts on what is due.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// The next thing that has happened.
+    /// The next output.
     #[must_use]
     fn poll_output(&mut self) -> Option<Output>;
 
-    /// Acts on what is due, and takes the next thing that has happened.
+    /// Acts on expired timers, and takes the next output.
     #[must_use]
     fn poll(&mut self, now: Instant) -> Option<Output> {
         self.handle_timeout(now);
         self.poll_output()
     }
 
-    /// What became of the frames from one station to another.
+    /// The counters of the frames from one station to another.
     #[must_use]
     fn counters(&self, from: usize, to: usize) -> LinkCounters;
 }

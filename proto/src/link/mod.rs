@@ -40,7 +40,7 @@ pub struct LinkParams {
     pub delay: Duration,
     /// Frames that wait at most behind the one being serialised.
     pub queue_frames: usize,
-    /// How far ahead of the serialiser `can_send` already says yes. Zero in virtual time; in real
+    /// The backlog of the serialiser up to which `can_send` is true. Zero in virtual time; in real
     /// time it is the driver ring that keeps the link busy across a late wake-up.
     pub lookahead: Duration,
 }
@@ -54,12 +54,12 @@ pub struct Delivery {
     pub packet: Packet,
 }
 
-/// What one direction of a link has done so far.
+/// The counters of one direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Frames accepted; each of them is serialised, also one that gets lost.
     pub frames: u64,
-    /// Their bytes.
+    /// The bytes of these frames.
     pub bytes: u64,
     /// Of these frames, lost on the air.
     pub lost: u64,
@@ -157,7 +157,7 @@ impl Link {
         self.arrivals.front().map(|(at, _)| *at)
     }
 
-    /// What the link has done so far.
+    /// The counters of the link.
     pub fn counters(&self) -> LinkCounters {
         self.paths.0[0].counters
     }

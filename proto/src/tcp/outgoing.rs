@@ -1,5 +1,5 @@
-//! What the application gave, what the peer's window takes, and when the timer fires: the part of
-//! sending that is the same whatever repairs losses.
+//! The data of the application, the peer's window and the timer: the part of a sender that is
+//! independent of loss recovery.
 
 use super::congestion::Congestion;
 use super::profile::Profile;
@@ -14,21 +14,22 @@ pub(super) struct Outgoing {
     nagle: bool,
     sws_avoidance: bool,
     initial_window: u32,
-    /// Bytes that the application wrote, and whether it will write no more.
+    /// Bytes that the application wrote, and whether it has closed.
     written: u64,
     closed: bool,
     /// Payload bytes of a full segment.
     pub(super) mss: u64,
     /// The oldest position that is not acknowledged.
     pub(super) una: u64,
-    /// Behind the highest position sent.
+    /// The position after the highest position sent.
     pub(super) nxt: u64,
     /// The first position that the peer's window excludes, and its largest window.
     edge: u64,
     largest_window: u64,
     pub(super) congestion: Congestion,
     pub(super) rto: Rto,
-    /// When the timer of loss recovery fires; the persist timer when nothing is in flight.
+    /// The expiry time of the timer: of loss recovery, or the persist timer when nothing is in
+    /// flight.
     pub(super) timer: Option<Instant>,
     /// Whether a closed window may be probed with one byte.
     probe: bool,
@@ -37,7 +38,7 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Nothing was sent: the first segment is the SYN.
+    /// A sender before its first segment, the SYN.
     pub(super) fn new(profile: &Profile) -> Self {
         Self {
             nagle: profile.nagle,
@@ -76,7 +77,7 @@ impl Outgoing {
         self.written += bytes;
     }
 
-    /// The application writes no more: the FIN follows the last byte.
+    /// The application closes: the FIN follows the last byte.
     pub(super) fn close(&mut self) {
         self.closed = true;
     }
@@ -96,7 +97,7 @@ impl Outgoing {
         self.una.saturating_sub(1).min(self.written)
     }
 
-    /// Whether the FIN has been sent; it may have to be sent again.
+    /// Whether the FIN has been sent, at least once.
     pub(super) fn fin_sent(&self) -> bool {
         self.closed && self.nxt == self.end()
     }
@@ -147,7 +148,7 @@ impl Outgoing {
         may_leave.then_some(Span { start, end })
     }
 
-    /// At most one segment of what was sent already.
+    /// At most one segment of data that was sent before.
     pub(super) fn cut(&self, sent: Span) -> Span {
         if self.payload(sent).len() > self.mss {
             return Span { start: sent.start, end: sent.start + self.mss };
@@ -155,8 +156,8 @@ impl Outgoing {
         sent
     }
 
-    /// This segment leaves now. What ran until now while nothing was in flight was the persist
-    /// timer.
+    /// Notes that this segment is sent now. A timer that ran while nothing was in flight was the
+    /// persist timer.
     pub(super) fn sent(&mut self, now: Instant, segment: Span) {
         self.counters.segments += 1;
         if self.timer.is_none() || self.una == self.nxt {
@@ -171,7 +172,7 @@ impl Outgoing {
         self.last_sent = now;
     }
 
-    /// Before data leave while nothing is in flight: a long silence shrinks the window.
+    /// Called before data is sent while nothing is in flight: an idle time reduces the window.
     pub(super) fn restart_after_idle(&mut self, now: Instant) {
         let idle = self.una == self.nxt && self.nxt > 1 && self.pending();
         if idle && now.since(self.last_sent) > self.rto.current() {
@@ -180,15 +181,15 @@ impl Outgoing {
         }
     }
 
-    /// Nothing may leave: when all is acknowledged and something waits, the window is closed and
-    /// will be probed.
+    /// No segment may be sent: if all data is acknowledged and unsent data waits, the window is
+    /// closed and will be probed.
     pub(super) fn nothing_leaves(&mut self, now: Instant) {
         if self.una == self.nxt && self.pending() && self.timer.is_none() {
             self.timer = Some(self.rto.deadline(now));
         }
     }
 
-    /// The timer fired while nothing was in flight: it was the persist timer. Says whether it was.
+    /// Handles the persist timer; returns whether the expired timer was the persist timer.
     pub(super) fn persist_timeout(&mut self) -> bool {
         if self.una < self.nxt {
             return false;
@@ -198,12 +199,12 @@ impl Outgoing {
         true
     }
 
-    /// Whether there is something that was never sent.
+    /// Whether unsent data or an unsent FIN waits.
     pub(super) fn pending(&self) -> bool {
         self.nxt < self.end()
     }
 
-    /// Behind all that the application has given, the FIN included.
+    /// The position after all data of the application, the FIN included.
     fn end(&self) -> u64 {
         1 + self.written + u64::from(self.closed)
     }

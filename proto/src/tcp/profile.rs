@@ -1,11 +1,11 @@
-//! Every knob of an endpoint, and the endpoints that the papers and today's hosts have.
+//! The settings of an endpoint, and the profiles of the papers and of today's hosts.
 
 use crate::with_defaults;
 use core::time::Duration;
 
 with_defaults! {
-    /// What one host's TCP is like. Plain data: take a named profile and change what differs.
-    /// The default is that of [`Self::linux`].
+    /// The TCP of a host, as plain data: take a named profile and change fields. The default is
+    /// that of [`Self::linux`].
     #[derive(Clone, Copy, Debug, PartialEq)]
     Profile;
     /// Largest segment to send and to announce, in bytes (RFC 9293 §3.7.1). As there, TCP options
@@ -32,7 +32,7 @@ with_defaults! {
     /// Whether only the first partial ACK of NewReno's recovery restarts the retransmission timer
     /// (RFC 6582 §4, "Impatient"). In Linux each does.
     impatient: bool = false;
-    /// Whether losses are told by time and mended as Linux does where both ends agreed on SACK:
+    /// Whether losses are detected by time and repaired as in Linux where both ends agreed on SACK:
     /// RACK (RFC 8985), proportional rate reduction (RFC 6937), and undo by timestamps (RFC 3522)
     /// and by duplicate SACKs (RFC 3708).
     rack: bool = true;
@@ -41,11 +41,11 @@ with_defaults! {
     /// With `rack`, whether a timeout that was spurious is recognised by what was sent only once
     /// (F-RTO, RFC 5682 §3.1).
     frto: bool = true;
-    /// How the window grows and shrinks.
+    /// The congestion control.
     congestion: CongestionControl = CongestionControl::Cubic { hystart: true };
     /// What an ACK adds to the window in slow start and, of Reno, in congestion avoidance.
     growth: Growth = Growth::PerByte;
-    /// Duplicate ACKs that mean a loss (RFC 5681 §3.2): 3.
+    /// The number of duplicate ACKs that signals a loss (RFC 5681 §3.2): 3.
     dupack_threshold: u32 = 3;
     /// Whether the first two duplicate ACKs send new data beyond the window (RFC 3042).
     limited_transmit: bool = true;
@@ -90,7 +90,7 @@ pub enum Recovery {
     NewReno,
 }
 
-/// How the window grows in congestion avoidance and shrinks after a loss.
+/// The growth of the window in congestion avoidance, and its reduction after a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionControl {
     /// One segment per round trip; half (RFC 5681).
@@ -124,7 +124,7 @@ pub struct Retransmission {
     /// Round trips are measured, and timers fire, on multiples of this tick of the host's clock
     /// (BSD: 500 ms). Zero measures and fires exactly.
     pub tick: Duration,
-    /// From round trips to the timeout.
+    /// The estimator of the timeout.
     pub estimator: Estimator,
     /// What ends the back-off.
     pub backoff_reset: BackoffReset,
@@ -143,7 +143,7 @@ pub enum Estimator {
     Bsd,
 }
 
-/// What brings a backed-off timeout back to the estimate.
+/// The event that ends the back-off of the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackoffReset {
     /// A round trip of a segment that was sent once (Karn; RFC 6298 §5).

@@ -1,4 +1,4 @@
-//! The receiving half: what arrived in order, what lies beyond a gap, and when to acknowledge.
+//! The receiving half: data in order, data beyond a gap, and the times of acknowledgments.
 
 use super::profile::{Acknowledging, Profile};
 use crate::ranges::{Ranges, Span};
@@ -18,9 +18,9 @@ pub(super) struct Receiver {
     settings: Acknowledging,
     window: u64,
     dsack: bool,
-    /// The position expected next; 0 before the SYN.
+    /// The next expected position; 0 before the SYN.
     next: u64,
-    /// Where the FIN stands, once it is known.
+    /// The position of the FIN, once it is known.
     fin: Option<u64>,
     beyond: Ranges,
     /// A position in each span of `beyond` that was touched last, the latest first.
@@ -78,7 +78,7 @@ impl Receiver {
         self.ts_recent = timestamp.unwrap_or(0);
     }
 
-    /// The position expected next: what an ACK says.
+    /// The next expected position: the ACK number.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
@@ -113,7 +113,7 @@ impl Receiver {
         self.ts_recent.wrapping_sub(timestamp) as i32 > 1
     }
 
-    /// A segment is refused (RFC 7323 §5.3 R1): says again what is expected, and what came twice.
+    /// Refuses a segment (RFC 7323 §5.3 R1): repeats the ACK, and reports the duplicate.
     pub(super) fn refuse(&mut self, segment: Span) {
         if segment.start < self.next {
             let twice = Span { end: segment.end.min(self.next), ..segment };
@@ -138,8 +138,7 @@ impl Receiver {
             segment.end += 1;
         }
         if segment.end <= self.next || segment.start >= limit {
-            // An old segment, or one beyond the window: say again what is expected (RFC 9293
-            // §3.10.7.4).
+            // An old segment, or one beyond the window: repeat the ACK (RFC 9293 §3.10.7.4).
             self.duplicate = Some(segment).filter(|_| self.dsack && segment.start < segment.end);
             self.quick = self.settings.quick;
             self.acks_due += 1;
@@ -171,7 +170,7 @@ impl Receiver {
         }
     }
 
-    /// The peer's SYN or a segment that says nothing acceptable arrived again: acknowledge at once.
+    /// The peer's SYN arrived a second time, or an unacceptable segment: acknowledge at once.
     pub(super) fn repeat_ack(&mut self) {
         self.acks_due += 1;
     }
@@ -182,13 +181,13 @@ impl Receiver {
         self.acks_due = self.acks_due.max(1);
     }
 
-    /// Whether an ACK must leave though nothing else does.
+    /// Whether an ACK must be sent without data.
     pub(super) fn ack_is_due(&self) -> bool {
         self.acks_due > 0
     }
 
-    /// A segment with data and the current ACK left; it stands for every ACK that is due, unless
-    /// they are to be seen as duplicates.
+    /// A segment with data and the current ACK was sent; it replaces all ACKs that are due, unless
+    /// they must be duplicates.
     pub(super) fn piggybacked(&mut self) {
         if self.beyond.is_empty() && self.duplicate.is_none() {
             self.acks_due = 0;
@@ -196,7 +195,7 @@ impl Receiver {
         self.acked();
     }
 
-    /// A pure ACK left.
+    /// A pure ACK was sent.
     pub(super) fn ack_sent(&mut self) {
         self.acks_due = self.acks_due.saturating_sub(1);
         self.duplicate = None;
@@ -237,8 +236,8 @@ impl Receiver {
         }
     }
 
-    /// A segment beyond a gap arrived: at once said (RFC 5681 §4.2), or merged with the next ones
-    /// (Linux `__tcp_ack_snd_check`).
+    /// A segment beyond a gap arrived: acknowledged at once (RFC 5681 §4.2), or merged with the
+    /// next ones (Linux `__tcp_ack_snd_check`).
     fn out_of_order(&mut self, now: Instant, round_trip: Option<Duration>) {
         if self.gap.0 != self.next {
             self.gap = (self.next, 0);

@@ -63,12 +63,12 @@ impl Rto {
         })
     }
 
-    /// When a timer that starts now fires.
+    /// The expiry time of a timer that starts now.
     pub(super) fn deadline(&self, now: Instant) -> Instant {
         let (now, timeout) = (now.as_nanos(), self.current_nanos());
         Instant::from_nanos(match (self.tick, self.settings.estimator) {
             (0, _) => now.saturating_add(timeout),
-            // The timer is a number that every tick of the running clock takes one from.
+            // The timer is a counter that every tick of the clock decrements.
             (tick, Estimator::Bsd) => (now / tick + timeout / tick).saturating_mul(tick),
             (tick, _) => now.saturating_add(timeout).div_ceil(tick).saturating_mul(tick),
         })

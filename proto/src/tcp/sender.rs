@@ -1,4 +1,4 @@
-//! The sending half: what may leave now, and when its timer fires.
+//! The sending half: the next segment, and the timer.
 
 use super::classic::Classic;
 use super::linux::Linux;
@@ -10,16 +10,16 @@ use crate::time::Instant;
 use alloc::boxed::Box;
 use core::time::Duration;
 
-/// The stream that goes out, and what mends its losses.
+/// The outgoing stream, and its loss recovery.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
     pub(super) out: Outgoing,
     repair: Repair,
-    /// What mends losses once both ends agreed on SACK, if not RFC 6675.
+    /// The loss recovery with SACK, if not that of RFC 6675.
     modern: Option<Box<Linux>>,
 }
 
-/// How losses are noticed and mended.
+/// The loss recovery.
 #[derive(Clone, Debug)]
 enum Repair {
     Classic(Classic),
@@ -62,7 +62,7 @@ impl Sender {
         }
     }
 
-    /// The SYN is to be sent again at once: the peer's SYN arrived again.
+    /// Retransmits the SYN at once: the peer's SYN arrived a second time.
     pub(super) fn resend_syn(&mut self) {
         if let Repair::Classic(classic) = &mut self.repair {
             classic.resend_syn(&self.out);
@@ -93,7 +93,7 @@ impl Sender {
         }
     }
 
-    /// When its timer fires, and why.
+    /// The expiry time of the timer, and its purpose.
     pub(super) fn deadline(&self) -> Option<Deadline> {
         let why = match &self.repair {
             Repair::Classic(_) => Timer::Retransmit,
@@ -102,7 +102,7 @@ impl Sender {
         self.out.timer.map(|at| Deadline { at, why })
     }
 
-    /// Its timer is due.
+    /// Handles the expired timer.
     pub(super) fn timeout(&mut self, now: Instant) {
         match &mut self.repair {
             Repair::Classic(classic) => classic.timeout(now, &mut self.out),

@@ -1,4 +1,4 @@
-//! What an endpoint has done.
+//! The statistics of an endpoint.
 
 use super::sender::Sender;
 use crate::outcome::SenderCounters;
@@ -17,7 +17,7 @@ pub struct Stats {
     pub srtt: Option<Duration>,
     /// Retransmission timeout, back-off applied.
     pub rto: Duration,
-    /// What the sender went through.
+    /// The counters of the sender.
     pub sender: SenderCounters,
     /// Bytes that the peer acknowledged.
     pub acked: u64,

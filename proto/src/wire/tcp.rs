@@ -11,7 +11,7 @@ use crate::wire::seq::SeqNumber;
 /// Length of a TCP header without options.
 pub(super) const HEADER_LEN: usize = 20;
 
-/// Why a packet is nothing that an agent could mend. It passes untouched and is counted.
+/// The reason why an agent cannot process a packet, which passes unchanged and is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bypass {
     /// Neither IPv4 nor IPv6.
@@ -28,7 +28,7 @@ pub enum Bypass {
 }
 
 impl Bypass {
-    /// The name under which runs count it; stable.
+    /// The name of the counter; stable.
     pub fn counter(self) -> &'static str {
         match self {
             Self::NotIp => "bypassed_not_ip",
@@ -84,9 +84,9 @@ impl Flags {
 /// A TCP segment: every field by value, and where the layers begin in the captured bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Who sent it.
+    /// The source.
     pub source: Endpoint,
-    /// Whom it is for.
+    /// The destination.
     pub destination: Endpoint,
     /// Sequence number of the first byte.
     pub seq: SeqNumber,

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
-/// What the floor acquisition did so far.
+/// The counters of the floor acquisition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MacCounters {
     /// Handshakes begun.
@@ -42,13 +42,13 @@ pub struct FamaNcs {
     /// Frames in the air, each with its path; damaged ones without their packet.
     arrivals: VecDeque<(Instant, usize, Option<Packet>)>,
     outputs: VecDeque<Output>,
-    /// When the outputs happened.
+    /// The times of the outputs.
     happened_at: Instant,
     counters: MacCounters,
 }
 
 struct Station {
-    /// What waits, each packet with its path; the first one contends.
+    /// The queued packets, each with its path; the first one contends.
     queue: VecDeque<(usize, Packet)>,
     random: Stream,
     /// When its backoff of this release ends.
@@ -68,7 +68,7 @@ enum Exchange {
     Done,
 }
 
-/// What the channel is doing.
+/// The phase of the channel.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// Nobody has the floor.
@@ -109,7 +109,7 @@ impl FamaNcs {
         }
     }
 
-    /// What the floor acquisition did.
+    /// The counters of the floor acquisition.
     pub fn mac_counters(&self) -> MacCounters {
         self.counters
     }

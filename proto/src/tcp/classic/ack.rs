@@ -1,4 +1,5 @@
-//! What ACKs do: growth, fast retransmit, recovery by Tahoe, Reno, NewReno or SACK.
+//! The processing of ACKs: window growth, fast retransmit, recovery by Tahoe, Reno, NewReno or
+//! SACK.
 
 use super::{Classic, Phase};
 use crate::ranges::Span;

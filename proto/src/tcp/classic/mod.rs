@@ -14,7 +14,7 @@ use crate::ranges::Span;
 use crate::time::Instant;
 use scoreboard::Scoreboard;
 
-/// What is lost, and what is done about it.
+/// The state of loss recovery.
 #[derive(Clone, Debug)]
 pub(super) struct Classic {
     /// Loss recovery without SACK.
@@ -27,7 +27,7 @@ pub(super) struct Classic {
     impatient: bool,
     /// The next position to look at for a retransmission.
     rxt: u64,
-    /// What is not SACKed below is lost.
+    /// The position below which all data that is not SACKed is lost.
     lost: u64,
     phase: Phase,
     /// `nxt` when the last loss was noticed: recovery ends there.
@@ -46,10 +46,10 @@ pub(super) struct Classic {
     last_timeout: Option<u64>,
 }
 
-/// What the sender is doing about losses.
+/// The phase of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing: no loss is known.
+    /// No loss is known.
     Open,
     /// Fast recovery.
     Recovery,
@@ -58,7 +58,7 @@ enum Phase {
 }
 
 impl Classic {
-    /// Nothing was sent.
+    /// A sender before its first segment.
     pub(super) fn new(profile: &Profile) -> Self {
         Self {
             recovery: profile.recovery,

@@ -9,13 +9,13 @@ pub(super) struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Takes one SACK block; says whether it told anything new. Blocks that reach outside
+    /// Takes one SACK block; returns whether it had new information. Blocks that reach outside
     /// `una..nxt` are ignored: they report a duplicate (RFC 2883) or are nonsense.
     pub(super) fn update(&mut self, block: Span, una: u64, nxt: u64) -> bool {
         block.start > una && block.end <= nxt && self.sacked.insert(block)
     }
 
-    /// Forgets what the cumulative ACK covers.
+    /// Removes ranges below the cumulative ACK.
     pub(super) fn remove_below(&mut self, una: u64) {
         self.sacked.remove_below(una);
     }

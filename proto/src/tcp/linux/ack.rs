@@ -1,4 +1,4 @@
-//! What an ACK does: `tcp_ack` and `tcp_fastretrans_alert`.
+//! The processing of an ACK: `tcp_ack` and `tcp_fastretrans_alert`.
 
 use super::blocks::News;
 use super::{Linux, State, Turn, cwnd};
@@ -141,7 +141,7 @@ impl Linux {
         self.end_reduction(out);
     }
 
-    /// Looks for losses; says whether a retransmission is among them.
+    /// Detects losses; returns whether a retransmission is among them.
     fn look_for_losses(&mut self, now: Instant, out: &mut Outgoing, news: &mut News) -> bool {
         let detected = self.identify_losses(now, out);
         if !detected.wait.is_zero() {

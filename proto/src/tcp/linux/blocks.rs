@@ -1,4 +1,5 @@
-//! What an ACK and its SACK blocks report: `tcp_sacktag_write_queue` and `tcp_clean_rtx_queue`.
+//! The information of an ACK and its SACK blocks: `tcp_sacktag_write_queue` and
+//! `tcp_clean_rtx_queue`.
 
 use super::undo::is_before;
 use super::{Linux, State};
@@ -10,12 +11,12 @@ use crate::tcp::stream::timestamp;
 use crate::time::Instant;
 use core::time::Duration;
 
-/// What an ACK brought (Linux's flags).
+/// The information of an ACK (Linux's flags).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct News {
-    /// What was acknowledged before.
+    /// The position that was acknowledged before.
     pub(super) prior_una: u64,
-    /// It acknowledges more than any before.
+    /// Whether the ACK advances.
     pub(super) advances: bool,
     /// It is no pure duplicate: it advances, carries data or opens the window.
     pub(super) is_more: bool,
@@ -27,7 +28,7 @@ pub(super) struct News {
     /// A segment arrived twice; it was the probe.
     pub(super) duplicate: bool,
     pub(super) duplicate_probe: bool,
-    /// The timer is to start anew.
+    /// Whether the timer must be restarted.
     pub(super) restarts_timer: bool,
 }
 

@@ -25,7 +25,7 @@ use queue::Queue;
 use rack::Rack;
 use undo::Undo;
 
-/// What is in flight, what is lost of it, and what is done about that.
+/// The state of loss recovery.
 #[derive(Clone, Debug)]
 pub(super) struct Linux {
     wants_tlp: bool,
@@ -37,15 +37,15 @@ pub(super) struct Linux {
     rack: Rack,
     reduction: Reduction,
     undo: Undo,
-    /// F-RTO is still to tell whether the timeout was spurious.
+    /// Whether F-RTO has still to decide if the timeout was spurious.
     frto: bool,
     /// `nxt` when the last probe left, and whether it was a retransmission (`tlp_high_seq`).
     probed: Option<(u64, bool)>,
-    /// A probe is to leave, whatever the window.
+    /// Whether a probe must be sent, regardless of the window.
     probe_due: bool,
-    /// What may leave until the next ACK.
+    /// The segments that may be sent until the next ACK.
     turn: Turn,
-    /// What the timer of [`Outgoing`] is for.
+    /// The purpose of the timer of [`Outgoing`].
     timer: Timer,
     /// After what leaves next, the timer is the retransmission timer again.
     rearm: bool,
@@ -65,7 +65,7 @@ pub(super) struct Linux {
 enum State {
     /// Nothing is lost.
     Open,
-    /// Something was SACKed or sent again, nothing is known to be lost.
+    /// Data was SACKed or retransmitted, no loss is known.
     Disorder,
     /// Fast recovery.
     Recovery,
@@ -73,7 +73,7 @@ enum State {
     Loss,
 }
 
-/// What an ACK lets leave.
+/// The segments that an ACK releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     /// What is lost first, then new data.
@@ -94,7 +94,7 @@ struct Usage {
 }
 
 impl Linux {
-    /// Nothing was sent.
+    /// A sender before its first segment.
     pub(super) fn new(profile: &Profile) -> Self {
         Self {
             wants_tlp: profile.tlp,
@@ -133,7 +133,7 @@ impl Linux {
         self.queue.in_flight()
     }
 
-    /// What the timer is for.
+    /// The purpose of the timer.
     pub(super) fn timer(&self) -> Timer {
         self.timer
     }
@@ -208,7 +208,7 @@ impl Linux {
         }
     }
 
-    /// What the peer already acknowledged of a segment is not sent again.
+    /// The acknowledged part of a segment is not retransmitted.
     fn resend(&mut self, now: Instant, out: &mut Outgoing, span: Span, is_probe: bool) -> Span {
         self.queue.resend(now, span.start, is_probe);
         let segment = out.cut(Span { start: span.start.max(out.una), ..span });
@@ -216,7 +216,7 @@ impl Linux {
         segment
     }
 
-    /// All has left that may.
+    /// No further segment may be sent now.
     fn nothing_more(&mut self, now: Instant, out: &mut Outgoing) {
         let is_limited = u64::from(self.in_flight()) >= cwnd(out);
         let left = core::mem::take(&mut self.burst);

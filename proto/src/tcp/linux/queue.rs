@@ -8,15 +8,15 @@ use alloc::collections::{BTreeMap, VecDeque};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
     pub(super) span: Span,
-    /// When it last left.
+    /// The time of the last transmission.
     pub(super) at: Instant,
     /// Its place in the order of time; none while it is lost and was not sent again.
     order: Option<u64>,
     pub(super) sacked: bool,
     pub(super) lost: bool,
-    /// A retransmission of it is on its way.
+    /// Whether a retransmission is in flight.
     pub(super) resent: bool,
-    /// It was sent more than once: an ACK does not tell which of them arrived.
+    /// Whether the segment was sent more than once: its ACK is ambiguous.
     pub(super) again: bool,
 }
 

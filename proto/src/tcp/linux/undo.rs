@@ -1,7 +1,7 @@
 //! Whether a recovery was for nothing: by timestamps (Eifel, RFC 3522) and by duplicate SACKs
 //! (RFC 3708), as Linux judges it.
 
-/// What is remembered of the state before a reduction.
+/// The state before a reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     /// `una` when the reduction began; none if there is nothing to undo.
