@@ -192,7 +192,7 @@ impl ErrorLists {
     }
 }
 
-/// What all runs of a command share.
+/// The flags that all runs of a command share.
 #[derive(Debug, Args)]
 pub(crate) struct Setup {
     /// Set a threshold of the agent by its name, such as dupack_threshold=3; may be repeated.
@@ -207,8 +207,8 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Transfer")]
     #[arg(value_parser = positive)]
     flows: u32,
-    /// Further flows, of a second pair of hosts, that the agent does not see: they share links and
-    /// queues with those that it mends.
+    /// Further flows, of a second pair of hosts, that are not shown to the agent: they share links
+    /// and queues with the mended flows.
     #[arg(long, value_name = "N", help_heading = "Transfer")]
     #[arg(value_parser = positive, conflicts_with = "pcap")]
     unmended_flows: Option<u32>,
@@ -220,11 +220,11 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "S", value_parser = seconds, conflicts_with = "bytes")]
     #[arg(help_heading = "Transfer")]
     seconds: Option<Duration>,
-    /// What flows carry in their first so much time does not count as goodput; with --seconds.
+    /// Exclude this time at the start of each flow from goodput; with --seconds.
     #[arg(long, value_name = "S", value_parser = seconds, requires = "seconds")]
     #[arg(help_heading = "Transfer")]
     warmup: Option<Duration>,
-    /// So many transfers one after another over the same links, each with new connections.
+    /// Run this many transfers one after another over the same links, each with new connections.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Transfer")]
     #[arg(value_parser = positive, conflicts_with = "seconds")]
     sequential: u32,
@@ -367,7 +367,7 @@ impl Setup {
                 refused?;
             }
         }
-        // A profile may have set it.
+        // A profile may have set this setting.
         for agent in agents.iter_mut().filter(|agent| agent.is_link()) {
             agent.set("half_duplex", &config.turnaround.is_some().to_string()).map_err(BadUsage)?;
         }
@@ -421,7 +421,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Refuses to record what has no one agent in the laboratory's loop.
+    /// Refuses a recording where the laboratory's loop does not run exactly one agent.
     pub(crate) fn check(&self, agents: &[AgentConfig], path: Path) -> Result<(), BadUsage> {
         if self.pcap.is_some() && path != Path::Inline {
             return Err(BadUsage(format!(

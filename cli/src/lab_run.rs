@@ -1,4 +1,4 @@
-//! `airmend lab run`: one transfer, and what happened.
+//! `airmend lab run`: one transfer and its report.
 
 use crate::args::RunArgs;
 use crate::process::enter_lab;
@@ -84,7 +84,7 @@ fn draw(
         .context("the run itself is done")
 }
 
-/// Why the run has failed, if it has.
+/// The reason why the run has failed, if it has.
 fn incomplete(config: &LabConfig, outcome: &Outcome, interrupted: bool) -> Option<String> {
     if outcome.completed {
         return None;

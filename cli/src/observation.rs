@@ -1,4 +1,4 @@
-//! What a gateway observed, for people.
+//! The observation of a gateway, for people.
 
 use crate::table;
 use crate::text::{count, counted, percent, rate, significant};
@@ -19,7 +19,7 @@ pub(crate) fn lines(observed: &Observation) -> Vec<(&'static str, String)> {
         format!("{} loss: {lost} of {all} frames, which would be repaired", percent(loss))
     });
     let senders = format!(
-        "{} of these losses would be kept back or edited, {} saved",
+        "{} of these losses would be suppressed or edited, {} saved",
         counted(observed.hidden_acks, "ACK"),
         counted(observed.timeouts, "timeout"),
     );

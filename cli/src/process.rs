@@ -1,4 +1,4 @@
-//! What every command shares: bad usage, signals, and sentences on stderr.
+//! Functions of all commands: usage errors, signals, and sentences on stderr.
 
 use airmend_live::lab;
 use anyhow::Context;

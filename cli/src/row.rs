@@ -48,12 +48,12 @@ pub(crate) fn ber_and_loss(errors: &ErrorModel) -> [Option<f64>; 2] {
     }
 }
 
-/// What the senders went through, with what only one world knows of them.
+/// The counters of the senders, with those that only one world has.
 pub(crate) fn sender(counters: &SenderCounters, more: Value) -> Line {
     line([json!(counters), json!({"cwnd_reductions": counters.cwnd_reductions()}), more])
 }
 
-/// How long each of some things took, in milliseconds.
+/// The distribution of durations, in milliseconds.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Times {
     count: usize,
@@ -64,7 +64,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// Of times in seconds; `None` of nothing.
+    /// The distribution of times in seconds; `None` without times.
     pub(crate) fn of(seconds: &[f64]) -> Option<Self> {
         let millis = |share| stats::quantile(seconds, share).map(|s| rounded(s * 1e3, 3));
         Some(Self {
@@ -83,7 +83,7 @@ pub(crate) fn rounded(value: f64, decimals: i32) -> f64 {
     (value * scale).round() / scale
 }
 
-/// Four decimals: what shares, ratios and means are told to.
+/// Four decimals, the precision of shares, ratios and means.
 pub(crate) fn short(value: f64) -> f64 {
     rounded(value, 4)
 }

@@ -72,7 +72,7 @@ pub(crate) fn micros(value: u64) -> String {
     duration(Duration::from_micros(value))
 }
 
-/// What the air does: `5 % loss each way`.
+/// The error process of the air: `5 % loss each way`.
 pub(crate) fn errors(model: &ErrorModel) -> String {
     match *model {
         ErrorModel::None => "no loss".into(),

@@ -16,7 +16,7 @@ pub(crate) struct GatewayArgs {
     /// Print the final figures as one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-    /// What the file may say, too.
+    /// The options that the configuration file also accepts.
     #[command(flatten)]
     pub(super) options: Options,
 }

@@ -91,7 +91,7 @@ fn flow_rule<T: std::str::FromStr<Err = String>>(value: &Spanned<DeValue<'_>>) -
     text.parse().map_err(|message: String| Fault::new(value.span(), message))
 }
 
-/// Each setting is tried on the file's own agent, so that a mistake is found where it stands.
+/// Each setting is tried on the agent of the file, so that an error has its line.
 fn read_settings(table: &DeTable<'_>, options: &mut Options) -> Result<(), Fault> {
     let mut agent = options.agent().map_err(|message| Fault::new(0..0, message))?;
     let mut in_order: Vec<_> = table.iter().collect();

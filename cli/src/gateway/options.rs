@@ -121,7 +121,7 @@ single_values! {
 }
 
 impl Options {
-    /// What mends the flows, with its settings as they were given.
+    /// The agent, with its settings as given.
     pub(super) fn agent(&self) -> Result<AgentConfig, String> {
         let mut agent = match &self.agent {
             Some(agent) => agent.clone(),
@@ -133,7 +133,7 @@ impl Options {
         Ok(agent)
     }
 
-    /// What the gateway on `interface` is to do.
+    /// The configuration of the gateway on `interface`.
     pub(super) fn config(self, interface: &str) -> Result<GatewayConfig, String> {
         let default = GatewayConfig::new(interface, self.agent()?);
         Ok(GatewayConfig {

@@ -41,7 +41,7 @@ pub(super) fn print(out: &mut impl Write, status: &Status, is_json: bool) -> io:
     Ok(())
 }
 
-/// Under the names that every airmend run uses; zeros are left out.
+/// The counters under the names that all runs of airmend use; zeros are left out.
 fn agent_counters(status: &Status) -> Line {
     let repairs = json!({"local_retransmits": status.repairs.values().sum::<u64>()});
     let mut counters = line([json!(status.counters), repairs]);

@@ -1,4 +1,4 @@
-//! What a comparison keeps of its runs.
+//! The results that a comparison keeps of its runs.
 
 use crate::row::Times;
 use crate::{stats, text};
@@ -50,7 +50,7 @@ pub(crate) struct Combination {
 }
 
 impl Combination {
-    /// Nothing measured yet.
+    /// No runs yet.
     pub(crate) fn new(case: usize, agent: usize) -> Self {
         Self { case, agent, runs: Vec::new() }
     }
@@ -106,7 +106,7 @@ impl Combination {
         stats::median(&bounds.collect::<Option<Vec<f64>>>()?)
     }
 
-    /// How long all flows of all runs took.
+    /// The completion times of all flows of all runs.
     pub(crate) fn completions(&self) -> Option<Times> {
         let times = self.runs.iter().flat_map(|(_, run)| run.completion_seconds.iter().copied());
         Times::of(&times.collect::<Vec<_>>())
@@ -118,7 +118,7 @@ impl Combination {
         Some(stats::median(&runs.collect::<Option<Vec<f64>>>()?)? * 1e3)
     }
 
-    /// How much that is more than `first`'s in the same repetition, median, in milliseconds.
+    /// The increase of that over `first` in the same repetition, median, in milliseconds.
     pub(crate) fn ping_added_millis(
         &self,
         first: &Self,

@@ -120,9 +120,9 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Repetition, case and agent of each run. Repetitions come outermost, so that a comparison that
-/// is cut short has measured everything alike; agents come innermost and take turns at going
-/// first, so that whatever drifts in the machine hits all of them alike.
+/// Repetition, case and agent of each run. Repetitions are the outermost loop, so that an
+/// interrupted comparison has measured all combinations equally often; agents are the innermost
+/// loop and rotate, so that drift of the machine affects all of them alike.
 fn order(repeat: u32, cases: usize, agents: usize) -> impl Iterator<Item = (u32, usize, usize)> {
     (0..repeat).flat_map(move |repetition| {
         (0..cases).flat_map(move |case| {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Prints the set-up, what was measured, and how to do it again.
+/// Prints the set-up, the measurements, and the command that repeats the run.
 pub(super) fn describe(
     out: &mut impl Write,
     agent: &AgentConfig,

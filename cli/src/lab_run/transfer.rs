@@ -19,7 +19,7 @@ pub(crate) fn transfer(
     let limits = limits(config);
     let recorded_agent = Some(RecordedAgent { config: agent.clone(), limits });
     let config = &LabConfig { recorded_agent, ..config.clone() };
-    // The laboratory's hosts are no attackers: the hash seed need not be secret.
+    // The hosts of the laboratory are trusted: the hash seed need not be secret.
     let build = |number| agent.build(limits, config.seed.wrapping_add(number));
     match config.path {
         Path::Inline if agent.is_link() => {
@@ -34,7 +34,7 @@ pub(crate) fn transfer(
     }
 }
 
-/// This very program as a gateway with this very agent.
+/// This program as a gateway with the same agent.
 fn gateway(config: &LabConfig, agent: &AgentConfig) -> io::Result<GatewayCommand> {
     let settings = agent.settings();
     let settings = settings.split_whitespace().flat_map(|setting| ["--set", setting]);

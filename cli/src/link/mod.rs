@@ -46,7 +46,7 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     Ok(())
 }
 
-/// What mends the path.
+/// The link protocol.
 fn configured(args: &LinkArgs) -> Result<AgentConfig, String> {
     let mut config = args.arq.clone();
     if config.is_plain() {

@@ -1,4 +1,4 @@
-//! What was measured against what was swept, with the bound and published points drawn in.
+//! Measurements against a swept setting, with the bound and published points.
 
 use super::look::{
     Area, BOUND, Entry, FADED, Frame, INK, Key, Marker, SERIES, line, picture, save, text,

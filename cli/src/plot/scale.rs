@@ -1,4 +1,4 @@
-//! The horizontal axis of a measurement: what is swept, and where a value of it lies.
+//! The horizontal axis of a measurement: the swept setting, and the position of its values.
 
 use super::panel::{Marks, number};
 use std::ops::Range;
@@ -53,7 +53,7 @@ impl Scale {
         Self { title: name.replace('_', " "), kind: ScaleKind::Words, ticks }
     }
 
-    /// Whether what lies between two values means nothing.
+    /// Whether there is no meaning between two values.
     pub(crate) fn is_words(&self) -> bool {
         self.kind == ScaleKind::Words
     }
@@ -118,7 +118,7 @@ fn kind(name: &str, values: &[f64], factor: f64) -> ScaleKind {
     ScaleKind::Log { factor, floor: least * factor / if has_zero { 3.0 } else { 1.0 } }
 }
 
-/// The axis title of a setting, and what its values are multiplied by.
+/// The axis title of a setting, and the factor of its values.
 fn title(name: &str) -> (String, f64) {
     let words = |name: &str, unit: &str| format!("{} ({unit})", name.replace('_', " "));
     match name {

@@ -1,4 +1,4 @@
-//! The sequence-time plot: what left the base station, and what came back.
+//! The sequence-time plot: data that left the base station, and the ACKs that came back.
 
 use super::look::{
     Area, BLUE, Entry, FADED, Frame, GRID, Key, Marker, SKY, VERMILION, distinct, drawing, line,
@@ -106,7 +106,7 @@ pub(super) fn steps(pixels: &[(i32, i32)]) -> Vec<(i32, i32)> {
     path
 }
 
-/// In the order of drawing: what is rare comes last and stays visible.
+/// The order of drawing: rare kinds are last and stay visible.
 const KINDS: [(TraceKind, &str, RGBColor, Option<Marker>); 4] = [
     (TraceKind::Ack, "ACKs to the sender", FADED, None),
     (TraceKind::Data, "first sends", SKY, Some(Marker::Dot)),

@@ -8,10 +8,10 @@ use airmend_proto::outcome::TraceKind;
 use anyhow::Result;
 use plotters::style::text_anchor::HPos;
 
-/// What happened, packet by packet.
+/// A chart of packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Chart {
-    /// What is shown.
+    /// The title.
     pub(crate) title: String,
     /// The set-up.
     pub(crate) subtitle: String,
@@ -24,7 +24,7 @@ pub(crate) struct Chart {
 /// The packets of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
-    /// Whose.
+    /// The label of the run.
     pub(crate) label: String,
     /// In the order of time.
     pub(crate) packets: Vec<Packet>,
@@ -33,11 +33,11 @@ pub(crate) struct Trace {
 /// One data packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// When it left.
+    /// The time of departure, in seconds.
     pub(crate) seconds: f64,
-    /// Its place in the stream, in bytes.
+    /// The offset in the stream, in bytes.
     pub(crate) offset: f64,
-    /// What it was.
+    /// The kind of the packet.
     pub(crate) kind: TraceKind,
 }
 
@@ -122,7 +122,7 @@ fn draw(
     Ok(())
 }
 
-/// What is sent again, its words and its shape.
+/// The kinds of retransmissions, each with its label and shape.
 const AGAIN: [(TraceKind, &str, Marker); 2] = [
     (TraceKind::LocalRetransmit, "resent locally", Marker::Diamond),
     (TraceKind::SenderRetransmit, "resent by the sender", Marker::Cross),

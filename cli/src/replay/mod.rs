@@ -1,4 +1,4 @@
-//! `airmend replay`: what an agent does, or would have done, with a capture.
+//! `airmend replay`: the actions of an agent on a capture.
 
 mod args;
 mod json;
@@ -92,7 +92,7 @@ fn cannot_check(args: &ReplayArgs, capture: &Capture) -> String {
 }
 
 const DEFAULT_AGENT: &str = "snoop";
-/// A capture is no attacker that waits for the replay.
+/// A capture cannot attack the hash table: the seed need not be secret.
 const HASH_SEED: u64 = 1;
 /// Packets of one flow in the cache, about 1 GB of sequence space at most.
 const MOST_CACHED: usize = 700_000;

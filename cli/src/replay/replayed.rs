@@ -1,4 +1,4 @@
-//! What both reports of a replay are made of.
+//! The data of both reports of a replay.
 
 use super::args::ReplayArgs;
 use airmend_proto::agents::AgentConfig;
@@ -11,6 +11,6 @@ pub(super) struct Replayed<'a> {
     pub(super) agent: &'a AgentConfig,
     pub(super) sides: &'a Sides,
     pub(super) report: &'a Report,
-    /// Only of the agent that was recorded.
+    /// The check; only for the recorded agent.
     pub(super) check: Option<&'a Check>,
 }

@@ -1,4 +1,5 @@
-//! Result files: JSON lines, taken as data. What cannot be read is named, and nothing else is lost.
+//! Result files: JSON lines, taken as data. Lines that cannot be read are reported; all others are
+//! kept.
 
 use crate::plot::traces::Packet;
 use crate::process::{BadUsage, files_below};

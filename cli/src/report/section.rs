@@ -1,5 +1,5 @@
-//! An experiment's results in order: what was the same in all runs, what was swept, and what came
-//! out at each point.
+//! The results of an experiment: common settings, swept settings, and the measurements at each
+//! point.
 
 use super::read::{Experiment, Fields};
 use crate::plot::traces::Trace;
@@ -56,7 +56,7 @@ pub(super) struct Measure {
 }
 
 impl Section {
-    /// None if there is nothing but a trace.
+    /// `None` if there is only a trace.
     pub(super) fn new(experiment: &Experiment) -> Option<Self> {
         let names = setting_names(experiment);
         let mut points = points(experiment, &names);
@@ -351,7 +351,7 @@ const MEASURED: &str = "\
     delay_sd_ms links ratio_median flow_goodput_bps port_drops lateness_us tcp_ext \
     mobile_counters gateway_heartbeat_timeouts";
 
-/// Settings that every line tells, whether they are swept or not.
+/// Settings that every line has, swept or not.
 const STANDARD: &str = "\
     world cc direction rate_bps air_delay_ms wired_delay_ms bytes flows send_seconds sack \
     timestamps ipv6 wired_rate_bps queue_frames window_segments port burst fading \

@@ -8,8 +8,8 @@ use airmend_proto::link::ErrorModel;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What was set: the fields with which every line begins. `bytes` are those of each flow, and null
-/// where the flows send for a time.
+/// The settings with which every line begins. `bytes` are those of each flow; null where the flows
+/// send for a time.
 pub(crate) fn setting(agent: &AgentConfig, config: &LabConfig) -> Value {
     let [ber, loss] = ber_and_loss(&config.errors);
     let bytes = if let Amount::Bytes(bytes) = config.amount { Some(bytes) } else { None };
@@ -28,8 +28,8 @@ pub(crate) fn setting(agent: &AgentConfig, config: &LabConfig) -> Value {
     })
 }
 
-/// What else was set. The last three are there only where they differ from the usual: half-duplex
-/// radios, and a base station that is no agent in the loop.
+/// The further settings. The last three are present only for half-duplex radios, and for a base
+/// station without an agent in the loop.
 pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -> Value {
     let (burst, fading) = match config.errors {
         ErrorModel::Burst { frames, every_bytes } => {
@@ -114,9 +114,9 @@ pub(crate) fn run(
     let unusual = json!({
         // Only where the air needs an agent at each end: `agent_counters` is the base station's.
         "mobile_counters": mobile_counters,
-        // Only where a gateway ran: how often it was late, and the kernel passed it by.
+        // Only where a gateway ran: the number of its heartbeat timeouts.
         "gateway_heartbeat_timeouts": outcome.gateway_heartbeat_timeouts,
-        // Only where a gateway observed: what it told.
+        // Only where a gateway observed: its observation.
         "observation": outcome.observation,
     });
     let more_settings = more_settings(config, settings);

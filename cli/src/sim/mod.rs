@@ -43,7 +43,7 @@ fn list(args: &ListArgs) -> Result<()> {
 }
 
 fn run(args: &RunArgs) -> Result<()> {
-    // A slip in the last file is found before the first one has run.
+    // An error in the last file is reported before the first one runs.
     let files = scenario_files(&args.files)?;
     let experiments: Vec<(String, Experiment)> = files
         .iter()

@@ -1,4 +1,5 @@
-//! What an experiment says: a line for each run, a summary for each point, and a table of these.
+//! The report of an experiment: a line for each run, a summary for each point, and a table of the
+//! summaries.
 
 use crate::row::{Line, ber_and_loss, line, millis, rounded, sender, short};
 use crate::{stats, table, text};
@@ -41,7 +42,7 @@ pub(crate) fn trace_lines(name: &str, experiment: &Experiment, outcomes: &[Outco
     lines
 }
 
-/// How many runs of these results did not complete.
+/// The number of runs that did not complete.
 fn incomplete(results: &str) -> u64 {
     let summaries = summaries(results).unwrap_or_default();
     let count = |summary: &Value, name: &str| summary[name].as_u64().unwrap_or(0);
@@ -214,7 +215,7 @@ fn swept(name: &str, experiment: &Experiment, point: &Point) -> Value {
     Value::Object([name].into_iter().chain(values).collect())
 }
 
-/// The name of a field says what its value's unit means.
+/// The name of a field determines the unit of its value.
 fn field(name: &str, value: &str) -> Value {
     let number = match name {
         "ber" => parse_ber(value).ok(),

@@ -65,7 +65,7 @@ impl Store {
         write_lines(&self.results.with_extension("trace.jsonl"), lines)
     }
 
-    /// Says what the results are of.
+    /// Marks the results with their scenario, settings and program.
     pub(crate) fn finish(&self) -> Result<()> {
         let mark = self.mark();
         fs::write(&mark, &self.key).with_context(|| format!("{} cannot be written", mark.display()))
@@ -85,7 +85,7 @@ fn write_lines(path: &Path, lines: &[Line]) -> Result<()> {
     file.flush().with_context(describe)
 }
 
-/// The program itself: what another build measured is not taken for what this one would.
+/// A hash of the program: results of another build are not reused.
 fn program() -> Result<u64> {
     let read = || fs::read(std::env::current_exe()?);
     let mut hasher = DefaultHasher::new();

@@ -23,7 +23,7 @@ pub(super) fn print(out: &mut impl Write, status: &Status) -> io::Result<()> {
     if mended.is_empty() {
         return Ok(());
     }
-    let header = ["fixed host", "mobile", "sent", "loss", "repairs", "DUPACKs hidden", "air RTT"];
+    let header = ["fixed host", "mobile", "sent", "loss", "repairs", "suppressed", "air RTT"];
     let rows: Vec<_> = mended.into_iter().map(row).collect();
     writeln!(out, "\n{}", table::render(&header.map(str::to_owned), &rows, 2))
 }

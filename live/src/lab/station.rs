@@ -1,5 +1,5 @@
-//! The base station: one loop that keeps both hops' time, with the agent in the middle, or ports to
-//! a kernel that forwards.
+//! The base station: one loop that runs both hops in real time, with the agent between them, or
+//! ports to a kernel that forwards.
 
 use super::data_path::DataPath;
 use super::error::LabError;
@@ -23,13 +23,13 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The hosts whose flows the agent is shown. Flows of a second pair share the queue with them, and
-/// pass unmended.
+/// The pair of hosts whose flows are shown to the agent. Flows of the second pair pass through the
+/// same egress queues unseen.
 const MENDED_PAIR: usize = 0;
-/// How often an idle loop looks whether it has been stopped.
+/// The interval at which an idle loop checks the stop flag.
 const IDLE: Duration = Duration::from_millis(50);
 
-/// Everything that the loop owns.
+/// The state of the loop.
 pub(crate) struct Station {
     pub(crate) clock: Clock,
     pub(crate) links: Links,
@@ -51,7 +51,7 @@ pub(crate) struct StationReport {
     pub(crate) links: BTreeMap<&'static str, LinkReport>,
     pub(crate) lateness: Lateness,
     pub(crate) port_drops: u64,
-    /// What a gateway told at its end, which is after the loop's.
+    /// The final report of a gateway, which ends after the loop.
     pub(crate) gateway: Option<GatewayReport>,
 }
 
@@ -60,22 +60,23 @@ impl Station {
     pub(crate) fn run(mut self, stop: &AtomicBool) -> Result<StationReport, LabError> {
         // The kernel may otherwise delay a wake-up by 50 microseconds to save energy.
         nix::sys::prctl::set_timerslack(1).ok();
-        // Ordinary users do without; the lateness tells what it costs.
+        // Without the right to it the loop runs at normal priority; the lateness shows the effect.
         sys::request_real_time().ok();
         let mut lateness = outcome::histogram();
         let mut batch = Vec::new();
-        let mut heard = Instant::ZERO;
+        let mut channel_time = Instant::ZERO;
         while !stop.load(Ordering::Relaxed) && self.recorder.violation.is_none() {
             let now = self.clock.now();
             if self.links.air.is_shared {
-                self.hear(heard, now, &mut lateness).map_err(LabError::socket("writing a port"))?;
+                self.run_channel(channel_time, now, &mut lateness)
+                    .map_err(LabError::socket("writing a port"))?;
             }
-            heard = now;
-            self.take_from_hosts(now, &mut batch).map_err(LabError::socket("reading a port"))?;
+            channel_time = now;
+            self.receive_from_hosts(now, &mut batch).map_err(LabError::socket("reading a port"))?;
             let forwarded = self.forward(now, &mut lateness);
             let forwarded = forwarded.map_err(LabError::socket("writing a port"))?;
-            let deadlines = [forwarded, self.mend(now, &mut lateness)];
-            self.give_to_hosts(now, &mut lateness).map_err(LabError::socket("writing a port"))?;
+            let deadlines = [forwarded, self.serve_mobile(now, &mut lateness)];
+            self.send_to_hosts(now, &mut lateness).map_err(LabError::socket("writing a port"))?;
             let deadlines = deadlines.into_iter().flatten().map(|deadline| deadline.at);
             let next = deadlines.chain(self.links.next_deadline(now)).min();
             let wait = next.map_or(IDLE, |at| self.clock.until(at).min(IDLE));
@@ -93,9 +94,9 @@ impl Station {
         })
     }
 
-    /// Moves what the hosts have sent into the links towards the base station, or to the mobile's
-    /// end; and what a kernel has forwarded into those towards the hosts.
-    fn take_from_hosts(&mut self, now: Instant, batch: &mut Vec<Packet>) -> io::Result<()> {
+    /// Moves packets of the hosts into the links towards the base station, or to the mobile's end,
+    /// and packets that a kernel has forwarded into the links towards the hosts.
+    fn receive_from_hosts(&mut self, now: Instant, batch: &mut Vec<Packet>) -> io::Result<()> {
         for port in &mut self.wired {
             port.receive(batch)?;
             self.links.wired.feed(now, End::Host, batch.drain(..));
@@ -113,29 +114,29 @@ impl Station {
         self.data_path.take(now, &mut self.links, batch)
     }
 
-    /// Acts on all that has happened since `heard` on an air that is shared, and on the timers of
-    /// both ends, each as of its own time: who has the floor when depends on it, and a wake-up that
-    /// comes late takes nothing from the channel. The hosts do get their frames late.
-    fn hear(
+    /// Runs a shared air and the timers of both ends from `channel_time` to `now`, each event at
+    /// its own time: the floor acquisition depends on exact times, and a late wake-up must not cost
+    /// airtime. The hosts do get their frames late.
+    fn run_channel(
         &mut self,
-        mut heard: Instant,
+        mut channel_time: Instant,
         now: Instant,
         lateness: &mut Histogram<u64>,
     ) -> io::Result<()> {
         loop {
-            let timers = self.timers().filter(|at| *at > heard);
+            let timers = self.timers().filter(|at| *at > channel_time);
             let due = timers.fold(now, Instant::min);
             match self.links.air.poll_channel(due) {
                 Some((at, output)) => {
-                    heard = at;
-                    self.happen(at, now, output, lateness)?;
+                    channel_time = at;
+                    self.handle_output(at, now, output, lateness)?;
                 }
-                None if due < now => heard = due,
+                None if due < now => channel_time = due,
                 None => return Ok(()),
             }
-            self.serve(heard);
+            self.serve(channel_time);
             if let Some(mobile) = &mut self.mobile {
-                mobile.serve(heard, &mut self.links.air, &mut self.recorder);
+                mobile.serve(channel_time, &mut self.links.air, &mut self.recorder);
             }
         }
     }
@@ -146,8 +147,8 @@ impl Station {
         self.data_path.poll_timeout().into_iter().chain(mobile).map(|deadline| deadline.at)
     }
 
-    /// Tells an end of a shared air what has happened there.
-    fn happen(
+    /// Passes an output of a shared air to its end.
+    fn handle_output(
         &mut self,
         at: Instant,
         now: Instant,
@@ -156,11 +157,11 @@ impl Station {
     ) -> io::Result<()> {
         let (end, signal) = match output {
             Output::Delivery { to, packet, .. } => {
-                note(lateness, now, at);
-                return self.arrive(at, End::of_number(to), packet);
+                record_lateness(lateness, now, at);
+                return self.handle_delivery(at, End::of_number(to), packet);
             }
             Output::Signal(end, signal) => (end, signal),
-            // Both ends are served after whatever happens.
+            // Both ends are served after every output.
             Output::Ready(_) => return Ok(()),
         };
         match (End::of_number(end), &mut self.mobile) {
@@ -171,34 +172,34 @@ impl Station {
         Ok(())
     }
 
-    /// A frame has come over a shared air.
-    fn arrive(&mut self, at: Instant, end: End, packet: Packet) -> io::Result<()> {
+    /// Handles a frame that a shared air has delivered.
+    fn handle_delivery(&mut self, at: Instant, end: End, packet: Packet) -> io::Result<()> {
         match (end, &mut self.mobile) {
-            (End::Station, _) => self.reach(at, Port::Air, packet),
+            (End::Station, _) => self.handle_arrival(at, Port::Air, packet),
             (End::Host, Some(mobile)) => {
                 mobile.handle(at, Port::Air, packet);
                 Ok(())
             }
-            (End::Host, None) => give(&mut self.air, &packet),
+            (End::Host, None) => send_to_host(&mut self.air, &packet),
         }
     }
 
-    /// Hands the agent, or the kernel, what has reached the base station, and takes what the agent
-    /// wants sent.
+    /// Passes packets that have arrived at the base station to the agent or the kernel, and sends
+    /// the agent's packets.
     fn forward(
         &mut self,
         now: Instant,
         lateness: &mut Histogram<u64>,
     ) -> io::Result<Option<Deadline>> {
         while let Some((side, delivery)) = self.links.poll_arrival(now) {
-            note(lateness, now, delivery.at);
-            self.reach(now, side, delivery.packet)?;
+            record_lateness(lateness, now, delivery.at);
+            self.handle_arrival(now, side, delivery.packet)?;
         }
         Ok(self.serve(now))
     }
 
-    /// A packet has reached the base station.
-    fn reach(&mut self, now: Instant, side: Port, packet: Packet) -> io::Result<()> {
+    /// Handles a packet that has arrived at the base station.
+    fn handle_arrival(&mut self, now: Instant, side: Port, packet: Packet) -> io::Result<()> {
         match &mut self.data_path {
             DataPath::Agent(forwarder) => {
                 self.recorder.enters(side, &packet);
@@ -214,7 +215,7 @@ impl Station {
         }
     }
 
-    /// Lets the agent act on what is due, and says when it must be asked again.
+    /// Lets the agent act on expired timers; returns its next deadline.
     fn serve(&mut self, now: Instant) -> Option<Deadline> {
         if self.data_path.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
             self.recorder.timers(now);
@@ -230,29 +231,30 @@ impl Station {
         drain(forwarder, now, &mut ports, &mut on_event)
     }
 
-    /// Hands the mobile's end what has reached it and takes what it wants sent.
-    fn mend(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> Option<Deadline> {
+    /// Passes packets that have arrived to the mobile's end, and sends its packets; returns its
+    /// next deadline.
+    fn serve_mobile(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> Option<Deadline> {
         let (mobile, air) = (self.mobile.as_mut()?, &mut self.links.air);
         while let Some(delivery) = air.poll_delivery(now, End::Station) {
-            note(lateness, now, delivery.at);
+            record_lateness(lateness, now, delivery.at);
             mobile.handle(now, Port::Air, delivery.packet);
             mobile.serve(now, air, &mut self.recorder);
         }
         mobile.serve(now, air, &mut self.recorder)
     }
 
-    /// Hands the hosts what has come out of the links towards them, or of the mobile's end.
-    fn give_to_hosts(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> io::Result<()> {
+    /// Sends packets that the links or the mobile's end have delivered to the hosts.
+    fn send_to_hosts(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> io::Result<()> {
         for packet in self.mobile.iter_mut().flat_map(|mobile| mobile.released.drain(..)) {
-            give(&mut self.air, &packet)?;
+            send_to_host(&mut self.air, &packet)?;
         }
         while let Some(delivery) = self.links.wired.poll_delivery(now, End::Station) {
-            note(lateness, now, delivery.at);
-            give(&mut self.wired, &delivery.packet)?;
+            record_lateness(lateness, now, delivery.at);
+            send_to_host(&mut self.wired, &delivery.packet)?;
         }
         while let Some(delivery) = self.links.air.poll_delivery(now, End::Station) {
-            note(lateness, now, delivery.at);
-            give(&mut self.air, &delivery.packet)?;
+            record_lateness(lateness, now, delivery.at);
+            send_to_host(&mut self.air, &delivery.packet)?;
         }
         Ok(())
     }
@@ -295,14 +297,14 @@ impl Ports for Outbound<'_, '_> {
     }
 }
 
-/// To the host that it is for.
-fn give(ports: &mut [Box<dyn Device>], packet: &Packet) -> io::Result<()> {
+/// Sends a packet to its destination host.
+fn send_to_host(ports: &mut [Box<dyn Device>], packet: &Packet) -> io::Result<()> {
     match ports.get_mut(pair_of(packet.bytes())) {
         Some(port) => port.send(packet),
         None => Ok(()),
     }
 }
 
-fn note(lateness: &mut Histogram<u64>, now: Instant, at: Instant) {
+fn record_lateness(lateness: &mut Histogram<u64>, now: Instant, at: Instant) {
     lateness.saturating_record(u64::try_from(now.since(at).as_nanos()).unwrap_or(u64::MAX));
 }
