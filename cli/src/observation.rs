@@ -48,7 +48,7 @@ fn mended(observed: &Observation) -> String {
     };
     let least = match observed.capacity_from {
         CapacityFrom::Unknown => {
-            return "unknown, since nothing tells how fast the air is: give --air-rate".to_owned();
+            return "unknown, since the rate of the air is unknown: give --air-rate".to_owned();
         }
         CapacityFrom::Measured if observed.air_losses > 0 => "perhaps ",
         _ => "about ",

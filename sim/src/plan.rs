@@ -23,7 +23,7 @@ pub struct Plan {
     pub(crate) graph: Graph,
     /// In the order of time.
     pub(crate) moves: Vec<Move>,
-    /// Flows; their number tells their ports.
+    /// Flows; the number of a flow determines its ports.
     pub(crate) flows: Vec<Flow>,
     /// The run ends here, whatever is still to be sent.
     pub(crate) time_limit: Duration,

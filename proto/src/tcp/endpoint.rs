@@ -88,9 +88,9 @@ impl Endpoint {
         self.sender.out.close();
     }
 
-    /// The application is slow: from now on the receive buffer has room for `bytes` more. What
-    /// opens a closed window, or adds two segments, is told at once; less is not
-    /// (RFC 9293 §3.8.6.2.2).
+    /// The application reads slowly: from now on the receive buffer has room for `bytes` more. A
+    /// change that opens a closed window, or adds two segments, is announced at once; a smaller one
+    /// is not (RFC 9293 §3.8.6.2.2).
     pub fn set_room(&mut self, bytes: u32) {
         let step = 2 * u32::from(self.profile.mss);
         let opens = bytes >= self.window.saturating_add(step);

@@ -248,7 +248,7 @@ impl Receiver {
             self.acks_due += 1;
             return;
         }
-        // Linux tells of a third block before it forgets one.
+        // Linux reports a third block before it drops one.
         if self.merged > 0 && self.sack_blocks().count() > EXPECTED_BLOCKS {
             self.acks_due += 1;
             self.merged = 0;

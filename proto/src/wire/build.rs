@@ -115,8 +115,8 @@ impl<'a> SegmentBuilder<'a> {
         Self { vlan, ..self }
     }
 
-    /// The packet. A length that the IP header cannot tell stands there as zero, as the kernel does
-    /// it with super-packets.
+    /// The packet. A length that exceeds the field of the IP header is written as zero, as the
+    /// kernel does with super-packets.
     pub fn build(self, link_type: LinkType) -> Packet {
         let payload = self.payload.get(..self.payload_len as usize).unwrap_or(self.payload);
         let segment = self.segment(payload);
@@ -128,7 +128,7 @@ impl<'a> SegmentBuilder<'a> {
             LinkType::Ethernet => 14 + 4 * self.vlan.iter().flatten().count(),
         };
         let network_len = if is_ipv4 { IPV4_HEADER } else { ip::IPV6_HEADER };
-        // Not a byte more: shared bytes of just this length need no allocation beside them.
+        // Exact capacity: the conversion to shared bytes then needs no further allocation.
         let mut bytes = Vec::with_capacity(link_len + network_len + segment.len());
         if link_type == LinkType::Ethernet {
             let ethertype = if is_ipv4 { ip::ETHERTYPE_IPV4 } else { ip::ETHERTYPE_IPV6 };

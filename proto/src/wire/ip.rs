@@ -181,8 +181,8 @@ fn skip_extension_headers(
     Ok((protocol, false, at))
 }
 
-/// The length of an IP packet whose own length field is 0: segmentation offload makes packets that
-/// their 16 bits cannot tell (BIG TCP), and then the capture knows better.
+/// The length of an IP packet whose own length field is 0: segmentation offload makes packets whose
+/// length exceeds 16 bits (BIG TCP), and then the captured length counts.
 fn super_packet_len(packet: &Packet, offset: usize) -> Result<u32, Bypass> {
     let on_wire = packet.wire_len().saturating_sub(offset as u32);
     if packet.segment_size().is_some() || on_wire > u32::from(u16::MAX) {

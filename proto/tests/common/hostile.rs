@@ -55,9 +55,9 @@ struct World {
     /// Flow and number of each ACK that the mobile sent.
     acks: HashSet<(u16, u32)>,
     repeated_acks: u32,
-    /// ACKs that were kept from the sender, until they are revealed; and how many were.
-    withheld: Vec<Packet>,
-    reveals: u32,
+    /// Suppressed ACKs until they are forwarded; and the number of those to be forwarded.
+    suppressed: Vec<Packet>,
+    forwarded_loss_signals: u32,
     story: Vec<String>,
 }
 
@@ -73,8 +73,8 @@ impl World {
             seen: Vec::new(),
             acks: HashSet::new(),
             repeated_acks: 0,
-            withheld: Vec::new(),
-            reveals: 0,
+            suppressed: Vec::new(),
+            forwarded_loss_signals: 0,
             story: Vec::new(),
         }
     }
@@ -114,7 +114,7 @@ impl World {
     }
 
     fn arrive(&mut self, from: Port, packet: Packet) -> Result<(), String> {
-        self.tell(&format!("{from:?} < {}", show(&packet)));
+        self.log(&format!("{from:?} < {}", show(&packet)));
         let tcp = Tcp::read(&packet);
         let is_new_ack = match &tcp {
             Some(tcp) if from == Port::Air => {
@@ -132,7 +132,7 @@ impl World {
             if is_new_ack || tcp.is_none_or(says_more) {
                 return Err(format!("withheld, but it says something: {}", show(&packet)));
             }
-            self.withheld.push(packet);
+            self.suppressed.push(packet);
         } else if !events.iter().any(|event| match event {
             Event::SpuriousAckDropped(..) | Event::AckRepeated(..) => true,
             // Itself, or the ACK repeated in its place; not a retransmission that an ACK caused.
@@ -168,7 +168,7 @@ impl World {
             while self.open.get(&side) == Some(&true) {
                 let Some(packet) = self.agent.poll_transmit(self.now, side) else { break };
                 let events = self.events();
-                self.tell(&format!("{side:?} > {}", show(&packet)));
+                self.log(&format!("{side:?} > {}", show(&packet)));
                 self.check_transmission(side, packet, &events)?;
             }
         }
@@ -217,9 +217,9 @@ impl World {
             self.owed.swap_remove(index);
             return Ok(());
         }
-        let revealed = |packet: &Packet| *packet == key.1 || is_stripped(&key.1, packet);
-        if self.reveals > 0 && self.withheld.iter().any(revealed) {
-            self.reveals -= 1;
+        let is_forwarded = |packet: &Packet| *packet == key.1 || is_stripped(&key.1, packet);
+        if self.forwarded_loss_signals > 0 && self.suppressed.iter().any(is_forwarded) {
+            self.forwarded_loss_signals -= 1;
             return Ok(());
         }
         let control = Flags::SYN.union(Flags::FIN).union(Flags::RST);
@@ -234,14 +234,15 @@ impl World {
     fn events(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some(event) = self.agent.poll_event() {
-            self.tell(&event.to_string());
-            self.reveals += u32::from(matches!(event, Event::LossSignalForwarded(..)));
+            self.log(&event.to_string());
+            self.forwarded_loss_signals +=
+                u32::from(matches!(event, Event::LossSignalForwarded(..)));
             events.push(event);
         }
         events
     }
 
-    fn tell(&mut self, what: &str) {
+    fn log(&mut self, what: &str) {
         // Enough to see how it came about.
         if self.story.len() == 200 {
             self.story.remove(0);

@@ -100,7 +100,7 @@ fn timeouts(name: &str) -> u32 {
     (0..1 << LOSSY_FRAMES).map(run).sum()
 }
 
-/// Runs every pattern of every kind; a failing run is told step by step.
+/// Runs every pattern of every kind; a failing run is logged step by step.
 fn enumerate(config: &AgentConfig, bounds: Bounds, modern: &[bool]) {
     let make = || forwarder(config, Limits::default());
     let kinds = modern.iter().flat_map(|modern| [4, 8].map(|window| (window, *modern)));
@@ -178,7 +178,7 @@ struct World {
     sender: Sender,
     receiver: Receiver,
     hides_loss: bool,
-    /// ACKs in a row that told the sender nothing new.
+    /// ACKs in a row that had no new information for the sender.
     duplicates: u32,
     story: Option<String>,
 }
@@ -226,7 +226,7 @@ impl Flights {
         let lost = counted && self.hit < LOSSY_FRAMES && losses.pattern >> self.hit & 1 == 1;
         self.hit += u32::from(counted);
         if lost {
-            tell(story, now, "lost on the air", &packet);
+            log(story, now, "lost on the air", &packet);
         } else {
             self.packets.push((now + AIR_DELAY, to, packet));
         }
@@ -265,7 +265,7 @@ impl World {
             }
         }
         if self.receiver.contiguous != STREAM {
-            return Err("the sender was told more than the receiver has".into());
+            return Err("more was acknowledged to the sender than the receiver has".into());
         }
         self.finish()?;
         if self.flights.frames > bounds.frames {
@@ -352,7 +352,7 @@ impl World {
     }
 
     fn arrive(&mut self, place: Place, packet: Packet) -> Result<(), String> {
-        tell(&mut self.story, self.now, &format!("at {place:?}"), &packet);
+        log(&mut self.story, self.now, &format!("at {place:?}"), &packet);
         let tcp = Tcp::read(&packet).ok_or("a broken packet left the agent")?;
         match place {
             Place::BaseStation(side) => self.agent.handle_packet(self.now, side, packet),
@@ -381,7 +381,7 @@ impl World {
     }
 }
 
-fn tell(story: &mut Option<String>, now: Instant, what: &str, packet: &Packet) {
+fn log(story: &mut Option<String>, now: Instant, what: &str, packet: &Packet) {
     let (Some(story), Some(tcp)) = (story, Tcp::read(packet)) else { return };
     let line = match tcp.sender {
         Port::Wired => format!("data {}", tcp.seq.wrapping_sub(ISN)),

@@ -15,7 +15,7 @@
 //! +0.2   silence                                  // nothing has left until now
 //! +0     block air                                // the air takes no packet until `unblock air`
 //! +0     event local_retransmits 1                // so often has this been counted
-//! +0     tells flow 0: DUPACK 1 suppressed        // an event of this very moment, in its words
+//! +0     report flow 0: DUPACK 1 suppressed        // an event of this very moment, in its words
 //! +0     timer snoop-persist flow 0 +.2           // the next deadline; or `timer none`
 //! ```
 //!
@@ -85,7 +85,7 @@ pub(crate) enum Action {
     /// An event has been counted this often.
     Event(String, u64),
     /// An event of this moment, as it is displayed.
-    Tells(String),
+    Report(String),
     /// The agent's next deadline: what for, and how far from now.
     Timer(Option<(String, Duration)>),
 }

@@ -72,7 +72,7 @@ impl Script {
             ["block", name] => Action::Block(side(name)?),
             ["unblock", name] => Action::Unblock(side(name)?),
             ["event", name, count] => Action::Event(name.into(), number(count)?.into()),
-            ["tells", ref sentence @ ..] => Action::Tells(sentence.join(" ")),
+            ["report", ref sentence @ ..] => Action::Report(sentence.join(" ")),
             ["timer", "none"] => Action::Timer(None),
             ["timer", ref why @ .., time] => {
                 let time = time.strip_prefix('+').ok_or("a timer ends with `+seconds`")?;
@@ -90,7 +90,7 @@ impl Script {
             _ => {
                 return Err(format!(
                     "`{text}` is none of: SIDE < SEGMENT, SIDE > SEGMENT, silence, block, \
-                     unblock, event, tells, timer"
+                     unblock, event, report, timer"
                 ));
             }
         })

@@ -1,4 +1,4 @@
-//! Plays a script against an agent, and tells what happened when they differ.
+//! Plays a script against an agent, and logs the events up to the difference.
 
 use super::notation::{self, Bases, Pattern};
 use super::{Action, Content, Script};
@@ -35,7 +35,7 @@ struct Runner {
     arrived: Vec<(Port, Packet)>,
     bases: Bases,
     /// The events of each moment, in words.
-    told: Vec<(Instant, String)>,
+    reported: Vec<(Instant, String)>,
     story: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ impl Runner {
             counters: BTreeMap::new(),
             arrived: Vec::new(),
             bases,
-            told: Vec::new(),
+            reported: Vec::new(),
             story: Vec::new(),
         }
     }
@@ -80,7 +80,7 @@ impl Runner {
             match self.agent.poll_timeout() {
                 Some(deadline) if deadline.at <= at => {
                     self.now = self.now.max(deadline.at);
-                    self.tell(&format!("deadline: {}", deadline.why));
+                    self.log(&format!("deadline: {}", deadline.why));
                     self.drain();
                     if self.now < at {
                         self.nothing_left()?;
@@ -121,9 +121,12 @@ impl Runner {
                     return Err(format!("  expected  {name} {count}\n  actual    {name} {actual}"));
                 }
             }
-            Action::Tells(sentence) => {
-                let told = self.told.iter().any(|(at, told)| *at == self.now && told == sentence);
-                if !told {
+            Action::Report(sentence) => {
+                let reported = self
+                    .reported
+                    .iter()
+                    .any(|(at, reported)| *at == self.now && reported == sentence);
+                if !reported {
                     return Err(format!("  expected  event: {sentence}"));
                 }
             }
@@ -151,7 +154,7 @@ impl Runner {
             Content::Tcp(pattern) => pattern.tcp.packet(id),
             Content::Foreign(foreign, len) => foreign.packet(id, *len),
         };
-        self.tell(&format!("{} < {}", side, self.show(&packet)));
+        self.log(&format!("{} < {}", side, self.show(&packet)));
         self.arrived.push((side, packet.clone()));
         self.agent.handle_packet(self.now, side, packet);
         self.drain();
@@ -165,12 +168,12 @@ impl Runner {
         });
         for event in events {
             *self.counters.entry(event.counter()).or_default() += 1;
-            self.told.push((self.now, event.to_string()));
-            self.tell(&format!("event: {event}"));
+            self.reported.push((self.now, event.to_string()));
+            self.log(&format!("event: {event}"));
         }
         let left: Vec<_> = self.wires.left.iter().skip(before).cloned().collect();
         for (_, side, packet) in left {
-            self.tell(&format!("{} > {}", side, self.show(&packet)));
+            self.log(&format!("{} > {}", side, self.show(&packet)));
         }
     }
 
@@ -228,7 +231,7 @@ impl Runner {
         }
     }
 
-    fn tell(&mut self, what: &str) {
+    fn log(&mut self, what: &str) {
         self.story.push(format!("    {} {what}", self.now));
     }
 

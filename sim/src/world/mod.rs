@@ -47,7 +47,7 @@ pub enum RunError {
     RuleBroken(Violation),
     /// Data was acknowledged to a sender that its receiver does not have.
     #[error(
-        "broken rule: the sender of flow {flow} was told that {acked} bytes had arrived, but its \
+        "broken rule: {acked} bytes were acknowledged to the sender of flow {flow}, but its \
          receiver had only {delivered}"
     )]
     AckInvented {

@@ -119,7 +119,7 @@ impl Classic {
         }
     }
 
-    /// A duplicate ACK arrived, or with SACK one that tells of more that arrived.
+    /// A duplicate ACK arrived, or with SACK an ACK that reports further data.
     fn duplicate(&mut self, out: &mut Outgoing, advances: bool) {
         match self.phase {
             Phase::Recovery if self.sack => self.mark_lost(out),
@@ -151,7 +151,7 @@ impl Classic {
         let ssthresh = out.congestion.ssthresh();
         self.recover = out.nxt;
         self.timed = None;
-        // It starts anew when the segment leaves, as in BSD and Linux.
+        // The timer restarts when the segment is sent, as in BSD and Linux.
         out.timer = None;
         self.partial_acks = 0;
         if self.sack {

@@ -1,4 +1,4 @@
-//! Losses told by counting: Tahoe, Reno, NewReno (RFC 5681, RFC 6582) and SACK by RFC 6675.
+//! Loss detection by counting: Tahoe, Reno, NewReno (RFC 5681, RFC 6582) and SACK by RFC 6675.
 //!
 //! One account serves all of them. Bytes below `lost` that are not SACKed count as lost, those of
 //! them below `rxt` as sent again. What is in flight is then `una..rxt` and `lost..nxt`, less what

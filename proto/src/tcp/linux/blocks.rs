@@ -43,7 +43,7 @@ impl SentAt {
 }
 
 impl Linux {
-    /// Takes the SACK blocks; returns when those were sent that they tell of.
+    /// Takes the SACK blocks; returns the transmission times of the segments that they report.
     fn take_blocks(
         &mut self,
         now: Instant,

@@ -22,8 +22,8 @@ impl Reduction {
         self.sent += 1;
     }
 
-    /// The window after an ACK that delivered this many. `is_safe` says that it advances and tells
-    /// of no new loss: then the window grows back as in slow start (PRR-SSRB).
+    /// The window after an ACK that delivered this many. `is_safe`: the ACK advances and reports no
+    /// new loss; then the window grows back as in slow start (PRR-SSRB).
     pub(super) fn window(
         &mut self,
         in_flight: u64,

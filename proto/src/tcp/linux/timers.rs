@@ -23,7 +23,7 @@ impl Linux {
         }
     }
 
-    /// Starts the timer anew.
+    /// Restarts the timer.
     pub(super) fn start_timer(&mut self, out: &mut Outgoing, why: Timer, at: Instant) {
         self.timer = why;
         out.timer = Some(at);
