@@ -130,7 +130,7 @@ impl World {
             let news = Flags::SYN.union(Flags::FIN).union(Flags::RST).union(Flags::URG);
             let says_more = |tcp: Tcp| tcp.len > 0 || tcp.flags.intersects(news);
             if is_new_ack || tcp.is_none_or(says_more) {
-                return Err(format!("suppressed, but it has further information: {}", show(&packet)));
+                return Err(format!("suppressed with further information: {}", show(&packet)));
             }
             self.suppressed.push(packet);
         } else if !events.iter().any(|event| match event {
