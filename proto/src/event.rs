@@ -1,7 +1,7 @@
 //! Everything worth counting or tracing, typed.
 
-use crate::agent::Port;
 use crate::invariants::Violation;
+use crate::port::Port;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Bypass;

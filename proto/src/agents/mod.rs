@@ -7,12 +7,15 @@ mod flow_index;
 pub mod flow_table;
 mod flows;
 pub mod limits;
+pub mod link_protocol;
 pub mod plain;
 pub mod registry;
+pub mod settings;
 pub mod snoop;
 pub mod snoop95;
 pub mod tulip;
 
-pub use config::{AgentConfig, AgentSettings};
+pub use config::AgentConfig;
 pub use limits::Limits;
 pub use registry::{AGENTS, Registration};
+pub use settings::AgentSettings;

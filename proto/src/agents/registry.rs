@@ -1,10 +1,10 @@
 //! Every agent that can be chosen by name. A new agent needs one entry here and nothing else
 //! outside its own folder.
 
-use super::config::{AgentSettings, NoSettings};
+pub use super::link_protocol::LinkProtocol;
 use super::plain::Plain;
+use super::settings::{AgentSettings, NoSettings};
 use super::{snoop, snoop95, tulip};
-use crate::packet::Packet;
 use alloc::boxed::Box;
 
 /// An agent that can be chosen.
@@ -18,15 +18,6 @@ pub struct Registration {
     pub link: Option<LinkProtocol>,
     /// Settings under which a test reaches every limit and timer soon.
     pub tight: &'static [(&'static str, &'static str)],
-}
-
-/// What the world must know of a link protocol.
-#[derive(Debug)]
-pub struct LinkProtocol {
-    /// Bytes that a frame is longer than the packet that it carries, at most.
-    pub frame_overhead: usize,
-    /// The packet of the network layer that a frame carries, if it carries one.
-    pub payload: fn(&Packet) -> Option<Packet>,
 }
 
 /// All agents.

@@ -1,12 +1,9 @@
 //! [C-16] Connections that are being opened: a SYN or SYN-ACK lost on the air costs its sender a
 //! second or more (RFC 6298 §2: no round trip is known yet), whatever the loss rate.
 
-use super::Snoop;
-use crate::event::Event;
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
-use crate::wire::tcp::Flags;
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
@@ -19,8 +16,8 @@ const PLACES: usize = 64;
 const ATTEMPTS: u32 = 4;
 /// The first interval: twice the air's round trip, and so short that three attempts are over before
 /// the second is after which the host repeats it itself.
-const LEAST_INTERVAL: Duration = Duration::from_millis(40);
-const LONGEST_INTERVAL: Duration = Duration::from_millis(100);
+pub(super) const LEAST_INTERVAL: Duration = Duration::from_millis(40);
+pub(super) const LONGEST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// SYNs and SYN-ACKs towards the mobile that it has not answered.
 #[derive(Debug, Default)]
@@ -38,34 +35,9 @@ struct Handshake {
     due: Option<Instant>,
 }
 
-impl Snoop {
-    /// A SYN, SYN-ACK or RST of the fixed host has gone on the air.
-    pub(super) fn handle_handshake(
-        &mut self,
-        now: Instant,
-        key: FlowKey,
-        flags: Flags,
-        packet: &Packet,
-    ) {
-        self.handshakes.end(&key);
-        if !flags.intersects(Flags::RST) {
-            let interval = self.air_round_trip.map_or(LONGEST_INTERVAL, |air| air * 2);
-            let interval = interval.clamp(LEAST_INTERVAL, LONGEST_INTERVAL);
-            self.handshakes.begin(now, key, packet.clone(), interval);
-        }
-    }
-
-    /// The next repetition.
-    pub(super) fn poll_handshake(&mut self, now: Instant) -> Option<Packet> {
-        let (packet, attempt) = self.handshakes.poll_due(now)?;
-        self.event(Event::HandshakeRepeated { attempt });
-        Some(packet)
-    }
-}
-
 impl Handshakes {
     /// Remembers a SYN or SYN-ACK, if there is a place.
-    fn begin(&mut self, now: Instant, key: FlowKey, packet: Packet, interval: Duration) {
+    pub(super) fn begin(&mut self, now: Instant, key: FlowKey, packet: Packet, interval: Duration) {
         if self.open.len() < PLACES {
             let due = Some(now + interval);
             self.open.push_back(Handshake { key, packet, attempts: 0, interval, due });
@@ -92,7 +64,7 @@ impl Handshakes {
     }
 
     /// The next one that waits for the air, and how often it has been repeated with that.
-    fn poll_due(&mut self, now: Instant) -> Option<(Packet, u32)> {
+    pub(super) fn poll_due(&mut self, now: Instant) -> Option<(Packet, u32)> {
         let handshake = self.open.iter_mut().find(|handshake| handshake.due.is_none())?;
         handshake.attempts += 1;
         handshake.due = Some(now + handshake.interval * (1 << handshake.attempts));

@@ -2,6 +2,7 @@
 
 use super::cache::Cached;
 use super::flow::Flow;
+use super::repairs::Repair;
 use super::{Snoop, seq};
 use crate::agent::Port;
 use crate::agents::flow_table::FlowRef;
@@ -11,23 +12,6 @@ use crate::ranges::Span;
 use crate::time::Instant;
 use crate::wire::edit::{cut, with_timestamp};
 use crate::wire::tcp::Segment;
-use alloc::collections::VecDeque;
-
-/// Ranges that wait to be retransmitted, at most so many.
-#[derive(Debug)]
-pub(super) struct Repairs {
-    waiting: VecDeque<Repair>,
-    limit: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Repair {
-    flow: FlowRef,
-    span: Span,
-    cause: Cause,
-    /// Since when it waits.
-    since: Instant,
-}
 
 /// A packet that leaves as a retransmission.
 struct Retransmission {
@@ -37,12 +21,6 @@ struct Retransmission {
     is_timestamp_renewed: bool,
     /// What waits of the range still: it was split meanwhile.
     rest: Option<Span>,
-}
-
-impl Repairs {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { waiting: VecDeque::new(), limit }
-    }
 }
 
 impl Snoop {
