@@ -2,8 +2,8 @@
 
 use super::limits::Limits;
 use super::link_protocol::LinkProtocol;
-use super::registry::{AGENTS, Registration};
 use super::settings::AgentSettings;
+use super::{AGENTS, PLAIN, Registration};
 use crate::agent::Agent;
 use crate::link::mac::MacParams;
 use alloc::boxed::Box;
@@ -30,8 +30,7 @@ impl AgentConfig {
 
     /// Passthrough, the baseline.
     pub fn plain() -> Self {
-        let [plain, ..] = &AGENTS;
-        Self { registration: plain, settings: (plain.settings)() }
+        Self { registration: &PLAIN, settings: (PLAIN.settings)() }
     }
 
     /// Its name.
