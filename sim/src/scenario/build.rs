@@ -1,8 +1,10 @@
 //! From a scenario to the plan that the world runs.
 
+use super::count::counted;
 use super::error::{Fault, unknown};
+use super::named::in_order;
 use super::spec::{FlowSpec, MoveSpec, ScenarioSpec, StationSpec};
-use super::topology::{Topology, counted, in_order};
+use super::topology::Topology;
 use super::value::{Scalar, Size, Time};
 use crate::graph::Tree;
 use crate::plan::{Flow, Move, Plan, Station, StationAgent, Traffic};

@@ -4,7 +4,7 @@
 //! It acknowledges what the mobile does not have, which is what the 1995 paper objects to. It needs
 //! the TCP model, so it exists in virtual time only. Both of its ends are hosts of that time.
 
-use super::station::side_index;
+use super::side::side_index;
 use crate::agenda::Agenda;
 use airmend_proto::tcp::{Endpoint, Profile};
 use airmend_proto::wire::flow::FlowKey;

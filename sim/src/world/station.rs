@@ -1,5 +1,6 @@
 //! A base station: its agent, and the links that take what the agent gives.
 
+use super::side::side_index;
 use super::split::Split;
 use super::trace::Trace;
 use super::{Medium, address};
@@ -184,13 +185,5 @@ impl Ports for StationPorts<'_> {
         if let Some(direction) = self.direction(side, &packet) {
             self.medium.send(now, direction, packet);
         }
-    }
-}
-
-/// Where a side stands in a pair.
-pub(crate) fn side_index(side: Port) -> usize {
-    match side {
-        Port::Wired => 0,
-        Port::Air => 1,
     }
 }
