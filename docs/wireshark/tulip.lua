@@ -28,7 +28,7 @@ local f = {
     seq = ProtoField.uint32("tulip.seq", "Sequence number"),
     after = ProtoField.uint16("tulip.after", "After the one so much lower"),
     next = ProtoField.uint32("tulip.ack.next", "Next expected"),
-    heard = ProtoField.uint32("tulip.ack.heard", "Highest serial heard of"),
+    highest_serial = ProtoField.uint32("tulip.ack.highest_serial", "Highest serial number received"),
     delay = ProtoField.double("tulip.ack.delay", "Delay in ms"),
     vector_len = ProtoField.uint16("tulip.ack.vector_len", "Bit vector length"),
     vector = ProtoField.bytes("tulip.ack.vector", "Bit vector"),
@@ -63,7 +63,7 @@ local function dissect_ack(buffer, tree)
     local next = buffer(0, 4):uint()
     local ack = tree:add(buffer(0, ACK_LEN + vector_len), "Link ACK, next expected: " .. next)
     ack:add(f.next, buffer(0, 4))
-    ack:add(f.heard, buffer(4, 4))
+    ack:add(f.highest_serial, buffer(4, 4))
     ack:add(f.delay, buffer(8, 2), buffer(8, 2):uint() * 0.016)
     ack:add(f.vector_len, buffer(10, 2))
     if vector_len > 0 then dissect_vector(buffer(ACK_LEN, vector_len):tvb(), ack, next) end

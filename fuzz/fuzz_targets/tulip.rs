@@ -7,7 +7,7 @@ mod hostile;
 
 use airmend_proto::agents::tulip::{Order, Settings};
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::agents::tulip::frame::{Ack, Frame, Kind};
+use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
 use airmend_proto::{LinkSignal, LinkType, Packet};
 use core::time::Duration;
 use hostile::{Step, play};
@@ -88,7 +88,8 @@ impl Input<'_> {
     }
 
     fn frame(&mut self) -> Frame {
-        let kinds = [Kind::Control, Kind::Reliable, Kind::Unreliable, Kind::Skip];
+        let kinds =
+            [FrameKind::Control, FrameKind::Reliable, FrameKind::Unreliable, FrameKind::Skip];
         let head = self.byte();
         let kind = kinds[usize::from(head & 3)];
         let epochs = self.byte();
@@ -98,11 +99,11 @@ impl Input<'_> {
         };
         let ack = (head & 16 != 0).then(|| Ack {
             next: SeqNumber(self.number()),
-            heard: SeqNumber(self.number()),
+            highest_serial: SeqNumber(self.number()),
             delay: Duration::ZERO,
             vector: vec![self.byte(); usize::from(head >> 6)].into(),
         });
-        let has_payload = matches!(kind, Kind::Reliable | Kind::Unreliable);
+        let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
         let payload = vec![head; usize::from(self.word() % 1_500)];
         Frame {
             kind,

@@ -1,9 +1,10 @@
 //! The contract between an agent and the world that runs it.
 //!
-//! The runner owns the queue in front of each port ([`crate::forwarder`]). The agent says of each
-//! packet that arrives whether it passes, is withheld or is replaced, and is told when a packet
-//! has departed: only then can the packet be lost on the air, and only then is it cached. What the
-//! agent originates itself (repairs, released ACKs, frames of a link protocol) the runner polls.
+//! The runner owns the queue in front of each port ([`crate::forwarder`]). The agent returns a
+//! verdict on each packet that arrives (pass, withhold or replace) and is notified when a packet
+//! departs: only then can the packet be lost on the air, and only then is it cached. The runner
+//! polls the agent for the packets that the agent originates: repairs, released ACKs, frames of a
+//! link protocol.
 
 use crate::event::{Event, FlowId};
 use crate::packet::Packet;
@@ -25,23 +26,23 @@ pub enum Verdict {
 /// The class of a packet in the queue of a port [snoop95 §3.1.2: two link-layer queues].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Behind what waits at the port, as a forwarded packet.
+    /// The packet is queued behind all packets of the port, as a forwarded packet is.
     Normal,
-    /// Before everything that waits at the port.
+    /// The packet is sent before all queued packets of the port.
     Priority,
 }
 
-/// What an armed timer is for; a trace line then reads "snoop-rto flow 3", not "timeout".
+/// The purpose of a timer, for traces: "snoop-rto flow 3".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer {
-    /// The name, with the agent's name in front where the timer is one agent's own.
+    /// The name, which begins with the name of the agent unless several agents have the timer.
     pub name: &'static str,
-    /// The flow that it belongs to, if it belongs to one.
+    /// The flow of the timer; `None` for a timer of the whole agent.
     pub flow: Option<FlowId>,
 }
 
 impl Timer {
-    /// The idle sweep: the next look for flows that have been idle too long.
+    /// The next step of the idle sweep, which frees flows that were idle too long.
     pub const FLOW_IDLE: Self = Self::new("flow-idle");
 
     /// A timer of the whole agent.
@@ -62,81 +63,82 @@ impl fmt::Display for Timer {
     }
 }
 
-/// When an agent wants to be woken, and why.
+/// The time at which an agent must be called, and the timer that expires then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
-    /// Not before this instant.
+    /// The expiry time.
     pub at: Instant,
-    /// What will then be done.
+    /// The timer.
     pub why: Timer,
 }
 
-/// What the runner, or the link at the air port, reports to the agent.
+/// A signal of the runner, or of the link at the air port, to the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkSignal {
-    /// The last bit of the frame polled last for the air has left. On a half-duplex link the wait
-    /// for the answer begins here, so such a link signals it (or [`LinkSignal::Idle`]) for every
-    /// frame before it polls the next one; a full-duplex link need not.
+    /// The last bit of the last frame polled for the air has been sent. On a half-duplex link the
+    /// reply timeout begins here: such a link signals `Sent` or [`LinkSignal::Idle`] for every
+    /// frame before it polls the next one. A full-duplex link need not.
     Sent,
-    /// Half duplex: the channel has been won, or an answer may leave, and the frame polled last is
-    /// about to leave. Frames have arrived while it waited, so its acknowledgment may be old; the
-    /// link polls once more, and takes the frame that it is then given instead. Only a link that
-    /// holds frames while others arrive signals it, and only for frames of a link protocol.
+    /// Half duplex: the link has acquired the channel, or may answer, and is about to send the last
+    /// frame polled. Frames have arrived while that frame waited, so its link ACK may be stale: the
+    /// link polls once more and sends the frame that it then gets instead. Only a link that holds
+    /// frames while others arrive signals this, and only for frames of a link protocol.
     Leaving,
-    /// Observation gap: packets have crossed in both directions that the agent was not shown. What
-    /// seems lost may have arrived, and may be acknowledged already.
+    /// Observation gap: packets crossed in both directions without being shown to the agent. A
+    /// packet that seems lost may have arrived, and may be acknowledged already.
     ObservationGap,
-    /// A frame arrived damaged: something was sent, but its content is unknown.
+    /// A frame arrived damaged; its content is unknown.
     Damaged,
     /// Half duplex: no answer will come to the last frame (no frame followed in the exchange, or
-    /// the channel could not be won and the frame never left), and the channel may be used again.
-    /// A link that cannot know need not signal it: the agent's own timeout then ends the wait.
+    /// the channel could not be acquired and the frame was not sent), and the channel is free. A
+    /// link that cannot detect this need not signal it: the agent's reply timeout then ends the
+    /// wait.
     Idle,
 }
 
-/// What an agent holds at the moment.
+/// The memory that an agent uses at present.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Flows that it keeps state for.
+    /// The number of flows with state.
     pub flows: usize,
-    /// Bytes of memory that its caches hold.
+    /// Bytes of memory in all caches.
     pub cache_bytes: usize,
 }
 
 /// A protocol at a station, between its ports.
 ///
-/// A malformed packet is a fact, not an error: it passes untouched and is counted, so no method
-/// returns a `Result`. `now` never goes backwards between calls. Every method but
-/// [`Agent::handle_packet`] has a default, under which nothing is cached, armed or originated.
+/// A malformed packet passes unchanged and is counted, so no method returns a `Result`. `now` never
+/// goes backwards between calls. Every method but [`Agent::handle_packet`] has a default, which
+/// caches, schedules and originates nothing.
 pub trait Agent {
-    /// Decides about a packet that arrived at `from`.
+    /// Returns the verdict on a packet that arrived at `from`.
     fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict;
 
-    /// A packet of a host has left the queue of `to` and is on the link. `packet` is as it arrived,
-    /// without a mark of the queue.
+    /// A forwarded packet has left the queue of `to` and is on the link. `packet` is as it arrived,
+    /// without the queue's ECN mark.
     fn handle_departure(&mut self, _now: Instant, _to: Port, _packet: &Packet) {}
 
-    /// A packet that this agent originated in the normal class is about to leave the queue of `to`;
-    /// `false` if it is no longer needed, and dropped.
+    /// A packet that this agent originated in the normal class is about to leave the queue of `to`.
+    /// Returns `false` if the packet is no longer needed; it is then dropped.
     fn confirm_departure(&mut self, _now: Instant, _to: Port, _packet: &Packet) -> bool {
         true
     }
 
-    /// Acts on every deadline that is due; spurious calls are no-ops.
+    /// Acts on every timer that has expired; a call without one does nothing.
     fn handle_timeout(&mut self, _now: Instant) {}
 
-    /// Takes a signal of the runner or of the link at the air port.
+    /// Processes a signal of the runner or of the link at the air port.
     fn handle_link(&mut self, _now: Instant, _signal: LinkSignal) {}
 
-    /// The next packet that this agent originates for `to`. Packets of [`Class::Normal`] are polled
-    /// after every call that may have caused one, and queued; packets of [`Class::Priority`] are
-    /// polled when the port can take a packet, and have departed with the poll.
+    /// The next packet that this agent originates for `to`. The runner polls packets of
+    /// [`Class::Normal`] after every call that may cause one, and queues them. It polls packets of
+    /// [`Class::Priority`] when the port can take a packet; such a packet departs with the poll.
     #[must_use]
     fn poll_transmit(&mut self, _now: Instant, _to: Port, _class: Class) -> Option<Packet> {
         None
     }
 
-    /// The next deadline. It may turn out to be early, never late.
+    /// The next deadline, which may be early but never late.
     #[must_use]
     fn poll_timeout(&self) -> Option<Deadline> {
         None
@@ -148,7 +150,7 @@ pub trait Agent {
         None
     }
 
-    /// What it holds now; nothing, for an agent without flows.
+    /// The memory in use; zero for an agent without flows.
     fn load(&self) -> Load {
         Load::default()
     }

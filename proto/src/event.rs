@@ -1,4 +1,4 @@
-//! Everything worth counting or tracing, typed.
+//! The events of agents and queues, for counters and traces.
 
 use crate::invariants::Violation;
 use crate::port::Port;
@@ -18,16 +18,16 @@ impl fmt::Display for FlowId {
     }
 }
 
-/// What made an agent retransmit.
+/// The cause of a local retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// A duplicate ACK that was not expected.
     DupAck,
-    /// Something sent later arrived (RFC 8985 §4, "RACK").
+    /// Loss detection by transmit order: a packet sent later arrived (RFC 8985 §4, "RACK").
     Rack,
-    /// Nothing arrived for a while: the tail is probed (RFC 8985 §4, "TLP").
+    /// Tail loss probe: no ACK arrived within the probe timeout (RFC 8985 §4, "TLP").
     TailProbe,
-    /// Probes were not answered either.
+    /// A timeout after an unanswered probe.
     LocalTimeout,
     /// The round-trip timer.
     RoundTripTimer,
@@ -36,113 +36,114 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Whether nothing told of a loss: a silence is probed.
+    /// Whether the retransmission is a probe: no ACK has shown a loss.
     pub fn is_probe(self) -> bool {
         matches!(self, Self::TailProbe | Self::LocalTimeout)
     }
 }
 
-/// Why an agent did not cache a packet.
+/// The reason why an agent did not cache a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uncached {
-    /// The flow's cache stands at its high-water mark [snoop95 §4].
+    /// The flow's cache is at its high-water mark [snoop95 §4].
     HighWaterMark,
     /// The agent's memory limit is reached.
     MemoryLimit,
 }
 
-/// Why a flow's state ended.
+/// The reason why a flow's state was freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlowEnd {
     /// Both directions were closed and acknowledged, or one of them was reset.
     Closed,
-    /// A new connection took its addresses and ports.
+    /// A new connection uses the same addresses and ports.
     Reopened,
     /// Neither host sent anything for the idle time.
     Idle,
-    /// It made room for a new flow when the table was full.
+    /// The flow was evicted from a full table in favour of a new one.
     Evicted,
 }
 
-/// One thing that an agent did or noticed.
+/// An event of an agent or of its egress queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
-    /// A packet passed untouched because it is nothing that the agent could mend.
+    /// A packet passed unchanged because the agent cannot repair such packets.
     Bypassed(Bypass),
-    /// A SYN or RST passed; no state is kept for it, and what there was ends.
+    /// A SYN or RST passed; the state of its flow, if any, is freed.
     ConnectionChange(Port),
     /// A flow's state was created.
     FlowOpened(FlowId),
     /// A flow's state was freed.
     FlowEnded(FlowId, FlowEnd),
-    /// A flow passes unmended: the table is full and nothing in it may be evicted.
+    /// A flow passes unmended: the table is full and no flow in it may be evicted.
     FlowTableFull,
     /// A packet was forwarded without being cached.
     Uncached(FlowId, SeqNumber, Uncached),
-    /// A packet was refused by the egress queue towards this side.
+    /// The egress queue of this port refused a packet.
     EgressDropped(Port),
-    /// A cached packet leaves again.
+    /// A cached packet is retransmitted.
     LocalRetransmit {
         /// The flow.
         flow: FlowId,
-        /// Its first byte.
+        /// The sequence number of its first byte.
         seq: SeqNumber,
-        /// What made the agent send it.
+        /// The cause of the retransmission.
         cause: Cause,
         /// 1 for the first local retransmission.
         attempt: u32,
     },
-    /// The sender sent this packet again; it is forwarded and marked.
+    /// The sender retransmitted this packet, which is forwarded and marked in the cache.
     SenderRetransmit(FlowId, SeqNumber),
-    /// A duplicate ACK was kept from the sender.
+    /// A duplicate ACK was suppressed.
     DupAckSuppressed(FlowId, SeqNumber),
-    /// A duplicate ACK went to the sender, whose loss it reports.
+    /// A duplicate ACK was forwarded: the sender must repair the loss.
     DupAckForwarded(FlowId, SeqNumber),
-    /// An ACK below the highest one was discarded.
+    /// An ACK below the highest ACK was discarded.
     SpuriousAckDropped(FlowId, SeqNumber),
-    /// The mobile's last ACK was repeated to a sender that resent what had arrived.
+    /// The mobile's last ACK was repeated to a sender that retransmitted acknowledged data.
     AckRepeated(FlowId, SeqNumber),
-    /// SACK blocks that would reveal what is being mended were taken out of an ACK.
+    /// SACK blocks that signal a masked loss were removed from an ACK.
     SackStripped(FlowId, SeqNumber),
-    /// A hole could not be mended in time: the suppressed loss signal is forwarded to the sender.
+    /// A hole was not repaired within its hold budget: the suppressed loss signal is forwarded.
     LossSignalForwarded(FlowId, SeqNumber),
-    /// The mobile discarded what it had acknowledged selectively.
+    /// The mobile discarded data that it had acknowledged selectively (RFC 2018 §8).
     Reneged(FlowId, SeqNumber),
-    /// A retransmission bears a newer timestamp: the mobile would have refused its own.
+    /// A retransmission has a newer timestamp, since the mobile would refuse the original one (RFC
+    /// 7323 §5.3).
     TimestampRenewed(FlowId, SeqNumber),
-    /// A SYN or SYN-ACK that the mobile has not answered leaves again.
+    /// A SYN or SYN-ACK that the mobile has not answered is retransmitted.
     HandshakeRepeated {
         /// 1 for the first repetition.
         attempt: u32,
     },
-    /// A packet was marked "congestion experienced": the air queue is long.
+    /// A packet was marked "congestion experienced": the air queue was at least half full.
     CongestionMarked,
-    /// The air hop's round trip was measured.
+    /// A round-trip sample of the air hop.
     AirRtt {
         /// The flow.
         flow: FlowId,
-        /// This measurement.
+        /// The sample.
         sample: Duration,
-        /// The smoothed value after it.
+        /// The smoothed round trip after the sample.
         srtt: Duration,
     },
-    /// Something that only one agent does or notices.
+    /// An event that only one agent has.
     Own(OwnEvent),
-    /// A rule of every agent was broken.
+    /// The agent broke an invariant.
     RuleBroken(Violation),
     /// The agent panicked and was replaced by passthrough.
     AgentReplaced(Instant),
 }
 
-/// An event that only one agent knows, in the words of that agent.
+/// An event that only one agent has, with its own name and text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OwnEvent {
-    /// The name under which runs count it; stable.
+    /// The name of the counter; stable.
     pub counter: &'static str,
-    /// The sentence, with `{}` for each of the values in their order.
+    /// The text, with `{}` in place of each value.
     pub text: &'static str,
-    /// The numbers in the sentence.
+    /// The values in the text.
     pub values: [u64; 2],
     /// Whether the packet about to leave is a local retransmission.
     pub is_retransmission: bool,
@@ -170,7 +171,7 @@ impl Event {
         }
     }
 
-    /// The flow that the event is about, if it is about one.
+    /// The flow of the event, if it concerns one.
     pub fn flow(&self) -> Option<FlowId> {
         match *self {
             Self::FlowOpened(flow)
@@ -199,7 +200,7 @@ impl Event {
         }
     }
 
-    /// The name under which runs count it (`local_retransmits`); stable.
+    /// The name of the event's counter, such as `local_retransmits`; stable.
     pub fn counter(&self) -> &'static str {
         match self {
             Self::Bypassed(reason) => reason.counter(),
@@ -233,7 +234,7 @@ impl Event {
     }
 }
 
-/// One short sentence, as a packet comment tells it in Wireshark.
+/// A short sentence, for packet comments in Wireshark.
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -15,16 +15,16 @@ use crate::wire::edit::mark_congestion;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-/// How many packets wait at most in front of each port (the egress queues).
+/// The limits of the egress queues in front of the ports, in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EgressLimits {
-    /// Packets that wait for the air.
+    /// The limit of the queue towards the air.
     pub air: usize,
-    /// Packets that wait for the wired side.
+    /// The limit of the queue towards the wired side.
     pub wired: usize,
 }
 
-/// What a runner offers; implemented by the virtual link, the emulated link and the real device.
+/// The outputs of a runner: virtual links, emulated links or real devices.
 pub trait Ports {
     /// Whether `port` can take a packet at once.
     fn can_send(&self, now: Instant, port: Port) -> bool;
@@ -33,18 +33,19 @@ pub trait Ports {
     fn send(&mut self, now: Instant, port: Port, packet: Packet);
 }
 
-/// An agent and the packets that wait in front of its ports.
+/// An agent with the egress queues of its ports.
 pub struct Forwarder<A: ?Sized = dyn Agent + Send> {
     air: Queue,
     wired: Queue,
-    /// What the queues report, behind what the agent reports.
+    /// Events of the queues; events of the agent are reported first.
     events: VecDeque<Event>,
-    /// Checks the rules of every agent, if that is wanted.
+    /// The checker of the invariants, if they are checked.
     checker: Option<Box<Checker>>,
     agent: Box<A>,
 }
 
-/// The normal class of one port. The priority class is what [`Agent::poll_transmit`] gives.
+/// The normal class of one port. Packets of the priority class stay in the agent until the port can
+/// take one.
 #[derive(Debug)]
 struct Queue {
     packets: VecDeque<Queued>,
@@ -53,21 +54,21 @@ struct Queue {
 
 #[derive(Debug)]
 struct Queued {
-    /// As it arrived: an agent keeps the codepoint that came [C-14].
+    /// The packet as it arrived: the agent caches its original ECN codepoint [C-14].
     packet: Packet,
-    /// What is sent in its place, since it found the queue at least half full.
+    /// The marked packet that is sent in its place, if the queue was at least half full.
     marked: Option<Packet>,
     source: Source,
 }
 
-/// Where a queued packet comes from.
+/// The source of a queued packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// A host, and the agent let it pass.
+    /// A host; the verdict of the agent was to forward the packet.
     Host,
-    /// A host, and the agent was not shown it.
+    /// A host; the packet was not shown to the agent.
     Unseen,
-    /// The agent itself.
+    /// The agent.
     Agent,
 }
 
@@ -83,14 +84,14 @@ impl<A: Agent + ?Sized> Forwarder<A> {
         }
     }
 
-    /// The same, with each packet checked against the [`crate::invariants`]; a broken rule is an
-    /// [`Event::RuleBroken`]. `link` is set for one end of a link protocol.
+    /// An agent with empty queues whose packets are checked against the [`crate::invariants`]; a
+    /// broken rule is an [`Event::RuleBroken`]. `link` is set for one end of a link protocol.
     pub fn checked(agent: Box<A>, limits: EgressLimits, link: Option<&LinkProtocol>) -> Self {
         let checker = Some(Box::new(Checker::new(link)));
         Self { checker, ..Self::new(agent, limits) }
     }
 
-    /// Takes a packet that arrived at `from`, and queues it if the agent lets it pass.
+    /// Takes a packet that arrived at `from`, and queues what the agent's verdict forwards.
     pub fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         self.check_arrival(&packet);
         match self.agent.handle_packet(now, from, &packet) {
@@ -107,8 +108,8 @@ impl<A: Agent + ?Sized> Forwarder<A> {
         self.enqueue(from.opposite(), packet, Source::Unseen);
     }
 
-    /// Takes a copy of a packet that somebody else has forwarded already, for whom a copy is a
-    /// departure. The verdict comes too late.
+    /// Shows the agent a copy of a packet that the kernel has forwarded already. The copy counts as
+    /// a departure, and the verdict has no effect.
     pub fn handle_copy(&mut self, now: Instant, from: Port, packet: &Packet) {
         self.check_arrival(packet);
         let _too_late = self.agent.handle_packet(now, from, packet);
@@ -116,13 +117,13 @@ impl<A: Agent + ?Sized> Forwarder<A> {
         self.enqueue_originated(now);
     }
 
-    /// Lets the agent act on every deadline that is due.
+    /// Lets the agent act on expired timers.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.agent.handle_timeout(now);
         self.enqueue_originated(now);
     }
 
-    /// Hands the agent a signal.
+    /// Passes a signal to the agent.
     pub fn handle_link(&mut self, now: Instant, signal: LinkSignal) {
         self.agent.handle_link(now, signal);
         self.enqueue_originated(now);
@@ -166,7 +167,7 @@ impl<A: Agent + ?Sized> Forwarder<A> {
         self.agent.poll_event().or_else(|| self.events.pop_front())
     }
 
-    /// What the agent holds now.
+    /// The memory that the agent uses.
     pub fn load(&self) -> Load {
         self.agent.load()
     }
@@ -210,8 +211,8 @@ impl<A: Agent + ?Sized> Forwarder<A> {
     }
 }
 
-/// Feeds due timeouts, moves what is to be sent, and reports events; returns the next deadline. The
-/// only place that knows the polling order.
+/// Runs expired timers, sends packets while the ports can take them, and reports events; returns
+/// the next deadline. Only this function knows the polling order.
 ///
 /// Events polled before the first transmission belong to the packet last handed in, or to a timer;
 /// events polled between two transmissions belong to the packet about to be sent. A recorder can

@@ -1,6 +1,6 @@
 //! Wireshark shows what is in a frame: `docs/wireshark/tulip.lua` in tshark, if that is installed.
 
-use airmend_proto::agents::tulip::frame::{Ack, Frame, Kind};
+use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::{LinkType, Packet};
@@ -24,20 +24,20 @@ const FIELDS: [&str; 15] = [
     "tulip.seq",
     "tulip.after",
     "tulip.ack.next",
-    "tulip.ack.heard",
+    "tulip.ack.highest_serial",
     "tulip.ack.delay",
     "tulip.ack.arrived",
     "tcp.dstport",
     "tulip.bad_version",
 ];
 
-fn frame(kind: Kind, ack: Option<Ack>) -> Frame {
+fn frame(kind: FrameKind, ack: Option<Ack>) -> Frame {
     let segment = SegmentBuilder::new(([10, 0, 0, 1], 80), ([10, 9, 0, 1], 5000));
-    let has_payload = matches!(kind, Kind::Reliable | Kind::Unreliable);
+    let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
     Frame {
         kind,
-        poll: kind == Kind::Reliable,
-        more: kind == Kind::Skip,
+        poll: kind == FrameKind::Reliable,
+        more: kind == FrameKind::Skip,
         from: 0x1234_5678,
         to: 0x9abc_def0,
         serial: SeqNumber(77),
@@ -50,8 +50,8 @@ fn frame(kind: Kind, ack: Option<Ack>) -> Frame {
 
 fn ack() -> Ack {
     let vector = vec![0b0000_0011, 0b1000_0000].into();
-    let (next, heard) = (SeqNumber(u32::MAX), SeqNumber(9));
-    Ack { next, heard, delay: Duration::from_micros(1_600), vector }
+    let (next, highest_serial) = (SeqNumber(u32::MAX), SeqNumber(9));
+    Ack { next, highest_serial, delay: Duration::from_micros(1_600), vector }
 }
 
 /// A pcap file of these packets (draft-ietf-opsawg-pcap).
@@ -99,14 +99,14 @@ fn tshark_shows_every_field() {
     if !is_installed() {
         return;
     }
-    let mut broken = frame(Kind::Control, None).emit().bytes().to_vec();
+    let mut broken = frame(FrameKind::Control, None).emit().bytes().to_vec();
     broken[0] = 0x70;
     let emit = |kind, ack| frame(kind, ack).emit().bytes().to_vec();
     let packets = [
-        emit(Kind::Reliable, Some(ack())),
-        emit(Kind::Unreliable, None),
-        emit(Kind::Skip, None),
-        emit(Kind::Control, Some(ack())),
+        emit(FrameKind::Reliable, Some(ack())),
+        emit(FrameKind::Unreliable, None),
+        emit(FrameKind::Skip, None),
+        emit(FrameKind::Control, Some(ack())),
         broken,
     ];
     let epochs = "0x12345678|0x9abcdef0";
@@ -129,7 +129,7 @@ fn tshark_finds_frames_behind_their_ethertype() {
     if !is_installed() {
         return;
     }
-    let packet: Packet = frame(Kind::Reliable, None).emit();
+    let packet: Packet = frame(FrameKind::Reliable, None).emit();
     let mut bytes = vec![2; 12];
     bytes.extend([0x88, 0xb5, 5, 0, 0, 0]);
     bytes.extend(packet.bytes());

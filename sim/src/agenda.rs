@@ -1,21 +1,21 @@
-//! Which machine acts next: one deadline for each, in a heap that knows where each stands.
+//! The next machine to act: a deadline for each machine, in a heap with the index of each entry.
 
 use airmend_proto::Instant;
 
 /// A deadline for each of a fixed number of machines.
 ///
-/// A deadline can be changed in place, so that none of those that are put off again and again (a
-/// retransmission timer with every ACK) leaves anything behind. Four children a node halve the
-/// depth of a binary heap and lie side by side in memory. Machines that are due at the same instant
-/// act in the order of their numbers, which makes a run repeatable.
+/// A deadline is changed in place, so that a deadline which is postponed often (a retransmission
+/// timer with every ACK) leaves no stale entries. A heap with four children per node has half the
+/// depth of a binary heap, and the children are adjacent in memory. Machines that are due at the
+/// same instant act in the order of their numbers, which makes a run repeatable.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
     heap: Vec<Entry>,
-    /// Where each machine stands in the heap; `ABSENT` without a deadline.
+    /// The index of each machine in the heap; `ABSENT` without a deadline.
     places: Vec<u32>,
 }
 
-/// A deadline, and in the lower 32 bits its machine: one comparison says which is due first.
+/// A deadline, and in the lower 32 bits its machine: one comparison orders both.
 type Entry = u128;
 
 const ABSENT: u32 = u32::MAX;
@@ -27,7 +27,7 @@ impl Agenda {
         Self { heap: Vec::with_capacity(machines), places: vec![ABSENT; machines] }
     }
 
-    /// The next deadline and whose it is.
+    /// The next deadline and its machine.
     pub(crate) fn next(&self) -> Option<(Instant, u32)> {
         let first = *self.heap.first()?;
         Some((Instant::from_nanos((first >> 32) as u64), machine_of(first)))
@@ -53,9 +53,9 @@ impl Agenda {
         }
     }
 
-    /// Makes sure that a machine acts at `at` or before. A later deadline is not put in place of an
-    /// earlier one: the machine will be asked too early and then say when.
-    pub(crate) fn hasten(&mut self, machine: u32, at: Instant) {
+    /// Schedules a machine no later than `at`. An earlier deadline stays: the machine is then
+    /// called early and returns its next deadline.
+    pub(crate) fn schedule_no_later(&mut self, machine: u32, at: Instant) {
         let place = self.places[machine as usize];
         if place == ABSENT || entry(at, machine) < self.heap[place as usize] {
             self.set(machine, Some(at));
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use airmend_proto::random::{Purpose, Stream};
 
-    /// Against a list that is searched: 20 machines, random changes.
+    /// Compares with a linear search: 20 machines, random changes.
     #[test]
     fn agrees_with_a_plain_list() {
         for seed in 0..20 {
@@ -134,7 +134,7 @@ mod tests {
                 let deadline = &mut list[machine as usize];
                 match at {
                     Some(at) if below(2) == 0 => {
-                        agenda.hasten(machine, at);
+                        agenda.schedule_no_later(machine, at);
                         *deadline = Some(deadline.map_or(at, |old: Instant| old.min(at)));
                     }
                     _ => {

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 pub struct RunId {
     /// Index of the point.
     pub point: usize,
-    /// From 0.
+    /// The repetition, from 0.
     pub repetition: u32,
     /// The seed of all its random streams: the same for all points, so that agents meet the same
     /// errors.
@@ -47,9 +47,9 @@ impl Experiment {
         };
         let ids: Vec<RunId> = self.run_ids().collect();
         match pool {
-            // The slow ones of a sweep stand side by side: hand out runs one by one.
+            // The slow runs of a sweep are adjacent: distribute runs one by one.
             Ok(pool) => pool.install(|| ids.into_par_iter().with_max_len(1).map(one).collect()),
-            // No threads to be had: one after the other gives the same results.
+            // No threads can be started: sequential runs give the same results.
             Err(_) => ids.into_iter().map(one).collect(),
         }
     }

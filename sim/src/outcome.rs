@@ -1,20 +1,20 @@
-//! What one run measured.
+//! The measurements of one run.
 
 pub use airmend_proto::outcome::{LinkReport, SenderCounters, TraceKind};
 use std::collections::BTreeMap;
 
-/// Everything measured in one run.
+/// The measurements of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Every flow carried what it should.
+    /// Whether every flow carried all of its data.
     pub completed: bool,
     /// From the first flow's start to the last byte that a receiver got in order; without
     /// completion, to the end of the run.
     pub seconds: f64,
     /// Application bytes that arrived in order, all flows, both ways.
     pub bytes_received: u64,
-    /// Bytes that senders took for arrived when the run was over, and that had not arrived: 0 but
-    /// for split connections.
+    /// Bytes that were acknowledged to senders and had not arrived when the run ended: 0 but for
+    /// split connections.
     pub acked_undelivered: u64,
     /// Application bits per second of `seconds`.
     pub goodput_bps: f64,
@@ -23,27 +23,27 @@ pub struct Outcome {
     /// Bytes that the data direction took on the air (IP headers included) for each useful byte;
     /// none if no flow crosses the air or nothing arrived.
     pub wire_bytes_per_byte: Option<f64>,
-    /// What the sending ends went through.
+    /// The counters of the sending ends.
     pub sender: SenderCounters,
-    /// What the agents did, by event counter.
+    /// The counters of the agents, by name.
     pub agent_counters: BTreeMap<&'static str, u64>,
-    /// All links' directions together; `dropped` is of the hosts' queues, since what a station's
-    /// queue refuses is among the agent's counters.
+    /// All directions of all links together; `dropped` is of the hosts' queues, since drops of a
+    /// station's egress queue are among the agent's counters.
     pub links: LinkReport,
-    /// From the writing of a packet or a question until all of it, or of the answer, had arrived;
-    /// none of bulk transfers. With `packet_delays`: from a packet's first leaving its sender until
-    /// all of it had arrived in order.
+    /// The delay from the write of a packet or a request until all of it, or of the response, has
+    /// arrived; none of bulk transfers. With `packet_delays`: from a packet's first transmission
+    /// until it has arrived in order.
     pub delay: Option<Delay>,
-    /// Packets as they left the first flow's first station, if the scenario asks for it.
+    /// The packets that left the first flow's first station, if the scenario asks for a trace.
     pub trace: Vec<TracePoint>,
-    /// Events that the run took; what it cost, not what it found.
+    /// The number of events that the simulator processed.
     pub steps: u64,
 }
 
 /// Delays of packets or exchanges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delay {
-    /// How many were measured.
+    /// The number of samples.
     pub count: usize,
     /// Mean, in milliseconds.
     pub mean_ms: f64,
@@ -58,14 +58,14 @@ pub struct Delay {
 pub struct TracePoint {
     /// Seconds since the run began.
     pub seconds: f64,
-    /// Bytes from the initial sequence number.
+    /// The offset from the initial sequence number, in bytes.
     pub offset: u64,
-    /// What it was.
+    /// The kind of the packet.
     pub kind: TraceKind,
 }
 
 impl Outcome {
-    /// What [`Outcome::measure`] knows.
+    /// The names that [`Outcome::measure`] accepts.
     pub const MEASURES: [&str; 18] = [
         "acked_undelivered",
         "retransmits",
@@ -87,7 +87,7 @@ impl Outcome {
         "egress_drops_air",
     ];
 
-    /// A measure by its name; what an agent never counted is 0.
+    /// A measure by its name; 0 for a counter that no agent incremented.
     pub fn measure(&self, name: &str) -> f64 {
         match name {
             "acked_undelivered" => self.acked_undelivered as f64,
@@ -107,7 +107,7 @@ impl Outcome {
 }
 
 impl Delay {
-    /// Of delays in milliseconds, in any order; none of nothing.
+    /// The summary of delays in milliseconds, in any order; `None` without delays.
     pub(crate) fn of(mut millis: Vec<f64>) -> Option<Self> {
         millis.sort_by(f64::total_cmp);
         let count = millis.len();

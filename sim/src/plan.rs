@@ -8,7 +8,7 @@ use airmend_proto::link::mac::MacParams;
 use airmend_proto::tcp::Profile;
 use std::time::Duration;
 
-/// Everything that one run needs but the seed.
+/// The plan of a run: everything but the seed.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Hosts are the first nodes.
@@ -46,7 +46,7 @@ pub(crate) struct Move {
 #[derive(Clone, Debug)]
 pub(crate) struct Station {
     pub(crate) agent: StationAgent,
-    /// When the station falls silent for good.
+    /// The time from which on the station forwards nothing.
     pub(crate) dies: Option<Duration>,
     /// Directions that lead away: over wired links and over the air.
     pub(crate) outbound: [Vec<u32>; 2],
@@ -54,7 +54,7 @@ pub(crate) struct Station {
     pub(crate) flows: usize,
 }
 
-/// What runs at a station.
+/// The function of a station.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum StationAgent {
     /// One of the agents that run in every world.
@@ -67,7 +67,7 @@ impl StationAgent {
     /// The name of [`StationAgent::Split`].
     pub(crate) const SPLIT: &'static str = "split";
 
-    /// Its name.
+    /// The name.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Everywhere(config) => config.name(),
@@ -81,13 +81,13 @@ impl StationAgent {
 pub(crate) struct Direction {
     pub(crate) rate_bps: u64,
     pub(crate) delay: Duration,
-    /// Frames that wait at most at its beginning.
+    /// The limit of the queue at its beginning, in frames.
     pub(crate) queue_frames: usize,
     pub(crate) errors: ErrorModel,
     /// Whether the link layer repeats lost frames.
     pub(crate) arq: Option<ArqSpec>,
     pub(crate) handoff: Option<Handoff>,
-    /// The channel is half duplex if there is one.
+    /// The half-duplex radios of the channel; `None` for full duplex.
     pub(crate) mac: Option<MacParams>,
     pub(crate) air: bool,
     pub(crate) channel: u32,
@@ -98,13 +98,13 @@ pub(crate) struct Direction {
 /// Link-level retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArqSpec {
-    /// How often a frame is sent again before it is given up.
+    /// The most retransmissions of a frame.
     pub(crate) retries: u32,
-    /// Whether frames are passed on in the order in which they were first sent.
+    /// Whether frames are released in the order in which they were first sent.
     pub(crate) ordered: bool,
 }
 
-/// Times when nothing crosses a link, and what hosts do when they are over.
+/// Intervals in which no frame crosses a link, and the reaction of hosts after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handoff {
     /// From the beginning of one to the beginning of the next.
@@ -114,12 +114,12 @@ pub(crate) struct Handoff {
     pub(crate) acks: u32,
 }
 
-/// A connection and what its applications do.
+/// A connection and its applications.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
-    /// Hosts by number: who sends, and who receives.
+    /// The sending and the receiving host, by number.
     pub(crate) hosts: [u32; 2],
-    /// What their TCP is like.
+    /// The TCP profiles of these hosts.
     pub(crate) profiles: [Profile; 2],
     /// The directions from the sender to the receiver when the run begins. Those back are their
     /// opposites.
@@ -130,7 +130,7 @@ pub(crate) struct Flow {
     pub(crate) start: Duration,
 }
 
-/// What the application at the sending end does.
+/// The application at the sending end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Traffic {
     /// Writes as fast as it can: so many bytes, or without end.
@@ -144,7 +144,7 @@ pub(crate) enum Traffic {
         /// How many; without end if none.
         count: Option<u64>,
     },
-    /// Asks, waits for the whole answer, thinks, and asks again.
+    /// Sends a request, waits for the whole response and a think time, and repeats.
     Exchange {
         /// Bytes of a question.
         request: u64,

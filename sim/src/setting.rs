@@ -1,4 +1,4 @@
-//! What a run was set to, as its results tell it: the first flow's path and hosts.
+//! The settings of a run as its results report them: path and hosts of the first flow.
 
 use crate::plan::{Direction, Flow, Plan, Traffic};
 use airmend_proto::link::{ErrorModel, goodput_bound};
@@ -14,24 +14,25 @@ pub struct Setting {
     pub cc: &'static str,
     /// `down` if the data leaves stations on their air side.
     pub direction: &'static str,
-    /// Of the air hop, in the direction of the data; of the last hop if there is no air.
+    /// The rate of the air hop in the direction of the data; of the last hop if there is no air
+    /// hop. In bit/s.
     pub rate_bps: u64,
     /// One-way delay of all air hops.
     pub air_delay: Duration,
     /// One-way delay of all other hops.
     pub wired_delay: Duration,
-    /// Of the air hop, in the direction of the data.
+    /// The error process of the air hop in the direction of the data.
     pub errors: ErrorModel,
     /// Application bytes of each bulk flow.
     pub bytes: Option<u64>,
-    /// Flows in all.
+    /// The number of flows.
     pub flows: usize,
-    /// Bits per second that no scheme can pass; none where flows take different paths.
+    /// The upper bound of the goodput, in bit/s; `None` where flows take different paths.
     pub bound_bps: Option<f64>,
 }
 
 impl Plan {
-    /// What results tell of the settings.
+    /// The settings that results report.
     pub fn setting(&self) -> Setting {
         let Some(flow) = self.flows.first() else { return Setting::default() };
         let path: Vec<&Direction> = self.path(flow).collect();

@@ -29,13 +29,13 @@ pub(super) fn print(out: &mut impl Write, status: &Status, is_json: bool) -> io:
         status.air_loss().map_or("unknown".to_owned(), |loss| format!("{:.2} %", 100.0 * loss));
     writeln!(
         out,
-        "{} flows mended in {:.0} s: {} repairs, {} duplicate ACKs kept back, {} holes revealed; \
-         air loss {loss}, {} heartbeat timeouts",
+        "{} flows mended in {:.0} s: {} repairs, {} duplicate ACKs suppressed, \
+         {} loss signals forwarded; air loss {loss}, {} heartbeat timeouts",
         status.counters.flows_opened,
         status.uptime_seconds,
         total(&status.repairs),
         status.counters.suppressed_dupacks,
-        status.counters.reveals,
+        status.counters.forwarded_loss_signals,
         status.heartbeat_timeouts,
     )?;
     Ok(())

@@ -8,13 +8,13 @@ use std::ops::Range;
 pub(crate) struct Scale {
     /// The quantity of the axis, with its unit.
     pub(crate) title: String,
-    kind: Kind,
+    kind: ScaleKind,
     /// The position and the word of each value.
     ticks: Vec<(f64, String)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+enum ScaleKind {
     /// Values times this factor.
     Linear(f64),
     /// Powers of ten; zero lies at the least position.
@@ -32,10 +32,10 @@ impl Scale {
         let kind = kind(name, values, factor);
         let mut scale = Self { title, kind, ticks: Vec::new() };
         match kind {
-            Kind::ErrorsPer => {
+            ScaleKind::ErrorsPer => {
                 scale.title = "one error per N bits, on the air hop (log₂ scale)".to_owned();
             }
-            Kind::Log { .. } => scale.title.push_str(" (log scale)"),
+            ScaleKind::Log { .. } => scale.title.push_str(" (log scale)"),
             _ => {}
         }
         let mut values = values.to_vec();
@@ -50,21 +50,21 @@ impl Scale {
     /// The axis of a setting with these words; the value of a word is its index.
     pub(crate) fn words(name: &str, words: &[String]) -> Self {
         let ticks = (0..).map(f64::from).zip(words.iter().cloned()).collect();
-        Self { title: name.replace('_', " "), kind: Kind::Words, ticks }
+        Self { title: name.replace('_', " "), kind: ScaleKind::Words, ticks }
     }
 
     /// Whether what lies between two values means nothing.
     pub(crate) fn is_words(&self) -> bool {
-        self.kind == Kind::Words
+        self.kind == ScaleKind::Words
     }
 
     /// The position of a value.
     pub(crate) fn position(&self, value: f64) -> f64 {
         match self.kind {
-            Kind::Linear(factor) => value * factor,
-            Kind::Log { factor, floor } => (value * factor).max(floor).log10(),
-            Kind::ErrorsPer => -value.log2(),
-            Kind::Words => value,
+            ScaleKind::Linear(factor) => value * factor,
+            ScaleKind::Log { factor, floor } => (value * factor).max(floor).log10(),
+            ScaleKind::ErrorsPer => -value.log2(),
+            ScaleKind::Words => value,
         }
     }
 
@@ -84,38 +84,38 @@ impl Scale {
     /// The marks along the axis.
     pub(super) fn marks(&self) -> Marks<'_> {
         match self.kind {
-            Kind::Linear(_) if self.ticks.len() > FEW => Marks::Numbers,
+            ScaleKind::Linear(_) if self.ticks.len() > FEW => Marks::Numbers,
             _ => Marks::Words(&self.ticks),
         }
     }
 
     fn word(&self, value: f64, name: &str) -> String {
         match self.kind {
-            Kind::ErrorsPer => binary(1.0 / value),
-            Kind::Linear(factor) => number(value * factor),
-            Kind::Log { .. } if name == "ber" => power(value),
-            Kind::Log { factor, .. } => plain(value * factor),
-            Kind::Words => String::new(),
+            ScaleKind::ErrorsPer => binary(1.0 / value),
+            ScaleKind::Linear(factor) => number(value * factor),
+            ScaleKind::Log { .. } if name == "ber" => power(value),
+            ScaleKind::Log { factor, .. } => plain(value * factor),
+            ScaleKind::Words => String::new(),
         }
     }
 }
 
-fn kind(name: &str, values: &[f64], factor: f64) -> Kind {
+fn kind(name: &str, values: &[f64], factor: f64) -> ScaleKind {
     let positive = || values.iter().copied().filter(|value| *value > 0.0);
     let least = positive().fold(f64::INFINITY, f64::min);
     let most = positive().fold(0.0, f64::max);
     if values.iter().any(|value| *value < 0.0) || least.is_infinite() {
-        return Kind::Linear(factor);
+        return ScaleKind::Linear(factor);
     }
     if name == "ber" && values.iter().all(|ber| is_binary(1.0 / ber)) {
-        return Kind::ErrorsPer;
+        return ScaleKind::ErrorsPer;
     }
     if name != "ber" && most / least <= 50.0 {
-        return Kind::Linear(factor);
+        return ScaleKind::Linear(factor);
     }
     // One third of the least value stands for zero.
     let has_zero = values.contains(&0.0);
-    Kind::Log { factor, floor: least * factor / if has_zero { 3.0 } else { 1.0 } }
+    ScaleKind::Log { factor, floor: least * factor / if has_zero { 3.0 } else { 1.0 } }
 }
 
 /// The axis title of a setting, and what its values are multiplied by.

@@ -71,10 +71,10 @@ fn mending(status: &Status) -> [(&'static str, String); 3] {
         (
             "senders",
             format!(
-                "{} hidden, {} stripped, {} revealed, at most {} saved",
+                "{} suppressed, {} stripped, {} forwarded, at most {} saved",
                 counted(counters.suppressed_dupacks, "DUPACK"),
                 counted(counters.stripped_acks, "ACK"),
-                counted(counters.reveals, "hole"),
+                counted(counters.forwarded_loss_signals, "loss signal"),
                 counted(status.timeouts_saved.tail + status.timeouts_saved.handshake, "timeout")
             ),
         ),
@@ -175,7 +175,8 @@ wlan0: snoop (airmend 1.2.3), only observing, up 1 d 1:01:01
   flows     0 of at most 0, caches 0 bytes of 0 bytes
   air       nothing sent
   repairs   none
-  senders   0 DUPACKs hidden, 0 ACKs stripped, 0 holes revealed, at most 0 timeouts saved
+  senders   0 DUPACKs suppressed, 0 ACKs stripped, 0 loss signals forwarded, \
+at most 0 timeouts saved
   packets   none
   CPU       0 % of a core
 ";

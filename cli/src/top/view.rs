@@ -67,11 +67,11 @@ fn header_lines(model: &Model) -> [Line<'static>; 3] {
             health,
         ]),
         Line::from(format!(
-            "repairs {} ({}/s)  hidden DUPACKs {}  revealed {}  timeouts saved ≤ {}",
+            "repairs {} ({}/s)  suppressed DUPACKs {}  forwarded {}  timeouts saved ≤ {}",
             count(status.repairs.values().sum()),
             significant(now.repairs),
             count(status.counters.suppressed_dupacks),
-            count(status.counters.reveals),
+            count(status.counters.forwarded_loss_signals),
             count(saved)
         )),
     ]

@@ -1,4 +1,4 @@
-//! Which agent, and with which settings.
+//! The choice of an agent and its settings.
 
 use super::limits::Limits;
 use super::link_protocol::LinkProtocol;
@@ -11,7 +11,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// An agent that can be chosen, with its settings.
+/// An agent with its settings.
 #[derive(Debug)]
 pub struct AgentConfig {
     registration: &'static Registration,
@@ -19,7 +19,7 @@ pub struct AgentConfig {
 }
 
 impl AgentConfig {
-    /// The agent of this name with its default settings, or a sentence that names those known.
+    /// The agent of this name with its default settings; the error names the known agents.
     pub fn by_name(name: &str) -> Result<Self, String> {
         let Some(registration) = AGENTS.iter().find(|agent| agent.name == name) else {
             let known = AGENTS.iter().map(|agent| agent.name).collect::<Vec<_>>().join(", ");
@@ -33,22 +33,22 @@ impl AgentConfig {
         Self { registration: &PLAIN, settings: (PLAIN.settings)() }
     }
 
-    /// Its name.
+    /// The name of the agent.
     pub fn name(&self) -> &'static str {
         self.registration.name
     }
 
-    /// Whether it is passthrough.
+    /// Whether the agent is passthrough.
     pub fn is_plain(&self) -> bool {
         *self == Self::plain()
     }
 
-    /// Set if the air hop needs one at each end.
+    /// The link protocol, if the agent must run at both ends of the air hop.
     pub fn link(&self) -> Option<&'static LinkProtocol> {
         self.registration.link.as_ref()
     }
 
-    /// Whether the air hop needs one at each end.
+    /// Whether the agent must run at both ends of the air hop.
     pub fn is_link(&self) -> bool {
         self.link().is_some()
     }
@@ -59,7 +59,7 @@ impl AgentConfig {
         self.settings.hold_window(packets);
     }
 
-    /// Makes a link protocol fit the radios that it runs over; full duplex if there are none.
+    /// Sets the constants of a link protocol for half-duplex radios; full duplex if there are none.
     pub fn follow_radio(&mut self, radio: Option<&MacParams>) {
         self.settings.follow_radio(radio);
     }
@@ -69,7 +69,7 @@ impl AgentConfig {
         self.settings.exempt(tcp_port);
     }
 
-    /// Sets one of its thresholds from text.
+    /// Sets a setting of the agent from text; the error is one sentence.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         if self.settings().is_empty() {
             return Err(format!("{} has no settings, so {name:?} cannot be set", self.name()));
@@ -77,7 +77,7 @@ impl AgentConfig {
         self.settings.set(name, value)
     }
 
-    /// All its settings, each a word that [`Self::set`] takes: `key=value key=value`.
+    /// All settings in the form that [`Self::set`] takes: `key=value key=value`.
     pub fn settings(&self) -> String {
         self.settings.to_string()
     }

@@ -1,4 +1,4 @@
-//! When each flow of an agent wants attention, and when the next few are looked at for idleness.
+//! The deadlines of an agent's flows, and of the idle sweep.
 
 use super::flow_table::FlowRef;
 use crate::agent::{Deadline, Timer};
@@ -6,37 +6,37 @@ use crate::time::Instant;
 use alloc::collections::BTreeMap;
 use core::time::Duration;
 
-/// The idle flows of the whole table are found in this many steps, so that none takes long.
+/// The number of steps in which the idle sweep visits the whole table, so that each step is short.
 const SWEEP_STEPS: u32 = 64;
 
 /// Deadlines of flows, and of the idle sweep over the table.
 ///
 /// Nearly every packet moves its flow's deadline, so entries are lazy: a flow has one entry, never
-/// later than its true deadline, and is entered anew when that turns out to be early.
+/// later than its true deadline, which is replaced when it expires early.
 #[derive(Debug)]
 pub(super) struct Deadlines {
     flows: BTreeMap<(Instant, u32), Timer>,
-    /// The first of them, since every packet asks for it.
+    /// The first of `flows`, which every packet reads.
     first: Option<Deadline>,
-    /// When the next few flows are looked at for idleness; `None` while there are none.
+    /// The time of the next step of the idle sweep; `None` while there is no flow.
     next_sweep: Option<Instant>,
     sweep_interval: Duration,
 }
 
 impl Deadlines {
-    /// No deadlines; flows idle for `idle_timeout` are found within an eighth of it more.
+    /// No deadlines. The sweep over the whole table takes `idle_timeout`.
     pub(super) fn new(idle_timeout: Duration) -> Self {
         let sweep_interval = (idle_timeout / SWEEP_STEPS).max(Duration::from_millis(1));
         Self { flows: BTreeMap::new(), first: None, next_sweep: None, sweep_interval }
     }
 
-    /// The earliest of all.
+    /// The earliest deadline.
     pub(super) fn next(&self) -> Option<Deadline> {
         let sweep = self.next_sweep.map(|at| Deadline { at, why: Timer::FLOW_IDLE });
         [self.first, sweep].into_iter().flatten().min_by_key(|deadline| deadline.at)
     }
 
-    /// Enters a flow's deadline, which takes the place of the one that stands.
+    /// Enters a flow's deadline in place of its present one.
     pub(super) fn enter(
         &mut self,
         flow: FlowRef,
@@ -50,7 +50,7 @@ impl Deadlines {
         self.find_first();
     }
 
-    /// Takes a flow's deadline out.
+    /// Removes a flow's deadline.
     pub(super) fn cancel(&mut self, flow: FlowRef, scheduled: Option<Instant>) {
         if let Some(at) = scheduled {
             self.flows.remove(&(at, flow.slot()));
@@ -58,7 +58,7 @@ impl Deadlines {
         }
     }
 
-    /// Takes out the first deadline if it is due; returns the slot of its flow.
+    /// Removes the first deadline if it has expired; returns the slot of its flow.
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<u32> {
         let slot =
             self.flows.first_entry().filter(|first| first.key().0 <= now)?.remove_entry().0.1;
@@ -71,19 +71,19 @@ impl Deadlines {
         self.first = first.map(|(&(at, _), &why)| Deadline { at, why });
     }
 
-    /// There is a flow: the idle sweep begins, if it has not.
+    /// Starts the idle sweep unless it is running: the table has a flow.
     pub(super) fn start_sweep(&mut self, now: Instant) {
         self.next_sweep.get_or_insert(now + self.sweep_interval);
     }
 
-    /// How many of `slots` to look at now, if that is due.
+    /// How many of `slots` the sweep visits now, if a step is due.
     pub(super) fn sweep_due(&mut self, now: Instant, slots: usize) -> Option<usize> {
         self.next_sweep.filter(|at| *at <= now)?;
         self.next_sweep = Some(now + self.sweep_interval);
         Some(slots.div_ceil(SWEEP_STEPS as usize))
     }
 
-    /// There is no flow any more.
+    /// Stops the idle sweep: the table is empty.
     pub(super) fn stop_sweep(&mut self) {
         self.next_sweep = None;
     }

@@ -5,9 +5,8 @@ use alloc::vec::Vec;
 
 /// Open addressing with linear probing, at most half full, of a fixed size.
 ///
-/// An entry holds a part of the hash beside the slot, so that a lookup among 100,000 flows costs
-/// one access to cold memory, and never a stall to grow. The memory is address space until flows
-/// come.
+/// An entry holds half of the hash beside the slot, so that a lookup among 100,000 flows costs one
+/// cache miss. The index never grows; its pages are allocated as flows are added.
 #[derive(Clone, Debug)]
 pub(super) struct FlowIndex {
     entries: Vec<Entry>,
@@ -29,7 +28,7 @@ impl FlowIndex {
         Self { entries: vec![EMPTY; size], mask: size - 1 }
     }
 
-    /// The slot with this hash for which `is_it` says yes.
+    /// The slot with this hash for which `is_it` is true.
     pub(super) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         self.position(hash, is_it).map(|(_, slot)| slot)
     }
@@ -43,7 +42,7 @@ impl FlowIndex {
         self.entries[at] = entry(hash, slot);
     }
 
-    /// Takes a slot out and closes the gap, so that no probe ends early.
+    /// Removes a slot and closes the gap, so that no probe sequence is cut short.
     pub(super) fn remove(&mut self, hash: u64, slot: u32) {
         let Some((mut gap, _)) = self.position(hash, |other| other == slot) else { return };
         let mut at = gap;
@@ -53,7 +52,7 @@ impl FlowIndex {
             if candidate == EMPTY {
                 break;
             }
-            // It may move into the gap unless its home lies behind the gap.
+            // The entry may move into the gap unless its home lies behind the gap.
             let home = self.home(candidate);
             if at.wrapping_sub(home) & self.mask >= at.wrapping_sub(gap) & self.mask {
                 self.entries[gap] = candidate;
@@ -78,7 +77,7 @@ impl FlowIndex {
         }
     }
 
-    /// Where the probe for a hash, or for an entry with a part of it, begins.
+    /// The first position of the probe sequence for a hash, or for an entry.
     fn home(&self, hash: u64) -> usize {
         (hash >> 32) as usize & self.mask
     }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::hash::BuildHasher;
 use foldhash::fast::FixedState;
 
-/// Names a flow as long as it lives; a stale reference finds nothing.
+/// A reference to a flow; the reference to a removed flow finds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRef {
     slot: u32,
@@ -14,7 +14,7 @@ pub struct FlowRef {
 }
 
 impl FlowRef {
-    /// Where the flow lives: a small number that fits an index of one's own.
+    /// The slot of the flow in the table, below [`FlowTable::slots`].
     pub fn slot(self) -> u32 {
         self.slot
     }
@@ -22,7 +22,7 @@ impl FlowRef {
 
 /// At most `limit` flows, found by key in constant time and by reference without hashing.
 ///
-/// Neither the index nor the block of flows ever moves: nothing waits while they grow.
+/// Neither the index nor the slots are ever reallocated, so that no packet waits for growth.
 #[derive(Clone, Debug)]
 pub struct FlowTable<F> {
     index: FlowIndex,
@@ -31,10 +31,10 @@ pub struct FlowTable<F> {
     free: Vec<u32>,
     limit: usize,
     hasher: FixedState,
-    hand: usize,
+    next_swept: usize,
 }
 
-/// In this order, so that the key that a lookup compares brings the flow's first fields along.
+/// In this order, so that the key and the first fields of the flow share a cache line.
 #[derive(Clone, Debug)]
 #[repr(C)]
 struct Slot<F> {
@@ -44,7 +44,7 @@ struct Slot<F> {
 }
 
 impl<F> FlowTable<F> {
-    /// Bytes that each flow takes in the table.
+    /// Bytes of the table for each flow.
     pub const BYTES_PER_FLOW: usize =
         size_of::<Slot<F>>() + 2 * size_of::<u64>() + size_of::<u32>();
 
@@ -53,16 +53,16 @@ impl<F> FlowTable<F> {
         Self {
             index: FlowIndex::new(limit),
             len: 0,
-            // Address space, not memory: pages come with their first flow, and nothing is moved.
+            // This reserves address space; pages are allocated with their first flow.
             slots: Vec::with_capacity(limit),
             free: Vec::new(),
             limit,
             hasher: FixedState::with_seed(seed),
-            hand: 0,
+            next_swept: 0,
         }
     }
 
-    /// Flows in the table.
+    /// The number of flows.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -84,20 +84,20 @@ impl<F> FlowTable<F> {
         self.reference(slot)
     }
 
-    /// The flow behind a reference.
+    /// The flow of a reference.
     pub fn get(&self, flow: FlowRef) -> Option<&F> {
         let slot = self.slots.get(flow.slot as usize)?;
         slot.flow.as_ref().filter(|_| slot.generation == flow.generation)
     }
 
-    /// The flow behind a reference.
+    /// The flow of a reference.
     pub fn get_mut(&mut self, flow: FlowRef) -> Option<&mut F> {
         let slot = self.slots.get_mut(flow.slot as usize)?;
         let generation = slot.generation;
         slot.flow.as_mut().filter(|_| generation == flow.generation)
     }
 
-    /// The flow that now lives in a slot.
+    /// The reference to the flow in a slot.
     pub fn reference(&self, slot: u32) -> Option<FlowRef> {
         let occupied = self.slots.get(slot as usize).filter(|slot| slot.flow.is_some())?;
         Some(FlowRef { slot, generation: occupied.generation })
@@ -124,7 +124,7 @@ impl<F> FlowTable<F> {
         Some(FlowRef { slot, generation })
     }
 
-    /// Takes a flow out.
+    /// Removes a flow.
     pub fn remove(&mut self, flow: FlowRef) -> Option<F> {
         let slot = self.slots.get_mut(flow.slot as usize)?;
         if slot.generation != flow.generation {
@@ -139,17 +139,17 @@ impl<F> FlowTable<F> {
         Some(value)
     }
 
-    /// The next slots of an endless sweep over the table: `count` at most, each at most once. A
-    /// search for idle flows a few at a time needs no list that every packet must update.
+    /// The next slots of a cyclic sweep over the table: at most `count`, each at most once. The
+    /// idle sweep needs no list that every packet would have to update.
     pub fn sweep(&mut self, count: usize) -> impl Iterator<Item = u32> + use<F> {
         let slots = self.slots.len();
-        let first = self.hand;
+        let first = self.next_swept;
         let count = count.min(slots);
-        self.hand = if slots == 0 { 0 } else { (first + count) % slots };
+        self.next_swept = if slots == 0 { 0 } else { (first + count) % slots };
         (first..first + count).filter_map(move |slot| u32::try_from(slot % slots).ok())
     }
 
-    /// Slots in use or free: what one sweep visits.
+    /// The number of slots, used and free, that one sweep visits.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
@@ -175,7 +175,7 @@ mod tests {
         let first = table.insert(key(1), "first").unwrap();
         assert_eq!(table.remove(first), Some("first"));
         let second = table.insert(key(2), "second").unwrap();
-        assert_eq!(first.slot(), second.slot(), "the slot is used again");
+        assert_eq!(first.slot(), second.slot(), "the slot is reused");
         assert_eq!((table.get(first), table.get(second)), (None, Some(&"second")));
         assert_eq!(table.remove(first), None);
         assert_eq!((table.find(&key(1)), table.find(&key(2))), (None, Some(second)));

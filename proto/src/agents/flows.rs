@@ -10,20 +10,20 @@ use crate::wire::flow::FlowKey;
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
-/// Flows that a new one looks at for one to displace when the table is full.
+/// The number of candidates for eviction when a new flow finds the table full.
 const EVICTION_CANDIDATES: usize = 8;
 
-/// A flow without any ACK from the mobile may be displaced after this silence: a flood of data
-/// that nobody answers must not keep real flows out.
+/// The idle time after which a flow without an ACK from the mobile may be evicted: a flood of
+/// unanswered data must not keep real flows out.
 const UNANSWERED: Duration = Duration::from_secs(1);
 
-/// What is kept of every flow, whatever the agent.
+/// The state of a flow that all agents keep.
 #[derive(Clone, Debug)]
 pub(super) struct FlowBase {
     pub(super) id: FlowId,
-    /// When either host last sent something.
+    /// When either host last sent a packet.
     pub(super) active_at: Instant,
-    /// The deadline that is entered for the flow.
+    /// The deadline that is entered in [`Deadlines`] for the flow.
     scheduled: Option<Instant>,
 }
 
@@ -33,13 +33,13 @@ impl FlowBase {
     }
 }
 
-/// What an agent keeps of one flow.
+/// The state of a flow that an agent keeps.
 pub(super) trait FlowState {
     fn base(&self) -> &FlowBase;
 
     fn base_mut(&mut self) -> &mut FlowBase;
 
-    /// Bytes of memory that its cache holds.
+    /// Bytes of memory in the cache of the flow.
     fn memory(&self) -> usize;
 
     /// Whether the mobile host has sent an ACK.
@@ -76,7 +76,7 @@ impl<F: FlowState> Flows<F> {
         Load { flows: self.table.len(), cache_bytes: self.cache_bytes }
     }
 
-    /// Bytes that all caches may still grow by.
+    /// Bytes by which the caches may still grow.
     pub(super) fn room(&self) -> usize {
         self.cache_limit.saturating_sub(self.cache_bytes)
     }
@@ -89,12 +89,12 @@ impl<F: FlowState> Flows<F> {
         self.table.get(flow)
     }
 
-    /// For changes that leave the memory of the flow's cache as it is; else [`Flows::update`].
+    /// For changes that do not affect the memory of the flow's cache; others use [`Flows::update`].
     pub(super) fn get_mut(&mut self, flow: FlowRef) -> Option<&mut F> {
         self.table.get_mut(flow)
     }
 
-    /// Changes a flow, and counts the memory that its cache holds afterwards.
+    /// Changes a flow, and updates the count of cached bytes.
     pub(super) fn update<R>(
         &mut self,
         flow: FlowRef,
@@ -116,7 +116,8 @@ impl<F: FlowState> Flows<F> {
         }
     }
 
-    /// The flow with this key, or a new one if there is room for it or room can be made.
+    /// The flow with this key, or a new one; `None` if the table is full and no flow can be
+    /// evicted.
     pub(super) fn find_or_open(
         &mut self,
         now: Instant,
@@ -149,14 +150,14 @@ impl<F: FlowState> Flows<F> {
         }
     }
 
-    /// A SYN or RST ends whatever the state was about.
+    /// Frees the state of a flow whose connection a SYN or RST ends.
     pub(super) fn end_connection(&mut self, key: &FlowKey, is_rst: bool) {
         if let Some(flow) = self.table.find(key) {
             self.end(flow, if is_rst { FlowEnd::Closed } else { FlowEnd::Reopened });
         }
     }
 
-    /// Enters a deadline of a flow, unless an earlier one is entered.
+    /// Enters a deadline of a flow unless an earlier deadline is entered.
     pub(super) fn schedule(&mut self, reference: FlowRef, deadline: Deadline) {
         let Some(flow) = self.table.get_mut(reference) else { return };
         let scheduled = &mut flow.base_mut().scheduled;
@@ -169,7 +170,7 @@ impl<F: FlowState> Flows<F> {
         self.deadlines.next()
     }
 
-    /// The next flow whose deadline is due; it has none then.
+    /// Removes the next expired deadline; returns its flow.
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<FlowRef> {
         loop {
             let slot = self.deadlines.pop_due(now)?;
@@ -182,7 +183,7 @@ impl<F: FlowState> Flows<F> {
         }
     }
 
-    /// Frees a share of the flows whose hosts have been silent for the idle time, if that is due.
+    /// Runs a step of the idle sweep, if one is due.
     pub(super) fn sweep(&mut self, now: Instant) {
         let Some(share) = self.deadlines.sweep_due(now, self.table.slots()) else { return };
         for slot in self.table.sweep(share) {
@@ -193,7 +194,7 @@ impl<F: FlowState> Flows<F> {
         }
     }
 
-    /// Frees an idle flow.
+    /// Frees the flow in a slot if it is idle.
     fn expire(&mut self, now: Instant, slot: u32) -> bool {
         let Some(reference) = self.table.reference(slot) else { return false };
         let Some(flow) = self.table.get(reference) else { return false };
@@ -204,7 +205,7 @@ impl<F: FlowState> Flows<F> {
         is_idle
     }
 
-    /// Makes room in a full table by displacing a flow that is idle or was never answered.
+    /// Makes room in a full table: evicts a flow that is idle or was never answered.
     fn evict(&mut self, now: Instant) {
         for slot in self.table.sweep(EVICTION_CANDIDATES) {
             if self.expire(now, slot) {

@@ -1,16 +1,16 @@
-//! What an agent and its queues may take.
+//! The memory limits of an agent and its queues.
 
 use crate::forwarder::EgressLimits;
 use core::fmt;
 
-/// What an agent may take at most. Hitting a limit degrades to passthrough, counted.
+/// The limits of an agent. At a limit the agent degrades to passthrough, which is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Flows with state.
+    /// The number of flows with state.
     pub flows: usize,
     /// Bytes of cached packets, all flows together.
     pub cache_bytes: usize,
-    /// Packets that wait in front of each port.
+    /// The limits of the egress queues.
     pub egress: EgressLimits,
 }
 

@@ -1,7 +1,7 @@
 //! An end keeps its promises whatever arrives; failing cases shrink.
 
 use crate::hostile::{Step, play};
-use airmend_proto::agents::tulip::frame::{Ack, Frame, Kind};
+use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
 use airmend_proto::agents::tulip::{Order, Settings};
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::{LinkSignal, LinkType, Packet};
@@ -18,9 +18,9 @@ fn epoch() -> impl Strategy<Value = u32> {
 
 fn ack() -> impl Strategy<Value = Ack> {
     let vector = prop::collection::vec(any::<u8>(), 0..4);
-    (number(), number(), vector).prop_map(|(next, heard, vector)| Ack {
+    (number(), number(), vector).prop_map(|(next, highest_serial, vector)| Ack {
         next: SeqNumber(next),
-        heard: SeqNumber(heard),
+        highest_serial: SeqNumber(highest_serial),
         delay: Duration::ZERO,
         vector: vector.into(),
     })
@@ -28,16 +28,16 @@ fn ack() -> impl Strategy<Value = Ack> {
 
 fn frame() -> impl Strategy<Value = Frame> {
     let kind = prop_oneof![
-        Just(Kind::Control),
-        Just(Kind::Reliable),
-        Just(Kind::Reliable),
-        Just(Kind::Unreliable),
-        Just(Kind::Skip)
+        Just(FrameKind::Control),
+        Just(FrameKind::Reliable),
+        Just(FrameKind::Reliable),
+        Just(FrameKind::Unreliable),
+        Just(FrameKind::Skip)
     ];
     let numbers = (epoch(), epoch(), number(), number(), prop_oneof![0u16..4, any::<u16>()]);
     (kind, any::<[bool; 2]>(), numbers, prop::option::of(ack()), 0usize..1_500).prop_map(
         |(kind, [poll, more], (from, to, serial, seq, after), ack, len)| {
-            let has_payload = matches!(kind, Kind::Reliable | Kind::Unreliable);
+            let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
             let payload = Packet::new(LinkType::Ip, vec![seq as u8; len].into());
             Frame {
                 kind,

@@ -3,10 +3,10 @@
 //! ```text
 //! set profile tulip99                 // a setting of the agent, by its name
 //! +0    air > control #0 poll to 0    // a frame leaves: kind, number, #serial, then what it has
-//! +.004 air < control ack 0 heard 0   // a frame arrives; the other end's epoch is 2, ours is 1
+//! +.004 air < control ack 0 highest 0   // a frame arrives; the other end's epoch is 2, ours is 1
 //! +0    wired < . 1:1001(1000) ack 1  // a packet of the network layer; also: udp (100)
 //! +0    air > reliable 0 #1 | . 1:1001(1000) ack 1
-//! +0    air < unreliable 5 #1 after 2 poll more from 3 to 7 ack 0 +2 +3 heard 4 | udp (10)
+//! +0    air < unreliable 5 #1 after 2 poll more from 3 to 7 ack 0 +2 +3 highest 4 | udp (10)
 //! +0    link sent                     // also: damaged, idle
 //! +0    block                         // the link takes no frame until `unblock`
 //! +0    silence                       // nothing has left until now
@@ -21,7 +21,7 @@
 use crate::common::packet::{Foreign, Tcp};
 use crate::notation::{self, Bases, Pattern, number};
 use airmend_proto::agents::Limits;
-use airmend_proto::agents::tulip::frame::{Ack, Frame, Kind};
+use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
 use airmend_proto::agents::tulip::{Settings, Tulip};
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::{Agent, Class, Instant, LinkSignal, Packet, Port};
@@ -30,11 +30,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-const KINDS: [(&str, Kind); 4] = [
-    ("control", Kind::Control),
-    ("reliable", Kind::Reliable),
-    ("unreliable", Kind::Unreliable),
-    ("skip", Kind::Skip),
+const KINDS: [(&str, FrameKind); 4] = [
+    ("control", FrameKind::Control),
+    ("reliable", FrameKind::Reliable),
+    ("unreliable", FrameKind::Unreliable),
+    ("skip", FrameKind::Skip),
 ];
 
 #[test]
@@ -287,7 +287,7 @@ impl Stage {
                 "from" => frame.from = value()?,
                 "to" => frame.to = value()?,
                 "ack" => frame.ack = Some(ack(value()?)),
-                "heard" => ack_of(&mut frame)?.heard = SeqNumber(value()?),
+                "highest" => ack_of(&mut frame)?.highest_serial = SeqNumber(value()?),
                 _ => match (word.strip_prefix('#'), word.strip_prefix('+')) {
                     (Some(serial), _) => frame.serial = SeqNumber(number(serial)?),
                     (_, Some(seq)) => set_bit(ack_of(&mut frame)?, number(seq)?)?,
@@ -300,12 +300,12 @@ impl Stage {
 }
 
 fn ack(next: u32) -> Ack {
-    let (next, heard) = (SeqNumber(next), SeqNumber(0));
-    Ack { next, heard, delay: Duration::ZERO, vector: Vec::new().into() }
+    let (next, highest_serial) = (SeqNumber(next), SeqNumber(0));
+    Ack { next, highest_serial, delay: Duration::ZERO, vector: Vec::new().into() }
 }
 
 fn ack_of(frame: &mut Frame) -> Result<&mut Ack, String> {
-    frame.ack.as_mut().ok_or("`+N` and `heard` come after `ack N`".into())
+    frame.ack.as_mut().ok_or("`+N` and `highest` come after `ack N`".into())
 }
 
 fn set_bit(ack: &mut Ack, seq: u32) -> Result<(), String> {
@@ -322,7 +322,7 @@ fn set_bit(ack: &mut Ack, seq: u32) -> Result<(), String> {
 fn show(frame: &Frame) -> String {
     let kind = KINDS.iter().find(|(_, kind)| *kind == frame.kind).map_or("", |(name, _)| name);
     let mut words = vec![kind.to_string()];
-    if frame.kind != Kind::Control {
+    if frame.kind != FrameKind::Control {
         words.push(frame.seq.to_string());
     }
     words.push(format!("#{}", frame.serial));
@@ -340,7 +340,7 @@ fn show(frame: &Frame) -> String {
     if let Some(ack) = &frame.ack {
         words.push(format!("ack {}", ack.next));
         words.extend(ack.arrived().map(|seq| format!("+{seq}")));
-        words.push(format!("heard {}", ack.heard));
+        words.push(format!("highest {}", ack.highest_serial));
     }
     words.join(" ")
 }

@@ -2,7 +2,7 @@
 
 use crate::common::packet::{Foreign, Tcp};
 use crate::pair::{Fate, GATEWAY, MOBILE, Pair};
-use airmend_proto::agents::tulip::frame::{Frame, Kind};
+use airmend_proto::agents::tulip::frame::{Frame, FrameKind};
 use airmend_proto::agents::tulip::{Order, Settings};
 use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{Instant, Packet, Port};
@@ -89,7 +89,7 @@ fn a_loss_delays_only_its_flow_unless_the_order_is_the_papers() {
         (0..4).for_each(|index| pair.send(GATEWAY, &data(index as u16 % 2, index)));
         let mut lost = false;
         pair.run(Instant::from_millis(100), &mut |_, frame| {
-            let is_first = frame.kind == Kind::Reliable && frame.seq.0 == 0 && !lost;
+            let is_first = frame.kind == FrameKind::Reliable && frame.seq.0 == 0 && !lost;
             lost |= is_first;
             if is_first { Fate::Lost } else { Fate::Arrives }
         });
@@ -114,7 +114,7 @@ fn persistence_is_bounded_where_the_class_says_so() {
     pair.send(GATEWAY, &data(0, 0));
     // The first datagram never gets through; what may be sent in its place does.
     pair.run(Instant::from_millis(500), &mut |_, frame| {
-        let is_first = frame.kind == Kind::Reliable && frame.seq.0 == 0;
+        let is_first = frame.kind == FrameKind::Reliable && frame.seq.0 == 0;
         if is_first { Fate::Lost } else { Fate::Arrives }
     });
     let arrived = datagrams(&pair);

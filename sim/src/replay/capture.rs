@@ -16,7 +16,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
-/// Which way a packet crossed the interface, seen from the machine that captured it.
+/// The direction of a packet at the interface, seen from the capturing machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Crossing {
     /// The machine received it.
@@ -25,30 +25,30 @@ pub enum Crossing {
     Outbound,
 }
 
-/// Where packets were captured.
+/// An interface of the capture.
 #[derive(Clone, Debug)]
 pub struct Interface {
-    /// Its name, if the file tells.
+    /// The name, if the file has it.
     pub name: Option<String>,
     link: DataLink,
-    /// Time stamps a second.
+    /// The resolution of time stamps, per second.
     ticks: u64,
 }
 
 /// One captured packet.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// When, since the first packet of the capture.
+    /// The time since the first packet of the capture.
     pub at: Instant,
-    /// Which of the interfaces.
+    /// The index of the interface.
     pub interface: usize,
-    /// Which way, if the file tells.
+    /// The direction, if the file has it.
     pub crossing: Option<Crossing>,
     /// The packet, perhaps cut by a snap length.
     pub packet: Packet,
-    /// It had left when the recorded agent saw it.
+    /// Whether the packet had departed when the recorded agent saw its copy.
     pub is_copy: bool,
-    /// How long before it the recorded agent's timers ran.
+    /// The time before the packet at which the recorded agent's timers ran.
     pub timers: Vec<Duration>,
 }
 
@@ -71,7 +71,7 @@ impl Capture {
         Self::read(File::open(path).map_err(ReplayError::Unreadable)?)
     }
 
-    /// Reads a capture to its end.
+    /// Reads a capture up to its end.
     pub fn read(mut source: impl Read) -> Result<Self, ReplayError> {
         let mut magic = [0; 4];
         match source.read_exact(&mut magic) {
@@ -96,11 +96,11 @@ impl Capture {
     }
 }
 
-/// What has been read so far; the records' times are still those of the file.
+/// The records read so far, with the times of the file.
 #[derive(Default)]
 struct Reading {
     interfaces: Vec<Interface>,
-    /// The first interface of the section, from which its packets count.
+    /// The number of interfaces before the present section.
     first_interface: usize,
     records: Vec<(u64, Record)>,
     agent: Option<RecordedAgent>,
@@ -152,7 +152,7 @@ impl Reading {
             let why = format!("a packet of interface {}, which there is not", block.interface_id);
             return Err(ReplayError::Damaged { packets: self.records.len(), why });
         };
-        // The library takes every time stamp for nanoseconds.
+        // The library interprets every time stamp as nanoseconds.
         let stamp = block.timestamp.as_nanos();
         let nanos = stamp * 1_000_000_000 / u128::from(interface.ticks);
         let (packet, cooked) = unwrap_link(interface.link, &block.data, block.original_len)?;
@@ -173,7 +173,7 @@ impl Reading {
         Ok(())
     }
 
-    /// What cannot be read on: a capture that was cut short is good as far as it goes.
+    /// The end of the readable part: a truncated capture is valid up to there.
     fn end(&mut self, error: PcapError) -> Result<(), ReplayError> {
         match error {
             PcapError::IoError(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
@@ -242,13 +242,13 @@ fn crossing(flags: u32) -> Option<Crossing> {
     }
 }
 
-/// The packet behind a link header that agents do not know, and which way that says it went.
+/// The packet behind a link header that agents do not parse, and the direction in that header.
 fn unwrap_link(
     link: DataLink,
     data: &[u8],
     wire_len: u32,
 ) -> Result<(Packet, Option<Crossing>), ReplayError> {
-    // What lies before the IP header, and where in it Linux says which way the packet went.
+    // The length of the link header, and the offset of Linux's packet type in it.
     let (header, kind) = match link {
         DataLink::ETHERNET => {
             let bytes = data.to_vec().into();

@@ -1,26 +1,26 @@
-//! Why a capture cannot be replayed: each error one sentence that goes on after the file's name.
+//! Errors of captures that cannot be replayed: each is a sentence that follows the file's name.
 
 use super::prefix::Prefix;
 use std::io;
 
-/// Why a capture cannot be replayed.
+/// The reason why a capture cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The file cannot be read.
     #[error("cannot be read ({0})")]
     Unreadable(#[source] io::Error),
-    /// The file begins like nothing that is known.
+    /// The file has an unknown format.
     #[error(
         "is no capture: give a pcapng or pcap file, as `airmend lab run --pcap` or `tcpdump -w` \
          writes it, uncompressed"
     )]
     NotACapture,
-    /// A block in the middle is wrong.
+    /// A block is malformed.
     #[error("is damaged after {packets} packets: {why}")]
     Damaged {
-        /// Packets before it.
+        /// The number of packets before the block.
         packets: usize,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// Packets that begin with an unknown header.
@@ -29,30 +29,30 @@ pub enum ReplayError {
          cooked packets"
     )]
     LinkType(u32),
-    /// No packets.
+    /// The capture has no packets.
     #[error("holds no packet")]
     Empty,
-    /// No TCP.
+    /// The capture has no TCP packets.
     #[error(
         "holds no TCP segment that could be read: capture TCP, and at least 128 bytes of each \
          packet"
     )]
     NoTcp,
-    /// No interface of that name.
+    /// The capture has no interface of that name.
     #[error("has no interface {name:?}; it has {known}")]
     NoInterface {
-        /// What was asked for.
+        /// The name that was given.
         name: String,
-        /// The names that there are.
+        /// The names of the interfaces.
         known: String,
     },
-    /// Packets do not say which way they went.
+    /// The directions of packets are unknown.
     #[error(
         "does not say which way the packets of an interface went: name the mobile hosts with \
          --mobile ADDR/PREFIX"
     )]
     NoDirection,
-    /// Nobody has such an address.
+    /// No packet has such an address.
     #[error("has no TCP packet from or to {0}: name the mobile hosts that it has")]
     NoMobile(Prefix),
 }

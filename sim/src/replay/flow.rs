@@ -1,4 +1,4 @@
-//! One flow of a replay: what was lost on the air, who repaired it, and when.
+//! A flow of a replay: losses on the air, and their repairs by agent and sender.
 
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::seq::SeqNumber;
@@ -7,37 +7,37 @@ use airmend_proto::{Instant, Port};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// One flow. A segment counts as lost on the air if it had left to the air and had to be sent again
-/// before the mobile acknowledged it; each counts once.
+/// One flow. A segment counts as lost on the air, once, if it had departed to the air and was
+/// retransmitted before the mobile acknowledged it.
 #[derive(Clone, Debug)]
 pub struct FlowReport {
-    /// Its ends.
+    /// The addresses and ports.
     pub key: FlowKey,
-    /// Segments with payload from the wired side, repeated ones too.
+    /// Segments with payload from the wired side, retransmissions included.
     pub segments: u64,
-    /// Their payload.
+    /// Payload bytes of these segments.
     pub payload_bytes: u64,
-    /// Lost segments that the agent sent again before the sender did.
+    /// Lost segments that the agent retransmitted first.
     pub repaired_locally: u64,
-    /// Lost segments that the sender sent again first.
+    /// Lost segments that the sender retransmitted first.
     pub repaired_by_sender: u64,
-    /// Segments that the agent sent again and that would have arrived without: reordered, or just
-    /// late.
+    /// Segments that the agent retransmitted needlessly: reordered or late.
     pub needless: u64,
-    /// Local retransmissions. In a capture that the agent did not make they are many: what it
-    /// sends again does not arrive in the capture, so it tries until the sender's repair does.
+    /// Local retransmissions. They are many in a capture without an agent: a repair does not arrive
+    /// in the capture, so that the agent retries until the sender's repair does.
     pub local_retransmits: u64,
-    /// Duplicate ACKs that the agent kept from the sender.
+    /// Duplicate ACKs that the agent suppressed.
     pub suppressed_dupacks: u64,
-    /// Recoveries that began with a repair by the agent; each ends when all is acknowledged that
-    /// had been sent by then.
+    /// Recoveries that began with a repair by the agent; each ends when all data is acknowledged
+    /// that had been sent when it began.
     pub stalls: u64,
     /// Of these, without an estimate: the capture has neither the sender's repair nor the wired
     /// side's round trip.
     pub stalls_unknown: u64,
     /// The sum, over the recoveries, of the time from the agent's repair of their first segment to
-    /// the sender's repair in the capture. Where an agent was at work in the capture, the sender
-    /// had nothing to repair: then one round trip of the wired side, which is the least it needs.
+    /// the sender's repair in the capture. In a capture with an agent the sender had nothing to
+    /// repair: each recovery then counts as one round trip of the wired side, the least that the
+    /// sender needs.
     pub stall_saved: Duration,
     /// The wired side's round trip, from the handshake.
     pub wired_round_trip: Option<Duration>,
@@ -71,7 +71,7 @@ impl FlowReport {
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub(super) report: FlowReport,
-    /// Whether an agent was at work in the capture: the sender's repairs are then not in it.
+    /// Whether an agent was active in the capture, which then lacks the sender's repairs.
     is_mended: bool,
     outstanding: BTreeMap<i64, Outstanding>,
     /// The highest end of data seen, as sequence number and as offset.
@@ -80,17 +80,17 @@ pub(super) struct Flow {
     handshake: Handshake,
 }
 
-/// A segment that went to the air.
+/// A segment that departed to the air.
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
     end: i64,
-    /// When the agent first sent it again.
+    /// When the agent first retransmitted the segment.
     local: Option<Instant>,
-    /// When it first came from the sender again.
+    /// When the sender first retransmitted the segment.
     sender: Option<Instant>,
 }
 
-/// One recovery: from the agent's first repair until all is acknowledged that had been sent by
+/// A recovery: from the agent's first repair until all data is acknowledged that had been sent by
 /// then.
 #[derive(Clone, Copy, Debug)]
 struct Stall {
@@ -102,11 +102,11 @@ struct Stall {
 /// The round trip of the wired side, from the handshake.
 #[derive(Clone, Copy, Debug)]
 enum Handshake {
-    /// Nothing yet.
+    /// No SYN has been seen.
     Unseen,
-    /// The wired side owes an answer since then: to a SYN, or to the SYN of the answer.
+    /// Waiting since this time for the wired side to answer a SYN or a SYN-ACK.
     Owed(Instant),
-    /// It is over, or was not captured.
+    /// The handshake is over, or was not captured.
     Over,
 }
 
@@ -137,7 +137,7 @@ impl Flow {
         }
     }
 
-    /// A packet goes to the air.
+    /// A packet departs to the air.
     pub(super) fn leaves_to_air(&mut self, segment: &Segment) {
         if segment.payload_len == 0 {
             return;
@@ -148,7 +148,7 @@ impl Flow {
         self.outstanding.entry(first).or_insert(unsent);
     }
 
-    /// The agent sends a segment again.
+    /// The agent retransmits a segment.
     pub(super) fn repairs(&mut self, now: Instant, seq: SeqNumber) {
         self.report.local_retransmits += 1;
         let (Some(first), Some((_, recover))) = (self.offset(seq), self.highest) else { return };
@@ -184,14 +184,14 @@ impl Flow {
         self.stall.take_if(|stall| stall.recover <= ack);
     }
 
-    /// A segment is acknowledged: what became of it is known.
+    /// A segment is acknowledged, which decides whether it was lost.
     fn judge(&mut self, first: i64, segment: Outstanding) {
         let began_stall = self.stall.is_some_and(|stall| stall.first == first);
         let report = &mut self.report;
         let saved = match (segment.local, segment.sender) {
             (None, None) => return,
             (Some(_), None) if !self.is_mended => {
-                // It came through by itself.
+                // The original arrived.
                 report.needless += 1;
                 return;
             }
@@ -228,7 +228,7 @@ impl Flow {
         };
     }
 
-    /// Where a sequence number lies in the stream, wherever its numbers began or wrapped.
+    /// The offset of a sequence number in the stream.
     fn offset(&self, seq: SeqNumber) -> Option<i64> {
         let (highest, offset) = self.highest?;
         Some(offset + i64::from(seq.offset_from(highest)))

@@ -1,13 +1,12 @@
 //! Replay: a capture fed to an agent in virtual time.
 //!
-//! What hosts sent comes from the file; what the agent does about it is computed. A recording of
-//! ours also tells when the links took a frame and when timers ran: the agent that was recorded
-//! then sends the very same packets again ([`Pace::Recorded`]). With any other agent or capture the
-//! links are always free and timers run when they are due ([`Pace::Free`]).
+//! The packets of the hosts come from the file; the actions of the agent are computed. A recording
+//! by airmend also has the times at which links took frames and timers ran: with the recorded agent
+//! the replay then sends the same packets ([`Pace::Recorded`]). With any other agent or capture the
+//! links are always free and timers run when they expire ([`Pace::Free`]).
 //!
-//! The capture goes on as it was, whatever the agent does about it: the mobile does not receive
-//! what the agent repairs, and the sender still repairs it later. How much later is what the agent
-//! saves.
+//! The agent does not change the capture: the mobile does not receive the agent's repairs, and the
+//! sender retransmits later. The time between the two repairs is what the agent saves.
 
 mod capture;
 mod error;

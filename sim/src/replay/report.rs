@@ -1,4 +1,4 @@
-//! What a replay tells.
+//! The report of a replay.
 
 use super::flow::{Flow, FlowReport};
 use airmend_proto::event::FlowId;
@@ -11,49 +11,48 @@ use std::time::Duration;
 /// A jumbo frame, in bytes.
 const LONGEST_FRAME: u32 = 9_216;
 
-/// What an agent did, or would have done, with a capture.
+/// The actions of an agent on a capture.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Packets that arrived from the hosts.
     pub packets: u64,
-    /// Of these, longer than any frame: segmentation offload had not cut them yet, or had joined
-    /// them already, and each counts as one segment.
+    /// Of these, super-packets of segmentation or receive offload; each counts as one segment.
     pub oversized: u64,
-    /// From the first to the last of them.
+    /// The time from the first packet to the last.
     pub time: Duration,
     /// The flows with data towards the mobile host, in the order in which they began.
     pub flows: Vec<FlowReport>,
-    /// Events of the agent by their stable names.
+    /// The counters of the agent, by name.
     pub counters: BTreeMap<&'static str, u64>,
-    /// Everything that the agent did or noticed, in order.
+    /// The events of the agent, in order.
     pub timeline: Vec<Moment>,
 }
 
-/// One thing that the agent did.
+/// An event of the agent.
 #[derive(Clone, Debug)]
 pub struct Moment {
-    /// When, since the first packet.
+    /// The time since the first packet.
     pub at: Instant,
-    /// With which flow, if with one.
+    /// The flow, if the event concerns one.
     pub flow: Option<FlowKey>,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 
-/// Watches the agent of a replay.
+/// Collects the report while the agent runs.
 #[derive(Debug)]
 pub(super) struct Observer {
     report: Report,
     flows: Vec<Flow>,
     by_key: HashMap<FlowKey, usize>,
     by_id: HashMap<FlowId, usize>,
-    /// The flow of the packet last handed in, to which a new number belongs.
+    /// The flow of the last packet passed to the agent, to which a new flow number belongs.
     entered: Option<usize>,
     is_mended: bool,
 }
 
 impl Observer {
-    /// Of a capture in which an agent was at work, or not.
+    /// An empty report; `is_mended` if an agent was active in the capture.
     pub(super) fn new(is_mended: bool) -> Self {
         Self {
             report: Report::default(),
@@ -104,7 +103,7 @@ impl Observer {
             return;
         }
         let Ok(segment) = Segment::parse(packet) else { return };
-        // It came from the other side.
+        // The packet arrived on the opposite side.
         if let Some(&index) = self.by_key.get(&FlowKey::of(&segment, Port::Wired)) {
             self.flows[index].leaves_to_air(&segment);
         }

@@ -8,34 +8,34 @@ use std::cell::RefCell;
 use std::fmt;
 use std::time::Duration;
 
-/// When the agent's packets leave and its timers run.
+/// The times at which the agent's packets depart and its timers run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// At once, and when they are due.
+    /// Packets depart at once, and timers run when they expire.
     Free,
-    /// When the recorded ones left and ran. The agent must be built as the recorded one was.
+    /// The recorded times. The agent must be built as the recorded one was.
     Recorded,
 }
 
-/// How the agent's packets compare to those that were recorded.
+/// The comparison of the agent's packets with the recorded ones.
 #[derive(Clone, Debug, Default)]
 pub struct Check {
-    /// Packets that left the recorded agent.
+    /// The number of packets that left the recorded agent.
     pub outputs: u64,
-    /// Of these, the same in the replay, at the same place in the order.
+    /// Of these, the number that the replay sent identically and in the same order.
     pub same: u64,
-    /// The first one that is not, or the first timers that ran without being due.
+    /// The first difference: another packet, or timers that ran without being due.
     pub difference: Option<Difference>,
-    /// The longest that due timers waited for the recorded agent's loop.
+    /// The longest delay of expired timers in the recorded agent's loop.
     pub timers_late: Duration,
 }
 
 /// Where a replay first differs from its recording.
 #[derive(Clone, Debug)]
 pub struct Difference {
-    /// When, since the first packet.
+    /// The time since the first packet.
     pub at: Instant,
-    /// What.
+    /// The difference, in words.
     pub what: String,
 }
 
@@ -45,8 +45,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Takes an agent and its queues through the steps of a capture. `is_mended`: an agent was at work
-/// in the capture, so that its senders had less to repair. The check says something at the recorded
+/// Runs an agent and its queues through the steps of a capture. `is_mended`: an agent was active in
+/// the capture, so that its senders had less to repair. The check is meaningful at the recorded
 /// pace only.
 pub fn replay(
     forwarder: &mut Forwarder,
@@ -89,7 +89,7 @@ impl Run<'_> {
         drain(self.forwarder, now, &mut FreeLinks(&observer), &mut on_event);
     }
 
-    /// The same calls in the same order as [`drain`] made them, but for polls that got nothing.
+    /// Makes the calls of [`drain`] in the recorded order, but for polls without a result.
     fn step_as_recorded(&mut self, step: &Step) {
         match step {
             Step::Enters(now, from, packet) => {

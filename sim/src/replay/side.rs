@@ -1,4 +1,4 @@
-//! From which side each packet of a capture came.
+//! The side from which each packet of a capture came.
 
 use super::capture::{Capture, Crossing, Record};
 use super::error::ReplayError;
@@ -9,10 +9,10 @@ use airmend_proto::{Instant, Packet, Port};
 use std::collections::HashMap;
 use std::fmt;
 
-/// How the sides are told.
+/// The rule that determines the side of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sides {
-    /// As our recordings name their interfaces: `wired` and `air`.
+    /// The interface names of airmend's recordings: `wired` and `air`.
     Recorded,
     /// This interface leads to the air, all others to the wired side.
     AirInterface(String),
@@ -23,7 +23,7 @@ pub enum Sides {
 }
 
 impl Sides {
-    /// What the capture itself allows.
+    /// The rule that the content of the capture permits.
     pub fn of(capture: &Capture) -> Self {
         let has_inbound = |name| {
             let inbound = (capture.interface(name), Some(Crossing::Inbound));
@@ -55,7 +55,7 @@ impl fmt::Display for Sides {
 pub enum Step {
     /// A host's packet arrived at the agent.
     Enters(Instant, Port, Packet),
-    /// A copy of a host's packet, which had left already, came to the recorded agent.
+    /// A copy of a host's packet, which had departed already, reached the recorded agent.
     Copied(Instant, Port, Packet),
     /// The recorded agent sent a packet.
     Leaves(Instant, Port, Packet),
@@ -63,7 +63,7 @@ pub enum Step {
     TimersRan(Instant),
 }
 
-/// What happened at the agent's place, in order.
+/// The steps at the position of the agent, in order.
 pub fn steps(capture: &Capture, sides: &Sides) -> Result<Vec<Step>, ReplayError> {
     if !capture.records.iter().any(|record| Segment::parse(&record.packet).is_ok()) {
         return Err(ReplayError::NoTcp);
@@ -92,8 +92,8 @@ pub fn steps(capture: &Capture, sides: &Sides) -> Result<Vec<Step>, ReplayError>
     }
 }
 
-/// Sides from interfaces. Where only the air was captured, what went out there came from the wired
-/// side.
+/// Determines sides by interfaces. Where only the air was captured, outgoing packets came from the
+/// wired side.
 fn by_interface(capture: &Capture, air: &str) -> Result<Vec<Step>, ReplayError> {
     let Some(air) = capture.interface(air) else {
         let names = capture.interfaces.iter().map(|i| i.name.as_deref().unwrap_or("one unnamed"));
@@ -119,8 +119,9 @@ fn by_interface(capture: &Capture, air: &str) -> Result<Vec<Step>, ReplayError> 
     Ok(steps)
 }
 
-/// Sides from addresses; what has none is left out. A machine that forwards may have captured a
-/// packet twice: each direction of a connection is taken from where it was first seen.
+/// Determines sides by addresses; packets without one are left out. A machine that forwards may
+/// have captured a packet twice: each direction of a connection is taken from the interface on
+/// which it was first seen.
 fn by_address(capture: &Capture, side: impl Fn(&Segment) -> Option<Port>) -> Vec<Step> {
     let mut first_seen = HashMap::new();
     let mut steps = Vec::new();
@@ -136,16 +137,18 @@ fn by_address(capture: &Capture, side: impl Fn(&Segment) -> Option<Port>) -> Vec
     steps
 }
 
-/// A connection whatever the direction: the lower end stands where the wired one would.
+/// A connection regardless of direction: the lower end is in the place of the wired one.
 fn connection(segment: &Segment) -> FlowKey {
     let order = |end: Endpoint| (end.address, end.port);
     let is_ordered = order(segment.source) <= order(segment.destination);
     FlowKey::of(segment, if is_ordered { Port::Wired } else { Port::Air })
 }
 
-/// The end of each connection that receives more payload; without any, the end that spoke first.
+/// The end of each connection that receives more payload; without payload, the end that sent the
+/// first packet.
 fn receivers(capture: &Capture) -> HashMap<FlowKey, Endpoint> {
-    // What the lower end received, less what it sent; and who spoke first.
+    // The bytes that the lower end received less those that it sent; and the end that sent the
+    // first packet.
     let mut balances: HashMap<FlowKey, (i64, Endpoint)> = HashMap::new();
     for record in &capture.records {
         let Ok(segment) = Segment::parse(&record.packet) else { continue };

@@ -1,9 +1,9 @@
-//! Flows by their ports: whoever gets a packet knows whose it is without a table.
+//! Flows by their ports: the flow of a packet is found without a table.
 
 use airmend_proto::wire::tcp::{Endpoint as Address, Segment};
 use airmend_proto::{LinkType, Packet};
 
-/// The most flows that ports can tell apart here.
+/// The most flows that ports can distinguish.
 pub(crate) const MAX_FLOWS: usize = 4_000 * SENDER_PORTS as usize;
 
 const FIRST_SENDER_PORT: u16 = 10_000;
@@ -27,14 +27,14 @@ pub(crate) fn flow_and_end(segment: &Segment) -> (u32, usize) {
     if to >= FIRST_SENDER_PORT { (flow(to, from), 0) } else { (flow(from, to), 1) }
 }
 
-/// The host that a packet is for; none of a frame of a link protocol.
+/// The destination host of a packet; `None` for a frame of a link protocol.
 pub(crate) fn destination(packet: &Packet) -> Option<u32> {
     let address = packet.bytes().get(16..20).filter(|_| packet.link_type() == LinkType::Ip)?;
     let [_, a, b, c] = *address else { return None };
     u32::from_be_bytes([0, a, b, c]).checked_sub(1)
 }
 
-/// 10.0.0.1 and so on.
+/// The address of a host: 10.0.0.1 and so on.
 fn of_host(host: u32) -> [u8; 4] {
     let [_, a, b, c] = (host + 1).to_be_bytes();
     [10, a, b, c]

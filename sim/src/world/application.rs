@@ -1,4 +1,4 @@
-//! What the applications at both ends of a flow do, and what they measure.
+//! The applications at both ends of a flow, and their measurements.
 
 use crate::plan::Traffic;
 use airmend_proto::Instant;
@@ -14,18 +14,19 @@ pub(crate) struct Application {
     random: Stream,
     /// When the next packet or question is written.
     next: Option<Instant>,
-    /// Packets or questions still to come; none: without end.
+    /// The number of packets or requests left; `None` for no limit.
     left: Option<u64>,
-    /// Bytes that each end wants to write and its send buffer had no room for.
+    /// Bytes of each end that the send buffer had no room for.
     backlog: [u64; 2],
-    /// Bytes that each end gave or will give in all.
+    /// Bytes that each end writes in all.
     given: [u64; 2],
-    /// Packets or questions under way: bytes received when they are through, and when they began.
+    /// Packets or requests in flight: the count of received bytes that completes each, and its
+    /// start.
     under_way: VecDeque<(u64, Instant)>,
     delays_ms: Vec<f64>,
 }
 
-/// An application that writes without end is never through with so much.
+/// The number of bytes of an application without limit.
 const ENDLESS: u64 = u64::MAX / 4;
 
 impl Application {
@@ -47,19 +48,19 @@ impl Application {
         }
     }
 
-    /// When the applications act next of themselves.
+    /// The time at which the applications act next.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Whether all was sent that is to be sent, and has arrived.
+    /// Whether all data was sent and has arrived.
     pub(crate) fn is_done(&self, ends: &[Endpoint; 2]) -> bool {
         self.left == Some(0)
             && self.under_way.is_empty()
             && (0..2).all(|end| ends[1 - end].delivered() == self.given[end])
     }
 
-    /// Whether there is an end to what it sends.
+    /// Whether the amount of data is limited.
     pub(crate) fn is_finite(&self) -> bool {
         self.left.is_some() && self.traffic != Traffic::Bulk(None)
     }
@@ -69,7 +70,7 @@ impl Application {
         &self.delays_ms
     }
 
-    /// Writes what is due, reads what arrived.
+    /// Writes data that is due, and reads data that has arrived.
     pub(crate) fn serve(&mut self, now: Instant, ends: &mut [Endpoint; 2]) {
         if !self.under_way.is_empty() {
             self.read(now, ends);

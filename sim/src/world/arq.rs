@@ -1,9 +1,9 @@
-//! Link-level retransmission that knows nothing of TCP (S0-67): selective repeat by an ideal
-//! receiver, whose acknowledgments cost no airtime and are never lost.
+//! Link-level retransmission below TCP (S0-67): selective repeat with ideal acknowledgments, which
+//! take no airtime and are never lost.
 //!
-//! The sender learns a round trip after a frame's end whether it arrived, and sends a lost one
-//! again, a limited number of times. The receiver passes frames on as they come, or holds those
-//! that came early until all before them arrived or were given up.
+//! The sender learns the fate of a frame a round trip after the frame's end, and retransmits a lost
+//! frame a limited number of times. The receiver releases frames as they arrive, or in order: then
+//! it holds a frame until all frames before it have arrived or were given up.
 
 use crate::plan::ArqSpec;
 use airmend_proto::link::{FullDuplex, LinkCounters, LinkParams, Medium, Output, Pair};
@@ -27,17 +27,17 @@ pub(crate) struct Repeating {
 /// The link layer of one path.
 #[derive(Debug)]
 struct Arq {
-    /// From the end of a frame to the news of its fate.
+    /// The time from the end of a frame until its sender learns its fate.
     feedback: Duration,
     /// The number of the next new frame.
     next: u64,
-    /// Lost frames, in the order in which the sender learns of them.
+    /// Lost frames, in the order in which the sender learns their fate.
     lost: VecDeque<Attempt>,
     /// Numbers of the frames that will come out of the medium.
     coming: VecDeque<u64>,
-    /// Frames that came early; given-up ones are gaps that need not be waited for.
+    /// Frames that arrived out of order; a given-up frame is an empty entry.
     held: BTreeMap<u64, Option<Packet>>,
-    /// The number of the frame that is to be passed on next.
+    /// The number of the next frame to be released.
     expected: u64,
 }
 
@@ -45,7 +45,7 @@ struct Arq {
 struct Attempt {
     known_at: Instant,
     number: u64,
-    /// Transmissions so far.
+    /// The number of transmissions.
     sent: u32,
     packet: Packet,
 }
@@ -83,7 +83,7 @@ impl Repeating {
         true
     }
 
-    /// A frame arrived, or was given up: hands on what can be handed on now.
+    /// A frame arrived or was given up: releases the frames that can be released.
     fn arrived(&mut self, [from, to]: [usize; 2], number: u64, packet: Option<Packet>) {
         let mut hand_on = |packet: Option<Packet>| {
             self.outputs.extend(packet.map(|packet| Output::Delivery { from, to, packet }));

@@ -1,5 +1,5 @@
-//! How long a sender's packets take, end to end: from the first time that they leave the sending
-//! host until they, and all before them, have arrived.
+//! End-to-end delays of a sender's packets: from the first departure of a packet until it, and all
+//! packets before it, have arrived.
 
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Segment;
@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 /// Delays of the data packets of one sending end.
 #[derive(Debug, Default)]
 pub(crate) struct PacketDelays {
-    /// Beyond the highest byte that has left, as a sequence number and as an offset.
+    /// The end of the data sent, as a sequence number and as an offset.
     highest: Option<(SeqNumber, u64)>,
-    /// Offsets of the ends of packets under way, and when each left first.
+    /// The end offsets of packets in flight, and the first departure of each.
     under_way: VecDeque<(u64, Instant)>,
     millis: Vec<f64>,
 }
@@ -25,7 +25,7 @@ impl PacketDelays {
         }
         let (highest, offset) = *self.highest.get_or_insert((segment.seq, 0));
         let end = SeqNumber(segment.seq.0.wrapping_add(segment.payload_len));
-        // What was sent before keeps the time when it left first.
+        // A retransmission keeps the time of the first departure.
         if end > highest {
             let offset = offset + u64::from(end.0.wrapping_sub(highest.0));
             self.highest = Some((end, offset));

@@ -1,4 +1,4 @@
-//! Handoffs: times at regular distances when nothing crosses the air.
+//! Handoffs: regular intervals in which no frame crosses the air.
 
 use crate::plan::Handoff;
 use airmend_proto::Instant;
@@ -27,7 +27,7 @@ pub(crate) struct WithHandoffs {
 
 impl ErrorProcess for WithHandoffs {
     fn draw(&mut self, start: Instant, airtime: Duration, bits: u64) -> Fate {
-        // Drawn in any case: handoffs do not shift the errors after them.
+        // The error process advances in any case, so that handoffs do not shift later errors.
         let fate = self.errors.draw(start, airtime, bits);
         if self.handoff.is_under_way(start) { Fate::Lost } else { fate }
     }

@@ -1,4 +1,4 @@
-//! All channels, and the agenda that says when something happens on them.
+//! All channels, and the agenda of their events.
 
 use super::arq::Repeating;
 use super::handoff::WithHandoffs;
@@ -35,11 +35,11 @@ struct Way {
     to: u32,
 }
 
-/// What happens on a channel.
+/// An event on a channel.
 pub(crate) enum Happening {
     /// A packet comes out of a direction.
     Arrival(u32, Packet),
-    /// The channel tells the node something, or that it can take a packet.
+    /// A signal of the channel to a node, or its readiness to take a packet.
     Signal(u32, Option<LinkSignal>),
 }
 
@@ -62,7 +62,7 @@ impl Medium {
         self.channels[channel as usize].medium.can_send(now, from as usize)
     }
 
-    /// When it can; none if a signal will tell.
+    /// The time at which it can; `None` if a signal will report it.
     pub(crate) fn free_at(&self, direction: u32) -> Option<Instant> {
         let Way { channel, from, .. } = self.ways[direction as usize];
         self.channels[channel as usize].medium.free_at(from as usize)
@@ -74,11 +74,11 @@ impl Medium {
         let medium = &mut self.channels[channel as usize].medium;
         medium.send(now, from as usize, to as usize, packet);
         if let Some(at) = medium.poll_timeout() {
-            self.agenda.hasten(channel, at);
+            self.agenda.schedule_no_later(channel, at);
         }
     }
 
-    /// The next thing that happens now on a channel.
+    /// The next event that is due on a channel.
     pub(crate) fn poll(&mut self, now: Instant, number: u32) -> Option<Happening> {
         let channel = &mut self.channels[number as usize];
         let output = channel.medium.poll(now);
@@ -94,7 +94,7 @@ impl Medium {
         })
     }
 
-    /// What each direction did.
+    /// The counters of each direction.
     pub(crate) fn counters(&self) -> impl Iterator<Item = LinkCounters> {
         self.ways.iter().map(|way| {
             let medium = &self.channels[way.channel as usize].medium;

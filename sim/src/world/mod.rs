@@ -1,9 +1,9 @@
-//! The loop of virtual time: take the machine that is due first, let it act, ask it for its next
-//! deadline, repeat.
+//! The event loop of virtual time: takes the machine with the earliest deadline, lets it act, and
+//! asks it for its next deadline.
 //!
 //! Machines are channels, stations, flows (both endpoints and their applications) and the moves of
-//! hosts, in this order of numbers. Nothing else holds time, so a run depends on its plan and seed
-//! alone.
+//! hosts, in this order of numbers. No other part has a clock, so that a run depends on plan and
+//! seed alone.
 
 mod address;
 mod application;
@@ -37,16 +37,16 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace::Trace;
 
-/// Why a run has no outcome.
+/// The reason why a run has no outcome.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// It was told to stop.
+    /// The run was stopped.
     #[error("the run was stopped")]
     Stopped,
     /// An agent broke a rule of every agent; only debug builds check every packet.
     #[error("broken rule: {0}")]
     RuleBroken(Violation),
-    /// A sender holds an acknowledgment for what its receiver does not have.
+    /// Data was acknowledged to a sender that its receiver does not have.
     #[error(
         "broken rule: the sender of flow {flow} was told that {acked} bytes had arrived, but its \
          receiver had only {delivered}"
@@ -81,7 +81,7 @@ struct World<'a> {
     left_behind: u64,
     /// The directions over the air in which flows have been routed to their receivers.
     air_routes: BTreeSet<u32>,
-    /// Flows that are not done yet.
+    /// The number of unfinished flows.
     open: usize,
     steps: u64,
 }
@@ -219,8 +219,8 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// A channel tells a node something, or that it can take a packet. A host needs not be told:
-    /// its packets wait in the channel's queue.
+    /// A signal of a channel to a node, or its readiness to take a packet. Hosts ignore it: their
+    /// packets wait in the channel's queue.
     fn signal(&mut self, node: u32, signal: Option<LinkSignal>) {
         if let Some(station) = self.plan.station(node) {
             if let Some(signal) = signal {
@@ -272,7 +272,7 @@ impl<'a> World<'a> {
 
     fn serve_station(&mut self, station: u32) {
         if let Some(at) = self.stations[station as usize].serve(self.now, &mut self.medium) {
-            self.medium.agenda.hasten(self.plan.channels.len() as u32 + station, at);
+            self.medium.agenda.schedule_no_later(self.plan.channels.len() as u32 + station, at);
         }
     }
 
@@ -291,7 +291,7 @@ impl<'a> World<'a> {
         self.serve_flow(number);
         if let Some(at) = self.flows[number as usize].deadline() {
             let first_flow = self.plan.channels.len() + self.plan.stations.len();
-            self.medium.agenda.hasten(first_flow as u32 + number, at);
+            self.medium.agenda.schedule_no_later(first_flow as u32 + number, at);
         }
         Ok(())
     }
@@ -353,8 +353,8 @@ impl Flow {
         ends.map(|deadline| deadline.at).chain(self.application.deadline()).chain(handoff).min()
     }
 
-    /// The fast retransmission after a handoff of [CI94]: the host that has moved asks for what was
-    /// lost meanwhile, as often as makes its sender retransmit.
+    /// The fast retransmission after a handoff of [CI94]: the moved host sends as many duplicate
+    /// ACKs as make its sender retransmit lost data.
     fn hand_off(&mut self, now: Instant) {
         if let Some((handoff, end)) = self.handoff
             && end <= now

@@ -1,4 +1,4 @@
-//! What a run measured, once it is over.
+//! The outcome of a finished run.
 
 use super::{Flow, World};
 use crate::outcome::{Delay, LinkReport, Outcome, SenderCounters};
@@ -58,7 +58,7 @@ impl Flow {
         self.ends.iter().map(|endpoint| endpoint.delivered()).sum()
     }
 
-    /// Bytes that an end takes for arrived and that did not arrive at the other.
+    /// Bytes that were acknowledged to an end and did not arrive at the other one.
     fn acked_undelivered(&self) -> u64 {
         let [a, b] = &self.ends;
         a.acked().saturating_sub(b.delivered()) + b.acked().saturating_sub(a.delivered())
@@ -71,7 +71,7 @@ impl Flow {
         }
     }
 
-    /// When it was done, or when the run was over.
+    /// The time at which the flow was done, or the end of the run.
     fn end(&self, now: Instant) -> Instant {
         self.done.unwrap_or(now)
     }

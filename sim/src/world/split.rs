@@ -1,8 +1,10 @@
-//! A split connection at the base station, after I-TCP (S0-67): the fixed host talks to the base
-//! station in the mobile's name, the base station to the mobile in the fixed host's name.
+//! A split connection at the base station, after I-TCP (S0-67): the base station terminates the
+//! fixed host's connection in place of the mobile, and opens one to the mobile in place of the
+//! fixed host.
 //!
-//! It acknowledges what the mobile does not have, which is what the 1995 paper objects to. It needs
-//! the TCP model, so it exists in virtual time only. Both of its ends are hosts of that time.
+//! It acknowledges data that the mobile does not have, which the 1995 paper criticises. It needs
+//! the TCP model and hence runs in virtual time only. Both of its ends use a TCP profile of that
+//! time.
 
 use super::side::side_index;
 use crate::agenda::Agenda;
@@ -26,7 +28,7 @@ pub(crate) struct Split {
 struct Connection {
     /// Towards the fixed host and towards the mobile.
     ends: [Endpoint; 2],
-    /// Bytes that came in at each end and went on at the other.
+    /// Bytes that arrived at each end and were written at the other.
     relayed: [u64; 2],
 }
 
@@ -67,7 +69,7 @@ impl Split {
         Some(number)
     }
 
-    /// Lets a connection's packets leave and says when it acts next.
+    /// Sends a connection's packets; returns its next deadline.
     fn serve(&mut self, now: Instant, number: u32) {
         let connection = &mut self.connections[number as usize];
         connection.relay();
@@ -82,7 +84,8 @@ impl Split {
 }
 
 impl Connection {
-    /// Passes on what arrived at each end, as far as the buffer of the other end has room.
+    /// Copies data that arrived at each end into the send buffer of the other end, as far as there
+    /// is room.
     fn relay(&mut self) {
         for from in 0..2 {
             let arrived = self.ends[from].delivered();

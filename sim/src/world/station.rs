@@ -1,4 +1,4 @@
-//! A base station: its agent, and the links that take what the agent gives.
+//! A base station: its agent with egress queues, and its links.
 
 use super::side::side_index;
 use super::split::Split;
@@ -23,7 +23,8 @@ pub(crate) struct Station {
     /// The directions to the hosts behind this station, where it has several links of one kind.
     routes: HashMap<u32, u32>,
     pub(crate) counters: BTreeMap<&'static str, u64>,
-    /// What the agent resent, to be compared with what the sender resends (S0-65).
+    /// The data that the agent retransmitted, for comparison with retransmissions of the sender
+    /// (S0-65).
     resent: HashSet<(FlowId, SeqNumber)>,
     pub(crate) trace: Option<Trace>,
     /// The first rule that the agent broke.
@@ -44,7 +45,7 @@ impl Station {
                     Forwarder::checked(config.build(limits, 0), egress, config.link())
                 }
                 StationAgent::Everywhere(config) => Forwarder::new(config.build(limits, 0), egress),
-                // It acknowledges what the mobile does not have.
+                // A split connection acknowledges data that the mobile does not have.
                 StationAgent::Split => Forwarder::new(Box::new(Split::new(plan.flows)), egress),
             },
             violation: None,
@@ -90,15 +91,15 @@ impl Station {
         }
     }
 
-    /// The link on the air side tells something.
+    /// Passes a signal of the air link to the agent.
     pub(crate) fn signal(&mut self, now: Instant, signal: LinkSignal) {
         if now < self.dies {
             self.forwarder.handle_link(now, signal);
         }
     }
 
-    /// Lets the agent act, and says when it must be asked again: at its deadline, or when a link
-    /// that was busy can take another frame.
+    /// Lets the agent act; returns the time of the next call: the agent's deadline, or the time at
+    /// which a busy link can take a frame.
     pub(crate) fn serve(&mut self, now: Instant, medium: &mut Medium) -> Option<Instant> {
         if now >= self.dies {
             return None;
@@ -146,7 +147,7 @@ struct StationPorts<'a> {
     medium: &'a mut Medium,
     outbound: &'a [Vec<u32>; 2],
     routes: &'a HashMap<u32, u32>,
-    /// Whether each side said last that it can take nothing.
+    /// Whether each side was busy at the last call.
     busy: [Cell<bool>; 2],
     /// Whether the packet about to leave is a local retransmission.
     is_local: &'a Cell<bool>,

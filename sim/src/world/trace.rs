@@ -11,7 +11,7 @@ pub(crate) struct Trace {
     pub(crate) points: Vec<TracePoint>,
     /// The sender's initial sequence number.
     initial: Option<SeqNumber>,
-    /// Beyond the highest byte that has left.
+    /// The end of the data that has departed.
     highest: SeqNumber,
 }
 

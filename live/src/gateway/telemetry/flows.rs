@@ -27,7 +27,7 @@ pub(super) struct TelemetryFlow {
     losses: u64,
     pub(super) suppressed_dupacks: u64,
     pub(super) stripped_acks: u64,
-    reveals: u64,
+    forwarded_loss_signals: u64,
     sender_retransmits: u64,
     srtt: Option<Duration>,
     /// A timer sent something again, and neither did the sender do the same nor was anything
@@ -94,7 +94,7 @@ impl TelemetryFlow {
             losses: 0,
             suppressed_dupacks: 0,
             stripped_acks: 0,
-            reveals: 0,
+            forwarded_loss_signals: 0,
             sender_retransmits: 0,
             srtt: None,
             probed: false,
@@ -118,8 +118,8 @@ impl TelemetryFlow {
     }
 
     /// A loss was signalled to the sender.
-    pub(super) fn revealed(&mut self) {
-        self.reveals += 1;
+    pub(super) fn forwarded_loss_signal(&mut self) {
+        self.forwarded_loss_signals += 1;
         self.probed = false;
     }
 
@@ -147,7 +147,7 @@ impl TelemetryFlow {
             loss: kernel.and_then(|kernel| ratio(self.losses, kernel.packets + self.repairs)),
             suppressed_dupacks: self.suppressed_dupacks,
             stripped_acks: self.stripped_acks,
-            reveals: self.reveals,
+            forwarded_loss_signals: self.forwarded_loss_signals,
             sender_retransmits: self.sender_retransmits,
             air_rtt_ms: self.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
         }

@@ -111,8 +111,9 @@ impl Snapshot {
         out.count("forwarded_dupacks", help, counters.forwarded_dupacks)?;
         let help = "ACKs from which SACK blocks were taken.";
         out.count("stripped_acks", help, counters.stripped_acks)?;
-        let help = "Losses that could not be repaired in time and were signalled to senders.";
-        out.count("reveals", help, counters.reveals)?;
+        let help =
+            "Suppressed loss signals that were forwarded: the loss was not repaired in time.";
+        out.count("forwarded_loss_signals", help, counters.forwarded_loss_signals)?;
         let help = "Packets that senders sent again.";
         out.count("sender_retransmits", help, counters.sender_retransmits)?;
         let saved = self.0.timeouts_saved;

@@ -109,7 +109,7 @@ impl Telemetry {
                 self.flows.get(flow, flows::TelemetryFlow::resent_by_sender);
             }
             Event::LossSignalForwarded(flow, _) => {
-                self.flows.get(flow, flows::TelemetryFlow::revealed);
+                self.flows.get(flow, flows::TelemetryFlow::forwarded_loss_signal);
             }
             Event::DupAckSuppressed(flow, _) => {
                 self.flows.get(flow, |flow| flow.suppressed_dupacks += 1);
@@ -187,7 +187,7 @@ impl Counters {
             Event::SpuriousAckDropped(..) => &mut self.spurious_acks,
             Event::AckRepeated(..) => &mut self.repeated_acks,
             Event::SackStripped(..) => &mut self.stripped_acks,
-            Event::LossSignalForwarded(..) => &mut self.reveals,
+            Event::LossSignalForwarded(..) => &mut self.forwarded_loss_signals,
             Event::Reneged(..) => &mut self.reneged,
             Event::TimestampRenewed(..) => &mut self.renewed_timestamps,
             Event::HandshakeRepeated { .. } => &mut self.repeated_handshakes,

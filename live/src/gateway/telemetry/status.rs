@@ -123,8 +123,8 @@ pub struct Counters {
     pub repeated_acks: u64,
     /// ACKs from which SACK blocks were taken.
     pub stripped_acks: u64,
-    /// Holes that could not be mended in time.
-    pub reveals: u64,
+    /// Suppressed loss signals that were forwarded: the loss was not repaired in time.
+    pub forwarded_loss_signals: u64,
     /// Times that a mobile discarded what it had acknowledged selectively.
     pub reneged: u64,
     /// Retransmissions with a newer timestamp.
@@ -170,8 +170,8 @@ pub struct FlowStatus {
     pub suppressed_dupacks: u64,
     /// ACKs from which SACK blocks were taken.
     pub stripped_acks: u64,
-    /// Holes that could not be mended in time.
-    pub reveals: u64,
+    /// Suppressed loss signals that were forwarded: the loss was not repaired in time.
+    pub forwarded_loss_signals: u64,
     /// Packets that the sender sent again.
     pub sender_retransmits: u64,
     /// The smoothed round trip of the air hop.

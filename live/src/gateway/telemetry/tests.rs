@@ -103,7 +103,7 @@ fn what_happens_is_counted_in_total_and_for_its_flow() {
         loss: Some(0.02),
         suppressed_dupacks: 1,
         stripped_acks: 1,
-        reveals: 1,
+        forwarded_loss_signals: 1,
         sender_retransmits: 0,
         air_rtt_ms: Some(4.0),
     };

@@ -1,4 +1,4 @@
-//! ACKs from the mobile host: what they say of the air hop, and what of it the sender should see.
+//! ACKs from the mobile host: their verdict, and the loss signals in them that are masked.
 
 use super::Snoop;
 use super::flow::{AckFields, Flow, SuppressedAck};
@@ -13,22 +13,22 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use core::time::Duration;
 
-/// What the sender should see of an ACK.
+/// The part of an ACK that is forwarded to the sender.
 enum Visible {
-    /// All of it.
+    /// The whole ACK.
     All,
-    /// All but the SACK blocks that begin here or above.
+    /// All but the SACK blocks that begin at this position or above.
     Below(u64),
-    /// Nothing: it says only what is masked, the lowest hole of which begins here.
+    /// Nothing: the ACK is only a loss signal for masked holes; the position of the lowest one.
     Nothing(u64),
 }
 
-/// What an ACK says beside its SACK blocks.
+/// The progress that an ACK reports, beside its SACK blocks.
 #[derive(Clone, Copy, Debug, Default)]
-struct News {
-    /// It is not the last one again.
+struct Progress {
+    /// The ACK number differs from that of the last ACK.
     advances: bool,
-    /// Something arrived that the sender had sent again.
+    /// Data arrived that the sender had retransmitted.
     resent: bool,
 }
 
@@ -47,11 +47,11 @@ impl Snoop {
             return Verdict::Pass;
         };
         flow.base.active_at = now;
-        // An ACK of what never passed here says nothing that this state could judge.
+        // The ACK is beyond all data that passed here: there is no state to judge it by.
         let known = flow.position(segment.ack).filter(|ack| *ack <= flow.highest);
         let Some(ack) = known else { return Verdict::Pass };
-        // An older one, overtaken or from before the flow was picked up, may show the sender more
-        // than it knows, too.
+        // An older ACK, overtaken or from before the flow was picked up, may be new to the sender
+        // too.
         let advances = ack != flow.acked || !flow.answered;
         let id = flow.base.id;
         let report = self.flows.update(reference, |flow| flow.process_ack(now, ack, segment));
@@ -69,10 +69,10 @@ impl Snoop {
             flow.process_duplicate(now);
         }
         self.repair_losses(now, reference);
-        let news = News { advances, resent: report.resent };
-        let verdict = self.filter_ack(now, reference, segment, news, packet);
+        let progress = Progress { advances, resent: report.resent };
+        let verdict = self.filter_ack(now, reference, segment, progress, packet);
         if report.fin {
-            // The mobile has the sender's FIN: no more data will need mending.
+            // The mobile has the sender's FIN: no further data will need repair.
             self.flows.end(reference, FlowEnd::Closed);
         } else {
             self.schedule(now, reference);
@@ -80,19 +80,20 @@ impl Snoop {
         verdict
     }
 
-    /// Gives the sender what it should see of an ACK.
+    /// Returns the verdict on an ACK: it passes, is withheld, or is forwarded without masked loss
+    /// signals.
     fn filter_ack(
         &mut self,
         now: Instant,
         reference: FlowRef,
         segment: &Segment,
-        news: News,
+        progress: Progress,
         packet: &Packet,
     ) -> Verdict {
         let Some(flow) = self.flows.get_mut(reference) else { return Verdict::Pass };
         let id = flow.base.id;
         let visible = match self.settings.suppress {
-            true => flow.visible(now, flow.hold_budget(&self.settings), segment, news),
+            true => flow.visible(now, flow.hold_budget(&self.settings), segment, progress),
             false => Visible::All,
         };
         let verdict = match visible {
@@ -118,21 +119,21 @@ impl Snoop {
         verdict
     }
 
-    /// [C-13] The hold budget is spent: the last suppressed ACK is forwarded, without what it says
+    /// [C-13] The hold budget is spent: forwards the last suppressed ACK, without the SACK blocks
     /// above the next hole that is still masked.
     pub(super) fn release(&mut self, now: Instant, reference: FlowRef) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let Some(SuppressedAck { packet, .. }) = flow.suppressed.take() else { return };
         let Ok(segment) = Segment::parse(&packet) else { return };
-        let (id, news) = (flow.base.id, News::default());
+        let (id, progress) = (flow.base.id, Progress::default());
         let budget = flow.hold_budget(&self.settings);
-        if let Visible::Nothing(hole) = flow.visible(now, budget, &segment, news) {
-            // It says only what lies above a hole that is still masked.
+        if let Visible::Nothing(hole) = flow.visible(now, budget, &segment, progress) {
+            // The ACK is only a loss signal for a hole that is still masked.
             flow.suppressed = Some(SuppressedAck { packet, hole });
             return;
         }
         self.event(Event::LossSignalForwarded(id, segment.ack));
-        match self.filter_ack(now, reference, &segment, news, &packet) {
+        match self.filter_ack(now, reference, &segment, progress, &packet) {
             Verdict::Pass => self.released.push_back(packet),
             Verdict::Replace(packet) => self.released.push_back(packet),
             Verdict::Withhold => {}
@@ -150,11 +151,17 @@ impl Flow {
             && self.forwarded.is_none_or(|fields| fields == AckFields::of(segment))
     }
 
-    /// [C-7, C-8, C-9] What the sender should see.
-    fn visible(&self, now: Instant, budget: Duration, segment: &Segment, news: News) -> Visible {
-        if news.resent {
-            // What the sender sent after the holes has arrived: it takes for lost whatever it does
-            // not know to have arrived, the masked packets too.
+    /// [C-7, C-8, C-9] The part of the ACK that is forwarded.
+    fn visible(
+        &self,
+        now: Instant,
+        budget: Duration,
+        segment: &Segment,
+        progress: Progress,
+    ) -> Visible {
+        if progress.resent {
+            // Data that the sender sent after the holes has arrived. The sender takes all
+            // unacknowledged data for lost, masked packets included.
             return Visible::All;
         }
         let Some(limit) = self.lowest_masked(now, budget).map(|hole| hole.start) else {
@@ -167,15 +174,15 @@ impl Flow {
             return Visible::All;
         }
         let urgent = segment.flags.intersects(Flags::URG);
-        let says_nothing_else = !news.advances
+        let is_only_loss_signal = !progress.advances
             && loss_signals == blocks.len()
             && segment.is_pure_ack()
             && !urgent
             && self.forwarded.is_some_and(|fields| fields == AckFields::of(segment));
-        if says_nothing_else {
+        if is_only_loss_signal {
             return Visible::Nothing(limit);
         }
-        // [C-16] What is signed may be dropped or passed, never edited.
+        // [C-16] A signed ACK may be dropped or passed, never edited.
         if loss_signals == 0 || segment.options.signed {
             return Visible::All;
         }

@@ -1,16 +1,16 @@
-//! What the mobile host has not acknowledged: byte ranges that refer to the packets they came in.
+//! The cache of unacknowledged data: byte ranges that refer to the packets in which they arrived.
 
 use crate::packet::Packet;
 use crate::time::Instant;
 use alloc::collections::VecDeque;
 
-/// When and as which of its flow's transmissions something went on the air.
+/// A transmission on the air: its time, and its number within the flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sent {
-    /// When.
+    /// The time of the transmission.
     pub(super) at: Instant,
-    /// Counts the flow's transmissions; on a link that keeps order, what has a lower number and
-    /// did not arrive when a higher one did is lost.
+    /// The number of the transmission within the flow. On a link that keeps order, a transmission
+    /// is lost if one with a higher number has arrived and it has not.
     pub(super) order: u64,
 }
 
@@ -19,49 +19,50 @@ pub(super) struct Sent {
 /// Positions are sequence numbers continued to 64 bits, so that nothing here wraps.
 #[derive(Clone, Debug)]
 pub(super) struct Cached {
-    /// Its first position.
+    /// The first position.
     pub(super) start: u64,
-    /// The position behind its last one.
+    /// The position behind the last one.
     pub(super) end: u64,
-    /// The position of its packet's first byte.
+    /// The position of the packet's first byte.
     pub(super) origin: u64,
-    /// The very bytes that the sender sent: a reference, not a copy. A super-packet holds more than
-    /// this range once the range was split.
+    /// The packet as the sender sent it, by reference. A super-packet holds more than this range
+    /// once the range has been split.
     pub(super) packet: Packet,
-    /// Its last transmission.
+    /// The last transmission.
     pub(super) sent: Sent,
-    /// Its first transmission.
+    /// The first transmission.
     pub(super) first: Sent,
-    /// A retransmission of it waits for the air.
+    /// Whether a retransmission is queued.
     pub(super) is_queued: bool,
-    /// How often it was retransmitted locally.
+    /// The number of local retransmissions.
     pub(super) attempts: u32,
-    /// The sender sent it again, or has to: it is told everything about it [C-10].
+    /// Whether the sender has retransmitted the range, or must: its loss is not masked [C-10].
     pub(super) resent: bool,
-    /// Since when something sent later is known to have arrived without it.
+    /// When the range was first found missing: a later transmission had arrived and it had not.
     pub(super) missing_since: Option<Instant>,
 }
 
 impl Cached {
-    /// Whether its acknowledgment leaves open which transmission arrived.
+    /// Whether the acknowledgment is ambiguous: there was more than one transmission.
     pub(super) fn is_ambiguous(&self) -> bool {
         self.attempts > 0 || self.resent
     }
 
-    /// The transmission that an acknowledgment proves to have arrived. One that was sent again
-    /// although nothing told of its loss, by a probe or by the sender, may have been late only:
-    /// then what was sent after its first transmission may be on its way still.
+    /// The transmission that an acknowledgment proves to have arrived. A range that was
+    /// retransmitted without a sign of loss, by a probe or by the sender, may only have been late:
+    /// then packets sent after its first transmission may still be in flight.
     pub(super) fn proven(&self) -> Sent {
         if self.is_ambiguous() && self.missing_since.is_none() { self.first } else { self.sent }
     }
 
-    /// How many of its flow's transmissions it takes: a super-packet's segments leave one by one.
+    /// The number of transmissions that the range counts as: one for each segment of a
+    /// super-packet.
     pub(super) fn segments(&self) -> u64 {
         let size = segment_size(&self.packet);
         (self.end - self.origin).div_ceil(size) - (self.start - self.origin) / size
     }
 
-    /// It goes on the air again, as the next of its flow's `transmissions`.
+    /// Notes a retransmission, as the next of the flow's `transmissions`.
     pub(super) fn depart(&mut self, now: Instant, transmissions: &mut u64) {
         self.is_queued = false;
         self.sent = Sent { at: now, order: *transmissions + 1 };
@@ -73,12 +74,13 @@ impl Cached {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
     ranges: VecDeque<Cached>,
-    /// Into how many ranges they may yet be split: the buffer has room for all of them.
+    /// The number of segments in all ranges: the buffer has room for a range for each.
     segments: usize,
     captured_bytes: usize,
 }
 
-/// Places that an empty buffer keeps: enough for a small exchange, little for 100,000 idle flows.
+/// The capacity that an empty buffer keeps: enough for a small exchange, little for 100,000 idle
+/// flows.
 const IDLE_CAPACITY: usize = 4;
 
 impl Cache {
@@ -91,7 +93,8 @@ impl Cache {
         self.captured_bytes + self.ranges.capacity() * size_of::<Cached>()
     }
 
-    /// What [`Cache::memory`] grows by at most with this packet: the buffer may have to double.
+    /// The most bytes by which this packet increases [`Cache::memory`]: the buffer may have to
+    /// double.
     pub(super) fn growth(&self, cached: &Cached) -> usize {
         let capacity = self.ranges.capacity();
         let missing = (self.segments + cached.segments() as usize).saturating_sub(capacity);
@@ -99,7 +102,7 @@ impl Cache {
         cached.packet.bytes().len() + places * size_of::<Cached>()
     }
 
-    /// Adds a range in its place. It must not overlap with another.
+    /// Adds a range, which must not overlap with another one.
     pub(super) fn insert(&mut self, cached: Cached) {
         self.captured_bytes += cached.packet.bytes().len();
         self.segments += cached.segments() as usize;
@@ -112,9 +115,9 @@ impl Cache {
         }
     }
 
-    /// The index of the first range that reaches beyond `position`.
+    /// The index of the first range that ends above `position`.
     pub(super) fn first_beyond(&self, position: u64) -> usize {
-        // Packets leave soon after they came: the newest is the likeliest to be asked for.
+        // Packets depart soon after they arrive: the newest range is the most likely one.
         let newest = self.ranges.len().saturating_sub(1);
         match self.ranges.get(newest) {
             Some(last) if last.start <= position && position < last.end => newest,
@@ -144,7 +147,7 @@ impl Cache {
         self.ranges.range_mut(first..).take_while(move |cached| cached.start < end)
     }
 
-    /// Takes out the first range if it lies wholly below `ack`.
+    /// Removes the first range if it lies wholly below `ack`.
     pub(super) fn pop_acknowledged(&mut self, ack: u64) -> Option<Cached> {
         let freed = self.ranges.pop_front_if(|cached| cached.end <= ack)?;
         self.segments -= freed.segments() as usize;
@@ -162,9 +165,9 @@ impl Cache {
         Some(freed)
     }
 
-    /// Cuts the range around `position` in two, if one is there. Super-packets only are cut, and
-    /// between segments only: more than a segment's part the mobile cannot miss, and a hostile one
-    /// cannot make crumbs of the cache.
+    /// Splits the range around `position`, if there is one. Only super-packets are split, and only
+    /// between segments: the mobile receives whole segments, and a hostile mobile cannot fragment
+    /// the cache.
     pub(super) fn split(&mut self, position: u64) {
         let index = self.first_beyond(position);
         let Some(cached) = self.ranges.get_mut(index) else { return };
@@ -183,7 +186,7 @@ impl Cache {
     }
 }
 
-/// Bytes of each of its segments; without end for a packet that is one.
+/// Bytes of each segment of a super-packet; `u64::MAX` for a packet that is a single segment.
 fn segment_size(packet: &Packet) -> u64 {
     packet.segment_size().map_or(u64::MAX, |size| size.get().into())
 }

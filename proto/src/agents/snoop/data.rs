@@ -1,4 +1,4 @@
-//! Packets of the fixed host that have left for the air: remembered until the mobile has them.
+//! Data of the fixed host that has departed to the air: cached until the mobile acknowledges it.
 
 use super::Snoop;
 use super::cache::{Cached, Sent};
@@ -10,12 +10,12 @@ use crate::time::Instant;
 use crate::wire::flow::FlowKey;
 use crate::wire::tcp::Segment;
 
-/// What became of a packet of data.
+/// The result of taking a data packet into the cache.
 #[derive(Debug, Default)]
 struct Taken {
-    /// The sender had sent some of it before.
+    /// Whether the sender had sent some of it before.
     is_resent: bool,
-    /// There was no memory to cache it.
+    /// Whether it was not cached for lack of memory.
     is_refused: bool,
 }
 
@@ -27,7 +27,7 @@ impl Snoop {
         segment: &Segment,
         packet: &Packet,
     ) {
-        // A lone FIN opens no state: there is nothing of the stream left to mend.
+        // A lone FIN opens no state: no data is left to repair.
         let settings = &self.settings;
         let known = match segment.payload_len {
             0 => self.flows.find(&key),
@@ -50,7 +50,7 @@ impl Snoop {
 }
 
 impl Flow {
-    /// Takes data that has gone on the air. `None` if it is nothing that could be mended.
+    /// Takes data that has departed to the air; `None` if the data cannot need repair.
     fn take_data(
         &mut self,
         now: Instant,
@@ -64,8 +64,8 @@ impl Flow {
         }
         let start = self.position(segment.seq)?;
         let span = Span { start, end: start + u64::from(segment.seq_len()) };
-        // [C-16] Keep-alives, probes of a closed window and data that has arrived already lie below
-        // the mobile's ACK: they are questions to the mobile, which it answers itself.
+        // [C-16] Keep-alives, window probes and data that has arrived already lie below the
+        // mobile's ACK. The mobile answers them itself.
         if span.end <= self.acked {
             return None;
         }
@@ -73,7 +73,8 @@ impl Flow {
         let mut taken = Taken { is_resent: span.start < self.highest, is_refused: false };
         self.highest = self.highest.max(span.end);
         if self.mark_resent(now, span) {
-            // What overlaps with cached ranges is there already, however it was cut this time.
+            // Data that overlaps with cached ranges is cached already, with whatever segment
+            // boundaries.
             return Some(taken);
         }
         let sent = Sent { at: now, order: self.transmissions + 1 };
@@ -89,7 +90,7 @@ impl Flow {
             resent: taken.is_resent,
             missing_since: None,
         };
-        // [C-2] What is newest is refused first: the oldest is what the mobile waits for.
+        // [C-2] The newest data is refused first, since the mobile waits for the oldest.
         taken.is_refused = self.cache.growth(&cached) > room;
         if !taken.is_refused {
             self.transmissions += cached.segments();
@@ -98,8 +99,8 @@ impl Flow {
         Some(taken)
     }
 
-    /// [C-9, C-10] The sender sent this again: from now on nothing about it is masked. Says
-    /// whether any of it is cached.
+    /// [C-9, C-10] The sender retransmitted `span`: its loss is no longer masked. Returns whether
+    /// any of `span` is cached.
     fn mark_resent(&mut self, now: Instant, span: Span) -> bool {
         let mut is_cached = false;
         for cached in self.cache.overlapping(span.start, span.end) {
@@ -108,7 +109,7 @@ impl Flow {
             is_cached = true;
         }
         if is_cached {
-            // Its copy may reach the mobile, which then answers: probing begins with no timeouts.
+            // The sender's copy may arrive and be acknowledged: probing begins without backoff.
             self.timeouts = 0;
         }
         is_cached

@@ -1,4 +1,5 @@
-//! What an ACK says of the air hop: which ranges arrived, by which transmission, and how fast.
+//! The delivery information of an ACK: which ranges arrived, by which transmission, and the round
+//! trip.
 
 use super::cache::Cached;
 use super::flow::{Delivered, Flow};
@@ -8,39 +9,40 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use core::time::Duration;
 
-/// What an ACK reported that was not known.
+/// The new information of an ACK.
 #[derive(Debug, Default)]
 pub(super) struct AckReport {
-    /// A round trip of the air, and the smoothed one after it.
+    /// A round-trip sample of the air hop, and the smoothed round trip after it.
     pub(super) round_trip: Option<(Duration, Duration)>,
-    /// The sender's FIN arrived.
+    /// Whether the sender's FIN arrived.
     pub(super) fin: bool,
-    /// Something arrived that the sender had sent again.
+    /// Whether data arrived that the sender had retransmitted.
     pub(super) resent: bool,
-    /// The mobile has discarded what it had acknowledged selectively.
+    /// Whether the mobile has discarded data that it had acknowledged selectively.
     pub(super) reneged: bool,
 }
 
-/// The newest transmission among those that an ACK tells to have arrived.
+/// The transmissions that an ACK shows to have arrived.
 #[derive(Debug, Default)]
 struct Arrivals {
     any: bool,
     resent: bool,
     newest: Option<Delivered>,
-    /// The newest of those whose round trip is beyond doubt.
+    /// The newest transmission with an unambiguous round trip.
     timed: Option<Delivered>,
 }
 
 impl Flow {
-    /// Takes an ACK into the scoreboard.
+    /// Updates the scoreboard by an ACK.
     pub(super) fn process_ack(&mut self, now: Instant, ack: u64, segment: &Segment) -> AckReport {
         let mut report = AckReport::default();
         if ack < self.acked {
-            // It was overtaken by a later one, whose blocks were newer.
+            // The ACK was overtaken by a later one with newer blocks.
             return report;
         }
         self.ts_recent = segment.options.timestamps.map(|timestamps| timestamps.echo);
-        // [C-2, RFC 2018 §8] What arrived would have been acknowledged with what lay before it.
+        // [C-2, RFC 2018 §8] Reneging: SACKed data directly above the ACK number would be
+        // acknowledged cumulatively.
         if self.sacked.span_at(ack).is_some() {
             self.sacked = crate::ranges::Ranges::default();
             report.reneged = true;
@@ -58,7 +60,8 @@ impl Flow {
             }
         }
         if waited {
-            // What lay above a hole, and was not SACKed, waited at the mobile for its repair.
+            // Data above a repaired hole that was not SACKed waited at the mobile: its round trip
+            // is too long.
             arrivals.timed = None;
         }
         self.acked = ack;
@@ -70,7 +73,8 @@ impl Flow {
         report
     }
 
-    /// The SACK blocks above the ACK; a DSACK block lies below it or within another.
+    /// Processes the SACK blocks above the ACK number. A DSACK block lies below it or within
+    /// another block.
     fn process_blocks(&mut self, now: Instant, segment: &Segment, arrivals: &mut Arrivals) {
         for &(left, right) in segment.options.sack.as_slice() {
             self.uses_sack = true;
@@ -101,7 +105,7 @@ impl Flow {
         arrivals.resent |= cached.resent;
         let round_trip = now - cached.sent.at;
         if cached.is_ambiguous() && round_trip < self.air.min() {
-            // The retransmission cannot have been answered yet: the original was only late.
+            // The retransmission cannot have been acknowledged yet: the original was only late.
             if cached.attempts == 1 && cached.missing_since.is_some() && !cached.resent {
                 self.air.saw_reordering();
             }
@@ -122,7 +126,7 @@ impl Flow {
         }
     }
 
-    /// Draws the conclusions from all that arrived with one ACK.
+    /// Updates delivery state and round trip by all that arrived with one ACK.
     fn conclude(
         &mut self,
         now: Instant,
@@ -140,7 +144,7 @@ impl Flow {
         }
         let sample = arrivals.timed?.round_trip;
         if lone {
-            // How long the mobile waited for another segment is not the air's doing.
+            // The sample includes the mobile's delayed-ACK time.
             self.air.sample_lone_segment(sample);
             if self.air.min() > Duration::ZERO {
                 return None;
@@ -149,9 +153,9 @@ impl Flow {
         Some((sample, self.air.sample(now, sample)))
     }
 
-    /// A duplicate ACK of a mobile without SACK: something arrived out of order. On a link that
-    /// keeps order that was sent one round trip ago; if the first range was sent before, it is
-    /// lost.
+    /// Processes a duplicate ACK of a mobile without SACK: a segment arrived out of order. On a
+    /// link that keeps order that segment was sent one round trip ago; if the first range was sent
+    /// before, the range is lost.
     pub(super) fn process_duplicate(&mut self, now: Instant) {
         let (acked, air) = (self.acked, &self.air);
         let margin = air.srtt() / 4 + air.reordering_window();
@@ -174,7 +178,7 @@ impl Flow {
     }
 
     fn carries_fin(&self, cached: &Cached) -> bool {
-        // Only the last range can, and only a whole one is worth reading for it.
+        // Only the last range can carry the FIN.
         cached.end == self.highest
             && Segment::parse(&cached.packet).is_ok_and(|segment| {
                 segment.flags.intersects(Flags::FIN)

@@ -1,4 +1,4 @@
-//! What the agent remembers of one flow: soft state, rebuilt from a few packets and ACKs.
+//! The soft state of one flow, which is rebuilt from a few packets and ACKs.
 
 use super::cache::{Cache, Cached, Sent};
 use super::rtt::{AirPath, WiredPath};
@@ -11,63 +11,64 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use core::time::Duration;
 
-/// A number further away than this cannot belong to the window (RFC 7323 §2.2 allows 2^30).
+/// The largest window (RFC 7323 §2.2): a sequence number further away does not belong to the flow.
 const MAX_WINDOW: i32 = 1 << 30;
 
 /// The state of one flow of data from a fixed to a mobile host.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub(super) base: FlowBase,
-    /// What the mobile has not acknowledged.
+    /// The data that the mobile has not acknowledged.
     pub(super) cache: Cache,
-    /// The mobile's highest ACK; before the first one, where the flow was picked up.
+    /// The mobile's highest ACK; before the first ACK, the position at which the flow was picked
+    /// up.
     pub(super) acked: u64,
-    /// Whether the mobile has sent that ACK.
+    /// Whether the mobile has sent an ACK.
     pub(super) answered: bool,
-    /// Beyond the highest byte seen from the sender.
+    /// The position behind the highest byte seen from the sender.
     pub(super) highest: u64,
-    /// [C-1] What the mobile has acknowledged selectively.
+    /// [C-1] The ranges that the mobile has acknowledged selectively.
     pub(super) sacked: Ranges,
     /// Whether the mobile has ever sent a SACK block.
     pub(super) uses_sack: bool,
-    /// [C-4] The last transmission that is known to have arrived, and its round trip.
+    /// [C-4] The newest transmission that is known to have arrived.
     pub(super) delivered: Delivered,
-    /// Transmissions of this flow so far.
+    /// The number of transmissions of this flow.
     pub(super) transmissions: u64,
     pub(super) air: AirPath,
     pub(super) wired: WiredPath,
     /// The TSecr of the mobile's last ACK, which is its TS.Recent [C-12].
     pub(super) ts_recent: Option<u32>,
-    /// What the last ACK that was forwarded to the sender says beside its numbers.
+    /// The window and ECN fields of the last ACK that was forwarded to the sender.
     pub(super) forwarded: Option<AckFields>,
-    /// The last suppressed ACK, in case its hole cannot be mended in time.
+    /// The last suppressed ACK, to be forwarded if its hole is not repaired in time.
     pub(super) suppressed: Option<SuppressedAck>,
-    /// Since when nothing was sent on the air and nothing new arrived.
+    /// The time of the last transmission or of the last new data acknowledged.
     pub(super) quiet_since: Instant,
-    /// Probes and timeouts since something new arrived.
+    /// Probes and timeouts since new data was acknowledged.
     pub(super) timeouts: u32,
-    /// A probe waits for the air.
+    /// Whether a probe is queued.
     pub(super) is_probing: bool,
-    /// When something must be looked at again because its reordering window ends.
+    /// The end of the reordering window of a missing range.
     pub(super) reordering_due: Option<Instant>,
 }
 
-/// The last transmission that is known to have arrived.
+/// The newest transmission that is known to have arrived, and its round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Delivered {
     pub(super) sent: Sent,
     pub(super) round_trip: Duration,
 }
 
-/// An ACK that was suppressed.
+/// A suppressed ACK.
 #[derive(Clone, Debug)]
 pub(super) struct SuppressedAck {
     pub(super) packet: Packet,
-    /// Where the lowest masked hole begins that it would have shown.
+    /// The position of the lowest masked hole that the ACK signals.
     pub(super) hole: u64,
 }
 
-/// What an ACK says beside its numbers: if any of it changes, the sender must see it [C-8].
+/// The window and ECN fields of an ACK: the sender must see every change of them [C-8].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AckFields {
     window: u16,
@@ -83,7 +84,7 @@ impl AckFields {
 
 impl Flow {
     pub(super) fn new(base: FlowBase, first: SeqNumber, settings: &Settings) -> Self {
-        // Not zero, so that numbers below the first one have a place.
+        // Not zero, so that sequence numbers below the first one have a position.
         let first = (1 << 32) | u64::from(first.0);
         Self {
             quiet_since: base.active_at,
@@ -107,8 +108,9 @@ impl Flow {
         }
     }
 
-    /// ACKs have passed unseen, and a SACK block is not repeated without end: what seems missing
-    /// may have arrived. What was sent before is no longer mended, and nothing about it is masked.
+    /// Forgets all data sent so far, which is neither repaired nor masked any more. After an
+    /// observation gap data that seems missing may have arrived: a SACK block is not repeated
+    /// without end.
     pub(super) fn forget_sent(&mut self) {
         self.cache = Cache::default();
         self.sacked = Ranges::default();
@@ -117,15 +119,14 @@ impl Flow {
         self.timeouts = 0;
     }
 
-    /// The place of a sequence number in the stream; `None` if it is too far from the window to
-    /// say anything about it.
+    /// The position of a sequence number in the stream; `None` if it is too far from the window.
     pub(super) fn position(&self, seq: SeqNumber) -> Option<u64> {
         let offset = seq.offset_from(SeqNumber(self.acked as u32));
         let near = (-MAX_WINDOW..MAX_WINDOW).contains(&offset);
         near.then(|| self.acked.saturating_add_signed(i64::from(offset)))
     }
 
-    /// [C-13] How long a hole may be masked from the sender.
+    /// [C-13] The longest time for which a hole may be masked.
     pub(super) fn hold_budget(&self, settings: &Settings) -> Duration {
         let budget = match self.wired.round_trip() {
             Some(wired) => {
@@ -137,19 +138,19 @@ impl Flow {
         budget.min(settings.hold_limit)
     }
 
-    /// Whether a missing range is masked from the sender: it is cached, under repair, the sender
-    /// has not sent it again, and it has not been missing for too long [C-7, C-10].
+    /// Whether the loss of a cached range is masked: the sender has not retransmitted the range,
+    /// and the hold budget is not spent [C-7, C-10].
     fn is_masked(cached: &Cached, now: Instant, budget: Duration) -> bool {
         !cached.resent && cached.missing_since.is_none_or(|since| now < since + budget)
     }
 
-    /// The lowest masked hole: everything above it is suppressed for now.
+    /// The lowest masked hole: loss signals above it are suppressed.
     ///
-    /// What lies below it, the sender may and must know: holes that are not cached, those it has
-    /// repaired itself, and those that took too long.
+    /// The sender must see loss signals below it: for holes that are not cached, that the sender
+    /// has retransmitted, or whose hold budget is spent.
     pub(super) fn lowest_masked(&self, now: Instant, budget: Duration) -> Option<&Cached> {
         if self.sacked.is_empty() {
-            // Without SACK the first range is all that duplicate ACKs can be about.
+            // Without SACK, duplicate ACKs signal the loss of the first range only.
             let first = self.cache.get(0)?;
             let missing = !self.uses_sack && first.missing_since.is_some();
             return Some(first)
@@ -168,7 +169,7 @@ impl Flow {
         })
     }
 
-    /// What lies between the highest ACK and the highest SACK and has not arrived.
+    /// The holes between the highest ACK and the highest SACK.
     pub(super) fn holes(&self) -> impl Iterator<Item = Span> {
         let starts = core::iter::once(self.acked).chain(self.sacked.iter().map(|span| span.end));
         starts.zip(self.sacked.iter()).filter_map(|(start, next)| {
@@ -176,12 +177,12 @@ impl Flow {
         })
     }
 
-    /// Whether exactly one cached range is on its way: its ACK may be delayed.
+    /// Whether exactly one range is in flight: its ACK may be delayed.
     pub(super) fn has_lone_segment(&self) -> bool {
         self.cache.len() == 1
     }
 
-    /// When the flow's tail is to be probed [C-5].
+    /// The time of the next tail probe [C-5].
     pub(super) fn probe_due(&self) -> Option<Instant> {
         if self.cache.is_empty() || self.is_probing || self.timeouts >= MAX_TIMEOUTS {
             return None;
@@ -190,11 +191,12 @@ impl Flow {
         Some(self.quiet_since + timeout * (1 << self.timeouts))
     }
 
-    /// When the suppressed ACK must be forwarded to the sender.
+    /// The time at which the suppressed ACK must be forwarded.
     pub(super) fn suppression_due(&self, now: Instant, settings: &Settings) -> Option<Instant> {
         let suppressed = self.suppressed.as_ref()?;
         let budget = self.hold_budget(settings);
-        // A hole further up does not prolong the suppression of one whose time is over.
+        // A higher hole does not prolong the suppression of an ACK whose own hole is no longer
+        // masked.
         let hole = self.lowest_masked(now, budget).filter(|hole| hole.start <= suppressed.hole);
         Some(hole.map_or(now, |hole| hole.missing_since.unwrap_or(now) + budget))
     }
@@ -218,7 +220,7 @@ impl FlowState for Flow {
     }
 }
 
-/// A mobile that has not answered so many probes is gone, or the sender repairs by itself.
+/// The most probes without an answer: after them the mobile is gone, or the sender repairs.
 const MAX_TIMEOUTS: u32 = 7;
 
 #[cfg(test)]

@@ -7,19 +7,18 @@ use crate::wire::flow::FlowKey;
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
-/// So many are remembered at once. A flood of SYNs fills the places and changes nothing else: what
-/// finds none passes, and is not repeated.
-const PLACES: usize = 64;
-/// How often a SYN is repeated at most, at intervals that double. If it was the SYN-ACK that was
-/// lost, twice, Linux answers no further copy for 500 ms (`tcp_invalid_ratelimit`); the fourth
-/// comes later than that.
+/// The most handshakes that are kept at once. A SYN beyond them passes and is not repeated, so that
+/// a flood of SYNs has no other effect.
+const MAX_OPEN: usize = 64;
+/// The most repetitions of a SYN, at intervals that double. If the SYN-ACK was lost twice, Linux
+/// answers no further copy for 500 ms (`tcp_invalid_ratelimit`); the fourth repetition comes later.
 const ATTEMPTS: u32 = 4;
-/// The first interval: twice the air's round trip, and so short that three attempts are over before
-/// the second is after which the host repeats it itself.
+/// The bounds of the first interval, which is twice the air's round trip. Three repetitions end
+/// before the host's own retransmission after one second.
 pub(super) const LEAST_INTERVAL: Duration = Duration::from_millis(40);
 pub(super) const LONGEST_INTERVAL: Duration = Duration::from_millis(100);
 
-/// SYNs and SYN-ACKs towards the mobile that it has not answered.
+/// The SYNs and SYN-ACKs that the mobile has not answered.
 #[derive(Debug, Default)]
 pub(super) struct Handshakes {
     open: VecDeque<Handshake>,
@@ -31,30 +30,30 @@ struct Handshake {
     packet: Packet,
     attempts: u32,
     interval: Duration,
-    /// When it is repeated; `None` while the repetition waits for the air.
+    /// The time of the next repetition; `None` while the repetition is queued.
     due: Option<Instant>,
 }
 
 impl Handshakes {
     /// Remembers a SYN or SYN-ACK, if there is a place.
     pub(super) fn begin(&mut self, now: Instant, key: FlowKey, packet: Packet, interval: Duration) {
-        if self.open.len() < PLACES {
+        if self.open.len() < MAX_OPEN {
             let due = Some(now + interval);
             self.open.push_back(Handshake { key, packet, attempts: 0, interval, due });
         }
     }
 
-    /// The mobile answered, or the connection is no more.
+    /// Ends a handshake: the mobile has answered, or the connection was reset.
     pub(super) fn end(&mut self, key: &FlowKey) {
         self.open.retain(|handshake| handshake.key != *key);
     }
 
-    /// When the next one is to be repeated.
+    /// The time of the next repetition.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.open.iter().filter_map(|handshake| handshake.due).min()
     }
 
-    /// Lets those that are due wait for the air, and forgets those that were repeated often enough.
+    /// Queues the repetitions that are due, and removes handshakes after their last repetition.
     pub(super) fn expire(&mut self, now: Instant) {
         let is_due = |handshake: &Handshake| handshake.due.is_some_and(|due| due <= now);
         self.open.retain(|handshake| !is_due(handshake) || handshake.attempts < ATTEMPTS);
@@ -71,7 +70,7 @@ impl Handshakes {
         Some((handshake.packet.clone(), handshake.attempts))
     }
 
-    /// Whether none is open, which is nearly always.
+    /// Whether there is no open handshake, the common case.
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }

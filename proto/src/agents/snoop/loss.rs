@@ -1,4 +1,4 @@
-//! Which ranges are lost.
+//! Loss detection and tail probes.
 
 use super::cache::Cached;
 use super::flow::Flow;
@@ -8,8 +8,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 impl Flow {
-    /// Ranges that were lost: something sent later arrived, and they did not within the reordering
-    /// window. Notes since when each is missing, and when to look again.
+    /// The positions of lost ranges: a later transmission arrived, and the range did not within the
+    /// reordering window. Notes since when each is missing, and the end of the reordering window.
     pub(super) fn find_lost(&mut self, now: Instant) -> Vec<u64> {
         let mut lost = Vec::new();
         self.reordering_due = None;
@@ -17,13 +17,14 @@ impl Flow {
             return lost;
         }
         if !self.uses_sack {
-            // A cumulative ACK tells of the first segment only.
+            // Without SACK, duplicate ACKs show the loss of the first segment only.
             self.cut_to_segments(Span { start: self.acked, end: self.acked + 1 });
             let is_first = self.cache.get(0).is_some_and(|first| first.start <= self.acked);
             return if is_first && self.is_lost(now, 0) { vec![self.acked] } else { lost };
         }
         let mut at = self.acked;
-        // Holes below what is SACKed, and then everything up to what was sent later.
+        // The holes below SACKed data, then the data above it, up to transmissions later than the
+        // newest known to have arrived.
         while let Some(hole) = self.sacked.gap(at, self.highest) {
             let is_last = self.sacked.end().is_none_or(|end| end <= hole.start);
             self.cut_to_segments(hole);
@@ -64,7 +65,7 @@ impl Flow {
         false
     }
 
-    /// A super-packet's missing part is repaired segment by segment.
+    /// Splits the super-packets in `hole`, whose missing segments are repaired one by one.
     fn cut_to_segments(&mut self, hole: Span) {
         let mut index = self.cache.first_beyond(hole.start);
         while let Some(cached) = self.cache.get(index).filter(|c| c.start < hole.end) {
@@ -79,8 +80,8 @@ impl Flow {
         }
     }
 
-    /// What to send when nothing arrives [C-5]: first the last range, whose SACK reports all
-    /// others that are missing, then the first one.
+    /// The position of the segment to send as a probe [C-5]: first the last segment, whose SACK
+    /// reports all missing ones, then the first segment.
     pub(super) fn probe(&mut self) -> Option<u64> {
         let is_candidate =
             |cached: &&Cached| !cached.is_queued && self.sacked.span_at(cached.start).is_none();
@@ -88,7 +89,7 @@ impl Flow {
         let is_first = self.timeouts == 0;
         let probe = if is_first { ranges.rfind(is_candidate) } else { ranges.find(is_candidate) };
         let Cached { start, end, origin, ref packet, .. } = *probe?;
-        // Of a super-packet one segment.
+        // One segment of a super-packet.
         let size = packet.segment_size().map_or(end - origin, |size| size.get().into());
         let last = (end - 1 - (end - 1 - origin) % size).max(start);
         let (start, end) =

@@ -1,12 +1,12 @@
-//! The modern snoop: repairs the air hop for today's TCP, and masks from the sender only what is
-//! being repaired.
+//! The modern snoop: repairs losses of the air hop for today's TCP, and masks only those losses
+//! that are under repair.
 //!
-//! The rules are C-1 to C-18 of `docs/modern-snoop.md`. `data.rs` takes what the fixed host sends,
-//! `delivery.rs` reads the mobile's ACKs, `loss.rs` finds what was lost, `repair.rs` retransmits
-//! it, `ack.rs` decides what the sender sees, `timers.rs` probes the tail and ends what was masked
-//! too long.
+//! The rules are C-1 to C-18 of `docs/modern-snoop.md`. `data.rs` caches data of the fixed host,
+//! `delivery.rs` reads the mobile's ACKs, `loss.rs` detects losses, `repair.rs` retransmits,
+//! `ack.rs` masks loss signals, `timers.rs` probes the tail and ends masks whose hold budget is
+//! spent.
 //!
-//! Nothing is configured: round trips, reordering and delayed ACKs are estimated in `rtt.rs`.
+//! Round trips, reordering and delayed ACKs are estimated in `rtt.rs`, not configured.
 
 mod ack;
 mod cache;
@@ -42,16 +42,17 @@ use flow::Flow;
 use handshake::Handshakes;
 use repairs::Repairs;
 
-/// The agent. Data from the wired side is cached and mended; data from the air side passes.
+/// The agent `snoop`. Data from the wired side is cached and repaired; data from the air side
+/// passes.
 #[derive(Debug)]
 pub struct Snoop {
     settings: Settings,
     flows: Flows<Flow>,
     handshakes: Handshakes,
-    /// The air's round trip as some flow last measured it.
+    /// The round trip of the air hop that a flow measured last.
     air_round_trip: Option<Duration>,
     repairs: Repairs,
-    /// ACKs whose suppression has ended, for the sender.
+    /// Suppressed ACKs that are now forwarded to the sender.
     released: VecDeque<Packet>,
 }
 
@@ -77,7 +78,7 @@ impl Snoop {
         self.flows.events.push_back(event);
     }
 
-    /// The segment that a packet is, with the key of its flow. A packet that cannot be mended is
+    /// Parses a packet; returns its segment and the key of its flow. A packet that is not TCP is
     /// counted.
     fn parse(&mut self, from: Port, packet: &Packet) -> Option<(Segment, FlowKey)> {
         match Segment::parse(packet) {
@@ -89,7 +90,7 @@ impl Snoop {
         }
     }
 
-    /// A SYN or RST ends whatever the state was about. Says whether the segment is one.
+    /// Frees the state of the flow if the segment is a SYN or RST; returns whether it is.
     fn ends_connection(&mut self, from: Port, key: &FlowKey, segment: &Segment) -> bool {
         let is_rst = segment.flags.intersects(Flags::RST);
         let ends = is_rst || segment.flags.intersects(Flags::SYN);
@@ -134,7 +135,8 @@ impl AgentSettings for Settings {
 
 impl Agent for Snoop {
     fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict {
-        // What comes from the wired side may yet be dropped by a queue: it is read as it departs.
+        // The queue may drop a packet from the wired side, so such a packet is read when it
+        // departs.
         if from != Port::Air {
             return Verdict::Pass;
         }

@@ -1,4 +1,4 @@
-//! Local retransmissions: which wait, and the packet that leaves.
+//! Local retransmissions: their queue, and the packets that are sent.
 
 use super::cache::Cached;
 use super::flow::Flow;
@@ -13,18 +13,18 @@ use crate::time::Instant;
 use crate::wire::edit::{cut, with_timestamp};
 use crate::wire::tcp::Segment;
 
-/// A packet that leaves as a retransmission.
+/// A retransmission that is sent.
 struct Retransmission {
     packet: Packet,
     start: u64,
     attempt: u32,
     is_timestamp_renewed: bool,
-    /// What waits of the range still: it was split meanwhile.
+    /// The rest of the queued range, if the range was split since.
     rest: Option<Span>,
 }
 
 impl Snoop {
-    /// [C-4] Retransmits what was lost by all that is known now.
+    /// [C-4] Queues retransmissions of all ranges that are lost.
     pub(super) fn repair_losses(&mut self, now: Instant, reference: FlowRef) {
         let lost = self.flows.update(reference, |flow| flow.find_lost(now)).unwrap_or_default();
         for start in lost {
@@ -32,8 +32,8 @@ impl Snoop {
         }
     }
 
-    /// [C-6] The range that begins here leaves again, before everything else; at most one copy of
-    /// it waits.
+    /// [C-6] Queues a retransmission of the range that begins at `start`, in the priority class; at
+    /// most one copy of a range is queued.
     pub(super) fn retransmit(&mut self, now: Instant, flow: FlowRef, start: u64, cause: Cause) {
         let is_full = self.repairs.waiting.len() >= self.repairs.limit;
         let Some(state) = self.flows.get_mut(flow) else { return };
@@ -79,8 +79,9 @@ impl Snoop {
 }
 
 impl Flow {
-    /// A probe is about to leave: false if it is not sent. The air has taken nothing for as long as
-    /// a probe timeout then, and the packets that wait for it will be answered too [C-5].
+    /// Begins a queued probe; false if it is not sent. A probe that waited for a probe timeout is
+    /// not needed: the port took no packet for that time, and the queued packets will be
+    /// acknowledged too [C-5].
     fn begin_probe(&mut self, now: Instant, span: Span, since: Instant) -> bool {
         self.is_probing = false;
         if now.since(since) < self.air.probe_timeout(self.has_lone_segment()) {
@@ -92,8 +93,8 @@ impl Flow {
         false
     }
 
-    /// The first part of `span` that waits to be retransmitted and has not arrived meanwhile, by a
-    /// late original or by the sender's own copy.
+    /// The first part of `span` that is queued and has not arrived since, by a late original or by
+    /// the sender's own retransmission.
     fn take_repair(&mut self, now: Instant, span: Span) -> Option<Retransmission> {
         let start = span.start.max(self.acked);
         for cached in self.cache.overlapping(start, span.end) {
@@ -122,8 +123,8 @@ impl Flow {
     }
 }
 
-/// The packet to send again, and whether its timestamp had to be renewed; `None` if there is none
-/// that the mobile would take.
+/// The packet to retransmit, and whether its timestamp was renewed; `None` if the mobile would
+/// refuse every such packet.
 fn copy_of(cached: &Cached, ts_recent: Option<u32>) -> Option<(Packet, bool)> {
     let segment = Segment::parse(&cached.packet).ok()?;
     let from = u32::try_from(cached.start - cached.origin).ok()?;
@@ -134,15 +135,16 @@ fn copy_of(cached: &Cached, ts_recent: Option<u32>) -> Option<(Packet, bool)> {
         let len = u32::try_from(cached.end - cached.start).ok()?;
         cut(&cached.packet, &segment, from, len)?
     };
-    // [C-12] The old TSval lets the sender undo, and makes its round trip include the repair. But
-    // after the sender has filled an earlier hole, the mobile would refuse it (RFC 7323 §5.3 R1).
+    // [C-12] The old TSval permits the sender to undo a recovery, and makes the sender's round-trip
+    // sample include the repair. But after the sender has filled an earlier hole, the mobile would
+    // refuse the old TSval (RFC 7323 §5.3 R1).
     let (Some(timestamps), Some(recent)) = (segment.options.timestamps, ts_recent) else {
         return Some((packet, false));
     };
     if !super::rtt::is_before(timestamps.value, recent) {
         return Some((packet, false));
     }
-    // [C-16] What is signed is not edited.
+    // [C-16] A signed packet is never edited.
     if segment.options.signed {
         return None;
     }

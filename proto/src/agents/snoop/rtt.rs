@@ -1,30 +1,31 @@
-//! What the agent measures of the path, so that nobody has to set it.
+//! Estimators of the path: round trips, delayed ACKs and reordering.
 
 use crate::rtt::RoundTrip;
 use crate::time::Instant;
 use core::time::Duration;
 
-/// A minimum is forgotten after this time, so that a path that became longer is believed.
+/// The window of the minimum round trip, so that the minimum follows a path that becomes longer.
 const MIN_WINDOW: Duration = Duration::from_secs(10);
-/// Linux delays an ACK by 40 ms; what is not yet known of a receiver is taken to be this.
+/// The delayed-ACK time of Linux, assumed of a receiver before the first measurement.
 const DELAYED_ACK: Duration = Duration::from_millis(40);
-/// RFC 9293 §3.8.6.3: no ACK is delayed by more.
+/// The longest delayed-ACK time (RFC 9293 §3.8.6.3).
 const MAX_DELAYED_ACK: Duration = Duration::from_millis(500);
-/// Recoveries without reordering after which the window for it shrinks again, as in RFC 8985 §6.2.
+/// The repairs without reordering after which the reordering window shrinks, as in RFC 8985 §6.2.
 const REORDERING_PERSISTS: u32 = 16;
 
-/// The round trip from the agent over the air and back, as of RFC 6298 with RFC 8985's minimum.
+/// The round trip from the agent to the mobile and back: smoothed as in RFC 6298, with a windowed
+/// minimum as in RFC 8985.
 #[derive(Clone, Debug)]
 pub(super) struct AirPath {
-    /// A guess until there is a sample.
+    /// The smoothed round trip; an assumed value before the first sample.
     smoothed: RoundTrip,
-    /// The least of the last ten seconds, and when it was measured.
+    /// The minimum of the last ten seconds, and the time of its sample.
     min: Option<(Duration, Instant)>,
-    /// How long the mobile waits before it acknowledges a segment that no other follows.
+    /// The delayed-ACK time of the mobile.
     delayed_ack: Duration,
-    /// Quarters of the least round trip that packets of a flow may overtake each other by.
+    /// The reordering window, in quarters of the minimum round trip.
     reordering_steps: u32,
-    /// Repairs since the last sign of reordering.
+    /// Repairs since reordering was last detected.
     repairs_in_order: u32,
 }
 
@@ -39,7 +40,7 @@ impl AirPath {
         }
     }
 
-    /// Takes a round trip whose acknowledgment leaves no doubt; returns the smoothed one.
+    /// Takes an unambiguous round-trip sample; returns the smoothed round trip.
     pub(super) fn sample(&mut self, now: Instant, sample: Duration) -> Duration {
         if self.min.is_none() {
             self.smoothed = RoundTrip::first(sample);
@@ -52,7 +53,7 @@ impl AirPath {
         self.srtt()
     }
 
-    /// A segment that no other followed was acknowledged after this time.
+    /// Takes the time until the acknowledgment of a segment that no other segment followed.
     pub(super) fn sample_lone_segment(&mut self, taken: Duration) {
         let delay = taken.saturating_sub(self.min());
         if delay > self.delayed_ack {
@@ -67,33 +68,33 @@ impl AirPath {
         self.smoothed.srtt()
     }
 
-    /// The least round trip; before the first sample nothing is known to be impossible.
+    /// The minimum round trip; zero before the first sample.
     pub(super) fn min(&self) -> Duration {
         self.min.map_or(Duration::ZERO, |(min, _)| min)
     }
 
-    /// [C-5] Silence after which the flow's tail is probed (RFC 8985 §7.2): twice the round trip,
-    /// with what its deviation and, for a lone segment, the mobile's delayed ACK ask for.
+    /// [C-5] The probe timeout (RFC 8985 §7.2): twice the smoothed round trip, or round trip and
+    /// four deviations if that is more, with the delayed-ACK time for a lone segment.
     pub(super) fn probe_timeout(&self, lone_segment: bool) -> Duration {
         let quiet = (self.srtt() * 2).max(self.smoothed.bound());
-        // A millisecond of timer slack; and the most that a receiver holds SACKs back.
+        // One millisecond of timer slack; receivers delay SACKs by no more.
         let timeout = quiet + Duration::from_millis(1);
         if lone_segment { timeout + self.delayed_ack } else { timeout }
     }
 
-    /// [C-4] How much later than a packet sent after it a packet may arrive without being lost:
-    /// nothing, until the link has been seen to reorder.
+    /// [C-4] The reordering window: the longest time by which a packet may arrive after one that
+    /// was sent later. Zero until reordering has been detected.
     pub(super) fn reordering_window(&self) -> Duration {
         (self.min() / 4 * self.reordering_steps).min(self.srtt())
     }
 
-    /// Something taken for lost was only late.
+    /// Widens the reordering window: a packet taken for lost was only late.
     pub(super) fn saw_reordering(&mut self) {
         self.reordering_steps = (self.reordering_steps + 1).min(8);
         self.repairs_in_order = 0;
     }
 
-    /// Something was lost indeed.
+    /// Counts a loss without reordering, which may shrink the reordering window.
     pub(super) fn saw_loss(&mut self) {
         self.repairs_in_order += 1;
         if self.repairs_in_order >= REORDERING_PERSISTS {
@@ -107,27 +108,27 @@ impl AirPath {
 /// a new TSval to the first data that echoes it (RFC 7323 §4.1).
 #[derive(Clone, Debug, Default)]
 pub struct WiredPath {
-    /// The TSval that is being timed, and when it left.
+    /// The TSval that is being timed, and the time at which it was forwarded.
     pending: Option<(u32, Instant)>,
-    /// The newest TSval that left.
+    /// The newest TSval that was forwarded.
     newest: Option<u32>,
-    /// The last samples. A sender that waited for its application makes them too long, never too
-    /// short, so the least is taken.
+    /// The last samples, of which the minimum counts: a sender that waits for its application makes
+    /// a sample too long, never too short.
     samples: [Option<Duration>; 8],
     next: u8,
 }
 
 impl WiredPath {
-    /// An ACK with this TSval goes to the sender.
+    /// Notes that an ACK with this TSval is forwarded to the sender.
     pub fn ack_left(&mut self, now: Instant, value: u32) {
-        // Data may be on its way already that echoes a TSval which is not new.
+        // Data that echoes an older TSval may be in flight already.
         if self.newest.is_none_or(|newest| is_before(newest, value)) {
             self.newest = Some(value);
             self.pending.get_or_insert((value, now));
         }
     }
 
-    /// Data with this TSecr came from the sender.
+    /// Notes that data with this TSecr arrived from the sender.
     pub fn data_came(&mut self, now: Instant, echo: u32) {
         let Some((value, at)) = self.pending else { return };
         if is_before(echo, value) {
@@ -140,7 +141,7 @@ impl WiredPath {
         self.next = self.next.wrapping_add(1);
     }
 
-    /// The round trip, if it is known.
+    /// The round trip, if there is a sample.
     pub fn round_trip(&self) -> Option<Duration> {
         self.samples.iter().flatten().min().copied()
     }

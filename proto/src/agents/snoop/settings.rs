@@ -1,28 +1,28 @@
-//! The few numbers of `snoop`, for experiments: everything about the path is estimated.
+//! The constants of `snoop`, for experiments. Properties of the path are estimated.
 
 use crate::settings::settings;
 use core::time::Duration;
 
 settings! {
-    /// What an experiment may change.
+    /// The constants that an experiment may change.
     #[derive(Clone, Debug, PartialEq)]
     Settings, set, "snoop has no setting {:?}; it has {}";
-    /// Whether what reveals a covered hole is kept from the sender. Without it the agent repairs
-    /// and hides nothing: the baseline `snoop-nosuppress` [C-18].
+    /// Whether loss signals of masked holes are suppressed. Without suppression the agent only
+    /// repairs: the baseline `snoop-nosuppress` [C-18].
     suppress: bool = true;
-    /// Share of the sender's round trip for which a hole may be hidden: beyond it the sender would
-    /// send a tail loss probe [C-13, RFC 8985 §7.2].
+    /// The share of the sender's round trip for which a hole may be masked: after it the sender
+    /// would send a tail loss probe [C-13, RFC 8985 §7.2].
     hold_share: f64 = 0.8, number(0.0, 10.0);
-    /// The longest that a hole may be hidden: below the sender's least retransmission timeout of
-    /// 200 ms beyond its round trip [C-13].
+    /// The longest time for which a hole may be masked: less than the 200 ms by which the sender's
+    /// retransmission timeout exceeds its round trip [C-13].
     hold_limit: Duration = Duration::from_millis(150), timeout();
-    /// How long a hole may be hidden while the sender's round trip is unknown, as it stays without
-    /// timestamps. 60 ms fits the budget of every sender farther away than 75 ms, and is less than
-    /// half of what would cause a timeout.
+    /// The longest time for which a hole may be masked while the sender's round trip is unknown,
+    /// which it always is without timestamps. 60 ms fits the budget of every sender farther away
+    /// than 75 ms, and is less than half of what would cause a timeout.
     hold_unknown: Duration = Duration::from_millis(60), timeout();
-    /// The air hop's round trip before the first sample.
+    /// The round trip of the air hop before the first sample.
     initial_rtt: Duration = Duration::from_millis(20), timeout();
-    /// Silence of both hosts after which a flow's state is freed [C-16].
+    /// The time without a packet of either host after which a flow's state is freed [C-16].
     idle_timeout: Duration = Duration::from_secs(60), timeout();
 }
 

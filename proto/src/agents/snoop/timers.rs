@@ -1,4 +1,4 @@
-//! The one timer of a flow, whatever it waits for.
+//! The timer of a flow, shared by probe, reordering window and hold budget.
 
 use super::Snoop;
 use crate::agent::{Deadline, Timer};
@@ -7,7 +7,7 @@ use crate::event::Cause;
 use crate::time::Instant;
 
 impl Snoop {
-    /// Enters a flow's deadline if it is earlier than the one that stands.
+    /// Schedules a flow's next deadline, unless an earlier one is scheduled.
     pub(super) fn schedule(&mut self, now: Instant, reference: FlowRef) {
         let Some(flow) = self.flows.get(reference) else { return };
         let due = [
@@ -45,7 +45,7 @@ impl Snoop {
         self.schedule(now, reference);
     }
 
-    /// [C-5] Nothing has arrived for long enough: a part of the tail leaves again.
+    /// [C-5] The probe timeout has expired: queues a probe.
     fn probe(&mut self, now: Instant, reference: FlowRef) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let cause = if flow.timeouts == 0 { Cause::TailProbe } else { Cause::LocalTimeout };

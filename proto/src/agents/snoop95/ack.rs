@@ -13,16 +13,16 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Segment;
 use core::time::Duration;
 
-/// What an ACK is.
+/// The kind of an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// It acknowledges new data.
+enum AckKind {
+    /// The ACK acknowledges new data.
     New,
-    /// Below the last ACK.
+    /// The ACK number is below that of the last ACK.
     Spurious,
-    /// The last ACK again, while data is outstanding.
+    /// The ACK repeats the last ACK while data is outstanding.
     Duplicate,
-    /// None of these: a window update, an answer to a probe, or beyond all that was sent.
+    /// Another ACK: a window update, the answer to a probe, or an ACK number above all data sent.
     Other,
 }
 
@@ -44,18 +44,18 @@ impl Snoop95 {
         let kind = flow.classify_ack(segment);
         let bare = segment.is_pure_ack();
         let verdict = match kind {
-            Kind::New => {
+            AckKind::New => {
                 self.handle_new_ack(now, reference, segment, packet);
                 Verdict::Pass
             }
-            // Data that rides on an old ACK must pass.
-            Kind::Spurious if bare => {
+            // Data with an old ACK number must pass.
+            AckKind::Spurious if bare => {
                 let id = flow.base.id;
                 self.event(Event::SpuriousAckDropped(id, segment.ack));
                 Verdict::Withhold
             }
-            Kind::Duplicate if bare => self.handle_dupack(now, reference, segment.ack),
-            Kind::Spurious | Kind::Duplicate | Kind::Other => {
+            AckKind::Duplicate if bare => self.handle_dupack(now, reference, segment.ack),
+            AckKind::Spurious | AckKind::Duplicate | AckKind::Other => {
                 if flow.last_ack.as_ref().is_some_and(|last| last.number == segment.ack) {
                     flow.remember(segment, packet);
                 }
@@ -66,7 +66,7 @@ impl Snoop95 {
         verdict
     }
 
-    /// [S0-20] Frees what is acknowledged, and measures the round trip.
+    /// [S0-20] Frees acknowledged packets, and takes a round-trip sample.
     fn handle_new_ack(
         &mut self,
         now: Instant,
@@ -78,8 +78,8 @@ impl Snoop95 {
         flow.remember(segment, packet);
         flow.expected_dupacks = 0;
         flow.unexpected_dupacks = 0;
-        // [S0-33] Further losses among what had been sent when a DUPACK armed the timer may cause
-        // no DUPACKs of their own.
+        // [S0-33] Further losses among the data that was outstanding when a DUPACK started the
+        // timer may cause no DUPACKs of their own.
         let spans = self.settings.timer_spans_recovery && segment.ack < flow.recover;
         let timeout = flow.round_trip_timeout(&self.settings);
         flow.round_trip_due = flow.round_trip_due.filter(|_| spans).map(|_| now + timeout);
@@ -94,7 +94,7 @@ impl Snoop95 {
             }
         });
         if closed {
-            // The mobile has the sender's FIN: no more data will need mending.
+            // The mobile has the sender's FIN: no further data will need repair.
             self.flows.end(reference, FlowEnd::Closed);
         }
     }
@@ -105,7 +105,8 @@ impl Snoop95 {
         let id = flow.base.id;
         let sent_packets = flow.sent_packets;
         let lost = flow.cache.holding(ack).filter(|cached| !cached.sender_retransmitted);
-        // [S0-22] Not cached, or resent by the sender, who counts the DUPACKs himself.
+        // [S0-22] The packet is not cached, or the sender retransmitted it and counts the DUPACKs
+        // itself.
         let Some(lost) = lost else {
             self.event(Event::DupAckForwarded(id, ack));
             return Verdict::Pass;
@@ -114,7 +115,7 @@ impl Snoop95 {
         self.event(Event::DupAckSuppressed(id, ack));
         let Some(flow) = self.flows.get_mut(reference) else { return Verdict::Withhold };
         if flow.expected_dupacks > 0 {
-            // [S0-24] Its retransmission is already under way.
+            // [S0-24] The DUPACK was expected: a retransmission is in flight.
             flow.expected_dupacks -= 1;
             return Verdict::Withhold;
         }
@@ -122,7 +123,8 @@ impl Snoop95 {
         if is_queued || flow.unexpected_dupacks < threshold {
             return Verdict::Withhold;
         }
-        // [S0-23] Each packet sent after the lost one causes one DUPACK, less those seen.
+        // [S0-23] Each packet sent after the lost one causes one DUPACK; those seen already are not
+        // expected.
         let sent_after = sent_packets.wrapping_sub(sent_index);
         flow.expected_dupacks = sent_after.saturating_sub(flow.unexpected_dupacks);
         flow.unexpected_dupacks = 0;
@@ -132,24 +134,24 @@ impl Snoop95 {
 }
 
 impl Flow {
-    fn classify_ack(&self, segment: &Segment) -> Kind {
+    fn classify_ack(&self, segment: &Segment) -> AckKind {
         if segment.ack > self.last_seq {
-            // It acknowledges what never passed here: nothing that this state can judge.
-            return Kind::Other;
+            // The ACK is beyond all data that passed here: there is no state to judge it by.
+            return AckKind::Other;
         }
-        let Some(last) = &self.last_ack else { return Kind::New };
+        let Some(last) = &self.last_ack else { return AckKind::New };
         if segment.ack > last.number {
-            Kind::New
+            AckKind::New
         } else if segment.ack < last.number {
-            Kind::Spurious
+            AckKind::Spurious
         } else if segment.window == last.window && segment.ack < self.last_seq {
-            Kind::Duplicate
+            AckKind::Duplicate
         } else {
-            Kind::Other
+            AckKind::Other
         }
     }
 
-    /// Keeps the mobile's last ACK, so that it can be repeated as it was.
+    /// Keeps the mobile's last ACK, to be repeated unchanged.
     fn remember(&mut self, segment: &Segment, packet: &Packet) {
         self.last_ack = Some(LastAck {
             number: segment.ack,
@@ -158,7 +160,7 @@ impl Flow {
         });
     }
 
-    /// [S0-20] One sample per window, and none if anything was retransmitted in it.
+    /// [S0-20] Takes at most one sample per window, and none after a retransmission in that window.
     fn measure(&mut self, now: Instant, ack: SeqNumber, gain: f64) -> Option<(Duration, Duration)> {
         let timed = self.timed.take_if(|timed| timed.end <= ack)?;
         let sent_at = timed.sent_at.filter(|_| !timed.spoiled)?;

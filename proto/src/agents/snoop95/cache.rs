@@ -8,21 +8,22 @@ use alloc::collections::VecDeque;
 /// A cached packet, identified by its first byte and size [snoop95 §3.1.1, S0-06].
 #[derive(Clone, Debug)]
 pub(super) struct CachedPacket {
-    /// Its first byte.
+    /// The sequence number of the first byte.
     pub(super) seq: SeqNumber,
-    /// Sequence space that it takes.
+    /// The length in sequence space.
     pub(super) len: u32,
-    /// It carries the sender's FIN.
+    /// Whether the packet carries the sender's FIN.
     pub(super) fin: bool,
-    /// The very bytes that the sender sent: a reference, not a copy [S0-35].
+    /// The packet as the sender sent it, by reference [S0-35].
     pub(super) packet: Packet,
-    /// How often it was retransmitted locally since it last came from the sender [S0-14].
+    /// Local retransmissions since the packet last arrived from the sender [S0-14].
     pub(super) retransmissions: u32,
-    /// The sender sent it again, so it counts duplicate ACKs for it itself [S0-13].
+    /// Whether the sender retransmitted the packet: the sender then counts duplicate ACKs itself
+    /// [S0-13].
     pub(super) sender_retransmitted: bool,
-    /// A retransmission of it waits to depart, for this cause.
+    /// The cause of a queued retransmission, if one is queued.
     pub(super) queued: Option<Cause>,
-    /// How many packets of the flow had gone on the air when this one last went.
+    /// The number of packets of the flow that had departed when this one last did.
     pub(super) sent_index: u32,
 }
 
@@ -39,7 +40,8 @@ pub(super) struct Cache {
     captured_bytes: usize,
 }
 
-/// Places that an empty buffer keeps: enough for a small exchange, little for 100,000 idle flows.
+/// The capacity that an empty buffer keeps: enough for a small exchange, little for 100,000 idle
+/// flows.
 const IDLE_CAPACITY: usize = 4;
 
 impl Cache {
@@ -52,7 +54,7 @@ impl Cache {
         self.captured_bytes + self.packets.capacity() * size_of::<CachedPacket>()
     }
 
-    /// What [`Cache::memory`] would be at most with this packet: the buffer may have to grow.
+    /// An upper bound of [`Cache::memory`] with this packet: the buffer may have to grow.
     pub(super) fn memory_with(&self, seq: SeqNumber, packet: &Packet) -> usize {
         let full = self.packets.len() == self.packets.capacity();
         let grows = full && self.position(seq).is_err();
@@ -73,7 +75,7 @@ impl Cache {
         if self.packets.len() < room { Ok(()) } else { Err(Uncached::HighWaterMark) }
     }
 
-    /// Adds a packet in its place; it replaces one with the same first byte.
+    /// Adds a packet; it replaces a packet with the same first byte.
     pub(super) fn insert(&mut self, cached: CachedPacket) {
         match self.position(cached.seq) {
             Ok(position) => {
@@ -88,7 +90,7 @@ impl Cache {
         }
     }
 
-    /// Adds a packet that lies behind all others: the common case, which reads none of them.
+    /// Adds a packet above all others: the common case, which needs no search.
     pub(super) fn append(&mut self, cached: CachedPacket) {
         self.captured_bytes += cached.packet.bytes().len();
         self.packets.push_back(cached);
@@ -96,7 +98,7 @@ impl Cache {
 
     /// The packet that begins with this byte.
     pub(super) fn starting_at(&mut self, seq: SeqNumber) -> Option<&mut CachedPacket> {
-        // Packets leave soon after they came: the newest is the likeliest.
+        // Packets depart soon after they arrive: the newest packet is the most likely one.
         let newest = self.packets.len().checked_sub(1)?;
         let position = match self.packets.get(newest) {
             Some(cached) if cached.seq == seq => newest,
@@ -112,7 +114,7 @@ impl Cache {
         (cached.end() > seq).then_some(cached)
     }
 
-    /// Where the packet with this first byte is, or would be inserted.
+    /// The index of the packet with this first byte, or the index at which it would be inserted.
     fn position(&self, seq: SeqNumber) -> Result<usize, usize> {
         self.packets.binary_search_by(|other| other.seq.offset_from(seq).cmp(&0))
     }
@@ -122,7 +124,7 @@ impl Cache {
         self.packets.front_mut()
     }
 
-    /// Takes out the oldest packet if it lies wholly below `ack`.
+    /// Removes the oldest packet if it lies wholly below `ack`.
     pub(super) fn pop_acknowledged(&mut self, ack: SeqNumber) -> Option<CachedPacket> {
         let freed = self.packets.pop_front_if(|cached| cached.end() <= ack)?;
         self.captured_bytes -= freed.packet.bytes().len();

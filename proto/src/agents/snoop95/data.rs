@@ -12,26 +12,27 @@ use crate::wire::flow::FlowKey;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 
-/// A packet further ahead than this cannot belong to the window (RFC 7323 §2.2 allows 2^30).
+/// The largest window (RFC 7323 §2.2): a packet further away does not belong to the flow.
 const MAX_WINDOW: i32 = 1 << 30;
 
 /// The cases of the flowchart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Case {
-    /// 1: in the normal, increasing sequence, perhaps after a gap.
+    /// Case 1: in the normal, increasing sequence, perhaps after a gap.
     New,
-    /// 2, above the last ACK: it was cached, and the mobile probably never got it.
+    /// Case 2, above the last ACK: the packet was cached, and the mobile has probably not received
+    /// it.
     Resent,
-    /// 2, below the last ACK: the mobile has it; the ACK may have been lost on its way.
+    /// Case 2, below the last ACK: the mobile has the packet; the ACK may have been lost.
     Acknowledged,
-    /// 3: earlier than the last one seen, but not cached: lost before the base station, or late.
+    /// Case 3: below the last packet seen and not cached: lost before the base station, or late.
     OutOfSequence,
-    /// So far from the window that it says nothing about the stream.
+    /// Too far from the window to belong to the flow.
     OutOfWindow,
 }
 
 impl Snoop95 {
-    /// [S0-12] If the mobile has this data, its last ACK is repeated, as it was, to the sender.
+    /// [S0-12] Repeats the mobile's last ACK to the sender if the mobile has this data already.
     pub(super) fn repeat_ack(&mut self, now: Instant, key: &FlowKey, segment: &Segment) -> Verdict {
         let flow = self.flows.find(key).and_then(|reference| self.flows.get_mut(reference));
         let Some(flow) = flow.filter(|_| segment.seq_len() > 0) else { return Verdict::Pass };
@@ -53,7 +54,7 @@ impl Snoop95 {
         Verdict::Withhold
     }
 
-    /// Takes a packet that has left for the air.
+    /// Processes a packet that has departed to the air.
     pub(super) fn snoop_data(
         &mut self,
         now: Instant,
@@ -61,7 +62,7 @@ impl Snoop95 {
         segment: &Segment,
         packet: &Packet,
     ) {
-        // A lone FIN opens no state: there is nothing of the stream left to mend.
+        // A lone FIN opens no state: no data is left to repair.
         let known = match segment.payload_len {
             0 => self.flows.find(&key),
             _ => self.flows.find_or_open(now, key, |base| Flow::new(base, segment.seq)),
@@ -79,7 +80,7 @@ impl Snoop95 {
         }
     }
 
-    /// [S0-10, S0-11, S0-13] A reference to the packet stays, if there is room.
+    /// [S0-10, S0-11, S0-13] Caches a reference to the packet, if there is room.
     fn cache_packet(
         &mut self,
         now: Instant,
@@ -113,7 +114,8 @@ impl Snoop95 {
                 self.schedule(now, reference);
             }
             Err(reason) => {
-                // What the sender resent stays marked, even where the new copy found no room.
+                // A packet that the sender retransmitted is marked even if the new copy is not
+                // cached.
                 if let Some(cached) = flow.cache.starting_at(segment.seq) {
                     cached.sender_retransmitted |= !newest;
                 }
@@ -133,9 +135,9 @@ impl Flow {
             len: segment.seq_len(),
             fin: segment.flags.intersects(Flags::FIN),
             packet,
-            // [S0-14] It came from the sender: its local retransmissions count from zero.
+            // [S0-14] The packet came from the sender: local retransmissions are counted from zero.
             retransmissions: 0,
-            // [S0-13] Both kinds of late packets are marked, so that the sender sees its DUPACKs.
+            // [S0-13] Packets of cases 2 and 3 are marked, so that the sender sees their DUPACKs.
             sender_retransmitted: !newest,
             queued: None,
             sent_index: self.sent_packets,
@@ -165,7 +167,7 @@ impl Flow {
         }
     }
 
-    /// [S0-10] One packet per window is timed: the next begins when the ACK of this one came.
+    /// [S0-10] Times one packet per window: the next one after the ACK of this one.
     fn time_packet(&mut self, segment: &Segment) {
         let (seq, end) = (segment.seq, segment.end());
         self.timed.get_or_insert(Timed { seq, end, sent_at: None, spoiled: false });

@@ -1,4 +1,4 @@
-//! What snoop remembers of one flow: soft state, rebuilt from a few packets and ACKs [snoop95 §4].
+//! The soft state of one flow, which is rebuilt from a few packets and ACKs [snoop95 §4].
 
 use super::cache::Cache;
 use super::settings::Settings;
@@ -15,9 +15,9 @@ pub(super) struct Flow {
     pub(super) base: FlowBase,
     /// Packets that the mobile has not acknowledged [S0-03].
     pub(super) cache: Cache,
-    /// The end of the last sequence number that has gone on the air [S0-06].
+    /// The end of the highest data that has departed to the air [S0-06].
     pub(super) last_seq: SeqNumber,
-    /// The end of the newest data that has arrived from the sender and may still wait for the air.
+    /// The end of the highest data that has arrived from the sender; it may still be queued.
     pub(super) arrived: SeqNumber,
     /// The mobile's last ACK.
     pub(super) last_ack: Option<LastAck>,
@@ -25,17 +25,17 @@ pub(super) struct Flow {
     pub(super) expected_dupacks: u32,
     /// Duplicate ACKs beyond those expected, since the last retransmission.
     pub(super) unexpected_dupacks: u32,
-    /// Forwarded packets that have gone on the air, modulo 2^32.
+    /// The number of forwarded packets that have departed to the air, modulo 2^32.
     pub(super) sent_packets: u32,
-    /// The one packet of this window whose round trip is measured [S0-10].
+    /// The packet of this window whose round trip is measured [S0-10].
     pub(super) timed: Option<Timed>,
     /// Smoothed round trip of the air hop.
     pub(super) srtt: Option<Duration>,
-    /// When the round-trip timer is due, if armed [S0-33].
+    /// The expiry time of the round-trip timer, if it runs [S0-33].
     pub(super) round_trip_due: Option<Instant>,
-    /// The end of what had been sent when a DUPACK last armed the timer.
+    /// The end of the data that had been sent when a DUPACK last started the timer.
     pub(super) recover: SeqNumber,
-    /// When the persist timer is due; meaningful while packets are cached [S0-34].
+    /// The expiry time of the persist timer; meaningful while packets are cached [S0-34].
     pub(super) persist_due: Instant,
 }
 
@@ -44,12 +44,12 @@ pub(super) struct Flow {
 pub(super) struct LastAck {
     pub(super) number: SeqNumber,
     pub(super) window: u16,
-    /// The packet, without payload, to be repeated if the sender missed it [S0-12].
+    /// The ACK without payload, to be repeated if the sender missed it [S0-12].
     pub(super) packet: Option<SmallPacket>,
 }
 
-/// The bytes of a bare ACK, by value: every new ACK replaces the last one, and letting go of a
-/// reference to a packet of long ago would cost a cold access each time.
+/// The bytes of a bare ACK, by value: every new ACK replaces the last one, and to drop a reference
+/// to an old packet would cost a cache miss each time.
 #[derive(Clone, Debug)]
 pub(super) struct SmallPacket {
     bytes: [u8; Self::CAPACITY],
@@ -70,7 +70,7 @@ impl SmallPacket {
         Some(Self { bytes, len, link_type: packet.link_type(), wire_len: packet.wire_len() })
     }
 
-    /// The packet again.
+    /// The packet.
     pub(super) fn packet(&self) -> Packet {
         let bytes = self.bytes.get(..usize::from(self.len)).unwrap_or(&[]);
         Packet::truncated(self.link_type, Bytes::copy_from_slice(bytes), self.wire_len)
@@ -80,13 +80,13 @@ impl SmallPacket {
 /// A packet whose round trip over the air is being measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timed {
-    /// Its first byte.
+    /// The sequence number of the first byte.
     pub(super) seq: SeqNumber,
     /// The ACK that ends the measurement.
     pub(super) end: SeqNumber,
-    /// When it went on the air; `None` while it waits in the queue.
+    /// The time at which the packet departed; `None` while it is queued.
     pub(super) sent_at: Option<Instant>,
-    /// Something was retransmitted meanwhile: its ACK would be ambiguous [S0-20, Karn].
+    /// Whether a packet was retransmitted since: the ACK would be ambiguous [S0-20, Karn].
     pub(super) spoiled: bool,
 }
 
@@ -109,13 +109,13 @@ impl Flow {
         }
     }
 
-    /// Either host sent something: the persist timer is restarted [S0-34].
+    /// Restarts the persist timer: either host sent a packet [S0-34].
     pub(super) fn touch(&mut self, now: Instant, settings: &Settings) {
         self.base.active_at = now;
         self.persist_due = now + settings.persist_timeout;
     }
 
-    /// The next thing to do for this flow, if nothing happens before.
+    /// The next deadline of the flow.
     pub(super) fn due(&self) -> Option<Instant> {
         if self.cache.is_empty() {
             return None;
@@ -126,7 +126,7 @@ impl Flow {
     /// The round-trip timer's period: 2·srtt, and at least 40 ms [S0-31, S0-32].
     pub(super) fn round_trip_timeout(&self, settings: &Settings) -> Duration {
         let srtt = self.srtt.unwrap_or(settings.initial_srtt);
-        // An hour bounds what hostile clocks could make of it.
+        // An hour bounds the effect of implausible samples.
         let timeout = (srtt.as_secs_f64() * settings.round_trip_factor).min(3_600.0);
         Duration::from_secs_f64(timeout).max(settings.round_trip_floor)
     }
@@ -143,7 +143,7 @@ impl Flow {
         srtt
     }
 
-    /// Something was retransmitted in this window [S0-20].
+    /// Invalidates the measurement: a packet of this window was retransmitted [S0-20].
     pub(super) fn spoil_measurement(&mut self) {
         if let Some(timed) = &mut self.timed {
             timed.spoiled = true;

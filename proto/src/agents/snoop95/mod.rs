@@ -3,7 +3,7 @@
 //!
 //! Before working on this file, read sections 3.1 and 4 of the paper. `data.rs` is its
 //! `snoop_data()`, `ack.rs` its `snoop_ack()`, `timers.rs` its two timers, `cache.rs` its circular
-//! buffer. Every reading of an ambiguous passage stands in `docs/conformance.md`.
+//! buffer. Every reading of an ambiguous passage is in `docs/conformance.md`.
 
 mod ack;
 mod cache;
@@ -31,7 +31,8 @@ use alloc::string::String;
 use flow::Flow;
 use repairs::Repairs;
 
-/// The agent. Data from the wired side is cached and mended; data from the air side passes.
+/// The agent `snoop95`. Data from the wired side is cached and repaired; data from the air side
+/// passes.
 #[derive(Debug)]
 pub struct Snoop95 {
     settings: Settings,
@@ -56,7 +57,7 @@ impl Snoop95 {
         self.flows.events.push_back(event);
     }
 
-    /// A SYN or RST ends whatever the state was about. Says whether the segment is one.
+    /// Frees the state of the flow if the segment is a SYN or RST; returns whether it is.
     fn ends_connection(&mut self, from: Port, key: &FlowKey, segment: &Segment) -> bool {
         let is_rst = segment.flags.intersects(Flags::RST);
         let ends = is_rst || segment.flags.intersects(Flags::SYN);
@@ -91,7 +92,7 @@ impl Agent for Snoop95 {
         let segment = match Segment::parse(packet) {
             Ok(segment) => segment,
             Err(reason) => {
-                // What comes from the wired side is counted when it departs.
+                // A packet from the wired side is counted when it departs.
                 if from == Port::Air {
                     self.event(Event::Bypassed(reason));
                 }

@@ -1,4 +1,4 @@
-//! Local retransmissions: through the fast queue, or behind what waits [snoop95 §3.1.2].
+//! Local retransmissions, in the priority or the normal class [snoop95 §3.1.2].
 
 use super::Snoop95;
 use crate::agent::{Class, Port};
@@ -9,12 +9,12 @@ use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 
 impl Snoop95 {
-    /// The queue that retransmissions take.
+    /// The class of retransmissions.
     pub(super) fn repair_class(&self) -> Class {
         if self.settings.fast_queue { Class::Priority } else { Class::Normal }
     }
 
-    /// A cached packet leaves again.
+    /// Queues a retransmission of a cached packet.
     pub(super) fn retransmit(
         &mut self,
         now: Instant,
@@ -34,7 +34,7 @@ impl Snoop95 {
         cached.queued = Some(cause);
         cached.retransmissions += 1;
         flow.spoil_measurement();
-        // [S0-33] The round-trip timer begins with the first retransmission that a DUPACK caused.
+        // [S0-33] The first retransmission that a DUPACK causes starts the round-trip timer.
         if cause == Cause::DupAck || flow.round_trip_due.is_some() {
             flow.round_trip_due = Some(now + flow.round_trip_timeout(&self.settings));
         }
@@ -44,7 +44,7 @@ impl Snoop95 {
         self.repairs.waiting.push_back((reference, seq));
     }
 
-    /// The next retransmission that is still needed. In the normal class it has yet to depart.
+    /// The next retransmission that is still needed. In the normal class it has not departed yet.
     pub(super) fn poll_repair(&mut self) -> Option<Packet> {
         loop {
             let (reference, seq) = self.repairs.waiting.pop_front()?;
@@ -57,7 +57,8 @@ impl Snoop95 {
         }
     }
 
-    /// A retransmission goes on the air, if this packet is one.
+    /// Notes the departure of a retransmission; false if no retransmission of this packet is
+    /// queued.
     pub(super) fn depart_repair(&mut self, reference: FlowRef, seq: SeqNumber) -> bool {
         let Some(flow) = self.flows.get_mut(reference) else { return false };
         let (id, sent_packets) = (flow.base.id, flow.sent_packets);

@@ -1,4 +1,4 @@
-//! The thresholds of the 1995 paper, by name; the defaults are the paper's.
+//! The thresholds of the 1995 paper, by name; the defaults are those of the paper.
 
 use crate::settings::settings;
 use core::time::Duration;
@@ -15,28 +15,31 @@ settings! {
     /// `srtt` before the first sample. Not stated in the paper: 20 ms, with which the round-trip
     /// timer begins at its floor. A channel so bad that no sample can be taken needs it most.
     initial_srtt: Duration = Duration::from_millis(20), timeout();
-    /// The round-trip timer waits this many `srtt` [snoop95 §4]: 2.
+    /// The period of the round-trip timer in `srtt` [snoop95 §4]: 2.
     round_trip_factor: f64 = 2.0, number(0.1, 1_000.0);
-    /// The round-trip timer fires at most once in this time [snoop95 §4]: 40 ms.
+    /// The least period of the round-trip timer [snoop95 §4]: 40 ms.
     round_trip_floor: Duration = Duration::from_millis(40), timeout();
-    /// Whether the round-trip timer, once a duplicate ACK has armed it, guards the first packet
-    /// until all is acknowledged that had been sent by then, or only the packet that the duplicate
-    /// ACK named. The paper says "after the first retransmission of a packet" [snoop95 §4].
+    /// Whether the round-trip timer, once a duplicate ACK has started it, runs until all data sent
+    /// by then is acknowledged, or only until the packet is that the duplicate ACK asked for. The
+    /// paper says "after the first retransmission of a packet" [snoop95 §4].
     timer_spans_recovery: bool = true, switch();
-    /// Silence of both hosts after which a packet is retransmitted [snoop95 §4]: 200 ms.
+    /// The time without a packet of either host after which the oldest packet is retransmitted
+    /// [snoop95 §4]: 200 ms.
     persist_timeout: Duration = Duration::from_millis(200), timeout();
-    /// Packets that a flow's cache holds. The paper asks for the maximum transmission window;
+    /// The size of a flow's cache, in packets. The paper asks for the maximum transmission window;
     /// 100 is its 64 KB in 1460-byte segments with a margin, as in ns-2.
     cache_packets: usize = 100, count(1, 1_000_000);
-    /// Share of the cache above which only older packets are accepted [snoop95 §4]. The paper does
-    /// not state it: 0.9.
+    /// The share of the cache above which only older packets are accepted [snoop95 §4]. The paper
+    /// does not state it: 0.9.
     high_water: f64 = 0.9, share();
-    /// Whether retransmissions use the fast queue [snoop95 §3.1.2].
+    /// Whether retransmissions are sent in the priority class, the paper's fast queue [snoop95
+    /// §3.1.2].
     fast_queue: bool = true, switch();
     /// Whether data that the mobile already acknowledged is answered with its last ACK
     /// [snoop95 §3.1.1 case 2].
     repeat_ack: bool = true, switch();
-    /// Silence of both hosts after which a flow's state is freed. Not stated: 60 s.
+    /// The time without a packet of either host after which a flow's state is freed. Not stated: 60
+    /// s.
     idle_timeout: Duration = Duration::from_secs(60), timeout();
 }
 

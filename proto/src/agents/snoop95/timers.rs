@@ -7,7 +7,7 @@ use crate::event::Cause;
 use crate::time::Instant;
 
 impl Snoop95 {
-    /// Enters a flow's deadline if it is earlier than the one that stands.
+    /// Schedules a flow's next deadline, unless an earlier one is scheduled.
     pub(super) fn schedule(&mut self, now: Instant, reference: FlowRef) {
         let Some(flow) = self.flows.get(reference) else { return };
         let Some(due) = flow.due() else { return };
@@ -32,7 +32,8 @@ impl Snoop95 {
             return;
         }
         if flow.persist_due <= now {
-            // [S0-34] Silence of both hosts: the oldest packet again, and DUPACKs count anew.
+            // [S0-34] Neither host sent a packet: retransmit the oldest packet and restart the
+            // DUPACK count.
             flow.expected_dupacks = 0;
             flow.unexpected_dupacks = 0;
             flow.persist_due = now + self.settings.persist_timeout;
@@ -47,7 +48,7 @@ impl Snoop95 {
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let sent_packets = flow.sent_packets;
         let timeout = flow.round_trip_timeout(&self.settings);
-        // Whatever becomes of the retransmission, the timer is not due again before its time.
+        // The timer restarts whether or not the packet is retransmitted.
         flow.round_trip_due = flow.round_trip_due.map(|_| now + timeout);
         let Some(oldest) = flow.cache.oldest() else { return };
         let seq = oldest.seq;

@@ -1,5 +1,5 @@
-//! Service classes: which packets are worth sending again, told by protocol number, port and
-//! length alone [tulip99 §III S2-01]. No transport's state is kept, and none is needed.
+//! Service classes: which packets are retransmitted, by protocol number, port and length alone
+//! [tulip99 §III S2-01]. No state of a transport protocol is kept.
 
 use crate::packet::Packet;
 use crate::units;
@@ -13,40 +13,40 @@ use core::str::FromStr;
 use core::time::Duration;
 use foldhash::fast::FixedState;
 
-/// Flows are told apart by so many numbers; two that share one merely keep order between them.
+/// The number of hash values that distinguish flows; two flows with one value keep their order.
 pub(super) const FLOWS: usize = 256;
-/// More rules than any link needs.
+/// The most rules of a link.
 const MAX_RULES: usize = 64;
 
 const UDP: u8 = 17;
 const NAMED: [(&str, u8); 5] =
     [("icmp", 1), ("tcp", TCP), ("udp", UDP), ("esp", 50), ("icmpv6", 58)];
 
-/// How hard the link tries.
+/// The persistence of the link for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Until the packet has arrived.
+    /// Retransmission until the packet has arrived.
     Reliable,
-    /// Until this long after its first transmission; then the receiver is told to do without
-    /// (RFC 3366 §3).
+    /// Retransmission for this time after the first transmission; then a skip frame tells the
+    /// receiver not to wait for the packet (RFC 3366 §3).
     Bounded(Duration),
-    /// Once.
+    /// A single transmission.
     Unreliable,
 }
 
-/// Which packets a rule is about, and their class.
+/// A rule: which packets it matches, and their class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Rule {
-    /// The IP protocol number, or the last next-header value of IPv6; none for any.
+    /// The IP protocol number, or the last next-header value of IPv6; `None` for any.
     protocol: Option<u8>,
     /// Source or destination port of TCP and UDP.
     port: Option<u16>,
-    /// Bytes of payload that there must be more of.
+    /// A packet matches if it has more payload than this, in bytes.
     longer_than: Option<u32>,
     class: Class,
 }
 
-/// Class rules: the first that matches decides, and a packet without one is unreliable.
+/// Class rules: the first that matches decides; a packet that no rule matches is unreliable.
 ///
 /// ```
 /// use airmend_proto::agents::tulip::Rules;
@@ -57,19 +57,19 @@ struct Rule {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rules(Vec<Rule>);
 
-/// What the link sees of a packet.
+/// The fields of a packet that the link reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct View {
     protocol: u8,
     ports: Option<[u16; 2]>,
-    /// Bytes behind the transport header of TCP and UDP, and behind the IP header of others.
+    /// Bytes behind the transport header of TCP and UDP, behind the IP header of other protocols.
     payload_len: u32,
     /// The number of its flow, below [`FLOWS`].
     pub(super) flow: usize,
 }
 
 impl Rules {
-    /// The paper's: TCP data is reliable, all else is not [tulip99 §III S2-01].
+    /// The rules of the paper: TCP data is reliable, all else is not [tulip99 §III S2-01].
     pub fn tulip99() -> Self {
         let longer_than = Some(0);
         Self(alloc::vec![Rule {
@@ -87,8 +87,8 @@ impl Rules {
     }
 }
 
-/// The paper's, and QUIC with bounded persistence: it repairs its losses itself if the link takes
-/// too long.
+/// The rules of the paper, and QUIC with bounded persistence: QUIC repairs its losses itself if the
+/// link takes too long.
 impl Default for Rules {
     fn default() -> Self {
         let mut rules = Self::tulip99();
@@ -195,8 +195,8 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
 }
 
 impl View {
-    /// Looks at a packet. One that is no IP packet, or cannot be read, has protocol 255, which is
-    /// reserved, and shares its flow with others of that kind.
+    /// Reads a packet. A packet that is not IP, or malformed, has the reserved protocol number 255,
+    /// and shares one flow with all such packets.
     pub(super) fn of(packet: &Packet) -> Self {
         let Ok(network) = Network::walk(packet) else {
             return Self { protocol: 255, ports: None, payload_len: packet.wire_len(), flow: 0 };

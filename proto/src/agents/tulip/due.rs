@@ -1,9 +1,9 @@
-//! Something that shall be done at a time, or at the next opportunity.
+//! The due time of an action: an instant, or the next opportunity to send.
 
 use crate::time::Instant;
 
-/// When something shall be done. What is due now needs no timer: it happens as soon as the link
-/// can take a frame.
+/// The due time of an action. An action that is due now needs no timer: it is taken as soon as the
+/// link accepts a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Due {
     Never,
@@ -12,7 +12,7 @@ pub(super) enum Due {
 }
 
 impl Due {
-    /// The instant for which a timer is needed.
+    /// The expiry time of the timer that is needed, if one is.
     pub(super) fn timer(self) -> Option<Instant> {
         match self {
             Self::At(at) => Some(at),
@@ -20,17 +20,17 @@ impl Due {
         }
     }
 
-    /// Becomes [`Due::Now`] if its time has come; true if it just did.
-    pub(super) fn ripen(&mut self, now: Instant) -> bool {
-        let is_ripe = matches!(*self, Self::At(at) if at <= now);
-        if is_ripe {
+    /// Turns a timer that has expired into [`Due::Now`]; true if it has expired with this call.
+    pub(super) fn expire(&mut self, now: Instant) -> bool {
+        let is_expired = matches!(*self, Self::At(at) if at <= now);
+        if is_expired {
             *self = Self::Now;
         }
-        is_ripe
+        is_expired
     }
 
-    /// Due at `at`, or before if it already was.
-    pub(super) fn at_latest(&mut self, at: Instant) {
+    /// Moves the due time to `at` unless it is earlier already.
+    pub(super) fn no_later_than(&mut self, at: Instant) {
         *self = match *self {
             Self::Never => Self::At(at),
             Self::At(before) => Self::At(before.min(at)),

@@ -17,7 +17,7 @@ pub const MAX_VECTOR_LEN: usize = 512;
 pub const MAX_WINDOW: u32 = MAX_VECTOR_LEN as u32 * 8;
 
 const VERSION: u8 = 1;
-/// The delay of a link ACK counts in these.
+/// The unit of the delay field of a link ACK.
 const DELAY_UNIT: Duration = Duration::from_micros(16);
 
 const ACK: u8 = 0x01;
@@ -25,28 +25,29 @@ const POLL: u8 = 0x02;
 const MORE: u8 = 0x04;
 const ETHERNET: u8 = 0x08;
 
-/// What a frame is for.
+/// The kind of a frame: what it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// Nothing but what the header and the link ACK say.
+pub enum FrameKind {
+    /// No packet: header and link ACK only.
     Control = 0,
-    /// A packet that is sent again until it has arrived.
+    /// A packet that is retransmitted until it has arrived.
     Reliable = 1,
     /// A packet that is sent once.
     Unreliable = 2,
-    /// The sender has given up the packet with this number: the receiver shall not wait for it.
+    /// The sender has given up the packet with this sequence number: the receiver must not wait for
+    /// it.
     Skip = 3,
 }
 
-/// The state of a receiver, complete [tulip99 §III S2-03].
+/// A link ACK: the complete state of a receiver [tulip99 §III S2-03].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ack {
     /// The lowest sequence number that has not arrived.
     pub next: SeqNumber,
-    /// The highest serial number heard of: what was transmitted no later and is not acknowledged
-    /// here is lost, unless the link reorders.
-    pub heard: SeqNumber,
-    /// How long the receiver has held this back since it heard of `heard`.
+    /// The highest serial number received. A packet whose last transmission has no higher serial
+    /// number, and which is not acknowledged here, is lost, unless the link reorders.
+    pub highest_serial: SeqNumber,
+    /// Time for which the receiver delayed this link ACK since `highest_serial` arrived.
     pub delay: Duration,
     /// Bit `i` of byte `j`, counted from the lowest: `next + 1 + 8 j + i` has arrived.
     pub vector: Bytes,
@@ -63,45 +64,46 @@ impl Ack {
     }
 }
 
-/// One frame.
+/// A TULIP frame.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
-    /// What it is for.
-    pub kind: Kind,
-    /// A link ACK is wanted at once. On a half-duplex link whoever sent this listens for it, so
-    /// that it may come back without a new acquisition of the channel [tulip99 §III S2-06].
+    /// The kind of the frame.
+    pub kind: FrameKind,
+    /// The receiver must answer with a link ACK at once. On a half-duplex link the sender listens
+    /// for the answer, which needs no new acquisition of the channel [tulip99 §III S2-06].
     pub poll: bool,
     /// Half duplex: another frame of the same turn follows [tulip99 §III S2-05].
     pub more: bool,
-    /// Epoch of the end that sent this.
+    /// Epoch of the sender; never 0.
     pub from: u32,
-    /// Epoch of the end that this is for; 0 if the sender has not heard of it.
+    /// Epoch of the receiver; 0 if the sender does not know it.
     pub to: u32,
-    /// Counts transmissions of frames that are not control frames. A control frame repeats the
-    /// serial number of the last one that was not.
+    /// The number of this transmission. Control frames are not counted: a control frame repeats the
+    /// serial number of the last frame of another kind.
     pub serial: SeqNumber,
-    /// The number of a reliable packet; in other frames that of the next one.
+    /// The sequence number of a reliable packet; in other frames, of the next reliable packet.
     pub seq: SeqNumber,
-    /// The packet may not overtake the reliable one whose number is so much lower; 0 for none.
+    /// Ordering constraint: the packet must be released after the reliable packet with sequence
+    /// number `seq - after`; 0 for none.
     pub after: u16,
-    /// The state of the sender's own receiver.
+    /// The link ACK, if the frame carries one.
     pub ack: Option<Ack>,
-    /// The packet; reliable and unreliable frames have one.
+    /// The packet of the network layer, in reliable and unreliable frames.
     pub payload: Option<Packet>,
 }
 
-/// A frame cannot be read.
+/// The reason why a frame cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Malformed {
-    /// Its version is not known here.
+    /// The version is unknown.
     Version,
-    /// Its kind is not known here.
+    /// The kind is unknown.
     Kind,
-    /// It is shorter than its header says, or not captured up to the packet.
+    /// The frame is shorter than its header says, or was captured without its packet.
     Truncated,
-    /// The epoch of its sender is 0.
+    /// The epoch of the sender is 0.
     Epoch,
-    /// Its bit vector is longer than the widest window.
+    /// The bit vector is longer than the widest window.
     Vector,
 }
 
@@ -119,8 +121,8 @@ impl Malformed {
 }
 
 impl Frame {
-    /// Reads a frame; it shares the packet's bytes. What follows the payload pads a link's
-    /// shortest frame and is left out. Unknown flags are ignored.
+    /// Parses a frame, whose payload shares the bytes of `packet`. Bytes behind the payload are
+    /// padding and ignored; so are unknown flags.
     pub fn parse(packet: &Packet) -> Result<Self, Malformed> {
         let bytes = packet.bytes();
         let Some(&[version_kind, flags, l0, l1, ref numbers @ ..]) =
@@ -132,10 +134,10 @@ impl Frame {
             return Err(Malformed::Version);
         }
         let kind = match version_kind & 0x0f {
-            0 => Kind::Control,
-            1 => Kind::Reliable,
-            2 => Kind::Unreliable,
-            3 => Kind::Skip,
+            0 => FrameKind::Control,
+            1 => FrameKind::Reliable,
+            2 => FrameKind::Unreliable,
+            3 => FrameKind::Skip,
             _ => return Err(Malformed::Kind),
         };
         let (numbers, after) = numbers.split_at(16);
@@ -145,7 +147,7 @@ impl Frame {
         if at + payload_len > packet.wire_len() as usize {
             return Err(Malformed::Truncated);
         }
-        let has_payload = matches!(kind, Kind::Reliable | Kind::Unreliable);
+        let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
         let payload = has_payload.then(|| {
             let end = bytes.len().min(at + payload_len);
             let link_type = if flags & ETHERNET == 0 { LinkType::Ip } else { LinkType::Ethernet };
@@ -176,12 +178,12 @@ impl Frame {
         self.header_len() as u32 + u32::from(payload_len)
     }
 
-    /// The frame as the link carries it. Of a payload longer than 65,535 bytes it carries so much.
+    /// The bytes of the frame. A payload of more than 65,535 bytes is truncated to that length.
     pub fn emit(&self) -> Packet {
         let captured = self.payload.as_ref().map_or(&[][..], Packet::bytes);
         let payload_len = self.payload.as_ref().map_or(0, |payload| self.payload_len(payload));
         let captured = captured.get(..usize::from(payload_len)).unwrap_or(captured);
-        // Not a byte more: shared bytes of just this length need no allocation beside them.
+        // Exact capacity: the conversion to shared bytes then needs no further allocation.
         let mut bytes = Vec::with_capacity(self.header_len() + captured.len());
         bytes.extend([VERSION << 4 | self.kind as u8, self.flags()]);
         bytes.extend(payload_len.to_be_bytes());
@@ -191,7 +193,7 @@ impl Frame {
         bytes.extend(self.after.to_be_bytes());
         if let Some(ack) = &self.ack {
             bytes.extend(ack.next.0.to_be_bytes());
-            bytes.extend(ack.heard.0.to_be_bytes());
+            bytes.extend(ack.highest_serial.0.to_be_bytes());
             let delay = ack.delay.as_nanos() / DELAY_UNIT.as_nanos();
             bytes.extend(u16::try_from(delay).unwrap_or(u16::MAX).to_be_bytes());
             let vector = ack.vector.get(..MAX_VECTOR_LEN).unwrap_or(&ack.vector);
@@ -235,13 +237,13 @@ fn parse_ack(packet: &Packet) -> Result<Ack, Malformed> {
     }
     Ok(Ack {
         next: SeqNumber(word(fixed, 0)),
-        heard: SeqNumber(word(fixed, 4)),
+        highest_serial: SeqNumber(word(fixed, 4)),
         delay: DELAY_UNIT * u32::from(half(fixed, 8)),
         vector: packet.shared_bytes().slice(at..at + vector_len),
     })
 }
 
-/// The 32-bit number at `at`, which the caller knows to be there.
+/// The big-endian 32-bit number at offset `at`; the caller has checked the length.
 fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from(half(bytes, at)) << 16 | u32::from(half(bytes, at + 2))
 }
@@ -258,9 +260,9 @@ mod tests {
     fn ack() -> impl Strategy<Value = Ack> {
         let vector = prop::collection::vec(any::<u8>(), 0..=MAX_VECTOR_LEN);
         (any::<u32>(), any::<u32>(), any::<u16>(), vector).prop_map(
-            |(next, heard, delay, vector)| Ack {
+            |(next, highest_serial, delay, vector)| Ack {
                 next: SeqNumber(next),
-                heard: SeqNumber(heard),
+                highest_serial: SeqNumber(highest_serial),
                 delay: DELAY_UNIT * u32::from(delay),
                 vector: vector.into(),
             },
@@ -276,9 +278,14 @@ mod tests {
                 let link_type = if is_ethernet { LinkType::Ethernet } else { LinkType::Ip };
                 let wire_len = bytes.len() as u32 + uncaptured;
                 let payload = Packet::truncated(link_type, bytes.into(), wire_len);
-                let kinds = [Kind::Control, Kind::Reliable, Kind::Unreliable, Kind::Skip];
+                let kinds = [
+                    FrameKind::Control,
+                    FrameKind::Reliable,
+                    FrameKind::Unreliable,
+                    FrameKind::Skip,
+                ];
                 let kind = kinds[usize::from(kind)];
-                let has_payload = matches!(kind, Kind::Reliable | Kind::Unreliable);
+                let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
                 Frame {
                     kind,
                     poll,
@@ -324,7 +331,7 @@ mod tests {
     fn bytes_lie_as_the_document_says() {
         // [S2-03] docs/wire-tulip.md has this very frame as its example.
         let frame = Frame {
-            kind: Kind::Reliable,
+            kind: FrameKind::Reliable,
             poll: true,
             more: false,
             from: 0x0a0b_0c0d,
@@ -334,7 +341,7 @@ mod tests {
             after: 1,
             ack: Some(Ack {
                 next: SeqNumber(16),
-                heard: SeqNumber(33),
+                highest_serial: SeqNumber(33),
                 delay: Duration::from_micros(32),
                 vector: Bytes::from_static(&[0b0000_0101]),
             }),

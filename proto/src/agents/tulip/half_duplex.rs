@@ -1,30 +1,30 @@
-//! Half duplex: what ends a turn, and a frame that the link gives back.
+//! Half duplex: the end of a turn, and frames that the link returns.
 
 use super::Tulip;
 use super::due::Due;
-use super::frame::{Frame, Kind};
+use super::frame::{Frame, FrameKind};
 use crate::time::Instant;
 
 impl Tulip {
-    /// Half duplex: the other end has spoken; whether more follows, and whether it wants an answer.
+    /// Half duplex: a frame of the other end arrived, with these flags.
     pub(super) fn take_turn(&mut self, now: Instant, more: bool, poll: bool) {
         let (frame_wait, ack_delay) = (self.settings.frame_wait(), self.settings.ack_delay);
         if self.turn.received(now, (more, poll), frame_wait, ack_delay) {
-            // What it says was true after all that we have sent: what it lacks is lost, also the
-            // last frame.
+            // The link ACK was written after every frame of this end: what it does not acknowledge
+            // is lost, the last frame included.
             self.sender.lose_outstanding();
         }
     }
 
-    /// Half duplex: a turn has ended, and its answer may have been lost instead of the turn. What
-    /// else there is to send goes first: the answer to it settles both [tulip99 §V.B S2-04].
+    /// Half duplex: the answer to a turn is missing. Either the turn or its answer may have been
+    /// lost, so other packets are sent first: their answer settles both [tulip99 §V.B S2-04].
     pub(super) fn answer_missing(&mut self) {
         if self.unanswered > 1 || !self.has_next() {
             self.no_answer();
         }
     }
 
-    /// Half duplex: nothing of a turn has arrived.
+    /// Half duplex: every packet of the turn counts as lost.
     pub(super) fn no_answer(&mut self) {
         self.sender.lose_outstanding();
         if self.peer.is_none() && !self.queue.is_empty() {
@@ -32,8 +32,8 @@ impl Tulip {
         }
     }
 
-    /// The packet that the link gave back, if it still has to be sent; what that frame told of the
-    /// receiver must be told by whichever goes instead.
+    /// The packet that the link returned, if it still has to be sent. The link ACK of that frame
+    /// must travel with the frame that is sent instead.
     pub(super) fn returned_frame(&mut self) -> Option<Frame> {
         let returned = self.returned.take()?;
         if returned.ack.is_some() {
@@ -43,15 +43,15 @@ impl Tulip {
         is_current.then_some(Frame { poll: false, ack: None, ..returned })
     }
 
-    /// Whether a packet that the link gave back still has to be sent.
+    /// Whether a packet that the link returned still has to be sent.
     fn is_current(&self, returned: &Frame) -> bool {
         let Frame { kind, from, to, seq, serial, .. } = *returned;
         from == self.epoch
             && Some(to) == self.peer
             && match kind {
-                Kind::Control => false,
-                Kind::Unreliable => true,
-                Kind::Reliable | Kind::Skip => self.sender.is_outstanding(seq, serial),
+                FrameKind::Control => false,
+                FrameKind::Unreliable => true,
+                FrameKind::Reliable | FrameKind::Skip => self.sender.is_outstanding(seq, serial),
             }
     }
 }

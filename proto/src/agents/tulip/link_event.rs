@@ -1,50 +1,51 @@
-//! What an end of the link did or noticed.
+//! The events of one end of the link.
 
 use super::frame::Malformed;
 use crate::event::{Event, OwnEvent};
 use crate::wire::seq::SeqNumber;
 use core::time::Duration;
 
-/// One thing that an end of a TULIP link did or noticed.
+/// An event of one end of a TULIP link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum LinkEvent {
-    /// A run of the other end was heard of for the first time.
+    /// The first frame of the other end arrived; its epoch.
     PeerFound(u32),
-    /// The other end has started anew: what it had not acknowledged is sent again.
+    /// The other end has restarted with this epoch: unacknowledged packets are retransmitted.
     PeerRestarted(u32),
-    /// The other end remembers a later run of this one, which took a later epoch.
+    /// The other end knows a later epoch of this end, which takes the next one.
     EpochRaised(u32),
-    /// A packet that the other end lacks leaves again; `overdue` if no answer came at all.
+    /// A packet is retransmitted.
     Retransmitted {
-        /// Its number.
+        /// Its sequence number.
         seq: SeqNumber,
         /// 1 for the first retransmission.
         attempt: u32,
-        /// No answer came in time, or the state of the receiver showed the loss.
+        /// Whether the retransmission follows a reply timeout; otherwise a link ACK showed the
+        /// loss.
         overdue: bool,
     },
-    /// A packet with bounded persistence was given up.
+    /// The packet with this sequence number was given up after the time of its class.
     GaveUp(SeqNumber),
-    /// A link ACK left without a packet.
+    /// A link ACK was sent without a packet; its next expected sequence number.
     BareAck(SeqNumber),
-    /// A packet arrived that had arrived before.
+    /// The packet with this sequence number arrived a second time.
     Duplicate(SeqNumber),
-    /// A packet arrived that is beyond the widest window, or for which there is no memory.
+    /// The packet with this sequence number was dropped: beyond the widest window, or no memory.
     BeyondWindow(SeqNumber),
-    /// An unreliable packet was dropped: too many wait for reliable ones of their flow, or for the
-    /// network layer.
+    /// An unreliable packet was dropped: too many wait for reliable packets of their flow, or for
+    /// the network layer.
     HoldFull,
-    /// A frame of another run of either end was dropped.
+    /// A frame with an epoch of another run was dropped.
     Stale,
-    /// A frame could not be read and was dropped.
+    /// A frame could not be parsed and was dropped.
     Malformed(Malformed),
-    /// A link ACK speaks of packets that were never sent, and was ignored.
+    /// A link ACK acknowledges packets that were never sent, and was ignored.
     BadAck,
-    /// A packet that no frame can carry was dropped: longer than 65,535 bytes.
+    /// A packet of more than 65,535 bytes, which no frame can carry, was dropped; its length.
     TooLong(u32),
-    /// The link says that a frame arrived damaged.
+    /// The link reports that a frame arrived damaged.
     Damaged,
-    /// The round trip of the link was measured.
+    /// A round-trip sample of the link.
     RoundTrip(Duration),
 }
 
@@ -64,12 +65,12 @@ impl From<LinkEvent> for Event {
             }
             E::Retransmitted { seq, attempt, overdue: false } => (
                 "link_retransmits",
-                "link: {} sent again (missing, attempt {})",
+                "link: {} retransmitted (missing, attempt {})",
                 [number(seq), attempt.into()],
             ),
             E::Retransmitted { seq, attempt, overdue: true } => (
                 "link_probes",
-                "link: {} sent again (no answer, attempt {})",
+                "link: {} retransmitted (no answer, attempt {})",
                 [number(seq), attempt.into()],
             ),
             E::GaveUp(seq) => ("link_given_up", "link: {} given up", [number(seq), 0]),

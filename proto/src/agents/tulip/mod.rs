@@ -4,8 +4,8 @@
 //! One [`Tulip`] is one *end* of a link, with the state for one destination (S2-01): its wired side
 //! is the network layer of this end and carries IP packets, its air side is the link and carries
 //! TULIP frames, whose format is in `docs/wire-tulip.md`. The two ends of a link are two agents.
-//! A station with several neighbours has one for each; which neighbour a frame is from or for is
-//! said by what carries it: a radio's address, an Ethernet header, a UDP socket.
+//! A station with several neighbours has one agent for each. The carrier of a frame (a radio's
+//! address, an Ethernet header, a UDP socket) identifies the neighbour.
 
 mod classes;
 mod due;
@@ -34,7 +34,7 @@ use alloc::collections::VecDeque;
 use classes::View;
 use core::time::Duration;
 use due::Due;
-use frame::{ACK_LEN, Frame, Kind, Malformed};
+use frame::{ACK_LEN, Frame, FrameKind, Malformed};
 use link_event::LinkEvent;
 use pace::Pace;
 use queue::{Queue, Queued};
@@ -42,23 +42,24 @@ use receiver::Receiver;
 use sender::{Numbered, Sender};
 use turn::Turn;
 
-/// While the other end is unknown and packets wait, it is called this often.
+/// The interval of hello frames while packets wait and the other end is unknown.
 const HELLO_INTERVAL: Duration = Duration::from_millis(50);
-/// A longer bit vector travels alone: it would make a packet's frame too long.
+/// The longest bit vector that travels with a packet, in bytes: a longer one would make the frame
+/// too long.
 const MAX_TRAVELLING_VECTOR: usize = 16;
 
-/// A link ACK that has waited long enough for a packet to travel with [tulip99 §III].
+/// The end of the time for which a link ACK waits for a packet to travel with [tulip99 §III].
 const ACK_TIMER: Timer = Timer::new("tulip-ack");
-/// The other end's answer is overdue: what was sent, or the answer, is lost [tulip99 §III].
+/// The reply timeout: the last packets, or the answer to them, are lost [tulip99 §III].
 const REPLY_TIMER: Timer = Timer::new("tulip-reply");
-/// The next attempt to learn which run of the other end is there.
+/// The next hello frame, which asks for the epoch of the other end.
 const HELLO_TIMER: Timer = Timer::new("tulip-hello");
 
 /// One end of a TULIP link.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tulip {
     settings: Settings,
-    /// This run of this end, and the run of the other end that is known.
+    /// The epoch of this end, and the known epoch of the other end.
     epoch: u32,
     peer: Option<u32>,
     hello: Due,
@@ -68,20 +69,20 @@ pub struct Tulip {
     receiver: Receiver,
     pace: Pace,
     turn: Turn,
-    /// Half duplex: what the link was given last and has not sent, and what it gave back.
+    /// Half duplex: the frame that the link holds, and the frame that it returned.
     held: Option<Frame>,
     returned: Option<Frame>,
-    /// Full duplex: when the answer to what was sent is overdue, and how many times in a row.
+    /// Full duplex: the reply timeout. The number of reply timeouts in a row, in both modes.
     reply_due: Due,
     unanswered: u32,
-    /// A link ACK was due and too long to travel with the last frame.
+    /// A link ACK is due that was too long to travel with the last frame.
     ack_alone: bool,
     events: VecDeque<Event>,
 }
 
 impl Tulip {
-    /// One end of a link. `epoch` is any number but 0 that no recent run of this end has used: the
-    /// other end tells by it that this one has started anew. A random number will do.
+    /// One end of a link. `epoch` is any number but 0 that no recent run of this end has used, such
+    /// as a random number: the other end detects by it that this end has restarted.
     pub fn new(limits: Limits, settings: Settings, epoch: u32) -> Self {
         Self {
             epoch: epoch.max(1),
@@ -103,24 +104,26 @@ impl Tulip {
         }
     }
 
-    /// Packets that wait for the link, and packets that were sent and may have to be sent again.
+    /// The number of packets that wait for the link, and of sent packets that may have to be
+    /// retransmitted.
     pub fn backlog(&self) -> (usize, u32) {
         (self.queue.len(), self.sender.span())
     }
 
-    /// Bytes of packets that arrived and wait for those before them, or for the network layer.
+    /// Bytes of packets that have arrived and wait for packets before them, or for the network
+    /// layer.
     pub fn held_bytes(&self) -> usize {
         self.receiver.bytes()
     }
 
-    fn tell(&mut self, event: LinkEvent) {
+    fn report(&mut self, event: LinkEvent) {
         self.events.push_back(event.into());
     }
 
-    /// Takes a packet of the network layer.
+    /// Queues a packet of the network layer.
     fn enqueue(&mut self, packet: &Packet) {
         if packet.link_type() == LinkType::Frame || packet.wire_len() > u32::from(u16::MAX) {
-            return self.tell(LinkEvent::TooLong(packet.wire_len()));
+            return self.report(LinkEvent::TooLong(packet.wire_len()));
         }
         let view = View::of(packet);
         let class = self.settings.classes.class(&view);
@@ -132,14 +135,14 @@ impl Tulip {
         }
     }
 
-    /// Takes a frame of the link.
+    /// Processes a frame of the link.
     fn handle_frame(&mut self, now: Instant, packet: &Packet) {
         if packet.link_type() != LinkType::Frame {
-            return self.tell(LinkEvent::Malformed(Malformed::Version));
+            return self.report(LinkEvent::Malformed(Malformed::Version));
         }
         let frame = match Frame::parse(packet) {
             Ok(frame) => frame,
-            Err(why) => return self.tell(LinkEvent::Malformed(why)),
+            Err(why) => return self.report(LinkEvent::Malformed(why)),
         };
         if self.is_of_this_run(now, &frame) {
             self.handle_control(now, &frame);
@@ -147,14 +150,14 @@ impl Tulip {
         }
     }
 
-    /// Whether the frame is from the other end's present run to ours. Learns of new runs: an epoch
-    /// is later than another if it is ahead of it by less than half of all numbers.
+    /// Whether the frame is from the present run of the other end, and for the present run of this
+    /// end. Learns later epochs; epochs are compared as in RFC 1982.
     fn is_of_this_run(&mut self, now: Instant, frame: &Frame) -> bool {
         let (from, to) = (SeqNumber(frame.from), SeqNumber(frame.to));
         match self.peer.map(SeqNumber) {
             None => {
                 self.peer = Some(frame.from);
-                self.tell(LinkEvent::PeerFound(frame.from));
+                self.report(LinkEvent::PeerFound(frame.from));
                 if let (Some(left), true) = (self.hello_left, frame.to == self.epoch) {
                     self.pace.round_trip(now, now - left);
                 }
@@ -162,13 +165,14 @@ impl Tulip {
             Some(peer) if peer == from => {}
             Some(peer) if peer < from => {
                 self.peer = Some(frame.from);
-                self.tell(LinkEvent::PeerRestarted(frame.from));
+                self.report(LinkEvent::PeerRestarted(frame.from));
                 self.receiver.restart();
                 self.resend_all();
             }
             Some(_) => {
-                // Of a former run, or of one that does not know how late it is: our answer tells.
-                self.tell(LinkEvent::Stale);
+                // From a former run, or from a run with too low an epoch: the answer has both
+                // epochs.
+                self.report(LinkEvent::Stale);
                 self.receiver.want_ack();
                 self.take_turn(now, frame.more, true);
                 return false;
@@ -178,12 +182,12 @@ impl Tulip {
             return true;
         }
         if frame.to != 0 {
-            self.tell(LinkEvent::Stale);
+            self.report(LinkEvent::Stale);
         }
         if frame.to != 0 && to > SeqNumber(self.epoch) {
-            // A former run of this end had a later epoch: go beyond it.
+            // A former run of this end had a later epoch: take the epoch after it.
             self.epoch = frame.to.wrapping_add(1).max(1);
-            self.tell(LinkEvent::EpochRaised(self.epoch));
+            self.report(LinkEvent::EpochRaised(self.epoch));
             self.receiver.restart();
             self.resend_all();
         }
@@ -192,7 +196,7 @@ impl Tulip {
         false
     }
 
-    /// Begins a new stream with what the other end has not acknowledged.
+    /// Begins a new stream with the packets that the other end has not acknowledged.
     fn resend_all(&mut self) {
         self.queue.put_back(self.sender.restart());
         self.pace.restart();
@@ -200,23 +204,23 @@ impl Tulip {
         self.unanswered = 0;
     }
 
-    /// Serial number, link ACK, poll and turn.
+    /// Processes serial number, link ACK, poll flag and turn.
     fn handle_control(&mut self, now: Instant, frame: &Frame) {
-        self.receiver.hear(now, frame.serial, frame.kind == Kind::Control);
+        self.receiver.note_serial(now, frame.serial, frame.kind == FrameKind::Control);
         if let Some(ack) = &frame.ack {
             match self.sender.acknowledge(now, ack) {
-                Err(event) => self.tell(event),
-                Ok(news) => {
-                    if let Some(sample) = news.round_trip {
+                Err(event) => self.report(event),
+                Ok(summary) => {
+                    if let Some(sample) = summary.round_trip {
                         self.pace.round_trip(now, sample);
-                        self.tell(LinkEvent::RoundTrip(sample));
+                        self.report(LinkEvent::RoundTrip(sample));
                     }
-                    if news.is_fresh {
+                    if summary.is_fresh {
                         self.unanswered = 0;
                         self.expect_reply(now);
                     }
-                    let (heard, sent) = (self.sender.heard(), self.sender.serial());
-                    self.pace.acknowledged(now, self.sender.arrived(), heard, sent);
+                    let (acked, sent) = (self.sender.acked_serial(), self.sender.serial());
+                    self.pace.acknowledged(now, self.sender.arrived(), acked, sent);
                 }
             }
         }
@@ -230,14 +234,14 @@ impl Tulip {
         let Frame { kind, seq, after, payload, .. } = frame;
         let receiver = &mut self.receiver;
         let result = match (kind, payload) {
-            (Kind::Reliable | Kind::Skip, packet) => {
+            (FrameKind::Reliable | FrameKind::Skip, packet) => {
                 receiver.reliable(now, seq, after, packet, &self.settings)
             }
-            (Kind::Unreliable, Some(packet)) => receiver.unreliable(seq, after, packet),
-            (Kind::Unreliable | Kind::Control, _) => Ok(()),
+            (FrameKind::Unreliable, Some(packet)) => receiver.unreliable(seq, after, packet),
+            (FrameKind::Unreliable | FrameKind::Control, _) => Ok(()),
         };
         if let Err(event) = result {
-            self.tell(event);
+            self.report(event);
         }
     }
 
@@ -245,13 +249,13 @@ impl Tulip {
         self.pace.wait(self.unanswered)
     }
 
-    /// Full duplex: waits for an answer from now on, if one is to come.
+    /// Full duplex: restarts the reply timeout, if packets are in flight.
     fn expect_reply(&mut self, now: Instant) {
         let is_open = self.turn == Turn::Always && self.sender.outstanding() > 0;
         self.reply_due = if is_open { Due::At(now + self.wait()) } else { Due::Never };
     }
 
-    /// Whether the window, and what may be under way, leave room for another reliable packet.
+    /// Whether the window and the limit of packets in flight admit another reliable packet.
     fn has_room(&self) -> bool {
         self.sender.span() < self.settings.window && self.is_below_limit()
     }
@@ -260,7 +264,7 @@ impl Tulip {
         self.sender.outstanding() < self.pace.limit()
     }
 
-    /// The next frame for the link.
+    /// The next frame for the link, with its epoch, flags and link ACK.
     fn next_frame(&mut self, now: Instant) -> Option<Frame> {
         if !self.turn.may_send() {
             return None;
@@ -269,13 +273,13 @@ impl Tulip {
         let mut frame = self.next_payload(now)?;
         frame.to = peer;
         frame.more = self.turn.has_more(self.settings.strobe) && self.has_next();
-        let is_full = frame.kind == Kind::Reliable && !self.has_room();
+        let is_full = frame.kind == FrameKind::Reliable && !self.has_room();
         frame.poll |= match self.turn {
             Turn::Always => is_full,
             _ => !frame.more && self.sender.outstanding() > 0,
         };
         self.add_ack(now, &mut frame);
-        if matches!(frame.kind, Kind::Reliable | Kind::Skip) {
+        if matches!(frame.kind, FrameKind::Reliable | FrameKind::Skip) {
             self.expect_reply(now);
         }
         self.turn.sent(now, self.settings.strobe, frame.more, frame.poll);
@@ -283,8 +287,8 @@ impl Tulip {
         Some(frame)
     }
 
-    /// What goes next: a packet that the link gave back, a link ACK that could not travel, what is
-    /// missing, what is new, or a link ACK alone.
+    /// The next frame, in this order: the packet that the link returned, a link ACK that was too
+    /// long to travel, a retransmission, a queued packet, a link ACK alone.
     fn next_payload(&mut self, now: Instant) -> Option<Frame> {
         if let Some(frame) = self.returned_frame() {
             return Some(frame);
@@ -313,7 +317,7 @@ impl Tulip {
         (acks || self.turn.must_send()).then(|| self.control_frame())
     }
 
-    /// Whether a packet could leave right now.
+    /// Whether a packet could be sent now.
     fn has_next(&mut self) -> bool {
         self.sender.has_lost() || self.queue.has_next(self.has_room())
     }
@@ -325,7 +329,7 @@ impl Tulip {
             return self.numbered_frame(numbered, None, false);
         }
         let (serial, seq, after) = self.sender.send_unreliable(queued.flow, order);
-        let kind = Kind::Unreliable;
+        let kind = FrameKind::Unreliable;
         Frame { kind, serial, seq, after, payload: Some(queued.packet), ..self.control_frame() }
     }
 
@@ -337,21 +341,21 @@ impl Tulip {
     ) -> Frame {
         let Numbered { serial, seq, after, packet, transmissions } = numbered;
         if let Some(event) = event {
-            self.tell(event);
+            self.report(event);
         } else if transmissions > 1 {
-            self.tell(LinkEvent::Retransmitted { seq, attempt: transmissions - 1, overdue });
+            self.report(LinkEvent::Retransmitted { seq, attempt: transmissions - 1, overdue });
         }
-        let kind = if packet.is_some() { Kind::Reliable } else { Kind::Skip };
+        let kind = if packet.is_some() { FrameKind::Reliable } else { FrameKind::Skip };
         Frame { kind, serial, seq, after, payload: packet, ..self.control_frame() }
     }
 
-    /// Calls the other end, whose run is unknown.
+    /// A frame that asks for the epoch of the other end.
     fn hello_frame(&mut self, now: Instant) -> Option<Frame> {
         if self.hello != Due::Now {
             return None;
         }
-        let again = Due::At(now + HELLO_INTERVAL);
-        self.hello = if self.queue.is_empty() { Due::Never } else { again };
+        let next = Due::At(now + HELLO_INTERVAL);
+        self.hello = if self.queue.is_empty() { Due::Never } else { next };
         self.hello_left = Some(now);
         self.turn.sent(now, self.settings.strobe, false, true);
         Some(Frame { poll: true, ..self.control_frame() })
@@ -359,7 +363,7 @@ impl Tulip {
 
     fn control_frame(&self) -> Frame {
         Frame {
-            kind: Kind::Control,
+            kind: FrameKind::Control,
             poll: false,
             more: false,
             from: self.epoch,
@@ -372,10 +376,10 @@ impl Tulip {
         }
     }
 
-    /// Adds the receiver's state if there is news of it and room for it.
+    /// Adds a link ACK if one is due and the frame has room for it.
     fn add_ack(&mut self, now: Instant, frame: &mut Frame) {
         let due = self.receiver.ack_due();
-        let is_control = frame.kind == Kind::Control;
+        let is_control = frame.kind == FrameKind::Control;
         if due == Due::Never && !is_control {
             return;
         }
@@ -388,19 +392,19 @@ impl Tulip {
             self.ack_alone = due == Due::Now;
         }
         if !self.settings.half_duplex {
-            self.tell_of_bare_ack(frame);
+            self.report_bare_ack(frame);
         }
     }
 
-    fn tell_of_bare_ack(&mut self, frame: &Frame) {
-        if let (Kind::Control, Some(ack)) = (frame.kind, &frame.ack) {
-            self.tell(LinkEvent::BareAck(ack.next));
+    fn report_bare_ack(&mut self, frame: &Frame) {
+        if let (FrameKind::Control, Some(ack)) = (frame.kind, &frame.ack) {
+            self.report(LinkEvent::BareAck(ack.next));
         }
     }
 }
 
 impl Agent for Tulip {
-    /// Takes every packet: what leaves is a frame, or what a frame carried.
+    /// Withholds every packet: the agent originates frames, and the packets that frames carried.
     fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict {
         match from {
             Port::Wired => self.enqueue(packet),
@@ -410,12 +414,12 @@ impl Agent for Tulip {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.hello.ripen(now);
-        self.receiver.ripen(now);
-        if self.reply_due.ripen(now) {
+        self.hello.expire(now);
+        self.receiver.expire(now);
+        if self.reply_due.expire(now) {
             self.unanswered += 1;
         }
-        if self.turn.ripen(now) {
+        if self.turn.expire(now) {
             self.unanswered += 1;
             self.answer_missing();
         }
@@ -431,12 +435,12 @@ impl Agent for Tulip {
             }
             LinkSignal::Sent => {
                 let held = self.held.take().or_else(|| self.returned.take());
-                held.iter().for_each(|frame| self.tell_of_bare_ack(frame));
+                held.iter().for_each(|frame| self.report_bare_ack(frame));
                 self.turn.left(now, self.wait());
             }
             LinkSignal::Damaged => {
-                self.tell(LinkEvent::Damaged);
-                // It can only have been the answer.
+                self.report(LinkEvent::Damaged);
+                // On this link the damaged frame can only be the answer.
                 if matches!(self.turn, Turn::Theirs(_)) && self.turn.give_up() {
                     self.answer_missing();
                 }
@@ -446,7 +450,7 @@ impl Agent for Tulip {
                     self.no_answer();
                 }
             }
-            // Its frames bear numbers of their own: one that was not shown is one that was lost.
+            // Frames have serial numbers: a frame that was not shown counts as lost.
             LinkSignal::ObservationGap => {}
         }
     }

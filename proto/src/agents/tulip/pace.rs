@@ -1,5 +1,5 @@
-//! How long to wait for an answer and how much may be under way: from the link's constants, or
-//! from its measured round trip and rate.
+//! The reply timeout and the limit of packets in flight: from the link's constants, or from the
+//! measured round trip and rate.
 
 use super::settings::Settings;
 use crate::rtt::RoundTrip;
@@ -7,40 +7,41 @@ use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use core::time::Duration;
 
-/// The shortest wait for an answer of a link that tunes itself: processors have other work too.
+/// The least reply timeout of an adaptive link: allows for scheduling delays of the processor.
 const MIN_WAIT: Duration = Duration::from_millis(2);
-/// The wait while nothing has been measured.
+/// The reply timeout before the first measurement.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// While no answer comes the wait doubles, up to this or to twice the usual one.
+/// The reply timeout doubles with each timeout in a row, up to this or to twice its base value,
+/// whichever is more.
 const MAX_BACKED_OFF: Duration = Duration::from_millis(100);
-/// How long the shortest round trip is remembered.
-const MEMORY: Duration = Duration::from_secs(10);
-/// Round trips among which the highest rate counts.
+/// The window of the minimum round trip.
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+/// Rounds over which the maximum rate is taken; a round lasts one round trip.
 const ROUNDS: usize = 8;
-/// Packets that may always be under way, and for how long packets at the full rate may be beyond
-/// the link's own round trip: answers come in batches.
+/// The least limit of packets in flight, and the time at full rate by which packets in flight may
+/// exceed twice the minimum round trip: link ACKs come in batches.
 const MIN_LIMIT: u64 = 16;
 const SLACK: Duration = Duration::from_millis(3);
-/// Packets that may be under way before the rate has been measured.
+/// The limit of packets in flight before the rate has been measured.
 const FIRST_LIMIT: u32 = 32;
 
-/// What has been measured of the link.
+/// The measurements of the link, and the limits that follow from them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Pace {
     is_adaptive: bool,
     limit: u32,
-    /// The wait by the link's constants.
+    /// The reply timeout by the link's constants.
     answer_wait: Duration,
     ack_delay: Duration,
     smoothed: Option<RoundTrip>,
-    /// The shortest round trip of this period of memory and of the one before it.
+    /// The minimum round trip of the present window and of the one before it.
     shortest: [Duration; 2],
     period_end: Instant,
-    /// Packets per second that arrived in the last rounds.
+    /// Packets per second that arrived, in each of the last rounds.
     rates: [u64; ROUNDS],
     round: u64,
-    /// The present round: its first instant, what had arrived by then, and the serial number whose
-    /// being heard of ends it.
+    /// The present round: its start, the packets that had arrived by then, and the serial number
+    /// whose acknowledgment ends it.
     round_began: Instant,
     arrived_before: u64,
     round_ends: SeqNumber,
@@ -65,7 +66,7 @@ impl Pace {
         }
     }
 
-    /// How long to wait for an answer, after `unanswered` waits for nothing.
+    /// The reply timeout after `unanswered` timeouts in a row.
     pub(super) fn wait(&self, unanswered: u32) -> Duration {
         if !self.is_adaptive {
             return self.answer_wait;
@@ -77,12 +78,12 @@ impl Pace {
         backed_off.min(MAX_BACKED_OFF.max(2 * wait))
     }
 
-    /// Packets that may be under way.
+    /// The limit of packets in flight.
     pub(super) fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// Takes a round trip, as in RFC 6298 §2.
+    /// Takes a round-trip sample, as in RFC 6298 §2.
     pub(super) fn round_trip(&mut self, now: Instant, sample: Duration) {
         match &mut self.smoothed {
             None => self.smoothed = Some(RoundTrip::first(sample)),
@@ -90,21 +91,21 @@ impl Pace {
         }
         if now >= self.period_end {
             self.shortest = [Duration::MAX, self.shortest[0]];
-            self.period_end = now + MEMORY;
+            self.period_end = now + MIN_RTT_WINDOW;
         }
         self.shortest[0] = self.shortest[0].min(sample);
     }
 
-    /// A link ACK came: the receiver has heard of transmission `heard` of `sent`, and `arrived`
-    /// packets have arrived. Once in a round trip this gives a rate.
+    /// Takes a link ACK: `acked_serial` of the `sent` serial numbers is the highest one received,
+    /// and `arrived` packets have arrived in all. Gives one rate sample for each round.
     pub(super) fn acknowledged(
         &mut self,
         now: Instant,
         arrived: u64,
-        heard: SeqNumber,
+        acked_serial: SeqNumber,
         sent: SeqNumber,
     ) {
-        if !self.is_adaptive || heard < self.round_ends {
+        if !self.is_adaptive || acked_serial < self.round_ends {
             return;
         }
         let nanos = (now - self.round_began).as_nanos() as u64;
@@ -119,13 +120,14 @@ impl Pace {
         self.set_limit();
     }
 
-    /// A new stream counts its transmissions from the beginning.
+    /// A new stream begins: serial numbers restart.
     pub(super) fn restart(&mut self) {
         self.round_ends = SeqNumber(0);
         self.round = 0;
     }
 
-    /// Twice what the link holds, so that it never runs dry and no long queue builds up in it.
+    /// Sets the limit to twice the bandwidth-delay product, which keeps the link busy and its queue
+    /// short.
     fn set_limit(&mut self) {
         let rate = self.rates.iter().copied().max().unwrap_or(0);
         let shortest = self.shortest[0].min(self.shortest[1]);

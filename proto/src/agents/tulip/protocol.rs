@@ -1,4 +1,4 @@
-//! What the registry and the runners must know of the link protocol.
+//! The interface of the link protocol to the registry and the runners.
 
 use super::frame::{Frame, HEADER_LEN};
 use super::{Settings, Tulip};
@@ -10,7 +10,7 @@ use crate::link::mac::MacParams;
 use alloc::boxed::Box;
 use alloc::string::String;
 
-/// What a runner must know of the protocol.
+/// The properties of the protocol that a runner needs.
 pub const PROTOCOL: LinkProtocol = LinkProtocol {
     frame_overhead: HEADER_LEN,
     payload: |packet| Frame::parse(packet).ok()?.payload,
@@ -30,8 +30,8 @@ impl AgentSettings for Settings {
         Box::new(self.clone())
     }
 
-    /// A link ACK waits for company until the radio has turned round, and half as long as the
-    /// other end then listens for an answer.
+    /// A link ACK waits for a packet to travel with for the radio's turnaround time and half of the
+    /// propagation delay, which is half of the time for which the other end listens.
     fn follow_radio(&mut self, radio: Option<&MacParams>) {
         self.half_duplex = radio.is_some();
         if let Some(radio) = radio {

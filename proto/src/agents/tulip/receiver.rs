@@ -1,5 +1,5 @@
-//! The receiving half: what has arrived of the window, in which order it is released, and the
-//! link ACKs that tell the sender all of it.
+//! The receiving half: the receive window, the order in which packets are released, and the link
+//! ACKs that report its complete state.
 
 use super::due::Due;
 use super::frame::{Ack, MAX_WINDOW};
@@ -11,54 +11,55 @@ use crate::wire::seq::SeqNumber;
 use alloc::collections::VecDeque;
 use alloc::vec;
 
-/// Unreliable packets that wait for reliable ones of their flow.
+/// The most unreliable packets that wait for reliable packets of their flow.
 const MAX_HELD: usize = 1_024;
 
-/// What has arrived from the other end.
+/// The receive window of one end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Receiver {
-    /// The lowest number that has not arrived.
+    /// The lowest sequence number that has not arrived.
     next: SeqNumber,
-    /// From `next` on; the last one has arrived, unless there is none.
-    slots: VecDeque<Slot>,
-    /// Beside each slot, its packet while that waits; none if it was given up.
+    /// The window from `next` on; the packet of the last slot has arrived.
+    slots: VecDeque<ReceiveSlot>,
+    /// For each slot its packet while the packet waits; `None` if it was given up.
     packets: VecDeque<Option<Packet>>,
-    /// Unreliable packets that wait for the release of the number beside them.
+    /// Unreliable packets, each with the sequence number after whose release it is released.
     held: VecDeque<(SeqNumber, Packet)>,
-    /// Packets to hand on, in their order.
+    /// Packets for the network layer, in order.
     released: VecDeque<Packet>,
-    /// Bytes in `slots`, `held` and `released`, and how many there may be. A reliable packet
-    /// beyond them is not accepted, and comes again.
+    /// Bytes of packets in `packets`, `held` and `released`, and their limit. A reliable packet
+    /// beyond the limit is not accepted, and the sender retransmits it.
     bytes: usize,
     max_bytes: usize,
-    /// Packets in `released` beyond which unreliable ones are dropped.
+    /// The length of `released` from which on unreliable packets are dropped.
     max_released: usize,
-    /// The highest serial number heard of, and when.
-    heard: SeqNumber,
-    heard_at: Instant,
+    /// The highest serial number received, and its arrival time.
+    highest_serial: SeqNumber,
+    highest_serial_at: Instant,
     /// Numbered frames since the last link ACK.
     unacknowledged: u32,
     ack_due: Due,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Slot {
-    state: State,
-    /// How much higher the number is that waits for this one; 0 for none.
+struct ReceiveSlot {
+    state: SlotState,
+    /// The distance to the packet that is released after this one; 0 for none.
     successor: u16,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-enum State {
+enum SlotState {
     #[default]
     Missing,
-    /// Arrived before one that it must not overtake.
+    /// Arrived, and waits for a packet that it must not overtake.
     Waiting,
     Released,
 }
 
 impl Receiver {
-    /// Nothing has arrived; the limits are of bytes and of packets that wait to be handed on.
+    /// An empty window. At most `max_bytes` bytes are held; unreliable packets are dropped while
+    /// `max_released` packets wait for the network layer.
     pub(super) fn new(max_bytes: usize, max_released: usize) -> Self {
         Self {
             next: SeqNumber(0),
@@ -69,21 +70,21 @@ impl Receiver {
             bytes: 0,
             max_bytes,
             max_released,
-            heard: SeqNumber(0),
-            heard_at: Instant::ZERO,
+            highest_serial: SeqNumber(0),
+            highest_serial_at: Instant::ZERO,
             unacknowledged: 0,
             ack_due: Due::Never,
         }
     }
 
-    /// Begins anew with a new run of the other end. What had arrived is released: nobody will send
-    /// it again.
+    /// Begins a new stream with a new run of the other end. All packets that had arrived are
+    /// released, since nobody will retransmit them.
     pub(super) fn restart(&mut self) {
         self.released.extend(self.packets.drain(..).flatten());
         self.released.extend(self.held.drain(..).map(|(_, packet)| packet));
         let released = core::mem::take(&mut self.released);
-        let anew = Self::new(self.max_bytes, self.max_released);
-        *self = Self { released, bytes: self.bytes, ..anew };
+        let empty = Self::new(self.max_bytes, self.max_released);
+        *self = Self { released, bytes: self.bytes, ..empty };
     }
 
     /// The next packet for the network layer.
@@ -93,26 +94,26 @@ impl Receiver {
         Some(packet)
     }
 
-    /// Bytes that wait for what is missing, or to be handed on.
+    /// Bytes of all packets that wait.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes note of a frame's serial number. A gap shows a loss, also that of a retransmission,
-    /// and is told at once.
-    pub(super) fn hear(&mut self, now: Instant, serial: SeqNumber, is_control: bool) {
-        if serial <= self.heard {
+    /// Notes a frame's serial number. A gap shows a loss, of a retransmission too, and causes a
+    /// link ACK at once.
+    pub(super) fn note_serial(&mut self, now: Instant, serial: SeqNumber, is_control: bool) {
+        if serial <= self.highest_serial {
             return;
         }
-        let expected = self.heard + u32::from(!is_control);
-        self.heard = serial;
-        self.heard_at = now;
+        let expected = self.highest_serial + u32::from(!is_control);
+        self.highest_serial = serial;
+        self.highest_serial_at = now;
         if serial != expected {
             self.want_ack();
         }
     }
 
-    /// A numbered packet arrived; none if its sender has given it up.
+    /// Takes a reliable packet; `None` if its sender has given it up.
     pub(super) fn reliable(
         &mut self,
         now: Instant,
@@ -126,7 +127,7 @@ impl Receiver {
             self.want_ack();
             return Err(LinkEvent::Duplicate(seq));
         };
-        if self.slots.get(index).is_some_and(|slot| slot.state != State::Missing) {
+        if self.slots.get(index).is_some_and(|slot| slot.state != SlotState::Missing) {
             self.want_ack();
             return Err(LinkEvent::Duplicate(seq));
         }
@@ -136,15 +137,15 @@ impl Receiver {
             self.want_ack();
             return Err(LinkEvent::BeyondWindow(seq));
         }
-        // A gap before it, or one that it fills, is news.
+        // The packet leaves a gap, or fills one: the sender must learn of it at once.
         if index != self.slots.len() {
             self.want_ack();
         }
         if index >= self.slots.len() {
-            self.slots.resize(index + 1, Slot::default());
+            self.slots.resize(index + 1, ReceiveSlot::default());
             self.packets.resize(index + 1, None);
         }
-        self.slots[index].state = State::Waiting;
+        self.slots[index].state = SlotState::Waiting;
         self.packets[index] = packet;
         self.bytes += len;
         if self.is_released(seq - u32::from(after)) || after == 0 {
@@ -157,7 +158,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// An unreliable packet arrived, which may not overtake number `seq - after`.
+    /// Takes an unreliable packet, which is released after sequence number `seq - after`.
     pub(super) fn unreliable(
         &mut self,
         seq: SeqNumber,
@@ -184,36 +185,36 @@ impl Receiver {
         Ok(())
     }
 
-    /// A link ACK shall leave at once.
+    /// Makes a link ACK due at once.
     pub(super) fn want_ack(&mut self) {
         self.ack_due = Due::Now;
     }
 
-    /// When a link ACK shall leave, even without a packet to travel with.
+    /// When a link ACK is due, even without a packet to travel with.
     pub(super) fn ack_due(&self) -> Due {
         self.ack_due
     }
 
-    /// A link ACK whose time has come leaves at the next opportunity.
-    pub(super) fn ripen(&mut self, now: Instant) {
-        self.ack_due.ripen(now);
+    /// Makes a link ACK whose timer has expired due at once.
+    pub(super) fn expire(&mut self, now: Instant) {
+        self.ack_due.expire(now);
     }
 
-    /// The complete state [tulip99 §III S2-03], which is about to leave.
+    /// The link ACK to be sent now: the complete state [tulip99 §III S2-03].
     pub(super) fn ack(&mut self, now: Instant) -> Ack {
         self.unacknowledged = 0;
         self.ack_due = Due::Never;
         let mut vector = vec![0u8; self.slots.len().saturating_sub(1).div_ceil(8)];
         for (index, slot) in self.slots.iter().skip(1).enumerate() {
-            if slot.state != State::Missing {
+            if slot.state != SlotState::Missing {
                 vector[index / 8] |= 1 << (index % 8);
             }
         }
-        let (next, heard) = (self.next, self.heard);
-        Ack { next, heard, delay: now - self.heard_at, vector: vector.into() }
+        let (next, highest_serial) = (self.next, self.highest_serial);
+        Ack { next, highest_serial, delay: now - self.highest_serial_at, vector: vector.into() }
     }
 
-    /// Length of the bit vector of the next link ACK, in bytes.
+    /// The length of the bit vector of the next link ACK, in bytes.
     pub(super) fn vector_len(&self) -> usize {
         self.slots.len().saturating_sub(1).div_ceil(8)
     }
@@ -224,25 +225,27 @@ impl Receiver {
         if is_enough {
             self.want_ack();
         } else {
-            self.ack_due.at_latest(now + settings.ack_delay);
+            self.ack_due.no_later_than(now + settings.ack_delay);
         }
     }
 
     fn is_released(&self, seq: SeqNumber) -> bool {
         match usize::try_from(seq.offset_from(self.next)) {
             Err(_) => true,
-            Ok(index) => self.slots.get(index).is_some_and(|slot| slot.state == State::Released),
+            Ok(index) => {
+                self.slots.get(index).is_some_and(|slot| slot.state == SlotState::Released)
+            }
         }
     }
 
-    /// Releases the packet of this slot, and all that waited for it alone.
+    /// Releases the packet of this slot, and all packets that waited only for it.
     fn release(&mut self, mut index: usize) {
         loop {
             let slot = &mut self.slots[index];
-            if slot.state != State::Waiting {
+            if slot.state != SlotState::Waiting {
                 return;
             }
-            slot.state = State::Released;
+            slot.state = SlotState::Released;
             let successor = usize::from(slot.successor);
             self.released.extend(self.packets[index].take());
             self.release_held(self.next + index as u32);
@@ -264,12 +267,13 @@ impl Receiver {
         }
     }
 
-    /// Moves on to the lowest missing number. All before it have been released: whatever they
-    /// waited for came before them.
+    /// Moves the window to the lowest missing sequence number. All packets below it are released,
+    /// since each waits only for a lower one.
     fn advance(&mut self) {
-        while self.slots.front().is_some_and(|slot| slot.state != State::Missing) {
-            // Two that claim to follow the same one break the chain; no sender of ours does that.
-            if self.slots[0].state == State::Waiting {
+        while self.slots.front().is_some_and(|slot| slot.state != SlotState::Missing) {
+            // Two packets that name the same predecessor break the chain. No correct sender does
+            // so.
+            if self.slots[0].state == SlotState::Waiting {
                 self.release(0);
             }
             self.slots.pop_front();

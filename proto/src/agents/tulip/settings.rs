@@ -1,4 +1,4 @@
-//! The constants of the link by name, in two profiles: the paper's, and one that tunes itself.
+//! The constants of the link by name, in two profiles: that of the paper, and an adaptive one.
 
 use super::classes::Rules;
 use super::frame::{ACK_LEN, HEADER_LEN, MAX_WINDOW};
@@ -8,55 +8,55 @@ use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
 
-/// A link ACK on a TCP ACK with timestamps: the answer that is waited for.
+/// The length of the expected answer: a link ACK on a TCP ACK with timestamps.
 const ANSWER_LEN: usize = HEADER_LEN + ACK_LEN + 8 + 52;
-/// The longest frame of an Ethernet path.
+/// The length of the longest frame that carries an Ethernet path's packet.
 const LONG_FRAME_LEN: usize = HEADER_LEN + ACK_LEN + 8 + 1_500;
 const MAX_FRAME: u32 = u16::MAX as u32;
 
 settings! {
     /// Every constant of one end of a link. Both ends agree on all but the class rules. The default
-    /// is a full-duplex link that tunes itself.
+    /// is an adaptive full-duplex link.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     Settings, set_constant, "tulip has no setting {:?}; it has profile, {}";
-    /// Whether window and timers follow the measured round trip and rate of the link, or are fixed
-    /// by the maximum propagation delay as in the paper [tulip99 §I S2-07].
+    /// Whether window and timers follow the measured round trip and rate of the link; otherwise
+    /// the maximum propagation delay fixes them as in the paper [tulip99 §I S2-07].
     adaptive: bool = true, switch();
-    /// From the oldest unacknowledged to the newest packet, in packets, at most
+    /// The window from the oldest unacknowledged to the newest packet, in packets, at most
     /// [`MAX_WINDOW`] [tulip99 §V S2-03].
     window: u32 = MAX_WINDOW, count(1, MAX_WINDOW);
-    /// Whether the ends take turns, as radios do that cannot hear while they speak
+    /// Whether the ends take turns, as radios do that cannot receive while they transmit
     /// [tulip99 §III S2-05].
     half_duplex: bool = false, switch();
     /// Half duplex: frames in one turn.
     strobe: u32 = 1, count(1, MAX_WINDOW);
-    /// The longest time that a bit travels from one end to the other [tulip99 §I S2-07].
+    /// The maximum propagation delay from one end to the other [tulip99 §I S2-07].
     max_propagation_delay: Duration = Duration::from_millis(50), duration();
     /// The longest time from the end of a frame to the beginning of its answer: the radio turns
     /// around and, without MAC acceleration, wins the channel.
     turnaround: Duration = Duration::from_millis(1), duration();
     /// The rate of the link in bit/s; it gives the airtime of an answer.
     rate: u64 = 1_000_000, rate();
-    /// Packets that one link ACK answers at most, unless it is held back for less.
+    /// The number of packets after which a link ACK is sent, unless `ack_delay` ends before.
     ack_every: u32 = 4, count(1, MAX_WINDOW);
-    /// How long a link ACK waits for a packet to travel with.
+    /// The longest time for which a link ACK waits for a packet to travel with.
     ack_delay: Duration = Duration::from_millis(1), duration();
     /// Whether all packets to the other end keep their order, as in the paper, or only those of
     /// one flow: a loss then delays no other flow.
     order: Order = Order::Flow, parsed();
-    /// The longest frame in bytes with which a link ACK may travel; a longer one goes without, and
-    /// the ACK goes alone.
+    /// The longest frame with which a link ACK may travel, in bytes; beside a longer one the link
+    /// ACK is sent alone.
     max_frame: u32 = MAX_FRAME, count(1, MAX_FRAME);
     /// Service classes.
     classes: Rules = Rules::default(), parsed();
 }
 
-/// Among which packets the order is kept.
+/// The packets among which the order is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// All to one destination [tulip99 §III S2-02].
+    /// All packets to one destination [tulip99 §III S2-02].
     Destination,
-    /// Those of one flow: the same addresses, protocol and ports.
+    /// The packets of one flow: the same addresses, protocol and ports.
     Flow,
 }
 
@@ -64,8 +64,8 @@ named! { Order, "is no order of packets": Destination = "destination", Flow = "f
 written_as_displayed!(Order, Rules);
 
 impl Settings {
-    /// The paper's link: half-duplex radios at 1 Mb/s that take turns, a window of 8 packets, one
-    /// order for all packets, timers from the maximum propagation delay [tulip99 §V S2-21].
+    /// The link of the paper: half-duplex radios at 1 Mb/s that take turns, a window of 8 packets,
+    /// one order for all packets, timers from the maximum propagation delay [tulip99 §V S2-21].
     ///
     /// The paper states neither delay nor turn-around: 20 µs is light over 6 km, and 1 ms a radio
     /// of its time.
@@ -97,16 +97,16 @@ impl Settings {
         Ok(())
     }
 
-    /// The longest wait for an answer, without any estimate: from the end of a turn on a
-    /// half-duplex link, else from the moment a frame is given to the link, which may have one
-    /// frame before it at either end [tulip99 §I S2-07].
+    /// The reply timeout without an estimate: from the end of a turn on a half-duplex link, else
+    /// from the moment at which a frame is handed to the link, which may hold one frame before it
+    /// at either end [tulip99 §I S2-07].
     pub fn answer_wait(&self) -> Duration {
         let frames = if self.half_duplex { 0 } else { 2 };
         let airtime = self.airtime(ANSWER_LEN) + self.airtime(LONG_FRAME_LEN) * frames;
         2 * self.max_propagation_delay + self.turnaround + airtime + self.ack_delay
     }
 
-    /// The longest wait for the next frame of a turn, without any estimate.
+    /// The timeout of the next frame of a turn, without an estimate.
     pub fn frame_wait(&self) -> Duration {
         self.answer_wait() + self.airtime(LONG_FRAME_LEN)
     }
@@ -121,15 +121,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_can_be_set_and_is_told() {
+    fn every_name_can_be_set_and_takes_effect() {
         let values = ["tulip99", "7", "7ms", "false", "true", "3mbit", "flow", "udp=unreliable"];
         for &name in Settings::NAMES {
-            let is_told = values.iter().any(|value| {
+            let takes_effect = values.iter().any(|value| {
                 let mut settings = Settings::default();
                 let was_set = settings.set(name, value).is_ok();
                 was_set && (settings != Settings::default() || name == "order")
             });
-            assert!(is_told, "{name}");
+            assert!(takes_effect, "{name}");
         }
     }
 

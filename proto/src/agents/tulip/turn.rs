@@ -1,32 +1,31 @@
 //! Half duplex: whose turn it is [tulip99 §III S2-05].
 //!
-//! An end that has something to send strobes a few frames onto the link and then listens. The
-//! other end answers, with a packet if it has one. The link below decides who speaks when both
-//! ends begin.
+//! An end that has packets to send transmits a few frames and then listens. The other end answers,
+//! with a packet if it has one. Medium access below decides who transmits when both ends begin.
 
 use super::due::Due;
 use crate::time::Instant;
 use core::time::Duration;
 
-/// A link that neither sends a frame nor says that it could not is left alone for so long.
+/// The timeout of a link that reports neither a transmission nor a failure.
 const SIGNAL_OVERDUE: Duration = Duration::from_secs(1);
 
-/// Whose turn it is, as this end knows it.
+/// Whose turn it is, from the view of this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Turn {
-    /// On a full-duplex link: always ours.
+    /// Full duplex: this end may always send.
     Always,
-    /// Whoever has something to send may take it.
+    /// Either end may begin a turn.
     Free,
-    /// Ours, for so many frames more.
+    /// The turn of this end; the number of frames left in it.
     Ours(u32),
-    /// Our last frame is with the link; whether an answer is expected, and when we give up.
+    /// The link holds the last frame of this turn; whether an answer is expected, and the timeout.
     Leaving(bool, Due),
-    /// Theirs to answer: we listen until then.
+    /// The other end must answer; the reply timeout.
     Theirs(Due),
-    /// Theirs, and not ended by their last frame: we listen until then.
+    /// The turn of the other end, whose last frame announced another one; the timeout.
     Listening(Due),
-    /// Ours to answer: a link ACK waits for company until then.
+    /// This end must answer; when a link ACK is sent without a packet.
     Answer(Due),
 }
 
@@ -36,12 +35,12 @@ impl Turn {
         matches!(self, Self::Always | Self::Free | Self::Ours(_) | Self::Answer(_))
     }
 
-    /// Whether it must send a frame, even without a packet.
+    /// Whether this end must send a frame, even without a packet.
     pub(super) fn must_send(self) -> bool {
         matches!(self, Self::Ours(_) | Self::Answer(Due::Now))
     }
 
-    /// Whether a link ACK alone may leave.
+    /// Whether a link ACK may be sent without a packet.
     pub(super) fn may_ack(self) -> bool {
         matches!(self, Self::Always | Self::Free)
     }
@@ -55,7 +54,7 @@ impl Turn {
         }
     }
 
-    /// The frame given to the link last can be exchanged: as if it had not been given yet.
+    /// Reverts [`Self::sent`] for the frame that the link returned.
     pub(super) fn take_back(&mut self) {
         *self = match *self {
             Self::Leaving(..) => Self::Ours(1),
@@ -64,7 +63,7 @@ impl Turn {
         };
     }
 
-    /// A frame was given to the link; whether more follow, and whether an answer is expected.
+    /// A frame was handed to the link. `more` frames of the turn follow; `poll` expects an answer.
     pub(super) fn sent(&mut self, now: Instant, strobe: u32, more: bool, poll: bool) {
         *self = match *self {
             Self::Always => Self::Always,
@@ -74,14 +73,14 @@ impl Turn {
         };
     }
 
-    /// The link has sent the last frame.
+    /// The link has transmitted the last frame of the turn.
     pub(super) fn left(&mut self, now: Instant, wait: Duration) {
         if let Self::Leaving(is_answered, _) = *self {
             *self = if is_answered { Self::Theirs(Due::At(now + wait)) } else { Self::Free };
         }
     }
 
-    /// A frame of the other end arrived. True if it was sent after all that we have sent.
+    /// A frame of the other end arrived. True if it was sent after every frame of this end.
     pub(super) fn received(
         &mut self,
         now: Instant,
@@ -104,8 +103,8 @@ impl Turn {
         true
     }
 
-    /// No answer will come to what was sent. True if there was one to wait for: in the middle of
-    /// our own turn there is none.
+    /// No answer will come. True if this end was waiting for one, which it is not in the middle of
+    /// its own turn.
     pub(super) fn give_up(&mut self) -> bool {
         let is_over = matches!(self, Self::Leaving(..) | Self::Theirs(_));
         if is_over {
@@ -114,7 +113,7 @@ impl Turn {
         is_over
     }
 
-    /// The end of the wait for an answer.
+    /// The reply timeout.
     pub(super) fn reply_timer(self) -> Option<Instant> {
         match self {
             Self::Leaving(_, due) | Self::Theirs(due) | Self::Listening(due) => due.timer(),
@@ -122,23 +121,23 @@ impl Turn {
         }
     }
 
-    /// The end of the wait for a packet to answer with.
+    /// The end of the wait for a packet to piggyback the link ACK on.
     pub(super) fn ack_timer(self) -> Option<Instant> {
         if let Self::Answer(due) = self { due.timer() } else { None }
     }
 
-    /// Acts on what is due. True if the wait for an answer has ended.
-    pub(super) fn ripen(&mut self, now: Instant) -> bool {
+    /// Acts on expired timers. True if the reply timeout has expired.
+    pub(super) fn expire(&mut self, now: Instant) -> bool {
         match self {
-            Self::Leaving(_, due) | Self::Theirs(due) => due.ripen(now) && self.give_up(),
+            Self::Leaving(_, due) | Self::Theirs(due) => due.expire(now) && self.give_up(),
             Self::Listening(due) => {
-                if due.ripen(now) {
+                if due.expire(now) {
                     *self = Self::Free;
                 }
                 false
             }
             Self::Answer(due) => {
-                due.ripen(now);
+                due.expire(now);
                 false
             }
             _ => false,
