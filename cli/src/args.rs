@@ -14,10 +14,8 @@ use airmend_live::lab::config::{
     AirQueue, Amount, CongestionControl, DeviceKind, Direction, Hop, LabConfig, Path,
 };
 use airmend_proto::agents::AgentConfig;
-use airmend_proto::link::ErrorModel;
-use airmend_proto::units::{
-    parse_ber, parse_burst, parse_duration, parse_fading, parse_probability, parse_rate,
-};
+use airmend_proto::link::{ErrorModel, parse_burst, parse_fading};
+use airmend_proto::units::{parse_ber, parse_duration, parse_probability, parse_rate};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;

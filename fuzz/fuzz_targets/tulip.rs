@@ -5,9 +5,9 @@
 #[path = "../../proto/tests/tulip/hostile.rs"]
 mod hostile;
 
+use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
 use airmend_proto::agents::tulip::{Order, Settings};
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
 use airmend_proto::{LinkSignal, LinkType, Packet};
 use core::time::Duration;
 use hostile::{Step, play};

@@ -103,7 +103,7 @@ fn run_plain(config: &LabConfig) -> Result<Outcome, LabError> {
 /// Runs to the end and checks what holds for every run. That every byte was right is checked
 /// inside: a wrong one is an error.
 fn complete(config: &LabConfig) -> Result<Outcome, LabError> {
-    let outcome = run_plain(&config)?;
+    let outcome = run_plain(config)?;
     assert!(outcome.completed);
     assert_eq!(outcome.port_drops, 0);
     assert_eq!(outcome.flow_goodput_bps.len(), config.all_flows() as usize);

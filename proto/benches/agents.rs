@@ -5,7 +5,7 @@
 //! starts, and a second reference keeps their memory from being freed before it stops. Cases take
 //! turns in short rounds, so that a change of the machine's speed hits all of them alike.
 
-use airmend_proto::agents::{AgentConfig, Limits, registry};
+use airmend_proto::agents::{self, AgentConfig, Limits};
 use airmend_proto::random::{Purpose, Stream};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
@@ -62,7 +62,7 @@ fn main() {
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (capture, counts) in [(Capture::Header, &FLOWS[..]), (Capture::Full, &FLOWS[..2])] {
-        for name in registry::names() {
+        for name in agents::names() {
             cases.extend(counts.iter().map(|&flows| Case::new(name, flows, capture)));
         }
     }

@@ -8,46 +8,11 @@
 
 use crate::event::{Event, FlowId};
 use crate::packet::Packet;
+pub use crate::port::Port;
 use crate::time::Instant;
 use core::fmt;
 
-/// A port of the station at which an agent runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Port {
-    /// The port towards the fixed hosts (FH).
-    Wired,
-    /// The port towards the mobile hosts (MH), over the lossy hop.
-    Air,
-}
-
-impl Port {
-    /// Both ports, in the order in which they are served.
-    pub const BOTH: [Self; 2] = [Self::Air, Self::Wired];
-
-    /// The port by which a packet leaves that arrived at this port.
-    pub const fn opposite(self) -> Self {
-        match self {
-            Self::Wired => Self::Air,
-            Self::Air => Self::Wired,
-        }
-    }
-
-    /// The name of the port in logs, recordings and scripts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Wired => "wired",
-            Self::Air => "air",
-        }
-    }
-}
-
-impl fmt::Display for Port {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// The verdict of an agent on a packet that arrived.
+/// What an agent decides about a packet that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The packet is forwarded as it is.

@@ -1,7 +1,7 @@
 //! The events of agents and queues, for counters and traces.
 
-use crate::agent::Port;
 use crate::invariants::Violation;
+use crate::port::Port;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Bypass;

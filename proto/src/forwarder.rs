@@ -6,7 +6,7 @@
 //! air marks what is ECN-capable (RFC 3168 §5).
 
 use crate::agent::{Agent, Class, Deadline, LinkSignal, Load, Port, Verdict};
-use crate::agents::registry::LinkProtocol;
+use crate::agents::link_protocol::LinkProtocol;
 use crate::event::Event;
 use crate::invariants::Checker;
 use crate::packet::Packet;

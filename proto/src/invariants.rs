@@ -5,9 +5,9 @@
 //! keeps a bounded memory of them; packets that the memory has dropped are not checked. A segment
 //! may be cut out of a super-packet.
 
-use crate::agent::Port;
-use crate::agents::registry::LinkProtocol;
+use crate::agents::link_protocol::LinkProtocol;
 use crate::packet::{LinkType, Packet};
+use crate::port::Port;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Endpoint, Flags, Segment};
 use alloc::collections::VecDeque;

@@ -27,6 +27,7 @@ pub mod link;
 pub mod named;
 pub mod outcome;
 pub mod packet;
+pub mod port;
 pub mod random;
 pub mod ranges;
 pub mod recording;
@@ -37,8 +38,9 @@ pub mod time;
 pub mod units;
 pub mod wire;
 
-pub use agent::{Agent, Class, Deadline, LinkSignal, Load, Port, Timer, Verdict};
+pub use agent::{Agent, Class, Deadline, LinkSignal, Load, Timer, Verdict};
 pub use event::Event;
 pub use forwarder::{EgressLimits, Forwarder, Ports, drain};
 pub use packet::{LinkType, Packet};
+pub use port::Port;
 pub use time::Instant;

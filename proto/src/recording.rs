@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn an_end_of_a_link_is_read_back_with_every_setting() {
-        for name in crate::agents::registry::link_names() {
+        for name in crate::agents::link_names() {
             let mut config = AgentConfig::by_name(name).unwrap();
             config.set("classes", "udp:443>9=2s,esp>120=reliable").unwrap();
             config.set("rate", "3mbit").unwrap();

@@ -4,7 +4,6 @@
 //! `Ki`, `Mi` and `Gi` powers of 1024; where the papers say "64 KB" or "1/256 Kb" they mean the
 //! binary ones: `64Ki`, `1/256Ki`.
 
-use crate::link::ErrorModel;
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
@@ -96,44 +95,6 @@ pub fn parse_ber(text: &str) -> Result<f64, UnitError> {
     }
 }
 
-/// Bursts of n lost frames in every so many bytes: `4/64Ki`, `2/100k`.
-pub fn parse_burst(text: &str) -> Result<ErrorModel, UnitError> {
-    let refuse = refusal("burst", text, "4/64Ki");
-    let Some((frames, every)) = text.split_once('/') else {
-        return refuse("be frames lost in a row, a slash, and in how many bytes");
-    };
-    let Some(frames) = frames.trim().parse().ok().filter(|&frames| frames > 0) else {
-        return refuse("begin with a whole number of frames from 1 to 4294967295");
-    };
-    match parse_size(every)? {
-        0 => refuse("come in more than 0 bytes"),
-        every_bytes => Ok(ErrorModel::Burst { frames, every_bytes }),
-    }
-}
-
-/// Markov fading: `good=300ms,bad=30ms,loss=0.5`, and `,ber=1e-6` where the good state has errors.
-pub fn parse_fading(text: &str) -> Result<ErrorModel, UnitError> {
-    let refuse = refusal("fading", text, "good=300ms,bad=30ms,loss=0.5");
-    let (mut good, mut bad, mut loss, mut ber) = (None, None, None, None);
-    for part in text.split(',') {
-        let (key, value) = part.split_once('=').unwrap_or((part, ""));
-        let again = match key.trim() {
-            "good" => good.replace(parse_sojourn(value)?).is_some(),
-            "bad" => bad.replace(parse_sojourn(value)?).is_some(),
-            "loss" => loss.replace(parse_probability(value)?).is_some(),
-            "ber" => ber.replace(parse_ber(value)?).is_some(),
-            _ => return refuse("consist of good=, bad=, loss= and perhaps ber="),
-        };
-        if again {
-            return refuse("say each of good=, bad=, loss= and ber= only once");
-        }
-    }
-    let (Some(good), Some(bad), Some(bad_loss)) = (good, bad, loss) else {
-        return refuse("say good=, bad= and loss=");
-    };
-    Ok(ErrorModel::Fading { good, bad, bad_loss, good_ber: ber.unwrap_or(0.0) })
-}
-
 /// A rate as [`parse_rate`] reads it, exactly: `20mbit`, `1.6mbit`.
 pub fn format_rate(bps: u64) -> String {
     scaled(bps, &[(9, "gbit"), (6, "mbit"), (3, "kbit"), (0, "bit")])
@@ -215,18 +176,8 @@ fn reciprocal(count: &str) -> Option<f64> {
     quantity(count, COUNT_UNITS).filter(|count| count.is_finite()).map(f64::recip)
 }
 
-/// A mean sojourn of the fading channel.
-fn parse_sojourn(text: &str) -> Result<Duration, UnitError> {
-    match parse_duration(text)? {
-        short if short < Duration::from_micros(1) => {
-            refusal("duration", text, "30ms")("be at least 1us for a fading channel")
-        }
-        sojourn => Ok(sojourn),
-    }
-}
-
 /// Makes the errors of one parser: each says only what the text must do.
-fn refusal<T>(
+pub(crate) fn refusal<T>(
     what: &'static str,
     text: &str,
     example: &'static str,

@@ -3,7 +3,7 @@
 mod common;
 
 use airmend_proto::agents::flow_table::FlowTable;
-use airmend_proto::agents::{AgentConfig, Limits, registry};
+use airmend_proto::agents::{self, AgentConfig, Limits};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Flags;
@@ -67,7 +67,7 @@ fn towards_mobile(flow: u32, seq: u32, flags: Flags, payload_len: u32) -> Packet
 /// One test, so that nothing else grows the process meanwhile.
 #[test]
 fn floods_stay_within_the_limits() {
-    for name in registry::names() {
+    for name in agents::names() {
         let config = AgentConfig::by_name(name).expect("a name of the registry");
         if !keeps_flows(forwarder(&config, LIMITS)) {
             continue;

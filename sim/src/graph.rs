@@ -1,6 +1,5 @@
 //! The network as a graph: nodes, the directions between them, and shortest routes.
 
-use crate::plan::opposite;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -101,6 +100,11 @@ impl Tree {
         }
         Some(route)
     }
+}
+
+/// The direction the other way.
+pub(crate) fn opposite(direction: u32) -> u32 {
+    direction ^ 1
 }
 
 #[cfg(test)]

@@ -163,8 +163,3 @@ impl Plan {
         node.checked_sub(self.hosts)
     }
 }
-
-/// The direction the other way.
-pub(crate) fn opposite(direction: u32) -> u32 {
-    direction ^ 1
-}

@@ -4,7 +4,7 @@ use crate::values::setting;
 use airmend_live::bpf::Attach;
 use airmend_live::gateway::rules::{FlowRule, FlowRules};
 use airmend_live::gateway::{DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress};
-use airmend_proto::agents::{AgentConfig, Limits, registry};
+use airmend_proto::agents::{self, AgentConfig, Limits};
 use airmend_proto::units::{parse_rate, parse_size};
 use clap::Args;
 use std::path::PathBuf;
@@ -167,7 +167,7 @@ const PACKETS: &str = "Packets of the gateway";
 const TELEMETRY: &str = "Telemetry";
 
 fn agent(name: &str) -> Result<AgentConfig, String> {
-    let known = registry::names().collect::<Vec<_>>().join(", ");
+    let known = agents::names().collect::<Vec<_>>().join(", ");
     match AgentConfig::by_name(name) {
         Ok(agent) if agent.is_link() => Err(format!(
             "{name} needs an agent at each end of the air hop, which airmend link gives it; a \
@@ -248,10 +248,10 @@ mod tests {
 
     #[test]
     fn a_gateway_is_alone() {
-        for name in registry::link_names() {
+        for name in agents::link_names() {
             assert!(agent(name).is_err_and(|why| why.contains("airmend link")), "{name}");
         }
         assert!(agent("snop").is_err_and(|why| why.contains("snoop95") && !why.contains("tulip")));
-        assert!(registry::names().all(|name| agent(name).is_ok()));
+        assert!(agents::names().all(|name| agent(name).is_ok()));
     }
 }

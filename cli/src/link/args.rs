@@ -2,7 +2,7 @@
 
 use crate::values::setting;
 use airmend_live::tunnel::PublicKey;
-use airmend_proto::agents::{AgentConfig, registry};
+use airmend_proto::agents::{self, AgentConfig};
 use airmend_proto::named;
 use clap::Args;
 use std::net::IpAddr;
@@ -79,7 +79,7 @@ named! { CarrierKind, "carries no frames": Udp = "udp", Ethernet = "ethernet" }
 fn arq(name: &str) -> Result<AgentConfig, String> {
     let config = AgentConfig::by_name(name).ok();
     config.filter(|config| config.is_link() || config.is_plain()).ok_or_else(|| {
-        let known = registry::link_names().collect::<Vec<_>>().join(", ");
+        let known = agents::link_names().collect::<Vec<_>>().join(", ");
         format!("{name:?} mends no link; write {known} or plain")
     })
 }

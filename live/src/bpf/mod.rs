@@ -24,8 +24,8 @@ use std::time::Duration;
 
 static PROGRAMS: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gateway.bpf.o"));
 const COPY: &str = "airmend_copy";
-const INGRESS: &str = "airmend_judge";
-const INJECT: &str = "airmend_return";
+const INGRESS: &str = "airmend_ingress";
+const INJECT: &str = "airmend_inject";
 /// Bytes of a report before the packet's own.
 const REPORT_HEADER: usize = 24;
 /// The state of a flow that the operator does not want mended.

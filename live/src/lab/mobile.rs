@@ -4,7 +4,7 @@
 use super::hop::{End, HopMedium};
 use super::record::Recorder;
 use airmend_proto::agent::LinkSignal;
-use airmend_proto::agents::registry::LinkProtocol;
+use airmend_proto::agents::LinkProtocol;
 use airmend_proto::{
     Agent, Deadline, EgressLimits, Forwarder, Instant, Packet, Port, Ports, drain,
 };

@@ -5,7 +5,7 @@ use super::config::{Direction, FIRST_PORT, LabConfig};
 use super::error::LabError;
 use super::outcome::{TraceKind, TracePoint};
 use crate::pcap::{Crossing, Recording};
-use airmend_proto::agents::registry::LinkProtocol;
+use airmend_proto::agents::LinkProtocol;
 use airmend_proto::invariants::Violation;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};

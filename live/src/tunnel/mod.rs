@@ -37,7 +37,7 @@ pub use security::Security;
 use crate::clock::Clock;
 use crate::sys;
 use airmend_proto::agents::Limits;
-use airmend_proto::agents::registry::LinkProtocol;
+use airmend_proto::agents::LinkProtocol;
 use airmend_proto::{Agent, Forwarder, Instant, LinkType, Packet, Port, drain};
 use bytes::BytesMut;
 use message::Message;

@@ -1,38 +1,15 @@
 //! The choice of an agent and its settings.
 
 use super::limits::Limits;
-use super::registry::{AGENTS, LinkProtocol, Registration};
+use super::link_protocol::LinkProtocol;
+use super::settings::AgentSettings;
+use super::{AGENTS, PLAIN, Registration};
 use crate::agent::Agent;
 use crate::link::mac::MacParams;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::fmt;
-use core::marker::PhantomData;
-
-/// The settings of one agent. They display as the words that [`AgentSettings::set`] takes:
-/// `key=value key=value`.
-pub trait AgentSettings: fmt::Debug + fmt::Display + Send + Sync {
-    /// Sets a setting from text; the error is a sentence that names valid values.
-    fn set(&mut self, name: &str, value: &str) -> Result<(), String>;
-
-    /// Builds the agent; `seed` should be secret where hosts are not trusted. A link protocol takes
-    /// its epoch from `seed`, which should therefore differ in every run.
-    fn build(&self, limits: Limits, seed: u64) -> Box<dyn Agent + Send>;
-
-    /// A copy of the settings.
-    fn clone_box(&self) -> Box<dyn AgentSettings>;
-
-    /// Enlarges the cache to a window of this many packets; never below the default.
-    fn hold_window(&mut self, _packets: usize) {}
-
-    /// Sets the constants of a link protocol for half-duplex radios; full duplex if there are none.
-    fn follow_radio(&mut self, _radio: Option<&MacParams>) {}
-
-    /// Makes a link protocol carry TCP to and from this port without retransmissions.
-    fn exempt(&mut self, _tcp_port: u16) {}
-}
 
 /// An agent with its settings.
 #[derive(Debug)]
@@ -53,8 +30,7 @@ impl AgentConfig {
 
     /// Passthrough, the baseline.
     pub fn plain() -> Self {
-        let [plain, ..] = &AGENTS;
-        Self { registration: plain, settings: (plain.settings)() }
+        Self { registration: &PLAIN, settings: (PLAIN.settings)() }
     }
 
     /// The name of the agent.
@@ -121,35 +97,5 @@ impl Clone for AgentConfig {
 impl PartialEq for AgentConfig {
     fn eq(&self, other: &Self) -> bool {
         self.name() == other.name() && self.settings() == other.settings()
-    }
-}
-
-/// The settings of an agent without settings.
-#[derive(Debug)]
-pub struct NoSettings<A>(PhantomData<fn() -> A>);
-
-impl<A> Default for NoSettings<A> {
-    fn default() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<A> fmt::Display for NoSettings<A> {
-    fn fmt(&self, _f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Ok(())
-    }
-}
-
-impl<A: Agent + Default + Send + fmt::Debug + 'static> AgentSettings for NoSettings<A> {
-    fn set(&mut self, name: &str, _value: &str) -> Result<(), String> {
-        Err(format!("there is no setting {name:?}"))
-    }
-
-    fn build(&self, _limits: Limits, _seed: u64) -> Box<dyn Agent + Send> {
-        Box::new(A::default())
-    }
-
-    fn clone_box(&self) -> Box<dyn AgentSettings> {
-        Box::new(Self::default())
     }
 }

@@ -1,5 +1,7 @@
-//! The agents: each a state machine of its own, all on the same contracts. [`registry`] lists them;
-//! nothing else outside their folders knows one by name.
+//! The agents, each a state machine of its own, all on the same contracts; and their registry.
+//!
+//! Nothing else outside an agent's folder knows the agent by name. A new agent needs its module and
+//! one entry of [`AGENTS`] here, and nothing in any other file.
 
 pub mod config;
 mod deadlines;
@@ -7,12 +9,85 @@ mod flow_index;
 pub mod flow_table;
 mod flows;
 pub mod limits;
+pub mod link_protocol;
+pub mod settings;
+
 pub mod plain;
-pub mod registry;
 pub mod snoop;
 pub mod snoop95;
 pub mod tulip;
 
-pub use config::{AgentConfig, AgentSettings};
+pub use config::AgentConfig;
 pub use limits::Limits;
-pub use registry::{AGENTS, Registration};
+pub use link_protocol::LinkProtocol;
+pub use settings::AgentSettings;
+
+use alloc::boxed::Box;
+use plain::Plain;
+use settings::NoSettings;
+
+/// An agent that can be chosen.
+#[derive(Debug)]
+pub struct Registration {
+    /// The name by which it is chosen.
+    pub name: &'static str,
+    /// Its settings, with the values that the name stands for.
+    pub settings: fn() -> Box<dyn AgentSettings>,
+    /// Set if the air hop needs one at each end: one alone forwards nothing.
+    pub link: Option<LinkProtocol>,
+    /// Settings under which a test reaches every limit and timer soon.
+    pub tight: &'static [(&'static str, &'static str)],
+}
+
+/// The baseline of every comparison.
+pub(crate) const PLAIN: Registration = Registration {
+    name: "plain",
+    settings: || Box::new(NoSettings::<Plain>::default()),
+    link: None,
+    tight: &[],
+};
+
+/// All agents.
+pub static AGENTS: &[Registration] = &[
+    PLAIN,
+    Registration {
+        name: "snoop95",
+        settings: || Box::new(snoop95::Settings::default()),
+        link: None,
+        tight: &[("cache_packets", "6"), ("high_water", "0.5"), ("idle_timeout", "2s")],
+    },
+    Registration {
+        name: "snoop",
+        settings: || Box::new(snoop::Settings::default()),
+        link: None,
+        tight: &[("idle_timeout", "2s")],
+    },
+    Registration {
+        name: "snoop-nosuppress",
+        settings: || Box::new(snoop::Settings { suppress: false, ..Default::default() }),
+        link: None,
+        tight: &[("idle_timeout", "2s")],
+    },
+    Registration {
+        name: "tulip",
+        settings: || Box::new(tulip::Settings::default()),
+        link: Some(tulip::PROTOCOL),
+        tight: &[],
+    },
+    Registration {
+        name: "tulip99",
+        settings: || Box::new(tulip::Settings::tulip99()),
+        link: Some(tulip::PROTOCOL),
+        tight: &[],
+    },
+];
+
+/// The agents that stand alone at a gateway.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    AGENTS.iter().filter(|agent| agent.link.is_none()).map(|agent| agent.name)
+}
+
+/// The agents of which the air hop needs one at each end.
+pub fn link_names() -> impl Iterator<Item = &'static str> {
+    AGENTS.iter().filter(|agent| agent.link.is_some()).map(|agent| agent.name)
+}

@@ -75,8 +75,8 @@ impl ErrorModel {
         Some(match name {
             "loss" => units::parse_probability(text).map(Self::Loss),
             "ber" => units::parse_ber(text).map(Self::Ber),
-            "burst" => units::parse_burst(text),
-            "fading" => units::parse_fading(text),
+            "burst" => parse_burst(text),
+            "fading" => parse_fading(text),
             _ => return None,
         })
     }
@@ -156,6 +156,54 @@ impl fmt::Display for ErrorModel {
                 Ok(())
             }
         }
+    }
+}
+
+/// Bursts of n lost frames in every so many bytes: `4/64Ki`, `2/100k`.
+pub fn parse_burst(text: &str) -> Result<ErrorModel, UnitError> {
+    let refuse = units::refusal("burst", text, "4/64Ki");
+    let Some((frames, every)) = text.split_once('/') else {
+        return refuse("be frames lost in a row, a slash, and in how many bytes");
+    };
+    let Some(frames) = frames.trim().parse().ok().filter(|&frames| frames > 0) else {
+        return refuse("begin with a whole number of frames from 1 to 4294967295");
+    };
+    match units::parse_size(every)? {
+        0 => refuse("come in more than 0 bytes"),
+        every_bytes => Ok(ErrorModel::Burst { frames, every_bytes }),
+    }
+}
+
+/// Markov fading: `good=300ms,bad=30ms,loss=0.5`, and `,ber=1e-6` where the good state has errors.
+pub fn parse_fading(text: &str) -> Result<ErrorModel, UnitError> {
+    let refuse = units::refusal("fading", text, "good=300ms,bad=30ms,loss=0.5");
+    let (mut good, mut bad, mut loss, mut ber) = (None, None, None, None);
+    for part in text.split(',') {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        let again = match key.trim() {
+            "good" => good.replace(parse_sojourn(value)?).is_some(),
+            "bad" => bad.replace(parse_sojourn(value)?).is_some(),
+            "loss" => loss.replace(units::parse_probability(value)?).is_some(),
+            "ber" => ber.replace(units::parse_ber(value)?).is_some(),
+            _ => return refuse("consist of good=, bad=, loss= and perhaps ber="),
+        };
+        if again {
+            return refuse("say each of good=, bad=, loss= and ber= only once");
+        }
+    }
+    let (Some(good), Some(bad), Some(bad_loss)) = (good, bad, loss) else {
+        return refuse("say good=, bad= and loss=");
+    };
+    Ok(ErrorModel::Fading { good, bad, bad_loss, good_ber: ber.unwrap_or(0.0) })
+}
+
+/// A mean sojourn of the fading channel.
+fn parse_sojourn(text: &str) -> Result<Duration, UnitError> {
+    match units::parse_duration(text)? {
+        short if short < Duration::from_micros(1) => {
+            units::refusal("duration", text, "30ms")("be at least 1us for a fading channel")
+        }
+        sojourn => Ok(sojourn),
     }
 }
 

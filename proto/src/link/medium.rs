@@ -2,7 +2,8 @@
 //!
 //! A medium access method is one file that implements [`Medium`].
 
-use super::{ErrorModel, ErrorProcess, LinkCounters};
+use super::counters::LinkCounters;
+use super::errors::{ErrorModel, ErrorProcess};
 use crate::agent::LinkSignal;
 use crate::packet::Packet;
 use crate::random::{Purpose, Stream};

@@ -5,6 +5,7 @@
 //! [`mac`]).
 
 mod bound;
+mod counters;
 mod errors;
 mod full_duplex;
 pub mod mac;
@@ -13,7 +14,8 @@ mod medium;
 mod tests;
 
 pub use bound::goodput_bound;
-pub use errors::{ErrorModel, ErrorProcess, Fate};
+pub use counters::LinkCounters;
+pub use errors::{ErrorModel, ErrorProcess, Fate, parse_burst, parse_fading};
 pub use full_duplex::FullDuplex;
 pub use medium::{Medium, Output, Pair};
 
@@ -52,24 +54,6 @@ pub struct Delivery {
     pub at: Instant,
     /// The frame.
     pub packet: Packet,
-}
-
-/// The counters of one direction of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkCounters {
-    /// Frames accepted; each of them is serialised, also one that gets lost.
-    pub frames: u64,
-    /// The bytes of these frames.
-    pub bytes: u64,
-    /// Of these frames, lost on the air.
-    pub lost: u64,
-    /// Of these frames, damaged on the air. They are not delivered: the receiver's checksum would
-    /// refuse them.
-    pub damaged: u64,
-    /// Frames refused by the full queue; not among `frames`.
-    pub dropped: u64,
-    /// Airtime of all accepted frames.
-    pub busy: Duration,
 }
 
 /// One direction of a link as a state machine.

@@ -1,7 +1,7 @@
 //! TCP/IP packets from fields: for tests, packet scripts, benches and the TCP endpoint model.
 
 use crate::packet::{LinkType, Packet};
-use crate::wire::flow::Endpoint;
+use crate::wire::endpoint::Endpoint;
 use crate::wire::options::MAX_OPTIONS_LEN;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, HEADER_LEN, Options};

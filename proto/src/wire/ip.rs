@@ -2,8 +2,8 @@
 //! IPv4, IPv6.
 
 use crate::packet::{LinkType, Packet};
+use crate::wire::bypass::Bypass;
 use crate::wire::chunk;
-use crate::wire::tcp::Bypass;
 
 /// The IP protocol number of TCP.
 pub(crate) const TCP: u8 = 6;

@@ -1,15 +1,17 @@
 //! Bytes to fields and back. Nothing here panics on input or allocates while parsing.
 
 pub mod build;
+mod bypass;
 pub mod checksum;
 pub mod edit;
+mod endpoint;
 pub mod flow;
 pub mod ip;
 mod options;
 pub mod seq;
 pub mod tcp;
 
-use self::tcp::Bypass;
+use bypass::Bypass;
 
 /// The `N` bytes at `at`, if they were captured.
 fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Result<&[u8; N], Bypass> {

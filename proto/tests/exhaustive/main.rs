@@ -9,7 +9,7 @@
 mod common;
 mod hosts;
 
-use airmend_proto::agents::{AgentConfig, Limits, registry};
+use airmend_proto::agents::{self, AgentConfig, Limits};
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Segment, Timestamps};
 use airmend_proto::{Forwarder, Instant, Load, Packet, Port, Ports, Timer, drain};
@@ -72,7 +72,7 @@ fn agent(name: &str, settings: &[(&str, &str)]) -> AgentConfig {
 
 #[test]
 fn every_loss_pattern_through_every_agent() {
-    for name in registry::names() {
+    for name in agents::names() {
         // Without SACK a host cannot say more, and snoop95 reads nothing more.
         let modern: &[bool] =
             if name.starts_with("snoop") && name != "snoop95" { &[false, true] } else { &[false] };

@@ -195,7 +195,6 @@ impl Runner {
         };
         if !right {
             let actual = self.show(&packet);
-            let side = side;
             return Err(format!("  expected  {side} > {wanted}\n  actual    {side} > {actual}"));
         }
         let copied = |(from, original): &(Port, Packet)| *from != side && *original == packet;

@@ -28,7 +28,7 @@ fn share(settings: &Settings, rate_bps: u64, delay: Duration, loss: f64) -> f64 
     let mut next = 0;
     while pair.ends[MOBILE].delivered.len() < PACKETS as usize {
         while next < PACKETS && pair.ends[GATEWAY].agent.backlog().0 < 100 {
-            pair.send(GATEWAY, data(next));
+            pair.send(GATEWAY, &data(next));
             next += 1;
         }
         let until = pair.now + Duration::from_micros(500);

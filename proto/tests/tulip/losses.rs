@@ -32,7 +32,7 @@ fn packet(from: usize, index: u32) -> Packet {
 fn exchange(settings: &Settings, pattern: u32, lossy: Lossy) -> Result<Duration, String> {
     let mut pair = Pair::new(settings, RATE_BPS, DELAY);
     for (from, count) in PACKETS.into_iter().enumerate() {
-        (0..count).for_each(|index| pair.send(from, packet(from, index)));
+        (0..count).for_each(|index| pair.send(from, &packet(from, index)));
     }
     let mut counted = 0;
     let mut frames = 0;

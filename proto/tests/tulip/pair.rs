@@ -62,8 +62,8 @@ impl Pair {
     }
 
     /// Hands a packet to an end's network layer side.
-    pub(crate) fn send(&mut self, end: usize, packet: Packet) {
-        self.ends[end].agent.handle_packet(self.now, Port::Wired, &packet);
+    pub(crate) fn send(&mut self, end: usize, packet: &Packet) {
+        self.ends[end].agent.handle_packet(self.now, Port::Wired, packet);
     }
 
     /// An end fails and comes back as another run; what was on its way to it still arrives.

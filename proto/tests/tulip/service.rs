@@ -32,12 +32,12 @@ fn datagrams(pair: &Pair) -> Vec<Instant> {
 #[test]
 fn a_datagram_passes_a_bulk_transfer() {
     let mut pair = Pair::new(&Settings::default(), RATE_BPS, DELAY);
-    (0..500).for_each(|index| pair.send(GATEWAY, data(0, index)));
+    (0..500).for_each(|index| pair.send(GATEWAY, &data(0, index)));
     let mut sent = Vec::new();
     for _ in 0..8 {
         pair.run(pair.now + Duration::from_millis(20), &mut arrives);
         sent.push(pair.now);
-        pair.send(GATEWAY, Foreign::Udp.packet(0, 100));
+        pair.send(GATEWAY, &Foreign::Udp.packet(0, 100));
     }
     pair.run(Instant::from_millis(1_000), &mut arrives);
     let arrived = datagrams(&pair);
@@ -51,8 +51,8 @@ fn a_datagram_passes_a_bulk_transfer() {
 #[test]
 fn a_flood_of_datagrams_leaves_the_bulk_its_half() {
     let mut pair = Pair::new(&Settings::default(), RATE_BPS, DELAY);
-    (0..500).for_each(|index| pair.send(GATEWAY, data(0, index)));
-    (0..900).for_each(|_| pair.send(GATEWAY, Foreign::Udp.packet(0, 1_000)));
+    (0..500).for_each(|index| pair.send(GATEWAY, &data(0, index)));
+    (0..900).for_each(|_| pair.send(GATEWAY, &Foreign::Udp.packet(0, 1_000)));
     pair.run(Instant::from_millis(200), &mut arrives);
     let datagrams = datagrams(&pair).len();
     let segments = pair.ends[MOBILE].delivered.len() - datagrams;
@@ -65,13 +65,13 @@ fn an_unreliable_packet_never_overtakes_its_flow() {
     // those of other flows do not.
     let mut pair = Pair::new(&Settings::default(), RATE_BPS, DELAY);
     pair.run(Instant::from_millis(10), &mut arrives);
-    pair.send(GATEWAY, data(0, 0));
-    pair.send(GATEWAY, data(0, 1));
+    pair.send(GATEWAY, &data(0, 0));
+    pair.send(GATEWAY, &data(0, 1));
     pair.run(pair.now + Duration::from_micros(900), &mut |_, frame| {
         if frame.seq.0 == 1 { Fate::Lost } else { Fate::Arrives }
     });
-    pair.send(GATEWAY, pure_ack(0, 500));
-    pair.send(GATEWAY, pure_ack(1, 600));
+    pair.send(GATEWAY, &pure_ack(0, 500));
+    pair.send(GATEWAY, &pure_ack(1, 600));
     pair.run(Instant::from_millis(100), &mut arrives);
     let got: Vec<_> = pair.ends[MOBILE].delivered.iter().map(|(_, p)| Tcp::read(p)).collect();
     let got: Vec<_> = got.into_iter().flatten().map(|tcp| (tcp.flow, tcp.len, tcp.ack)).collect();
@@ -86,7 +86,7 @@ fn a_loss_delays_only_its_flow_unless_the_order_is_the_papers() {
         let settings = Settings { order, ..Settings::default() };
         let mut pair = Pair::new(&settings, RATE_BPS, DELAY);
         pair.run(Instant::from_millis(10), &mut arrives);
-        (0..4).for_each(|index| pair.send(GATEWAY, data(index as u16 % 2, index)));
+        (0..4).for_each(|index| pair.send(GATEWAY, &data(index as u16 % 2, index)));
         let mut lost = false;
         pair.run(Instant::from_millis(100), &mut |_, frame| {
             let is_first = frame.kind == FrameKind::Reliable && frame.seq.0 == 0 && !lost;
@@ -109,9 +109,9 @@ fn persistence_is_bounded_where_the_class_says_so() {
     settings.set("classes", "udp=20ms,tcp>0=reliable").unwrap();
     let mut pair = Pair::new(&settings, RATE_BPS, DELAY);
     pair.run(Instant::from_millis(10), &mut arrives);
-    pair.send(GATEWAY, Foreign::Udp.packet(1, 100));
-    pair.send(GATEWAY, Foreign::Udp.packet(2, 100));
-    pair.send(GATEWAY, data(0, 0));
+    pair.send(GATEWAY, &Foreign::Udp.packet(1, 100));
+    pair.send(GATEWAY, &Foreign::Udp.packet(2, 100));
+    pair.send(GATEWAY, &data(0, 0));
     // The first datagram never gets through; what may be sent in its place does.
     pair.run(Instant::from_millis(500), &mut |_, frame| {
         let is_first = frame.kind == FrameKind::Reliable && frame.seq.0 == 0;
@@ -130,7 +130,7 @@ fn persistence_is_bounded_where_the_class_says_so() {
 fn a_restarted_end_goes_on_within_two_round_trips() {
     let settings = Settings::default();
     let mut pair = Pair::new(&settings, RATE_BPS, DELAY);
-    (0..100).for_each(|index| pair.send(GATEWAY, data(0, index)));
+    (0..100).for_each(|index| pair.send(GATEWAY, &data(0, index)));
     pair.run(Instant::from_millis(20), &mut arrives);
     let before = pair.ends[MOBILE].delivered.len();
     pair.restart(MOBILE, &settings, 9);

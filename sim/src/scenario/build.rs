@@ -1,13 +1,15 @@
 //! From a scenario to the plan that the world runs.
 
+use super::count::counted;
 use super::error::{Fault, unknown};
+use super::named::in_order;
 use super::spec::{FlowSpec, MoveSpec, ScenarioSpec, StationSpec};
-use super::topology::{Topology, counted, in_order};
+use super::topology::Topology;
 use super::value::{Scalar, Size, Time};
 use crate::graph::Tree;
 use crate::plan::{Flow, Move, Plan, Station, StationAgent, Traffic};
 use crate::world::MAX_FLOWS;
-use airmend_proto::agents::{AgentConfig, registry};
+use airmend_proto::agents::{self, AgentConfig};
 use airmend_proto::tcp::Profile;
 use std::time::Duration;
 use toml::Spanned;
@@ -112,7 +114,7 @@ fn add_stations(
 
 /// The station's agent with its settings; those of other agents must be right, too.
 fn agent(spec: &StationSpec) -> Result<StationAgent, Fault> {
-    let known: Vec<&str> = registry::names().chain([StationAgent::SPLIT]).collect();
+    let known: Vec<&str> = agents::names().chain([StationAgent::SPLIT]).collect();
     let by_name = |name: &Spanned<String>| {
         AgentConfig::by_name(name.get_ref())
             .map_err(|_| Fault::new(name.span(), unknown("agent", name.get_ref(), &known)))

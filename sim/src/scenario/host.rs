@@ -1,8 +1,8 @@
 //! Hosts: a named TCP profile and what differs from it.
 
+use super::count::MAX_NODES;
 use super::error::{Fault, unknown};
-use super::spec::Named;
-use super::topology::MAX_NODES;
+use super::named::Named;
 use super::value::Scalar;
 use airmend_proto::tcp::Profile;
 use serde::Deserialize;

@@ -5,9 +5,11 @@
 //! value therefore gets the same sentence wherever it came from.
 
 mod build;
+mod count;
 mod document;
 mod error;
 mod host;
+mod named;
 mod radio;
 mod spec;
 mod sweep;

@@ -1,7 +1,6 @@
 //! Half-duplex radios: the table `mac` of a link.
 
 use super::error::Fault;
-use super::spec::LinkSpec;
 use super::value::Time;
 use crate::plan::Direction;
 use airmend_proto::link::mac::MacParams;
@@ -25,13 +24,12 @@ pub(super) struct MacTable {
 const MAX_TIME: Duration = Duration::from_secs(1);
 const MAX_COUNT: u32 = 10_000;
 
-/// Makes the channel of a link half duplex, if the link has radios.
+/// Makes the channel of a link half duplex.
 pub(super) fn share(
     name: &Spanned<String>,
-    link: &LinkSpec,
+    table: &Spanned<MacTable>,
     ways: &mut [Direction; 2],
 ) -> Result<(), Fault> {
-    let Some(table) = &link.mac else { return Ok(()) };
     let refuse = |what: &str| Err(Fault::new(name.span(), format!("link `{name}` {what}")));
     let [down, up] = *ways;
     let same = (down.rate_bps, down.delay, down.queue_frames, down.arq)

@@ -2,15 +2,12 @@
 
 use super::error::{Fault, unknown};
 use super::host::HostSpec;
+use super::named::Named;
 use super::radio::MacTable;
 use super::value::{Rate, Scalar, Size, Time};
 use airmend_proto::link::ErrorModel;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use toml::Spanned;
-
-/// Tables by name, each name with its place in the file.
-pub(super) type Named<T> = BTreeMap<Spanned<String>, T>;
 
 /// A scenario file without its sweep.
 #[derive(Clone, Debug, Deserialize)]

@@ -1,18 +1,17 @@
 //! From names to numbers: groups of nodes, and links between them.
 
+use super::count::{MAX_NODES, counted};
 use super::error::{Fault, unknown};
+use super::named::in_order;
 use super::radio;
-use super::spec::{ArqTable, ErrorsSpec, HandoffTable, LinkSpec, Named, ScenarioSpec, WaySpec};
+use super::spec::{ArqTable, ErrorsSpec, HandoffTable, LinkSpec, ScenarioSpec, WaySpec};
 use super::value::Time;
-use crate::graph::Graph;
-use crate::plan::{ArqSpec, Direction, Handoff, opposite};
+use crate::graph::{Graph, opposite};
+use crate::plan::{ArqSpec, Direction, Handoff};
 use airmend_proto::link::ErrorModel;
 use std::collections::HashMap;
 use std::ops::Range;
 use toml::Spanned;
-
-/// Nodes of a run at most.
-pub(super) const MAX_NODES: u32 = 1_000_000;
 
 /// A number of like nodes.
 pub(super) struct Group {
@@ -47,25 +46,6 @@ pub(super) struct Topology {
     pub(super) graph: Graph,
     /// The first direction of each table of links, by name.
     tables: HashMap<String, u32>,
-}
-
-/// Tables in the order of the file.
-pub(super) fn in_order<T>(tables: &Named<T>) -> Vec<(&Spanned<String>, &T)> {
-    let mut tables: Vec<_> = tables.iter().collect();
-    tables.sort_by_key(|(name, _)| name.span().start);
-    tables
-}
-
-/// A number of nodes or flows, at least one.
-pub(super) fn counted(count: Option<&Spanned<u32>>, most: u32) -> Result<u32, Fault> {
-    match count {
-        None => Ok(1),
-        Some(count) if (1..=most).contains(count.get_ref()) => Ok(*count.get_ref()),
-        Some(count) => {
-            let message = format!("`count` must be from 1 to {most}, not {}", count.get_ref());
-            Err(Fault::new(count.span(), message))
-        }
-    }
 }
 
 impl Topology {
@@ -151,7 +131,9 @@ impl Topology {
             return refuse(&format!("cannot join {first} to {second} nodes in equal shares"));
         }
         let mut ways = [way(link, &link.down)?, way(link, &link.up)?];
-        radio::share(name, link, &mut ways)?;
+        if let Some(mac) = &link.mac {
+            radio::share(name, mac, &mut ways)?;
+        }
         let joined = link.channel.as_ref().map(|other| self.joined(other, &ways)).transpose()?;
         self.tables.insert(name.get_ref().clone(), self.directions.len() as u32);
         for index in 0..counts[0].max(counts[1]) {

@@ -3,7 +3,8 @@
 use super::arq::Repeating;
 use super::handoff::WithHandoffs;
 use crate::agenda::Agenda;
-use crate::plan::{Direction, Plan, opposite};
+use crate::graph::opposite;
+use crate::plan::{Direction, Plan};
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::link::mac::FamaNcs;
 use airmend_proto::link::{self, FullDuplex, LinkCounters, LinkParams, Output, Pair};

@@ -20,7 +20,7 @@ impl World<'_> {
         }
         let mut sender = SenderCounters::default();
         self.flows.iter().for_each(|flow| sender += flow.ends[0].stats().sender);
-        let mut links = LinkReport::default();
+        let mut links = LinkReport { lost: self.left_behind, ..LinkReport::default() };
         self.medium.counters().for_each(|link| links += link.into());
         Outcome {
             completed: self.open == 0,

@@ -6,7 +6,7 @@
 //! the TCP model and hence runs in virtual time only. Both of its ends use a TCP profile of that
 //! time.
 
-use super::station::side_index;
+use super::side::side_index;
 use crate::agenda::Agenda;
 use airmend_proto::tcp::{Endpoint, Profile};
 use airmend_proto::wire::flow::FlowKey;

@@ -1,5 +1,6 @@
 //! A base station: its agent with egress queues, and its links.
 
+use super::side::side_index;
 use super::split::Split;
 use super::trace::Trace;
 use super::{Medium, address};
@@ -185,13 +186,5 @@ impl Ports for StationPorts<'_> {
         if let Some(direction) = self.direction(side, &packet) {
             self.medium.send(now, direction, packet);
         }
-    }
-}
-
-/// The index of a side in a pair.
-pub(crate) fn side_index(side: Port) -> usize {
-    match side {
-        Port::Wired => 0,
-        Port::Air => 1,
     }
 }

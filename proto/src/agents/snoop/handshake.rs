@@ -1,12 +1,9 @@
 //! [C-16] Connections that are being opened: a SYN or SYN-ACK lost on the air costs its sender a
 //! second or more (RFC 6298 §2: no round trip is known yet), whatever the loss rate.
 
-use super::Snoop;
-use crate::event::Event;
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
-use crate::wire::tcp::Flags;
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
@@ -18,8 +15,8 @@ const MAX_OPEN: usize = 64;
 const ATTEMPTS: u32 = 4;
 /// The bounds of the first interval, which is twice the air's round trip. Three repetitions end
 /// before the host's own retransmission after one second.
-const LEAST_INTERVAL: Duration = Duration::from_millis(40);
-const LONGEST_INTERVAL: Duration = Duration::from_millis(100);
+pub(super) const LEAST_INTERVAL: Duration = Duration::from_millis(40);
+pub(super) const LONGEST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The SYNs and SYN-ACKs that the mobile has not answered.
 #[derive(Debug, Default)]
@@ -37,34 +34,9 @@ struct Handshake {
     due: Option<Instant>,
 }
 
-impl Snoop {
-    /// Processes a SYN, SYN-ACK or RST of the fixed host that has departed.
-    pub(super) fn handle_handshake(
-        &mut self,
-        now: Instant,
-        key: FlowKey,
-        flags: Flags,
-        packet: &Packet,
-    ) {
-        self.handshakes.end(&key);
-        if !flags.intersects(Flags::RST) {
-            let interval = self.air_round_trip.map_or(LONGEST_INTERVAL, |air| air * 2);
-            let interval = interval.clamp(LEAST_INTERVAL, LONGEST_INTERVAL);
-            self.handshakes.begin(now, key, packet.clone(), interval);
-        }
-    }
-
-    /// The next repetition that is due.
-    pub(super) fn poll_handshake(&mut self, now: Instant) -> Option<Packet> {
-        let (packet, attempt) = self.handshakes.poll_due(now)?;
-        self.event(Event::HandshakeRepeated { attempt });
-        Some(packet)
-    }
-}
-
 impl Handshakes {
-    /// Keeps a SYN or SYN-ACK, if the limit permits.
-    fn begin(&mut self, now: Instant, key: FlowKey, packet: Packet, interval: Duration) {
+    /// Remembers a SYN or SYN-ACK, if there is a place.
+    pub(super) fn begin(&mut self, now: Instant, key: FlowKey, packet: Packet, interval: Duration) {
         if self.open.len() < MAX_OPEN {
             let due = Some(now + interval);
             self.open.push_back(Handshake { key, packet, attempts: 0, interval, due });
@@ -90,8 +62,8 @@ impl Handshakes {
         }
     }
 
-    /// The next queued repetition, and its number.
-    fn poll_due(&mut self, now: Instant) -> Option<(Packet, u32)> {
+    /// The next one that waits for the air, and how often it has been repeated with that.
+    pub(super) fn poll_due(&mut self, now: Instant) -> Option<(Packet, u32)> {
         let handshake = self.open.iter_mut().find(|handshake| handshake.due.is_none())?;
         handshake.attempts += 1;
         handshake.due = Some(now + handshake.interval * (1 << handshake.attempts));

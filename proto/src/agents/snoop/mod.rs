@@ -16,6 +16,7 @@ mod flow;
 mod handshake;
 mod loss;
 mod repair;
+mod repairs;
 mod rtt;
 mod settings;
 mod timers;
@@ -23,9 +24,9 @@ mod timers;
 pub use rtt::WiredPath;
 pub use settings::Settings;
 
-use super::config::AgentSettings;
 use super::flows::Flows;
 use super::limits::Limits;
+use super::settings::AgentSettings;
 use crate::agent::{Agent, Class, Deadline, LinkSignal, Load, Port, Timer, Verdict};
 use crate::event::Event;
 use crate::packet::Packet;
@@ -39,7 +40,7 @@ use alloc::string::String;
 use core::time::Duration;
 use flow::Flow;
 use handshake::Handshakes;
-use repair::Repairs;
+use repairs::Repairs;
 
 /// The agent `snoop`. Data from the wired side is cached and repaired; data from the air side
 /// passes.
@@ -98,6 +99,23 @@ impl Snoop {
             self.flows.end_connection(key, is_rst);
         }
         ends
+    }
+
+    /// A SYN, SYN-ACK or RST of the fixed host has gone on the air.
+    fn handle_handshake(&mut self, now: Instant, key: FlowKey, flags: Flags, packet: &Packet) {
+        self.handshakes.end(&key);
+        if !flags.intersects(Flags::RST) {
+            let interval = self.air_round_trip.map_or(handshake::LONGEST_INTERVAL, |air| air * 2);
+            let interval = interval.clamp(handshake::LEAST_INTERVAL, handshake::LONGEST_INTERVAL);
+            self.handshakes.begin(now, key, packet.clone(), interval);
+        }
+    }
+
+    /// The next repetition.
+    fn poll_handshake(&mut self, now: Instant) -> Option<Packet> {
+        let (packet, attempt) = self.handshakes.poll_due(now)?;
+        self.event(Event::HandshakeRepeated { attempt });
+        Some(packet)
     }
 }
 

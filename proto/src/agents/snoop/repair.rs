@@ -2,6 +2,7 @@
 
 use super::cache::Cached;
 use super::flow::Flow;
+use super::repairs::Repair;
 use super::{Snoop, seq};
 use crate::agent::Port;
 use crate::agents::flow_table::FlowRef;
@@ -11,23 +12,6 @@ use crate::ranges::Span;
 use crate::time::Instant;
 use crate::wire::edit::{cut, with_timestamp};
 use crate::wire::tcp::Segment;
-use alloc::collections::VecDeque;
-
-/// The queue of ranges to be retransmitted, at most `limit`.
-#[derive(Debug)]
-pub(super) struct Repairs {
-    waiting: VecDeque<Repair>,
-    limit: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Repair {
-    flow: FlowRef,
-    span: Span,
-    cause: Cause,
-    /// The time at which the repair was queued.
-    since: Instant,
-}
 
 /// A retransmission that is sent.
 struct Retransmission {
@@ -37,12 +21,6 @@ struct Retransmission {
     is_timestamp_renewed: bool,
     /// The rest of the queued range, if the range was split since.
     rest: Option<Span>,
-}
-
-impl Repairs {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { waiting: VecDeque::new(), limit }
-    }
 }
 
 impl Snoop {

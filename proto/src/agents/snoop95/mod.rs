@@ -10,14 +10,15 @@ mod cache;
 mod data;
 mod flow;
 mod repair;
+mod repairs;
 mod settings;
 mod timers;
 
 pub use settings::Settings;
 
-use super::config::AgentSettings;
 use super::flows::Flows;
 use super::limits::Limits;
+use super::settings::AgentSettings;
 use crate::agent::{Agent, Class, Deadline, Load, Port, Verdict};
 use crate::event::Event;
 use crate::packet::Packet;
@@ -28,7 +29,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use flow::Flow;
-use repair::Repairs;
+use repairs::Repairs;
 
 /// The agent `snoop95`. Data from the wired side is cached and repaired; data from the air side
 /// passes.

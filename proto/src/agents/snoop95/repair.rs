@@ -7,20 +7,6 @@ use crate::event::{Cause, Event};
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
-use alloc::collections::VecDeque;
-
-/// The queue of packets to be retransmitted, at most `limit`.
-#[derive(Debug)]
-pub(super) struct Repairs {
-    waiting: VecDeque<(FlowRef, SeqNumber)>,
-    limit: usize,
-}
-
-impl Repairs {
-    pub(super) fn new(limit: usize) -> Self {
-        Self { waiting: VecDeque::new(), limit }
-    }
-}
 
 impl Snoop95 {
     /// The class of retransmissions.

@@ -3,9 +3,9 @@
 use super::frame::{Frame, HEADER_LEN};
 use super::{Settings, Tulip};
 use crate::agent::Agent;
-use crate::agents::config::AgentSettings;
 use crate::agents::limits::Limits;
-use crate::agents::registry::LinkProtocol;
+use crate::agents::link_protocol::LinkProtocol;
+use crate::agents::settings::AgentSettings;
 use crate::link::mac::MacParams;
 use alloc::boxed::Box;
 use alloc::string::String;

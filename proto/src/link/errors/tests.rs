@@ -1,7 +1,10 @@
-//! The error processes against the probabilities that they promise.
+//! The error processes against the probabilities that they promise; their models from text.
 
 use super::*;
+use alloc::format;
+use alloc::string::ToString;
 use alloc::vec::Vec;
+use proptest::prelude::*;
 
 const DATA_BITS: u64 = 1500 * 8;
 const ACK_BITS: u64 = 40 * 8;
@@ -240,5 +243,72 @@ fn directions_links_and_seeds_err_independently() {
             let share = same as f64 / FRAMES as f64;
             assert!((share - 0.5).abs() < 4.0 * 0.5 / libm::sqrt(FRAMES as f64), "{what}, {seed}");
         }
+    }
+}
+
+#[test]
+fn reads_error_models() {
+    let burst = ErrorModel::Burst { frames: 4, every_bytes: 65_536 };
+    assert_eq!(parse_burst("4/64Ki"), Ok(burst));
+    assert_eq!(parse_burst("4/65536"), Ok(burst));
+    let fading = ErrorModel::Fading {
+        good: Duration::from_millis(300),
+        bad: Duration::from_millis(30),
+        bad_loss: 0.5,
+        good_ber: 0.0,
+    };
+    assert_eq!(parse_fading("good=300ms,bad=30ms,loss=0.5"), Ok(fading));
+    let with_ber = parse_fading("loss=50%, ber=1e-6, bad=30ms, good=0.3s").unwrap();
+    assert_eq!(with_ber.to_string(), "fading 300ms good, 30ms bad with loss 50 %, ber 1e-6");
+}
+
+#[test]
+fn writes_error_models() {
+    assert_eq!(ErrorModel::Loss(0.05).to_string(), "loss 5 %");
+    assert_eq!(ErrorModel::Ber(3.8e-6).to_string(), "ber 3.8e-6");
+    let burst = parse_burst("4/64Ki").unwrap();
+    assert_eq!(burst.to_string(), "burst of 4 frames every 64KiB");
+}
+
+#[test]
+fn refuses_error_models_in_one_sentence() {
+    for (error, sentence) in [
+        (
+            parse_burst("0/64Ki").unwrap_err(),
+            "burst \"0/64Ki\" must begin with a whole number of frames from 1 to 4294967295, \
+             such as 4/64Ki",
+        ),
+        (
+            parse_fading("good=1s,bad=0ms,loss=1").unwrap_err(),
+            r#"duration "0ms" must be at least 1us for a fading channel, such as 30ms"#,
+        ),
+        (
+            parse_fading("good=1s,bad=1ms").unwrap_err(),
+            "fading \"good=1s,bad=1ms\" must say good=, bad= and loss=, \
+             such as good=300ms,bad=30ms,loss=0.5",
+        ),
+    ] {
+        assert_eq!(error.to_string(), sentence);
+    }
+}
+
+#[test]
+fn refuses_absurd_error_models() {
+    for text in ["", " ", "-1", "nan", "inf", "infinity", "1e999", "x", "1x", "1,5", "0x10"] {
+        assert!(parse_burst(&format!("4/{text}")).is_err(), "4/{text}");
+        assert!(parse_burst(&format!("{text}/64k")).is_err(), "{text}/64k");
+    }
+    assert!(parse_burst("4/0").is_err());
+    assert!(parse_burst("4").is_err());
+    for text in ["", "good=1s", "good=1s,bad=1s,loss=2", "good=1s,good=1s,bad=1s,loss=1"] {
+        assert!(parse_fading(text).is_err(), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in ".{0,12}|[0-9.e+%/=,a-z-]{0,20}") {
+        let _ = parse_burst(&text);
+        let _ = parse_fading(&text);
     }
 }

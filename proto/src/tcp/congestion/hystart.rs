@@ -1,6 +1,6 @@
 //! HyStart: leaves slow start before it overruns the path, by the signs that Linux looks for.
 
-use super::Acked;
+use super::acked::Acked;
 use crate::time::Instant;
 use core::time::Duration;
 

@@ -1,12 +1,14 @@
 //! The congestion window: slow start here, congestion avoidance and reduction by Reno or CUBIC.
 
+mod acked;
 mod cubic;
 mod hystart;
 mod reno;
 
+pub(super) use acked::Acked;
+
 use super::profile::{CongestionControl, Growth, Profile};
 use crate::time::Instant;
-use core::time::Duration;
 use cubic::Cubic;
 use hystart::HyStart;
 use reno::Reno;
@@ -20,17 +22,6 @@ pub(super) struct Congestion {
     growth: Growth,
     avoidance: Avoidance,
     hystart: Option<HyStart>,
-}
-
-/// What an ACK of new data tells of the path.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Acked {
-    /// The position up to which all is acknowledged.
-    pub(super) una: u64,
-    /// The position behind the last byte sent.
-    pub(super) nxt: u64,
-    /// The round trip that this ACK showed.
-    pub(super) round_trip: Option<Duration>,
 }
 
 #[derive(Clone, Debug)]

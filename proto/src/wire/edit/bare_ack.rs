@@ -1,6 +1,6 @@
 //! The acknowledgment that a packet carries.
 
-use super::set_u16;
+use super::field::set_u16;
 use crate::packet::Packet;
 use crate::wire::tcp::{Flags, Segment};
 use crate::wire::{checksum, ip};

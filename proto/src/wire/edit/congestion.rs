@@ -1,6 +1,6 @@
 //! Explicit congestion notification in the IP header.
 
-use super::{set_u16, update_checksum};
+use super::field::{set_u16, update_checksum};
 use crate::packet::Packet;
 use crate::wire::ip::Network;
 

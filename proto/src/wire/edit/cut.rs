@@ -1,6 +1,6 @@
 //! One segment cut out of a super-packet.
 
-use super::{TCP_CHECKSUM, set_u16};
+use super::field::{TCP_CHECKSUM, set_u16};
 use crate::packet::Packet;
 use crate::wire::tcp::{Flags, Segment};
 use crate::wire::{checksum, ip};

@@ -1,6 +1,6 @@
 //! TCP options edited in place.
 
-use super::{TCP_CHECKSUM, update_checksum};
+use super::field::{TCP_CHECKSUM, update_checksum};
 use crate::packet::Packet;
 use crate::wire::options::{NO_OPERATION, SACK, TIMESTAMPS, find};
 use crate::wire::seq::SeqNumber;

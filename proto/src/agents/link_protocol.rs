@@ -1,0 +1,12 @@
+//! What a runner must know of an agent of which the air hop needs one at each end.
+
+use crate::packet::Packet;
+
+/// A link protocol.
+#[derive(Debug)]
+pub struct LinkProtocol {
+    /// Bytes that a frame is longer than the packet that it carries, at most.
+    pub frame_overhead: usize,
+    /// The packet of the network layer that a frame carries, if it carries one.
+    pub payload: fn(&Packet) -> Option<Packet>,
+}

@@ -1,0 +1,21 @@
+//! What became of the frames of a link.
+
+use core::time::Duration;
+
+/// The counters of one direction of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// Frames accepted; each of them is serialised, also one that gets lost.
+    pub frames: u64,
+    /// The bytes of these frames.
+    pub bytes: u64,
+    /// Of these frames, lost on the air.
+    pub lost: u64,
+    /// Of these frames, damaged on the air. They are not delivered: the receiver's checksum would
+    /// refuse them.
+    pub damaged: u64,
+    /// Frames refused by the full queue; not among `frames`.
+    pub dropped: u64,
+    /// Airtime of all accepted frames.
+    pub busy: Duration,
+}
