@@ -57,7 +57,7 @@ struct Queued {
     /// The packet as it arrived: the agent caches its original ECN codepoint [C-14].
     packet: Packet,
     /// The marked packet that is sent in its place, if the queue was at least half full.
-    marked: Option<Packet>,
+    marked: Option<Box<Packet>>,
     source: Source,
 }
 
@@ -139,6 +139,7 @@ impl<A: Agent + ?Sized> Forwarder<A> {
         Some(packet)
     }
 
+    #[inline]
     fn next_packet(&mut self, now: Instant, to: Port) -> Option<Packet> {
         if let Some(packet) = self.agent.poll_transmit(now, to, Class::Priority) {
             return Some(packet);
@@ -151,7 +152,7 @@ impl<A: Agent + ?Sized> Forwarder<A> {
                 Source::Agent if self.agent.confirm_departure(now, to, &packet) => {}
                 Source::Agent => continue,
             }
-            return Some(marked.unwrap_or(packet));
+            return Some(marked.map_or(packet, |marked| *marked));
         }
     }
 
@@ -186,6 +187,7 @@ impl<A: Agent + ?Sized> Forwarder<A> {
         }
     }
 
+    #[inline]
     fn enqueue(&mut self, to: Port, packet: Packet, source: Source) {
         let queue = self.queue(to);
         let waiting = queue.packets.len();
@@ -193,9 +195,10 @@ impl<A: Agent + ?Sized> Forwarder<A> {
             self.events.push_back(Event::EgressDropped(to));
             return;
         }
-        let is_long = to == Port::Air && waiting >= queue.limit.div_ceil(2);
-        let marked =
-            if is_long && source != Source::Agent { mark_congestion(&packet) } else { None };
+        let mut marked = None;
+        if to == Port::Air && source != Source::Agent && waiting >= queue.limit.div_ceil(2) {
+            marked = mark_congestion(&packet).map(Box::new);
+        }
         let is_marked = marked.is_some();
         queue.packets.push_back(Queued { packet, marked, source });
         if is_marked {
