@@ -151,12 +151,14 @@ impl Flow {
         }
     }
 
-    /// Keeps the mobile's last ACK, to be repeated unchanged.
+    /// Keeps the mobile's last ACK, to be repeated unchanged. The checksum of a packet that was not
+    /// captured whole is not verified, and a repetition would bear a valid one: it is not repeated.
     fn remember(&mut self, segment: &Segment, packet: &Packet) {
+        let is_whole = packet.bytes().len() == packet.wire_len() as usize;
         self.last_ack = Some(LastAck {
             number: segment.ack,
             window: segment.window,
-            packet: SmallPacket::of(&bare_ack(packet, segment)),
+            packet: is_whole.then(|| SmallPacket::of(&bare_ack(packet, segment))).flatten(),
         });
     }
 
@@ -166,5 +168,30 @@ impl Flow {
         let sent_at = timed.sent_at.filter(|_| !timed.spoiled)?;
         let sample = now - sent_at;
         Some((sample, self.sample_round_trip(sample, gain)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::flows::FlowBase;
+    use crate::event::FlowId;
+    use crate::packet::LinkType;
+    use crate::wire::build::SegmentBuilder;
+
+    #[test]
+    fn an_ack_that_was_not_captured_whole_is_not_repeated() {
+        let whole = SegmentBuilder::new(([10, 0, 0, 2], 80), ([10, 0, 0, 1], 5000))
+            .ack(SeqNumber(7))
+            .payload(b"data")
+            .build(LinkType::Ip);
+        let segment = Segment::parse(&whole).unwrap();
+        let longer = whole.wire_len() + 1;
+        let cut = Packet::truncated(LinkType::Ip, whole.shared_bytes(), longer);
+        for (packet, is_repeated) in [(whole, true), (cut, false)] {
+            let mut flow = Flow::new(FlowBase::new(FlowId(0), Instant::ZERO), SeqNumber(0));
+            flow.remember(&segment, &packet);
+            assert_eq!(flow.last_ack.unwrap().packet.is_some(), is_repeated);
+        }
     }
 }
