@@ -5,8 +5,10 @@ use super::flow_table::{FlowRef, FlowTable};
 use super::limits::Limits;
 use crate::agent::{Deadline, Load};
 use crate::event::{Event, FlowEnd, FlowId};
+use crate::port::Port;
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
+use crate::wire::tcp::{Flags, Segment};
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
@@ -150,11 +152,17 @@ impl<F: FlowState> Flows<F> {
         }
     }
 
-    /// Frees the state of a flow whose connection a SYN or RST ends.
-    pub(super) fn end_connection(&mut self, key: &FlowKey, is_rst: bool) {
+    /// Frees the state of the flow if the segment is a SYN or RST; returns whether it is.
+    pub(super) fn ends_connection(&mut self, from: Port, key: &FlowKey, segment: &Segment) -> bool {
+        let is_rst = segment.flags.intersects(Flags::RST);
+        if !is_rst && !segment.flags.intersects(Flags::SYN) {
+            return false;
+        }
+        self.events.push_back(Event::ConnectionChange(from));
         if let Some(flow) = self.table.find(key) {
             self.end(flow, if is_rst { FlowEnd::Closed } else { FlowEnd::Reopened });
         }
+        true
     }
 
     /// Enters a deadline of a flow unless an earlier deadline is entered.

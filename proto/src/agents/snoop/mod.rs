@@ -90,17 +90,6 @@ impl Snoop {
         }
     }
 
-    /// Frees the state of the flow if the segment is a SYN or RST; returns whether it is.
-    fn ends_connection(&mut self, from: Port, key: &FlowKey, segment: &Segment) -> bool {
-        let is_rst = segment.flags.intersects(Flags::RST);
-        let ends = is_rst || segment.flags.intersects(Flags::SYN);
-        if ends {
-            self.event(Event::ConnectionChange(from));
-            self.flows.end_connection(key, is_rst);
-        }
-        ends
-    }
-
     /// A SYN, SYN-ACK or RST of the fixed host has gone on the air.
     fn handle_handshake(&mut self, now: Instant, key: FlowKey, flags: Flags, packet: &Packet) {
         self.handshakes.end(&key);
@@ -144,7 +133,8 @@ impl Agent for Snoop {
         if !self.handshakes.is_empty() {
             self.handshakes.end(&key);
         }
-        if !self.ends_connection(from, &key, &segment) && segment.flags.intersects(Flags::ACK) {
+        if !self.flows.ends_connection(from, &key, &segment) && segment.flags.intersects(Flags::ACK)
+        {
             return self.handle_ack(now, &key, &segment, packet);
         }
         Verdict::Pass
@@ -155,7 +145,7 @@ impl Agent for Snoop {
             return;
         }
         let Some((segment, key)) = self.parse(Port::Wired, packet) else { return };
-        if self.ends_connection(Port::Wired, &key, &segment) {
+        if self.flows.ends_connection(Port::Wired, &key, &segment) {
             self.handle_handshake(now, key, segment.flags, packet);
         } else if segment.seq_len() > 0 {
             self.handle_data(now, key, &segment, packet);

@@ -56,17 +56,6 @@ impl Snoop95 {
     fn event(&mut self, event: Event) {
         self.flows.events.push_back(event);
     }
-
-    /// Frees the state of the flow if the segment is a SYN or RST; returns whether it is.
-    fn ends_connection(&mut self, from: Port, key: &FlowKey, segment: &Segment) -> bool {
-        let is_rst = segment.flags.intersects(Flags::RST);
-        let ends = is_rst || segment.flags.intersects(Flags::SYN);
-        if ends {
-            self.event(Event::ConnectionChange(from));
-            self.flows.end_connection(key, is_rst);
-        }
-        ends
-    }
 }
 
 impl AgentSettings for Settings {
@@ -104,7 +93,7 @@ impl Agent for Snoop95 {
             Port::Wired if segment.flags.intersects(Flags::SYN.union(Flags::RST)) => Verdict::Pass,
             Port::Wired => self.repeat_ack(now, &key, &segment),
             Port::Air => {
-                let ends = self.ends_connection(from, &key, &segment);
+                let ends = self.flows.ends_connection(from, &key, &segment);
                 if ends || !segment.flags.intersects(Flags::ACK) {
                     return Verdict::Pass;
                 }
@@ -122,7 +111,7 @@ impl Agent for Snoop95 {
             Err(reason) => return self.event(Event::Bypassed(reason)),
         };
         let key = FlowKey::of(&segment, Port::Wired);
-        if !self.ends_connection(Port::Wired, &key, &segment) && segment.seq_len() > 0 {
+        if !self.flows.ends_connection(Port::Wired, &key, &segment) && segment.seq_len() > 0 {
             self.snoop_data(now, key, &segment, packet);
         }
     }
