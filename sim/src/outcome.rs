@@ -20,6 +20,8 @@ pub struct Outcome {
     pub goodput_bps: f64,
     /// For each flow the bits per second from its own start to its own end.
     pub flow_goodput_bps: Vec<f64>,
+    /// The delays of each flow, as in `delay`.
+    pub flow_delay: Vec<Option<Delay>>,
     /// Bytes that the data direction took on the air (IP headers included) for each useful byte;
     /// none if no flow crosses the air or nothing arrived.
     pub wire_bytes_per_byte: Option<f64>,
@@ -30,6 +32,8 @@ pub struct Outcome {
     /// All directions of all links together; `dropped` is of the hosts' queues, since drops of a
     /// station's egress queue are among the agent's counters.
     pub links: LinkReport,
+    /// The two directions of each table of links, by its name: `air_down`, `air_up`.
+    pub each_link: BTreeMap<String, LinkReport>,
     /// The delay from the write of a packet or a request until all of it, or of the response, has
     /// arrived; none of bulk transfers. With `packet_delays`: from a packet's first transmission
     /// until it has arrived in order.
@@ -49,8 +53,12 @@ pub struct Delay {
     pub mean_ms: f64,
     /// Sample standard deviation; 0 of a single one.
     pub sd_ms: f64,
+    /// Median.
+    pub p50_ms: f64,
     /// 95th percentile.
     pub p95_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
 }
 
 /// One point of the sequence-time plot.
@@ -111,10 +119,12 @@ impl Delay {
     pub(crate) fn of(mut millis: Vec<f64>) -> Option<Self> {
         millis.sort_by(f64::total_cmp);
         let count = millis.len();
-        let p95_ms = *millis.get((count * 95).div_ceil(100).max(1) - 1)?;
+        let rank = |percent: usize| (count * percent).div_ceil(100).max(1) - 1;
+        let percentile = |percent| millis.get(rank(percent)).copied();
+        let [p50_ms, p95_ms, p99_ms] = [percentile(50)?, percentile(95)?, percentile(99)?];
         let mean_ms = millis.iter().sum::<f64>() / count as f64;
         let squares: f64 = millis.iter().map(|value| (value - mean_ms).powi(2)).sum();
         let sd_ms = (squares / (count - 1).max(1) as f64).sqrt();
-        Some(Self { count, mean_ms, sd_ms, p95_ms })
+        Some(Self { count, mean_ms, sd_ms, p50_ms, p95_ms, p99_ms })
     }
 }

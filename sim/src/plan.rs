@@ -17,6 +17,8 @@ pub struct Plan {
     pub(crate) stations: Vec<Station>,
     /// Two for each link: `2n` from its first end to its second, `2n + 1` back.
     pub(crate) directions: Vec<Direction>,
+    /// The name of each table of links, and its first direction; in the order of these.
+    pub(crate) link_names: Vec<(String, u32)>,
     /// The links on each channel, which share its air.
     pub(crate) channels: Vec<Vec<u32>>,
     /// As it is when the run begins.
@@ -158,6 +160,13 @@ pub(crate) enum Traffic {
 }
 
 impl Plan {
+    /// The name of a direction in results: that of its table of links, and `down` or `up`.
+    pub(crate) fn link_name(&self, direction: u32) -> String {
+        let after = self.link_names.partition_point(|(_, first)| *first <= direction);
+        let name = after.checked_sub(1).map_or("", |table| &self.link_names[table].0);
+        format!("{name}_{}", if direction.is_multiple_of(2) { "down" } else { "up" })
+    }
+
     /// The number of a station by that of its node; none of a host.
     pub(crate) fn station(&self, node: u32) -> Option<u32> {
         node.checked_sub(self.hosts)

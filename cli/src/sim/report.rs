@@ -129,12 +129,24 @@ fn run(
         "bytes_received": outcome.bytes_received,
     });
     let mut more = json!({"flows": setting.flows});
-    if let Some(delay) = outcome.delay {
-        let [mean, sd, p95] = [delay.mean_ms, delay.sd_ms, delay.p95_ms].map(short);
-        more["delay_ms"] = json!({"count": delay.count, "mean": mean, "sd": sd, "p95": p95});
+    if let Some(delay) = &outcome.delay {
+        more["delay_ms"] = delay_ms(delay);
+    }
+    if setting.flows > 1 {
+        let goodputs = outcome.flow_goodput_bps.iter().map(|goodput| goodput.round());
+        more["flow_goodput_bps"] = goodputs.collect();
+        let delays = outcome.flow_delay.iter();
+        more["flow_delay_ms"] = delays.map(|delay| delay.as_ref().map(delay_ms)).collect();
     }
     more["links"] = json!(outcome.links);
+    more["each_link"] = json!(outcome.each_link);
     line([settings(setting, seed), measured, swept(name, experiment, point), more])
+}
+
+fn delay_ms(delay: &Delay) -> Value {
+    let Delay { count, mean_ms, sd_ms, p50_ms, p95_ms, p99_ms } = *delay;
+    let [mean, sd, p50, p95, p99] = [mean_ms, sd_ms, p50_ms, p95_ms, p99_ms].map(short);
+    json!({"count": count, "mean": mean, "sd": sd, "p50": p50, "p95": p95, "p99": p99})
 }
 
 fn summary(

@@ -35,11 +35,12 @@ pub(super) fn plan(spec: &ScenarioSpec) -> Result<Plan, Fault> {
     if !moves.is_empty() {
         stations.iter_mut().for_each(|station| station.flows = flows.len());
     }
-    let Topology { hosts, directions, channels, graph, .. } = topology;
+    let Topology { hosts, directions, channels, graph, tables: link_names, .. } = topology;
     Ok(Plan {
         hosts,
         stations,
         directions,
+        link_names,
         channels,
         graph,
         moves,

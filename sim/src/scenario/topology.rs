@@ -9,7 +9,6 @@ use super::value::Time;
 use crate::graph::{Graph, opposite};
 use crate::plan::{ArqSpec, Direction, Handoff};
 use airmend_proto::link::ErrorModel;
-use std::collections::HashMap;
 use std::ops::Range;
 use toml::Spanned;
 
@@ -44,8 +43,8 @@ pub(super) struct Topology {
     pub(super) directions: Vec<Direction>,
     pub(super) channels: Vec<Vec<u32>>,
     pub(super) graph: Graph,
-    /// The first direction of each table of links, by name.
-    tables: HashMap<String, u32>,
+    /// The first direction of each table of links, in the order of the file.
+    pub(super) tables: Vec<(String, u32)>,
 }
 
 impl Topology {
@@ -78,7 +77,7 @@ impl Topology {
             directions: Vec::new(),
             channels: Vec::new(),
             graph: Graph::new(hosts, first - hosts),
-            tables: HashMap::new(),
+            tables: Vec::new(),
         };
         for (name, link) in in_order(&spec.links) {
             topology.add_link(name, link)?;
@@ -135,7 +134,7 @@ impl Topology {
             radio::share(name, mac, &mut ways)?;
         }
         let joined = link.channel.as_ref().map(|other| self.joined(other, &ways)).transpose()?;
-        self.tables.insert(name.get_ref().clone(), self.directions.len() as u32);
+        self.tables.push((name.get_ref().clone(), self.directions.len() as u32));
         for index in 0..counts[0].max(counts[1]) {
             let place = |end: usize| {
                 firsts[end] + if counts[end] < counts[1 - end] { index / share } else { index }
@@ -167,7 +166,8 @@ impl Topology {
     /// The channel of the link `other`, for another link with these directions.
     fn joined(&self, other: &Spanned<String>, ways: &[Direction; 2]) -> Result<u32, Fault> {
         let refuse = |what| Err(Fault::new(other.span(), format!("link `{other}` {what}")));
-        let Some(&down) = self.tables.get(other.get_ref()) else {
+        let mut tables = self.tables.iter();
+        let Some(&(_, down)) = tables.find(|(name, _)| name == other.get_ref()) else {
             return refuse("must stand before the links on its channel");
         };
         let key = |way: Direction| (way.rate_bps, way.queue_frames, way.arq, way.mac, way.air);

@@ -21,7 +21,11 @@ impl World<'_> {
         let mut sender = SenderCounters::default();
         self.flows.iter().for_each(|flow| sender += flow.ends[0].stats().sender);
         let mut links = LinkReport { lost: self.left_behind, ..LinkReport::default() };
-        self.medium.counters().for_each(|link| links += link.into());
+        let mut each_link: BTreeMap<String, LinkReport> = BTreeMap::new();
+        for (direction, counters) in (0u32..).zip(self.medium.counters()) {
+            links += counters.into();
+            *each_link.entry(self.plan.link_name(direction)).or_default() += counters.into();
+        }
         Outcome {
             completed: self.open == 0,
             seconds,
@@ -29,10 +33,12 @@ impl World<'_> {
             acked_undelivered: self.flows.iter().map(Flow::acked_undelivered).sum(),
             goodput_bps: rate(bytes_received, seconds),
             flow_goodput_bps: self.flows.iter().map(|flow| flow.goodput_bps(self.now)).collect(),
+            flow_delay: self.flows.iter().map(|flow| Delay::of(flow.delays_ms().into())).collect(),
             wire_bytes_per_byte: self.wire_bytes_per_byte(bytes_received),
             sender,
             agent_counters,
             links,
+            each_link,
             delay: Delay::of(delays.copied().collect()),
             steps: self.steps,
             trace: self
