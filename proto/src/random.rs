@@ -20,6 +20,8 @@ pub enum Purpose {
     Traffic = 5,
     /// The backoff of an end before it contends for a shared channel.
     Backoff = 6,
+    /// Which packets a queue drops or marks.
+    Queue = 7,
 }
 
 /// A uniform random stream that is the same on every machine.

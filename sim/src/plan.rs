@@ -3,8 +3,8 @@
 
 use crate::graph::Graph;
 use airmend_proto::agents::AgentConfig;
-use airmend_proto::link::ErrorModel;
 use airmend_proto::link::mac::MacParams;
+use airmend_proto::link::{CoDelParams, ErrorModel, QueueDiscipline};
 use airmend_proto::tcp::Profile;
 use std::time::Duration;
 
@@ -85,6 +85,8 @@ pub(crate) struct Direction {
     pub(crate) delay: Duration,
     /// The limit of the queue at its beginning, in frames.
     pub(crate) queue_frames: usize,
+    /// The queue's discipline, and what CoDel aims at.
+    pub(crate) discipline: (QueueDiscipline, CoDelParams),
     pub(crate) errors: ErrorModel,
     /// Whether the link layer repeats lost frames.
     pub(crate) arq: Option<ArqSpec>,

@@ -37,8 +37,13 @@ impl FullDuplex {
     }
 
     /// The side of a station; of two stations, the second one is side 1.
-    fn side(&self, from: usize) -> usize {
+    pub(super) fn side(&self, from: usize) -> usize {
         if self.sides.len() == 2 { from } else { self.sides[from] }
+    }
+
+    /// Whether frames can go from one station to another.
+    pub(super) fn joins(&self, from: usize, to: usize) -> bool {
+        self.way(from).find(from, to).is_some()
     }
 
     fn way(&self, from: usize) -> &Link {

@@ -6,17 +6,21 @@
 
 mod bound;
 mod counters;
+mod discipline;
 mod errors;
 mod full_duplex;
 pub mod mac;
+mod managed;
 mod medium;
 #[cfg(test)]
 mod tests;
 
 pub use bound::goodput_bound;
 pub use counters::LinkCounters;
+pub use discipline::{CoDelParams, QueueDiscipline};
 pub use errors::{ErrorModel, ErrorProcess, Fate, parse_burst, parse_fading};
 pub use full_duplex::FullDuplex;
+pub use managed::Managed;
 pub use medium::{Medium, Output, Pair};
 
 use crate::packet::Packet;

@@ -4,7 +4,7 @@ use super::error::{Fault, unknown};
 use super::host::HostSpec;
 use super::named::Named;
 use super::radio::MacTable;
-use super::value::{Rate, Scalar, Size, Time};
+use super::value::{Queue, Rate, Scalar, Size, Time};
 use airmend_proto::link::ErrorModel;
 use serde::Deserialize;
 use toml::Spanned;
@@ -84,7 +84,11 @@ pub(super) struct LinkSpec {
     pub(super) rate: Rate,
     pub(super) delay: Time,
     #[serde(default = "queue")]
-    pub(super) queue: usize,
+    pub(super) queue: Queue,
+    /// Which frame leaves the queue next, and which ones it drops.
+    pub(super) discipline: Option<Spanned<String>>,
+    /// The two parameters of CoDel.
+    pub(super) codel: Option<CoDelTable>,
     pub(super) errors: Option<ErrorsSpec>,
     /// Whether the link layer repeats lost frames.
     pub(super) arq: Option<ArqTable>,
@@ -100,8 +104,16 @@ pub(super) struct LinkSpec {
     pub(super) up: WaySpec,
 }
 
-fn queue() -> usize {
-    100
+fn queue() -> Queue {
+    Queue::Frames(100)
+}
+
+/// Parameters of CoDel, also in FQ-CoDel.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CoDelTable {
+    pub(super) target: Option<Time>,
+    pub(super) interval: Option<Time>,
 }
 
 /// Link-level retransmission.
@@ -134,7 +146,8 @@ fn yes() -> bool {
 pub(super) struct WaySpec {
     pub(super) rate: Option<Rate>,
     pub(super) delay: Option<Time>,
-    pub(super) queue: Option<usize>,
+    pub(super) queue: Option<Queue>,
+    pub(super) discipline: Option<Spanned<String>>,
     pub(super) errors: Option<ErrorsSpec>,
 }
 

@@ -4,11 +4,13 @@ use super::count::{MAX_NODES, counted};
 use super::error::{Fault, unknown};
 use super::named::in_order;
 use super::radio;
-use super::spec::{ArqTable, ErrorsSpec, HandoffTable, LinkSpec, ScenarioSpec, WaySpec};
+use super::spec::{
+    ArqTable, CoDelTable, ErrorsSpec, HandoffTable, LinkSpec, ScenarioSpec, WaySpec,
+};
 use super::value::Time;
 use crate::graph::{Graph, opposite};
 use crate::plan::{ArqSpec, Direction, Handoff};
-use airmend_proto::link::ErrorModel;
+use airmend_proto::link::{CoDelParams, ErrorModel, QueueDiscipline};
 use std::ops::Range;
 use toml::Spanned;
 
@@ -170,7 +172,9 @@ impl Topology {
         let Some(&(_, down)) = tables.find(|(name, _)| name == other.get_ref()) else {
             return refuse("must stand before the links on its channel");
         };
-        let key = |way: Direction| (way.rate_bps, way.queue_frames, way.arq, way.mac, way.air);
+        let key = |way: Direction| {
+            (way.rate_bps, way.queue_frames, way.discipline, way.arq, way.mac, way.air)
+        };
         let theirs = [down, opposite(down)].map(|way| self.directions[way as usize]);
         if theirs.map(key) != ways.map(key) {
             return refuse(
@@ -195,10 +199,12 @@ impl Topology {
 /// One direction: what the link says, unless the direction says otherwise.
 fn way(link: &LinkSpec, way: &WaySpec) -> Result<Direction, Fault> {
     let errors = way.errors.as_ref().or(link.errors.as_ref());
+    let rate_bps = way.rate.unwrap_or(link.rate).0;
     Ok(Direction {
-        rate_bps: way.rate.unwrap_or(link.rate).0,
+        rate_bps,
         delay: way.delay.unwrap_or(link.delay).0,
-        queue_frames: way.queue.unwrap_or(link.queue),
+        queue_frames: way.queue.unwrap_or(link.queue).frames(rate_bps),
+        discipline: (discipline(link, way)?, codel(link)),
         errors: errors.map_or(Ok(ErrorModel::None), ErrorsSpec::model)?,
         arq: link.arq.map(|ArqTable { retries, ordered }| ArqSpec { retries, ordered }),
         handoff: link.handoff.as_ref().map(handoff).transpose()?,
@@ -207,6 +213,27 @@ fn way(link: &LinkSpec, way: &WaySpec) -> Result<Direction, Fault> {
         channel: 0,
         to: 0,
     })
+}
+
+fn discipline(link: &LinkSpec, way: &WaySpec) -> Result<QueueDiscipline, Fault> {
+    let Some(name) = way.discipline.as_ref().or(link.discipline.as_ref()) else {
+        return Ok(QueueDiscipline::Fifo);
+    };
+    let discipline = name.get_ref().parse().map_err(|why| Fault::new(name.span(), why))?;
+    if discipline != QueueDiscipline::Fifo && (link.mac.is_some() || link.arq.is_some()) {
+        let message = format!("a link with `mac` or `arq` has a fifo, not `{name}`");
+        return Err(Fault::new(name.span(), message));
+    }
+    Ok(discipline)
+}
+
+fn codel(link: &LinkSpec) -> CoDelParams {
+    let CoDelParams { target, interval } = CoDelParams::default();
+    let table = link.codel.unwrap_or(CoDelTable { target: None, interval: None });
+    CoDelParams {
+        target: table.target.map_or(target, |Time(target)| target),
+        interval: table.interval.map_or(interval, |Time(interval)| interval),
+    }
 }
 
 fn handoff(table: &Spanned<HandoffTable>) -> Result<Handoff, Fault> {

@@ -1,5 +1,6 @@
 //! Values of a scenario file: numbers with their unit as text, such as `"1.6mbit"`.
 
+use airmend_proto::link::FRAME_LIMIT;
 use airmend_proto::units::{UnitError, parse_duration, parse_rate, parse_size};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::fmt;
@@ -47,6 +48,44 @@ quantities! {
     Size(u64) = parse_size, "a size such as \"10MB\"";
     /// Any text, number or switch, as text.
     Scalar(String) = any, "a text, a number, true or false";
+}
+
+/// The limit of a queue: frames, or full frames for so long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Queue {
+    Frames(usize),
+    Lasts(Duration),
+}
+
+impl Queue {
+    /// Its frames in front of a link of this rate; a time counts in frames of 1500 bytes, rounded
+    /// up.
+    pub(crate) fn frames(self, rate_bps: u64) -> usize {
+        match self {
+            Self::Frames(frames) => frames,
+            Self::Lasts(time) => {
+                let frames = time.as_nanos() * u128::from(rate_bps) / 12_000;
+                frames.div_ceil(1_000_000_000).clamp(1, FRAME_LIMIT as u128) as usize
+            }
+        }
+    }
+}
+
+impl Quantity for Queue {
+    const EXPECTED: &'static str = "a number of frames, or a time such as \"20ms\"";
+    fn read(text: &str) -> Result<Self, String> {
+        if let Ok(frames) = text.parse() {
+            return Ok(Self::Frames(frames));
+        }
+        let time = parse_duration(text).map(Self::Lasts);
+        time.map_err(|_| format!("expected {}, not {text}", Self::EXPECTED))
+    }
+}
+
+impl<'de> Deserialize<'de> for Queue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reader(PhantomData))
+    }
 }
 
 fn any(text: &str) -> Result<String, UnitError> {

@@ -7,7 +7,9 @@ use crate::graph::opposite;
 use crate::plan::{Direction, Plan};
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::link::mac::FamaNcs;
-use airmend_proto::link::{self, FullDuplex, LinkCounters, LinkParams, Output, Pair};
+use airmend_proto::link::{
+    self, FullDuplex, LinkCounters, LinkParams, Managed, Output, Pair, QueueDiscipline,
+};
 use airmend_proto::{Instant, Packet};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -124,7 +126,7 @@ impl Channel {
         ways.sort_unstable();
         let first = links.first().map_or(0, |link| 2 * link);
         let both = [first, opposite(first)].map(|way| plan.directions[way as usize]);
-        Self { medium: medium(both, pairs), nodes, ways }
+        Self { medium: medium(both, pairs, seed, first / 2), nodes, ways }
     }
 
     fn direction(&self, from: u32, to: u32) -> u32 {
@@ -149,8 +151,14 @@ fn pair(ways: [Direction; 2], stations: [usize; 2], seed: u64, link: u32) -> Pai
     pair
 }
 
-/// The medium of a channel on which all links are like this one, but for delays and errors.
-fn medium(ways: [Direction; 2], pairs: Vec<Pair>) -> Box<dyn link::Medium + Send> {
+/// The medium of a channel on which all links are like this one, its first, but for delays and
+/// errors.
+fn medium(
+    ways: [Direction; 2],
+    pairs: Vec<Pair>,
+    seed: u64,
+    link: u32,
+) -> Box<dyn link::Medium + Send> {
     if let Some(mac) = ways[0].mac {
         return Box::new(FamaNcs::new(mac, pairs));
     }
@@ -160,6 +168,10 @@ fn medium(ways: [Direction; 2], pairs: Vec<Pair>) -> Box<dyn link::Medium + Send
         queue_frames: way.queue_frames,
         lookahead: Duration::ZERO,
     });
+    let disciplines = ways.map(|way| way.discipline);
+    if disciplines.iter().any(|(discipline, _)| *discipline != QueueDiscipline::Fifo) {
+        return Box::new(Managed::new(params, disciplines, pairs, seed, link));
+    }
     match ways[0].arq {
         Some(spec) => Box::new(Repeating::new(spec, params, pairs)),
         None => Box::new(FullDuplex::new(params, pairs)),

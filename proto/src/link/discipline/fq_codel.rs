@@ -1,0 +1,129 @@
+//! FQ-CoDel (RFC 8290): a queue with CoDel for each flow, and turns of as many bytes.
+
+use super::codel::{CoDelParams, Control};
+use super::queue::{Discipline, Drops, Packets, Waiting};
+use crate::packet::Packet;
+use crate::time::Instant;
+use crate::wire::ip::Network;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// The number of queues (RFC 8290 §5.2.4).
+const QUEUES: usize = 1024;
+/// Bytes of a turn: a full packet (RFC 8290 §5.2.3).
+const QUANTUM: i64 = 1500;
+
+/// The queues of all flows, with a common limit in packets.
+pub(super) struct FqCoDel {
+    limit: usize,
+    /// What makes the hash of flows differ from run to run.
+    perturbation: u64,
+    queues: Vec<Flow>,
+    /// Queues that have had no turn since they began to be in use; then those that have.
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    /// Packets of all queues.
+    len: usize,
+}
+
+struct Flow {
+    packets: Packets,
+    control: Control,
+    /// Bytes that it may still send in this turn.
+    credits: i64,
+    /// Whether it is on one of the lists.
+    is_listed: bool,
+}
+
+impl FqCoDel {
+    pub(super) fn new(limit: usize, params: CoDelParams, perturbation: u64) -> Self {
+        let flow = || Flow {
+            packets: Packets::default(),
+            control: Control::new(params),
+            credits: 0,
+            is_listed: false,
+        };
+        let queues = core::iter::repeat_with(flow).take(QUEUES).collect();
+        let (new, old) = (VecDeque::new(), VecDeque::new());
+        Self { limit, perturbation, queues, new, old, len: 0 }
+    }
+
+    /// Drops the first packet of the queue with the most bytes; which queue that was.
+    fn drop_from_fattest(&mut self, drops: &mut Drops) -> Option<usize> {
+        let (number, fattest) =
+            self.queues.iter_mut().enumerate().max_by_key(|(_, flow)| flow.packets.bytes())?;
+        drops.add(&fattest.packets.pop()?);
+        self.len -= 1;
+        Some(number)
+    }
+}
+
+impl Discipline for FqCoDel {
+    fn enqueue(&mut self, waiting: Waiting, drops: &mut Drops) -> bool {
+        let number = (flow_hash(&waiting.packet, self.perturbation) % QUEUES as u64) as usize;
+        let flow = &mut self.queues[number];
+        flow.packets.push(waiting);
+        self.len += 1;
+        if !flow.is_listed {
+            flow.is_listed = true;
+            flow.credits = QUANTUM;
+            self.new.push_back(number);
+        }
+        if self.len <= self.limit {
+            return true;
+        }
+        // Of the packets of its own queue it is the last, so it is dropped only if it is alone.
+        let fattest = self.drop_from_fattest(drops);
+        fattest != Some(number) || self.queues[number].packets.len() > 0
+    }
+
+    fn dequeue(&mut self, now: Instant, drops: &mut Drops) -> Option<Waiting> {
+        loop {
+            let is_new = !self.new.is_empty();
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let number = *list.front()?;
+            let flow = &mut self.queues[number];
+            if flow.credits <= 0 {
+                flow.credits += QUANTUM;
+                list.pop_front();
+                self.old.push_back(number);
+                continue;
+            }
+            let before = flow.packets.len();
+            let next = flow.control.dequeue(now, &mut flow.packets, drops);
+            self.len -= before - flow.packets.len();
+            if let Some(waiting) = next {
+                flow.credits -= i64::from(waiting.packet.wire_len());
+                return Some(waiting);
+            }
+            list.pop_front();
+            // A new queue that is empty has to wait for its turn among the old ones, or a flow
+            // that sends again at once would always go first.
+            if is_new && !self.old.is_empty() {
+                self.old.push_back(number);
+            } else {
+                flow.is_listed = false;
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// A hash of addresses, protocol and ports; of what has none, one for all.
+fn flow_hash(packet: &Packet, perturbation: u64) -> u64 {
+    let Ok(network) = Network::walk(packet) else { return 0 };
+    let at = usize::from(network.transport_offset);
+    let ports = match network.is_fragment {
+        true => &[],
+        false => packet.bytes().get(at..at + 4).unwrap_or_default(),
+    };
+    let tuple = network.source.iter().chain(&network.destination).chain([&network.protocol]);
+    // FNV-1a; its high bits are the better ones.
+    let hash = tuple.chain(ports).fold(0xcbf2_9ce4_8422_2325 ^ perturbation, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    hash >> 32
+}
