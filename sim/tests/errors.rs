@@ -76,6 +76,23 @@ fn values_and_keys() {
 }
 
 #[test]
+fn queues() {
+    let air = "delay = \"5ms\"\n";
+    let queue = |more: &str| with(air, &format!("{air}{more}"));
+    for fine in ["queue = \"20ms\"\n", "queue = 0\n", "down.discipline = \"fq_codel\"\n"] {
+        assert_eq!(queue(fine), "no error");
+    }
+    let limit = "expected a number of frames, or a time such as \"20ms\", not 2 hogsheads";
+    assert_eq!(queue("queue = \"2 hogsheads\"\n"), format!("x.toml:17: {limit}"));
+    let known = "is no queue discipline; write fifo, codel, fq_codel or red";
+    assert_eq!(queue("discipline = \"pie\"\n"), format!("x.toml:17: \"pie\" {known}"));
+    assert_eq!(
+        queue("discipline = \"red\"\narq = { retries = 3 }\n"),
+        "x.toml:17: a link with `mac` or `arq` has a fifo, not `red`"
+    );
+}
+
+#[test]
 fn radios() {
     let air = "delay = \"5ms\"\n";
     let mac = "mac = { preamble = \"192us\", header_bytes = 34, rts_bytes = 20, \
