@@ -7,7 +7,8 @@ use std::fs;
 
 /// With it, losses of 0, 1 and 10 % as well, and BBR, whose timers make a run four times as long.
 const WHOLE: &str = "AIRMEND_WHOLE_TABLE";
-const QUEUES: [&str; 7] = ["fast-band", "fifo", "prio", "tbf", "netem", "fq_codel", "cake"];
+const QUEUES: [&str; 8] =
+    ["fast-band", "fifo", "prio", "tbf", "netem", "codel", "fq_codel", "cake"];
 /// What the path of the laboratory is like.
 const PATH: [&str; 6] = ["--rate", "10mbit", "--air-delay", "2ms", "--wired-delay", "25ms"];
 /// Of 9.5 Mb/s, the payload of 10 Mb/s; plain TCP has 0.7 to 1.0.
