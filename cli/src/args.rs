@@ -9,9 +9,9 @@ use crate::report::ReportArgs;
 use crate::sim::Sim;
 use crate::status::StatusArgs;
 use crate::top::TopArgs;
-use crate::values::{Window, amount, positive, queue, seconds, setting, window};
+use crate::values::{Window, amount, far_queue, positive, queue, seconds, setting, window};
 use airmend_live::lab::config::{
-    AirQueue, Amount, CongestionControl, DeviceKind, Direction, Hop, LabConfig, Path,
+    AirQueue, Amount, CongestionControl, DeviceKind, Direction, FarQueue, Hop, LabConfig, Path,
 };
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::{ErrorModel, parse_burst, parse_fading};
@@ -281,9 +281,14 @@ pub(crate) struct Setup {
     #[arg(help_heading = "Links")]
     pub(crate) path: Path,
     /// What queues towards the air, with --path kernel or gateway: fast-band (repairs go first),
-    /// fifo, prio, tbf, netem, fq_codel or cake.
+    /// fifo, prio, tbf, netem, codel, fq_codel or cake.
     #[arg(long, value_name = "KIND", help_heading = "Links")]
     air_queue: Option<AirQueue>,
+    /// The queue of a modem between the base station and the air, in which data then waits for the
+    /// air: a FIFO of N frames, codel or fq_codel.
+    #[arg(long, value_name = "N|codel|fq_codel", value_parser = far_queue)]
+    #[arg(help_heading = "Links", conflicts_with_all = ["air_queue", "half_duplex"])]
+    far_queue: Option<FarQueue>,
     /// The gateway only observes and estimates the gain of mending; with --path gateway.
     #[arg(long, help_heading = "Links")]
     observe: bool,
@@ -304,6 +309,7 @@ impl Setup {
         let mut config = LabConfig {
             path: self.path,
             air_queue: self.air_queue.unwrap_or_default(),
+            far_queue: self.far_queue,
             observe: self.observe,
             cc,
             sack: !self.no_sack,
@@ -342,6 +348,7 @@ impl Setup {
         }
         let config = self.config(CongestionControl::Cubic, ErrorModel::None);
         agents.iter().try_for_each(|agent| self.check_path(agent))?;
+        agents.iter().try_for_each(|agent| self.check_modem(agent))?;
         for agent in agents.iter_mut() {
             agent.hold_window(config.outstanding_segments());
             agent.follow_radio(config.mac().as_ref());
@@ -370,6 +377,23 @@ impl Setup {
             agent.set("half_duplex", &config.turnaround.is_some().to_string()).map_err(BadUsage)?;
         }
         Ok(())
+    }
+
+    /// Refuses what has no place beside a modem.
+    fn check_modem(&self, agent: &AgentConfig) -> Result<(), BadUsage> {
+        let refuse =
+            |flag: &str, why| Err(BadUsage(format!("--far-queue cannot take {flag}: {why}")));
+        match self.far_queue {
+            None => Ok(()),
+            Some(_) if agent.is_link() => refuse(
+                &format!("--agent {}", agent.name()),
+                "the ends of a link stand at the air, and the modem between them",
+            ),
+            Some(_) if self.direction == Direction::Up => {
+                refuse("--direction up", "the modem's queue holds what goes down")
+            }
+            Some(_) => Ok(()),
+        }
     }
 
     /// Refuses what a kernel at the base station cannot do.

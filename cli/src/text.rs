@@ -134,8 +134,9 @@ pub(crate) fn hops(config: &LabConfig) -> String {
         AirQueue::FastBand => String::new(),
         other => format!(" {}", other.name()),
     };
+    let modem = config.far_queue.map_or_else(String::new, |far| format!(" behind a modem's {far}"));
     format!(
-        "air {}{radios}, queue{queue} {} · wired {}{wired_queue} · window {}",
+        "air {}{radios}{modem}, queue{queue} {} · wired {}{wired_queue} · window {}",
         hop(&config.air),
         config.queue_frames,
         hop(&config.wired),
@@ -155,6 +156,7 @@ fn trim(number: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airmend_live::lab::config::FarQueue;
 
     #[test]
     fn what_a_set_up_adds_is_said() {
@@ -170,6 +172,8 @@ mod tests {
         assert_eq!(transfer(&timed), "cubic, 60 s down, the first 10 s not counted");
         let far = LabConfig { wired_queue_frames: 43, ..plain };
         assert!(hops(&far).ends_with("40 ms, queue 43 · window tuned"), "{}", hops(&far));
+        let modem = LabConfig { far_queue: Some(FarQueue::Fifo(35)), ..far };
+        assert!(hops(&modem).starts_with("air 20 Mb/s, 2 ms behind a modem's 35, queue"));
     }
 
     #[test]

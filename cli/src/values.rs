@@ -1,6 +1,6 @@
 //! Flag values from text; every error says what is wrong and what would be right.
 
-use airmend_live::lab::config::MTU;
+use airmend_live::lab::config::{FarQueue, MTU};
 use airmend_proto::units::{UnitError, parse_duration, parse_size};
 use std::time::Duration;
 
@@ -16,6 +16,20 @@ pub(crate) fn queue(text: &str) -> Result<usize, String> {
             "{text:?} is no queue; write a number of frames from 1 to 1000000, or the bytes of \
              full ones with their unit, such as 65kB"
         )),
+    }
+}
+
+/// The queue of a modem: that of a FIFO, or what manages its delay.
+pub(crate) fn far_queue(text: &str) -> Result<FarQueue, String> {
+    match text {
+        "codel" => Ok(FarQueue::Codel),
+        "fq_codel" => Ok(FarQueue::FqCodel),
+        _ => queue(text).map(FarQueue::Fifo).map_err(|_| {
+            format!(
+                "{text:?} is no queue of a modem; write a number of frames from 1 to 1000000, the \
+                 bytes of full ones with their unit, such as 65kB, codel or fq_codel"
+            )
+        }),
     }
 }
 
@@ -83,6 +97,17 @@ mod tests {
         assert_eq!(queue("64Ki"), Ok(43));
         for wrong in ["0", "1kB", "-3", "2000001", "long"] {
             assert!(queue(wrong).is_err_and(|why| why.contains("from 1")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_far_queue_is_a_fifo_or_what_manages_its_delay() {
+        assert_eq!(far_queue("65kB"), Ok(FarQueue::Fifo(43)));
+        for text in ["140", "codel", "fq_codel"] {
+            assert_eq!(far_queue(text).map(|queue| queue.to_string()), Ok(text.to_owned()));
+        }
+        for wrong in ["0", "red", "fq-codel", ""] {
+            assert!(far_queue(wrong).is_err_and(|why| why.contains("fq_codel")), "{wrong}");
         }
     }
 }

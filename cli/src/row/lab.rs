@@ -28,8 +28,8 @@ pub(crate) fn setting(agent: &AgentConfig, config: &LabConfig) -> Value {
     })
 }
 
-/// The further settings. The last three are present only for half-duplex radios, and for a base
-/// station without an agent in the loop.
+/// The further settings. The last four are present only for half-duplex radios, for a base station
+/// without an agent in the loop, and for a modem.
 pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -> Value {
     let (burst, fading) = match config.errors {
         ErrorModel::Burst { frames, every_bytes } => {
@@ -67,7 +67,8 @@ pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -
     let unusual = json!({
         "turnaround_ms": config.turnaround.map(millis),
         "path": is_beside.then(|| config.path.name()),
-        "air_queue": is_beside.then(|| config.air_queue.name()),
+        "air_queue": (is_beside && config.far_queue.is_none()).then(|| config.air_queue.name()),
+        "far_queue": config.far_queue.map(|queue| queue.to_string()),
     });
     line([all, present(unusual)]).into()
 }

@@ -7,7 +7,8 @@ use std::fs;
 
 /// With it, losses of 0, 1 and 10 % as well, and BBR, whose timers make a run four times as long.
 const WHOLE: &str = "AIRMEND_WHOLE_TABLE";
-const QUEUES: [&str; 7] = ["fast-band", "fifo", "prio", "tbf", "netem", "fq_codel", "cake"];
+const QUEUES: [&str; 8] =
+    ["fast-band", "fifo", "prio", "tbf", "netem", "codel", "fq_codel", "cake"];
 /// What the path of the laboratory is like.
 const PATH: [&str; 6] = ["--rate", "10mbit", "--air-delay", "2ms", "--wired-delay", "25ms"];
 /// Of 9.5 Mb/s, the payload of 10 Mb/s; plain TCP has 0.7 to 1.0.
@@ -49,6 +50,18 @@ pub(crate) fn queues() -> Result {
     Ok(())
 }
 
+/// Every queue of a modem: it drops what CUBIC sends too much, and the gateway's own queue nothing.
+pub(crate) fn far_queues() -> Result {
+    for queue in ["40", "codel", "fq_codel"] {
+        let flags = ["--far-queue", queue, "--loss", "0", "--seconds", "4"];
+        let row = line(&[&["--agent", "plain", "--cc", "cubic"][..], &flags].concat())?;
+        let dropped = |link: &str| row["links"][link]["dropped"].as_u64();
+        assert!(dropped("air_down") > Some(0), "{queue}: {row}");
+        assert_eq!(dropped("modem_down"), Some(0), "{queue}: {row}");
+    }
+    Ok(())
+}
+
 /// Measures a row of the table, for so many seconds of which the first are the warm-up, and prints
 /// it: plain, and mended.
 fn row(queue: &str, sender: &str, loss: &str, seconds: [&str; 2]) -> Result<[Measured; 2]> {
@@ -79,17 +92,21 @@ fn run(
     loss: &str,
     [seconds, warmup]: [&str; 2],
 ) -> Result<Measured> {
-    let mut airmend = airmend();
-    airmend.args(["lab", "run", "--json", "--path", "gateway", "--agent", agent]);
-    airmend.args(["--air-queue", queue, "--cc", sender, "--loss", loss]).args(PATH);
-    airmend.args(["--seconds", seconds, "--warmup", warmup]);
-    let output = airmend.output()?;
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{agent}, {queue}, {sender}, {loss}: {complaint}");
-    let row: Value = serde_json::from_slice(&output.stdout)?;
+    let what = ["--agent", agent, "--air-queue", queue, "--cc", sender, "--loss", loss];
+    let row = line(&[&what[..], &["--seconds", seconds, "--warmup", warmup]].concat())?;
     let figure = |name: &str| row[name].as_f64().ok_or(format!("no {name} in {row}"));
     Ok(Measured {
         goodput_bps: figure("goodput_bps")?,
         wire_bytes_per_byte: figure("wire_bytes_per_byte")?,
     })
+}
+
+/// The JSON line of a run beside the gateway.
+fn line(flags: &[&str]) -> Result<Value> {
+    let mut airmend = airmend();
+    airmend.args(["lab", "run", "--json", "--path", "gateway"]).args(PATH).args(flags);
+    let output = airmend.output()?;
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{flags:?}: {complaint}");
+    Ok(serde_json::from_slice(&output.stdout)?)
 }

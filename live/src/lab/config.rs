@@ -1,6 +1,6 @@
 //! The configuration of one laboratory run.
 
-pub use super::air_queue::AirQueue;
+pub use super::air_queue::{AirQueue, FarQueue};
 use super::error::LabError;
 use airmend_proto::link::mac::MacParams;
 use airmend_proto::link::{ErrorModel, Fate, goodput_bound};
@@ -22,6 +22,8 @@ pub(crate) const AIR_STREAM: u32 = 0;
 /// The time by which a link takes a frame ahead, so that a late wake-up leaves no gap on it: at
 /// least this, and at least two full frames.
 const LOOKAHEAD: Duration = Duration::from_millis(1);
+/// The hop to a modem: what Ethernet has.
+const MODEM_HOP: Hop = Hop { rate_bps: 1_000_000_000, delay: Duration::ZERO };
 
 /// Each flow has five descriptors, of which an ordinary process may have 1024.
 const MAX_FLOWS: u32 = 150;
@@ -110,6 +112,9 @@ with_defaults! {
     path: Path = Path::Inline;
     /// What queues towards the air where a kernel forwards.
     air_queue: AirQueue = AirQueue::default();
+    /// The queue of a modem between the base station and the air: data then waits for the air
+    /// there, and the hop to the modem is a fast one. `None` without a modem.
+    far_queue: Option<FarQueue> = None;
     /// A gateway there only observes, and tells what mending would gain.
     observe: bool = false;
     /// The sender's congestion control.
@@ -197,8 +202,21 @@ impl LabConfig {
     pub fn outstanding_segments(&self) -> usize {
         let is_wired_slower = self.wired.rate_bps < self.air.rate_bps;
         let wired_queue = if is_wired_slower { self.wired_queue_frames } else { 0 };
-        let path = self.path_frames() + self.queue_frames + wired_queue;
+        let far_queue = self.far_queue.map_or(0, FarQueue::frames);
+        let path = self.path_frames() + self.queue_frames + far_queue + wired_queue;
         self.window_segments.map_or(path, |segments| segments as usize)
+    }
+
+    /// The hop behind the base station's interface to the air: the air itself, or the hop to the
+    /// modem.
+    pub(crate) fn station_hop(&self) -> Hop {
+        if self.far_queue.is_some() { MODEM_HOP } else { self.air }
+    }
+
+    /// The queueing discipline of that interface where a kernel forwards. In front of a modem
+    /// nothing waits there, and it has one FIFO.
+    pub(crate) fn station_queue(&self) -> AirQueue {
+        if self.far_queue.is_some() { AirQueue::Fifo } else { self.air_queue }
     }
 
     /// One bandwidth-delay product of the whole path in full frames.
@@ -328,7 +346,28 @@ impl LabConfig {
         refuse(warms_up && self.warmup >= time, "the warm-up must end before the timed flows do")?;
         let is_recorded = self.pcap.is_some() && self.unmended_flows > 0;
         refuse(is_recorded, "a recording cannot tell which flows the agent did not see")?;
+        self.check_modem()?;
         self.check_path()
+    }
+
+    /// Refuses what has no place beside a modem.
+    fn check_modem(&self) -> Result<(), LabError> {
+        let refuse = |has: bool, why| match has && self.far_queue.is_some() {
+            true => Err(LabError::Config(why)),
+            false => Ok(()),
+        };
+        refuse(
+            self.far_queue.is_some_and(|queue| queue.frames() == 0),
+            "the modem's queue must hold at least 1 frame",
+        )?;
+        refuse(
+            self.direction == Direction::Up,
+            "the modem's queue holds what goes down: send the data down, or leave the modem out",
+        )?;
+        refuse(
+            self.turnaround.is_some(),
+            "a modem's queue does not ask whose turn it is: make the radios full duplex",
+        )
     }
 
     /// Refuses what a kernel in the base station cannot do.
@@ -390,6 +429,19 @@ mod tests {
         let slow = Hop { rate_bps: 10_000_000, ..near.wired };
         let far = LabConfig { wired: slow, ..near };
         assert_eq!(far.outstanding_segments(), 70 + 280 + 43);
+    }
+
+    #[test]
+    fn behind_a_modem_the_station_has_a_fast_hop_and_the_cache_holds_the_far_queue() {
+        let near = LabConfig { air_queue: AirQueue::Prio, ..LabConfig::default() };
+        assert_eq!((near.station_hop(), near.station_queue()), (near.air, AirQueue::Prio));
+        let far = LabConfig { far_queue: Some(FarQueue::Fifo(35)), ..near.clone() };
+        assert_eq!((far.station_hop(), far.station_queue()), (MODEM_HOP, AirQueue::Fifo));
+        assert_eq!(far.outstanding_segments(), near.outstanding_segments() + 35);
+        assert!(far.check().is_ok());
+        assert!(LabConfig { direction: Direction::Up, ..far.clone() }.check().is_err());
+        assert!(LabConfig { turnaround: Some(Duration::ZERO), ..far.clone() }.check().is_err());
+        assert!(LabConfig { far_queue: Some(FarQueue::Fifo(0)), ..far }.check().is_err());
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl DataPath {
         ports.wired.receive(batch)?;
         links.wired.feed(now, End::Station, batch.drain(..));
         ports.air.receive(batch)?;
-        links.air.feed(now, End::Station, batch.drain(..));
+        links.towards_air().feed(now, End::Station, batch.drain(..));
         Ok(())
     }
 

@@ -41,6 +41,17 @@ pub enum LabError {
         /// The message of `tc`.
         said: String,
     },
+    /// The kernel has no such queue for a modem.
+    #[error(
+        "the modem cannot have the queue {queue} ({said}): load its module, such as \
+         `modprobe sch_{queue}`, or write --far-queue with a number of frames"
+    )]
+    FarQueue {
+        /// The name of the queueing discipline.
+        queue: &'static str,
+        /// The message of `tc`.
+        said: String,
+    },
     /// A kernel setting could not be made.
     #[error("cannot set {name} to {value} ({source}): is /proc/sys mounted writable?")]
     Sysctl {

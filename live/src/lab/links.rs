@@ -1,7 +1,9 @@
 //! The two emulated hops, seen from the base station.
 
 use super::config::{AIR_STREAM, Direction, HOST_QUEUE_FRAMES, Hop, LabConfig, Path};
+use super::error::LabError;
 use super::hop::{End, HopMedium};
+use super::modem::Modem;
 use super::outcome::LinkReport;
 use airmend_proto::link::mac::FamaNcs;
 use airmend_proto::link::{Delivery, ErrorModel, FRAME_LIMIT, FullDuplex, LinkParams, Pair};
@@ -17,7 +19,9 @@ pub(crate) struct Links {
     pub(crate) air: HopMedium,
     /// The wired link towards the host has a queue of its own, where no agent has it.
     pub(crate) has_wired_queue: bool,
-    /// The ends of the air that an agent feeds, whenever the air can take a frame.
+    /// The modem between the base station and the air, if there is one.
+    pub(crate) modem: Option<Modem>,
+    /// The ends of the hop to the air that an agent feeds, whenever the air can take a frame.
     fed: &'static [End],
 }
 
@@ -26,7 +30,7 @@ impl Links {
     /// the wire is the network layer's, which has a queue of its own; so does what a kernel
     /// forwards. Its queue for the air is in its interface, at the air's own rate: the link behind
     /// that has no limit, and never more to hold than that interface's burst.
-    pub(crate) fn new(config: &LabConfig, is_two_ended: bool) -> Self {
+    pub(crate) fn new(config: &LabConfig, is_two_ended: bool, modem: Option<Modem>) -> Self {
         let wired_queue = match config.direction {
             Direction::Down => config.wired_queue_frames,
             Direction::Up => HOST_QUEUE_FRAMES,
@@ -44,7 +48,19 @@ impl Links {
             fed,
             wired: full_duplex(config.wired, [to_wire, wired_queue], wired_pair),
             air: air(config),
+            modem,
         }
+    }
+
+    /// The hop that the base station sends on towards the air: the air itself, or that to the
+    /// modem.
+    pub(crate) fn towards_air(&mut self) -> &mut HopMedium {
+        self.modem.as_mut().map_or(&mut self.air, |modem| &mut modem.hop)
+    }
+
+    /// Whether the base station can send a frame on that hop at once.
+    pub(crate) fn can_send_towards_air(&self, now: Instant) -> bool {
+        self.modem.as_ref().map_or(&self.air, |modem| &modem.hop).can_send(now, End::Station)
     }
 
     /// The next frame that has reached the base station, in the order of arrival; of a shared
@@ -62,17 +78,32 @@ impl Links {
     /// cannot now.
     pub(crate) fn next_deadline(&self, now: Instant) -> Option<Instant> {
         let fed: &[End] = if self.has_wired_queue { &[] } else { &[End::Station] };
-        let hops = [self.wired.next_deadline(now, fed), self.air.next_deadline(now, self.fed)];
-        hops.into_iter().flatten().min()
+        let wired = self.wired.next_deadline(now, fed);
+        let air = match &self.modem {
+            None => [self.air.next_deadline(now, self.fed), None],
+            // The modem's kernel feeds the air.
+            Some(modem) => {
+                [self.air.next_deadline(now, &[]), modem.hop.next_deadline(now, self.fed)]
+            }
+        };
+        air.into_iter().chain([wired]).flatten().min()
     }
 
-    pub(crate) fn report(&self) -> BTreeMap<&'static str, LinkReport> {
-        BTreeMap::from([
+    /// The counters of the links, by name. What the queue of a modem has dropped is counted with
+    /// the link behind it, as everywhere.
+    pub(crate) fn report(&self) -> Result<BTreeMap<&'static str, LinkReport>, LabError> {
+        let mut links: BTreeMap<_, LinkReport> = BTreeMap::from([
             ("wired_down", self.wired.counters(End::Host).into()),
             ("wired_up", self.wired.counters(End::Station).into()),
             ("air_down", self.air.counters(End::Station).into()),
             ("air_up", self.air.counters(End::Host).into()),
-        ])
+        ]);
+        if let Some(modem) = &self.modem {
+            let dropped = modem.queue_drops()?;
+            links.insert("modem_down", modem.hop.counters(End::Station).into());
+            links.entry("air_down").and_modify(|air| air.dropped += dropped);
+        }
+        Ok(links)
     }
 }
 

@@ -13,6 +13,7 @@ mod hop;
 mod links;
 mod measure;
 mod mobile;
+mod modem;
 mod network;
 pub mod outcome;
 mod record;

@@ -34,7 +34,8 @@ pub struct Outcome {
     pub bound_bps: f64,
     /// The bound with the fades of this run instead of the long-run mean, where the air fades.
     pub realised_bound_bps: Option<f64>,
-    /// Bytes that data packets took on the air (IP headers included) for each useful byte.
+    /// Bytes that data packets took on the air (IP headers included) for each useful byte; with a
+    /// modem, on the hop to it, since its queue may drop some of them.
     pub wire_bytes_per_byte: f64,
     /// The counters of the sending host's TCP, of the flows that the agent mends only.
     pub sender: SenderCounters,

@@ -87,7 +87,9 @@ fn outcome(
     sender: SenderReport,
 ) -> Outcome {
     let bytes_received = sum_bytes(&transfer.flows);
+    // In front of a modem's queue: what that drops has been sent.
     let data_link = match config.direction {
+        Direction::Down if config.far_queue.is_some() => "modem_down",
         Direction::Down => "air_down",
         Direction::Up => "air_up",
     };

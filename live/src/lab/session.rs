@@ -6,6 +6,7 @@ use super::error::LabError;
 use super::gateway::{Gateway, GatewayCommand};
 use super::links::Links;
 use super::mobile::MobileEnd;
+use super::modem::Modem;
 use super::network::counters;
 use super::network::host::{Host, Pair};
 use super::network::interface::INTERFACE;
@@ -69,13 +70,15 @@ pub(crate) fn with_station<T>(
     work: impl FnOnce(&Session<'_>) -> Result<T, LabError>,
 ) -> Result<(T, StationReport), LabError> {
     config.check()?;
-    let Topology { station: _interfaces, pairs, wired, air, kernel } = Topology::create(config)?;
+    let Topology { station: _interfaces, pairs, wired, air, kernel, modem } =
+        Topology::create(config)?;
     let Setup { data_path, mobile, kernel, gateway } = Setup::new(config, forwarding, kernel)?;
     let mut endpoints = pairs.iter().map(|pair| Endpoints::new(pair, config.direction));
     let mended = endpoints.next().ok_or(LabError::Config("a run needs two hosts"))?;
     let unmended = endpoints.next();
     let clock = Clock::start();
-    let links = Links::new(config, mobile.is_some());
+    let modem = modem.map(|kernel| Modem::new(config, kernel));
+    let links = Links::new(config, mobile.is_some(), modem);
     let recorder = Recorder::new(config)?;
     let station = Station { clock, links, wired, air, data_path, mobile, recorder };
     let is_done = AtomicBool::new(false);
@@ -106,8 +109,9 @@ pub(crate) fn with_station<T>(
     for pair in &pairs {
         station.port_drops += interface_drops(&pair.fixed)? + interface_drops(&pair.mobile)?;
     }
-    if let (Some(kernel), Some(air)) = (&kernel, station.links.get_mut("air_down")) {
-        air.dropped += kernel.run(air_queue_drops)?;
+    let egress = if config.far_queue.is_some() { "modem_down" } else { "air_down" };
+    if let (Some(kernel), Some(link)) = (&kernel, station.links.get_mut(egress)) {
+        link.dropped += kernel.run(air_queue_drops)?;
     }
     Ok((result, station))
 }
@@ -131,8 +135,8 @@ impl Setup {
         match (forwarding, kernel) {
             (Forwarding::Agents(agents), None) => Self::of_agents(config, agents),
             (Forwarding::Kernel(command), Some(Kernel { namespace, wired, air })) => {
-                let gateway =
-                    command.map(|command| Gateway::start(command, &namespace, config.air_queue));
+                let gateway = command
+                    .map(|command| Gateway::start(command, &namespace, config.station_queue()));
                 Ok(Self {
                     data_path: DataPath::Kernel(KernelPorts { wired, air }),
                     mobile: None,

@@ -7,6 +7,7 @@ use super::gateway::GatewayReport;
 use super::hop::End;
 use super::links::Links;
 use super::mobile::MobileEnd;
+use super::modem::Modem;
 use super::network::topology::pair_of;
 use super::outcome::{self, Lateness, LinkReport};
 use super::record::Recorder;
@@ -75,6 +76,8 @@ impl Station {
             self.receive_from_hosts(now, &mut batch).map_err(LabError::socket("reading a port"))?;
             let forwarded = self.forward(now, &mut lateness);
             let forwarded = forwarded.map_err(LabError::socket("writing a port"))?;
+            self.pass_modem(now, &mut batch, &mut lateness)
+                .map_err(LabError::socket("using a port of the modem"))?;
             let deadlines = [forwarded, self.serve_mobile(now, &mut lateness)];
             self.send_to_hosts(now, &mut lateness).map_err(LabError::socket("writing a port"))?;
             let deadlines = deadlines.into_iter().flatten().map(|deadline| deadline.at);
@@ -84,10 +87,12 @@ impl Station {
         }
         self.recorder.entered(self.clock.now());
         let hosts = self.wired.iter_mut().chain(&mut self.air);
+        let host_drops = hosts.map(|port| port.drops()).sum::<u64>();
+        let modem_drops = self.links.modem.as_mut().map_or(0, Modem::port_drops);
         Ok(StationReport {
-            links: self.links.report(),
+            links: self.links.report()?,
             lateness: Lateness::of_nanos(&lateness),
-            port_drops: hosts.map(|port| port.drops()).sum::<u64>() + self.data_path.drops(),
+            port_drops: host_drops + modem_drops + self.data_path.drops(),
             recorder: self.recorder,
             mobile_counters: self.mobile.map(|mobile| mobile.counters).unwrap_or_default(),
             gateway: None,
@@ -243,6 +248,23 @@ impl Station {
         mobile.serve(now, air, &mut self.recorder)
     }
 
+    /// Hands to a modem what has come to it, and moves what it has let go into the air.
+    fn pass_modem(
+        &mut self,
+        now: Instant,
+        batch: &mut Vec<Packet>,
+        lateness: &mut Histogram<u64>,
+    ) -> io::Result<()> {
+        let Some(modem) = &mut self.links.modem else { return Ok(()) };
+        while let Some(delivery) = modem.hop.poll_delivery(now, End::Station) {
+            record_lateness(lateness, now, delivery.at);
+            modem.near.send(&delivery.packet)?;
+        }
+        modem.far.receive(batch)?;
+        self.links.air.feed(now, End::Station, batch.drain(..));
+        Ok(())
+    }
+
     /// Sends packets that the links or the mobile's end have delivered to the hosts.
     fn send_to_hosts(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> io::Result<()> {
         for packet in self.mobile.iter_mut().flat_map(|mobile| mobile.released.drain(..)) {
@@ -261,7 +283,8 @@ impl Station {
 
     fn sleep(&self, wait: Duration) -> nix::Result<()> {
         let hosts = self.wired.iter().chain(&self.air).map(|port| &**port as &dyn Device);
-        let ports = hosts.chain(self.data_path.ports());
+        let modem = self.links.modem.iter().map(|modem| &*modem.far as &dyn Device);
+        let ports = hosts.chain(modem).chain(self.data_path.ports());
         let mut readable: Vec<PollFd<'_>> =
             ports.map(|port| PollFd::new(port.readable(), PollFlags::POLLIN)).collect();
         match ppoll(&mut readable, Some(wait.into()), None) {
@@ -284,7 +307,7 @@ impl Ports for Outbound<'_, '_> {
             Port::Wired => {
                 self.links.has_wired_queue || self.links.wired.can_send(now, End::Station)
             }
-            Port::Air => self.links.air.can_send(now, End::Station),
+            Port::Air => self.links.can_send_towards_air(now),
         }
     }
 
@@ -292,7 +315,7 @@ impl Ports for Outbound<'_, '_> {
         self.recorder.borrow_mut().leaves(now, side, &packet);
         match side {
             Port::Wired => self.links.wired.send(now, End::Station, packet),
-            Port::Air => self.links.air.send(now, End::Station, packet),
+            Port::Air => self.links.towards_air().send(now, End::Station, packet),
         }
     }
 }

@@ -22,7 +22,8 @@ pub(crate) fn priority(queue: AirQueue) -> Option<&'static str> {
 /// Sets it up in the calling thread's network namespace; see `commands`.
 pub(super) fn set_up(queue: AirQueue, hop: Hop, frames: usize) -> Result<(), LabError> {
     tc(&commands(queue, hop, frames)).map_err(|error| match error {
-        LabError::Interfaces(said) if queue != AirQueue::FastBand => {
+        // The others are of modules that a kernel may lack.
+        LabError::Interfaces(said) if !matches!(queue, AirQueue::FastBand | AirQueue::Fifo) => {
             LabError::AirQueue { queue: queue.name(), said }
         }
         error => error,
@@ -40,6 +41,7 @@ fn commands(queue: AirQueue, hop: Hop, frames: usize) -> String {
             htb(hop, &[(FAST_CLASS, &fifo), (CLASS, &fifo)])
         }
         AirQueue::Fifo => htb(hop, &[(CLASS, &format!("pfifo limit {frames}"))]),
+        AirQueue::Codel => htb(hop, &[(CLASS, "codel")]),
         AirQueue::FqCodel => htb(hop, &[(CLASS, "fq_codel")]),
         AirQueue::Prio => {
             let mut text = htb(hop, &[(CLASS, "handle 2: prio")]);

@@ -1,5 +1,5 @@
-//! A base station whose kernel forwards: a namespace with an interface on each side, and the queue
-//! where a radio has it, in the interface to the air.
+//! A kernel that forwards, that of a base station or of a modem: a namespace with an interface on
+//! each side, and the queue where a radio has it, in the interface to the air.
 
 use super::air_queue;
 use super::host::Pair;
@@ -9,7 +9,7 @@ use super::namespace::Namespace;
 use super::sysctl::{set, set_required};
 use super::veth::open_veth;
 use crate::device::Device;
-use crate::lab::config::LabConfig;
+use crate::lab::config::{AirQueue, FarQueue, Hop, LabConfig};
 use crate::lab::error::LabError;
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -24,20 +24,58 @@ pub(crate) struct Kernel {
     pub(crate) air: Box<dyn Device>,
 }
 
+/// The queue of a kernel's interface to the air.
+struct Egress {
+    discipline: AirQueue,
+    /// The hop behind it.
+    hop: Hop,
+    frames: usize,
+}
+
 impl Kernel {
-    /// Sets it up for the hosts of `pairs`; the loop's ports are opened in the namespace `station`.
-    pub(crate) fn create(
+    /// Sets the base station's up for the hosts of `pairs`; the loop's ports are opened in the
+    /// namespace `station`.
+    pub(crate) fn of_station(
         config: &LabConfig,
         station: &Namespace,
         pairs: &[Pair],
     ) -> Result<Self, LabError> {
+        let (discipline, hop) = (config.station_queue(), config.station_hop());
+        let egress = Egress { discipline, hop, frames: config.queue_frames };
+        Self::create(config, station, pairs, ["wired", "air"], &egress)
+    }
+
+    /// As [`Self::of_station`], for a modem with this queue.
+    pub(crate) fn of_modem(
+        config: &LabConfig,
+        queue: FarQueue,
+        station: &Namespace,
+        pairs: &[Pair],
+    ) -> Result<Self, LabError> {
+        let (discipline, hop) = (queue.discipline(), config.air);
+        let egress = Egress { discipline, hop, frames: queue.frames() };
+        Self::create(config, station, pairs, ["near", "far"], &egress).map_err(
+            |error| match error {
+                LabError::AirQueue { queue, said } => LabError::FarQueue { queue, said },
+                error => error,
+            },
+        )
+    }
+
+    fn create(
+        config: &LabConfig,
+        station: &Namespace,
+        pairs: &[Pair],
+        [wired_end, air_end]: [&str; 2],
+        &Egress { discipline, hop, frames }: &Egress,
+    ) -> Result<Self, LabError> {
         let namespace = Namespace::new()?;
         let port = |end: &str, peer| station.run(|| open_veth(end, peer, &namespace));
-        let (wired, air) = (port("wired", WIRED)?, port("air", AIR)?);
+        let (wired, air) = (port(wired_end, WIRED)?, port(air_end, AIR)?);
         namespace.run(|| {
             set_up_forwarding(config, pairs)?;
             [WIRED, AIR].into_iter().try_for_each(disable_offloads)?;
-            air_queue::set_up(config.air_queue, config.air, config.queue_frames)
+            air_queue::set_up(discipline, hop, frames)
         })?;
         Ok(Self { namespace, wired: Box::new(wired), air: Box::new(air) })
     }

@@ -33,6 +33,8 @@ pub(crate) struct Topology {
     pub(crate) air: Vec<Box<dyn Device>>,
     /// The kernel that forwards between them, where the base station has one.
     pub(crate) kernel: Option<Kernel>,
+    /// The kernel of a modem between the base station and the air, if there is one.
+    pub(crate) modem: Option<Kernel>,
 }
 
 impl Topology {
@@ -49,9 +51,10 @@ impl Topology {
         }
         let kernel = match config.path {
             Path::Inline => None,
-            Path::Kernel | Path::Gateway => Some(Kernel::create(config, &station, &pairs)?),
+            Path::Kernel | Path::Gateway => Some(Kernel::of_station(config, &station, &pairs)?),
         };
-        Ok(Self { station, pairs, wired, air, kernel })
+        let modem = config.far_queue.map(|queue| Kernel::of_modem(config, queue, &station, &pairs));
+        Ok(Self { station, pairs, wired, air, kernel, modem: modem.transpose()? })
     }
 }
 

@@ -1,0 +1,104 @@
+//! The laboratory with a modem between the base station and the air, in whose queue data waits.
+
+use serde_json::Value;
+use std::process::{Command, Output};
+
+/// Frames that the base station's own queue holds, and the modem's. The first would soon overflow
+/// if data waited there; how many frames a late loop lets arrive at once depends on the wired rate.
+const NEAR: [&str; 4] = ["--queue", "50", "--wired-rate", "40mbit"];
+const FAR: &str = "40";
+/// Frames that may be on their way through the modem when a run ends, beside those in its queue.
+const IN_BETWEEN: u64 = 8;
+
+/// CUBIC fills the modem's queue and no other, in the loop and where a kernel forwards.
+#[test]
+fn the_far_queue_is_the_bottleneck() {
+    for (path, agent) in
+        [("inline", "plain"), ("inline", "snoop95"), ("kernel", "plain"), ("gateway", "snoop")]
+    {
+        let flags = [&NEAR[..], &["--far-queue", FAR, "--bytes", "3MB"]].concat();
+        let Some(row) = run(path, agent, &flags) else { continue };
+        assert_eq!(row["far_queue"], FAR, "{row}");
+        assert_eq!((&row["completed"], &row["port_drops"]), (&true.into(), &0.into()), "{row}");
+        let [air, modem] = ["air_down", "modem_down"].map(|name| Link::of(&row, name));
+        assert!(air.dropped > 0, "{path}, {agent}: {row}");
+        assert_eq!(modem.dropped, 0, "{path}, {agent}: {row}");
+        assert!(row["agent_counters"]["egress_drops_air"].is_null(), "{path}, {agent}: {row}");
+        // What the modem drops has been sent, and never reaches the air.
+        let passed = air.frames + air.dropped;
+        let queued = FAR.parse::<u64>().expect("a number") + IN_BETWEEN;
+        assert!((passed..=passed + queued).contains(&modem.frames), "{path}, {agent}: {row}");
+        let bytes = row["wire_bytes_per_byte"].as_f64().unwrap_or(0.0) * 3e6;
+        assert!((bytes - modem.bytes as f64).abs() < 1e3, "{path}, {agent}: {row}");
+    }
+}
+
+/// Losses come after the modem's queue: what is lost has taken its time on the air, and the queue
+/// drops nothing for it.
+#[test]
+fn the_air_loses_behind_the_far_queue() {
+    let flags = ["--far-queue", "1000", "--loss", "0.1", "--bytes", "300kB"];
+    let Some(row) = run("inline", "plain", &flags) else { return };
+    let [air, modem] = ["air_down", "modem_down"].map(|name| Link::of(&row, name));
+    assert_eq!((air.dropped, &row["completed"]), (0, &true.into()), "{row}");
+    assert!(air.lost > 5, "{row}");
+    assert!((air.frames..=air.frames + IN_BETWEEN).contains(&modem.frames), "{row}");
+}
+
+/// What has no place beside a modem is bad usage, in one sentence.
+#[test]
+fn what_a_modem_cannot_do_is_refused() {
+    let refused = [
+        (&["0"][..], "fq_codel"),
+        (&["red"], "fq_codel"),
+        (&["40", "--agent", "tulip"], "--agent tulip"),
+        (&["40", "--direction", "up"], "--direction up"),
+        (&["40", "--half-duplex"], "--half-duplex"),
+        (&["40", "--path", "kernel", "--agent", "plain", "--air-queue", "fifo"], "--air-queue"),
+    ];
+    for (flags, words) in refused {
+        let output = airmend(&[&["--far-queue"], flags].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {stderr}");
+        assert!(stderr.contains(words) && stderr.lines().count() == 1, "{stderr}");
+    }
+}
+
+/// The counters of a link.
+struct Link {
+    frames: u64,
+    lost: u64,
+    dropped: u64,
+    bytes: u64,
+}
+
+impl Link {
+    fn of(row: &Value, name: &str) -> Self {
+        let field = |field: &str| {
+            let value = row["links"][name][field].as_u64();
+            value.unwrap_or_else(|| panic!("no {field} of {name} in {row}"))
+        };
+        let [frames, lost, dropped, bytes] = ["frames", "lost", "dropped", "bytes"].map(field);
+        Self { frames, lost, dropped, bytes }
+    }
+}
+
+/// A row of the laboratory; `None` where this machine cannot run it.
+fn run(path: &str, agent: &str, flags: &[&str]) -> Option<Value> {
+    let what = ["--path", path, "--agent", agent, "--cc", "cubic", "--json"];
+    let output = airmend(&[&what, flags].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let lacks = |what: &&str| stderr.contains(what);
+    if let Some(what) = ["needs root", "network namespace", "BPF", "tcx"].iter().find(|w| lacks(w))
+    {
+        eprintln!("skipped: this machine lacks something ({what}): {stderr}");
+        return None;
+    }
+    assert!(output.status.success() && stderr.is_empty(), "{path}, {agent}: {stderr}");
+    Some(serde_json::from_slice(&output.stdout).expect("one JSON object"))
+}
+
+fn airmend(flags: &[&str]) -> Output {
+    let mut airmend = Command::new(env!("CARGO_BIN_EXE_airmend"));
+    airmend.args(["lab", "run"]).args(flags).output().expect("airmend runs")
+}
