@@ -118,8 +118,9 @@ pub trait Agent {
     /// without the queue's ECN mark.
     fn handle_departure(&mut self, _now: Instant, _to: Port, _packet: &Packet) {}
 
-    /// A packet that this agent originated in the normal class is about to leave the queue of `to`.
-    /// Returns `false` if the packet is no longer needed; it is then dropped.
+    /// A packet that this agent originated departs from `to`. Returns `false` if the packet is no
+    /// longer needed; a packet that still waits in a queue of the runner is then dropped. A runner
+    /// whose queues are the kernel's reports the departure when it has seen a copy of the packet.
     fn confirm_departure(&mut self, _now: Instant, _to: Port, _packet: &Packet) -> bool {
         true
     }
@@ -132,7 +133,7 @@ pub trait Agent {
 
     /// The next packet that this agent originates for `to`. The runner polls packets of
     /// [`Class::Normal`] after every call that may cause one, and queues them. It polls packets of
-    /// [`Class::Priority`] when the port can take a packet; such a packet departs with the poll.
+    /// [`Class::Priority`] when the port can take a packet.
     #[must_use]
     fn poll_transmit(&mut self, _now: Instant, _to: Port, _class: Class) -> Option<Packet> {
         None

@@ -41,11 +41,22 @@ pub struct Forwarder<A: ?Sized = dyn Agent + Send> {
     events: VecDeque<Event>,
     /// The checker of the invariants, if they are checked.
     checker: Option<Box<Checker>>,
+    priority: PriorityClass,
     agent: Box<A>,
 }
 
-/// The normal class of one port. Packets of the priority class stay in the agent until the port can
-/// take one.
+/// The treatment of packets that the agent originates in the priority class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PriorityClass {
+    /// They depart before all queued packets: they stay in the agent until the port can take one.
+    First,
+    /// The port has one class: they wait behind all queued packets.
+    Absent,
+    /// They go to a queue of the kernel, and [`Forwarder::confirm_copy`] reports their departure.
+    Kernel,
+}
+
+/// The normal class of one port.
 #[derive(Debug)]
 struct Queue {
     packets: VecDeque<Queued>,
@@ -80,8 +91,15 @@ impl<A: Agent + ?Sized> Forwarder<A> {
             wired: Queue { packets: VecDeque::new(), limit: limits.wired },
             events: VecDeque::new(),
             checker: None,
+            priority: PriorityClass::First,
             agent,
         }
+    }
+
+    /// The same with another treatment of the priority class.
+    #[must_use]
+    pub fn with_priority_class(self, priority: PriorityClass) -> Self {
+        Self { priority, ..self }
     }
 
     /// An agent with empty queues whose packets are checked against the [`crate::invariants`]; a
@@ -117,6 +135,11 @@ impl<A: Agent + ?Sized> Forwarder<A> {
         self.enqueue_originated(now);
     }
 
+    /// Reports the departure of a packet that the agent originated and the kernel queued.
+    pub fn confirm_copy(&mut self, now: Instant, to: Port, packet: &Packet) {
+        let _too_late = self.agent.confirm_departure(now, to, packet);
+    }
+
     /// Lets the agent act on expired timers.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.agent.handle_timeout(now);
@@ -141,8 +164,13 @@ impl<A: Agent + ?Sized> Forwarder<A> {
 
     #[inline]
     fn next_packet(&mut self, now: Instant, to: Port) -> Option<Packet> {
-        if let Some(packet) = self.agent.poll_transmit(now, to, Class::Priority) {
-            return Some(packet);
+        if self.priority != PriorityClass::Absent {
+            while let Some(packet) = self.agent.poll_transmit(now, to, Class::Priority) {
+                let waits = self.priority == PriorityClass::Kernel;
+                if waits || self.agent.confirm_departure(now, to, &packet) {
+                    return Some(packet);
+                }
+            }
         }
         loop {
             let Queued { packet, marked, source } = self.queue(to).packets.pop_front()?;
@@ -182,6 +210,11 @@ impl<A: Agent + ?Sized> Forwarder<A> {
     fn enqueue_originated(&mut self, now: Instant) {
         for to in Port::BOTH {
             while let Some(packet) = self.agent.poll_transmit(now, to, Class::Normal) {
+                self.enqueue(to, packet, Source::Agent);
+            }
+            while self.priority == PriorityClass::Absent
+                && let Some(packet) = self.agent.poll_transmit(now, to, Class::Priority)
+            {
                 self.enqueue(to, packet, Source::Agent);
             }
         }

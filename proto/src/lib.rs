@@ -40,7 +40,7 @@ pub mod wire;
 
 pub use agent::{Agent, Class, Deadline, LinkSignal, Load, Timer, Verdict};
 pub use event::Event;
-pub use forwarder::{EgressLimits, Forwarder, Ports, drain};
+pub use forwarder::{EgressLimits, Forwarder, Ports, PriorityClass, drain};
 pub use packet::{LinkType, Packet};
 pub use port::Port;
 pub use time::Instant;
