@@ -50,8 +50,8 @@ const PLAIN: Bounds = Bounds { frames: 48, time: Duration::from_secs(6), hides_l
 const SNOOP95: Bounds = Bounds { time: Duration::from_secs(3), ..PLAIN };
 const SNOOP: Bounds = Bounds { hides_loss: true, ..SNOOP95 };
 
-/// The shortest time for which snoop hides a hole here: 0.8 of the sender's round trip.
-const HOLD_BUDGET: Duration = Duration::from_millis(40);
+/// The shortest time for which snoop masks a hole here: two round trips of the air.
+const HOLD_BUDGET: Duration = Duration::from_millis(20);
 
 /// What each agent may take. One that mends nothing is bounded as passthrough is.
 fn bounds(name: &str) -> Bounds {

@@ -30,14 +30,18 @@ pub(super) struct Cached {
     pub(super) packet: Packet,
     /// The last transmission.
     pub(super) sent: Sent,
-    /// The first transmission.
-    pub(super) first: Sent,
-    /// Whether a retransmission is queued.
+    /// The earliest transmission that may still arrive: it was not known to be overtaken when the
+    /// last one departed.
+    pub(super) earliest: Sent,
+    /// Whether a retransmission waits in a queue.
     pub(super) is_queued: bool,
     /// The number of local retransmissions.
     pub(super) attempts: u32,
     /// Whether the sender has retransmitted the range, or must: its loss is not masked [C-10].
     pub(super) resent: bool,
+    /// Whether the loss of the last transmission counts as congestion: the loss is neither repaired
+    /// nor masked [C-22].
+    pub(super) is_congestion: bool,
     /// When the range was first found missing: a later transmission had arrived and it had not.
     pub(super) missing_since: Option<Instant>,
 }
@@ -48,11 +52,11 @@ impl Cached {
         self.attempts > 0 || self.resent
     }
 
-    /// The transmission that an acknowledgment proves to have arrived. A range that was
-    /// retransmitted without a sign of loss, by a probe or by the sender, may only have been late:
-    /// then packets sent after its first transmission may still be in flight.
-    pub(super) fn proven(&self) -> Sent {
-        if self.is_ambiguous() && self.missing_since.is_none() { self.first } else { self.sent }
+    /// The transmission that an acknowledgment proves to have arrived: the earliest one that is not
+    /// known to be overtaken. `delivered` is the newest transmission known to have arrived. A later
+    /// copy, the sender's or a probe, may still be in flight, and all that was sent between too.
+    pub(super) fn proven(&self, delivered: u64) -> Sent {
+        if self.earliest.order >= delivered { self.earliest } else { self.sent }
     }
 
     /// The number of transmissions that the range counts as: one for each segment of a
@@ -63,9 +67,13 @@ impl Cached {
     }
 
     /// Notes a retransmission, as the next of the flow's `transmissions`.
-    pub(super) fn depart(&mut self, now: Instant, transmissions: &mut u64) {
+    pub(super) fn depart(&mut self, now: Instant, delivered: u64, transmissions: &mut u64) {
+        let sent = Sent { at: now, order: *transmissions + 1 };
+        let earliest = self.proven(delivered);
+        self.earliest = if earliest.order >= delivered { earliest } else { sent };
+        self.sent = sent;
         self.is_queued = false;
-        self.sent = Sent { at: now, order: *transmissions + 1 };
+        self.is_congestion = false;
         *transmissions += self.segments();
     }
 }
@@ -181,7 +189,7 @@ impl Cache {
         cached.end = position;
         tail.start = position;
         tail.sent.order += segments_before;
-        tail.first.order += segments_before;
+        tail.earliest.order += segments_before;
         self.ranges.insert(index + 1, tail);
     }
 }
@@ -205,10 +213,11 @@ mod tests {
             origin: start,
             packet: Packet::new(LinkType::Ip, Bytes::from_static(b"packet")),
             sent: Sent::default(),
-            first: Sent::default(),
+            earliest: Sent::default(),
             is_queued: false,
             attempts: 0,
             resent: false,
+            is_congestion: false,
             missing_since: None,
         }
     }

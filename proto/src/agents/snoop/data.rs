@@ -84,10 +84,11 @@ impl Flow {
             origin: span.start,
             packet: packet.clone(),
             sent,
-            first: sent,
+            earliest: sent,
             is_queued: false,
             attempts: 0,
             resent: taken.is_resent,
+            is_congestion: false,
             missing_since: None,
         };
         // [C-2] The newest data is refused first, since the mobile waits for the oldest.
@@ -105,7 +106,7 @@ impl Flow {
         let mut is_cached = false;
         for cached in self.cache.overlapping(span.start, span.end) {
             cached.resent = true;
-            cached.depart(now, &mut self.transmissions);
+            cached.depart(now, self.delivered.sent.order, &mut self.transmissions);
             is_cached = true;
         }
         if is_cached {

@@ -27,6 +27,9 @@ pub(super) struct AckReport {
 struct Arrivals {
     any: bool,
     resent: bool,
+    /// The segments, and whether a SACK block reported some.
+    segments: u64,
+    by_sack: bool,
     newest: Option<Delivered>,
     /// The newest transmission with an unambiguous round trip.
     timed: Option<Delivered>,
@@ -89,6 +92,7 @@ impl Flow {
                 self.cache.split(new.start);
                 self.cache.split(new.end);
                 let mut index = self.cache.first_beyond(new.start);
+                arrivals.by_sack = true;
                 while let Some(cached) = self.cache.get(index).filter(|c| c.start < new.end) {
                     let cached = cached.clone();
                     self.arrived(now, &cached, arrivals);
@@ -103,8 +107,13 @@ impl Flow {
     fn arrived(&mut self, now: Instant, cached: &Cached, arrivals: &mut Arrivals) {
         arrivals.any = true;
         arrivals.resent |= cached.resent;
-        let round_trip = now - cached.sent.at;
-        if cached.is_ambiguous() && round_trip < self.air.min() {
+        if cached.attempts == 0 {
+            self.repair_budget.earn(cached.segments());
+        }
+        self.local_queue.arrived(now, cached.segments());
+        arrivals.segments += cached.segments();
+        let sent = cached.proven(self.delivered.sent.order);
+        if cached.is_ambiguous() && now - sent.at < self.air.min() {
             // The retransmission cannot have been acknowledged yet: the original was only late.
             if cached.attempts == 1 && cached.missing_since.is_some() && !cached.resent {
                 self.air.saw_reordering();
@@ -114,7 +123,6 @@ impl Flow {
         if cached.attempts > 0 {
             self.air.saw_loss();
         }
-        let sent = cached.proven();
         let delivered = Delivered { sent, round_trip: now - sent.at };
         let is_newer =
             |than: &Option<Delivered>| than.is_none_or(|than| than.sent.order <= sent.order);
@@ -150,6 +158,9 @@ impl Flow {
                 return None;
             }
         }
+        // A receiver may delay the ACK of a single segment (RFC 9293 §3.8.6.3).
+        let is_prompt = arrivals.by_sack || arrivals.segments > 1;
+        self.local_queue.sample(now, sample, is_prompt);
         Some((sample, self.air.sample(now, sample)))
     }
 

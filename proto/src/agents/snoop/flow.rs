@@ -1,6 +1,8 @@
 //! The soft state of one flow, which is rebuilt from a few packets and ACKs.
 
+use super::budget::RepairBudget;
 use super::cache::{Cache, Cached, Sent};
+use super::local_queue::LocalQueue;
 use super::rtt::{AirPath, WiredPath};
 use super::settings::Settings;
 use crate::agents::flows::{FlowBase, FlowState};
@@ -37,6 +39,8 @@ pub(super) struct Flow {
     pub(super) transmissions: u64,
     pub(super) air: AirPath,
     pub(super) wired: WiredPath,
+    pub(super) local_queue: LocalQueue,
+    pub(super) repair_budget: RepairBudget,
     /// The TSecr of the mobile's last ACK, which is its TS.Recent [C-12].
     pub(super) ts_recent: Option<u32>,
     /// The window and ECN fields of the last ACK that was forwarded to the sender.
@@ -99,6 +103,8 @@ impl Flow {
             transmissions: 0,
             air: AirPath::new(settings.initial_rtt),
             wired: WiredPath::default(),
+            local_queue: LocalQueue::default(),
+            repair_budget: RepairBudget::default(),
             ts_recent: None,
             forwarded: None,
             suppressed: None,
@@ -131,7 +137,8 @@ impl Flow {
         let budget = match self.wired.round_trip() {
             Some(wired) => {
                 let round_trip = (wired + self.air.srtt()).min(Duration::from_secs(60));
-                round_trip.mul_f64(settings.hold_share)
+                let brief = (self.air.min() * 2).max(round_trip.mul_f64(settings.hold_brief));
+                brief.min(round_trip.mul_f64(settings.hold_share))
             }
             None => settings.hold_unknown,
         };
@@ -141,7 +148,9 @@ impl Flow {
     /// Whether the loss of a cached range is masked: the sender has not retransmitted the range,
     /// and the hold budget is not spent [C-7, C-10].
     fn is_masked(cached: &Cached, now: Instant, budget: Duration) -> bool {
-        !cached.resent && cached.missing_since.is_none_or(|since| now < since + budget)
+        !cached.resent
+            && !cached.is_congestion
+            && cached.missing_since.is_none_or(|since| now < since + budget)
     }
 
     /// The lowest masked hole: loss signals above it are suppressed.
@@ -267,7 +276,7 @@ mod tests {
         let settings = Settings::default();
         assert_eq!(flow.hold_budget(&settings), settings.hold_unknown);
         let mut value = 7;
-        let mut take = |millis| {
+        let mut take = |flow: &mut Flow, millis| {
             for _ in 0..8 {
                 value += 1;
                 flow.wired.ack_left(Instant::ZERO, value);
@@ -276,7 +285,10 @@ mod tests {
             flow.hold_budget(&settings).as_micros()
         };
         // 20 ms of the air are a guess as yet.
-        assert_eq!(take(80), 80_000);
-        assert_eq!(take(1_000), 150_000, "a timeout must not be risked");
+        assert_eq!(take(&mut flow, 80), 10_000);
+        assert_eq!(take(&mut flow, 2_000), 150_000, "a timeout must not be risked");
+        flow.air.sample(Instant::ZERO, Duration::from_millis(30));
+        assert_eq!(take(&mut flow, 80), 60_000, "time for two repairs");
+        assert_eq!(take(&mut flow, 10), 38_000, "but no tail loss probe is caused");
     }
 }

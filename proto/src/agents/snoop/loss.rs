@@ -48,18 +48,22 @@ impl Flow {
         lost
     }
 
-    /// Whether the range at this index is lost.
+    /// Whether the range at this index is lost and to be repaired. In doubt the loss counts as
+    /// congestion [C-22], and so does each that the budget cannot repair [C-23].
     fn is_lost(&mut self, now: Instant, index: usize) -> bool {
         let window = self.air.reordering_window();
         let (delivered, due) = (self.delivered, &mut self.reordering_due);
         let Some(cached) = self.cache.get_mut(index) else { return false };
-        if cached.is_queued || cached.sent.order >= delivered.sent.order {
+        if cached.is_queued || cached.is_congestion || cached.sent.order >= delivered.sent.order {
             return false;
         }
         cached.missing_since.get_or_insert(now);
         let lost_at = cached.sent.at + delivered.round_trip + window;
         if window.is_zero() || lost_at <= now {
-            return true;
+            let wired = self.wired.round_trip();
+            cached.is_congestion =
+                self.local_queue.lost(now, cached.sent.at, wired) || !self.repair_budget.spend();
+            return !cached.is_congestion;
         }
         *due = Some(due.map_or(lost_at, |due| due.min(lost_at)));
         false

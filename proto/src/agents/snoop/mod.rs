@@ -9,11 +9,13 @@
 //! Round trips, reordering and delayed ACKs are estimated in `rtt.rs`, not configured.
 
 mod ack;
+mod budget;
 mod cache;
 mod data;
 mod delivery;
 mod flow;
 mod handshake;
+mod local_queue;
 mod loss;
 mod repair;
 mod repairs;
@@ -24,12 +26,14 @@ mod timers;
 pub use rtt::WiredPath;
 pub use settings::Settings;
 
+use super::flow_table::FlowRef;
 use super::flows::Flows;
 use super::limits::Limits;
 use super::settings::AgentSettings;
 use crate::agent::{Agent, Class, Deadline, LinkSignal, Load, Port, Timer, Verdict};
 use crate::event::Event;
 use crate::packet::Packet;
+use crate::ranges::Span;
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
 use crate::wire::seq::SeqNumber;
@@ -52,6 +56,8 @@ pub struct Snoop {
     /// The round trip of the air hop that a flow measured last.
     air_round_trip: Option<Duration>,
     repairs: Repairs,
+    /// The retransmissions that wait in a queue of the runner, in its order.
+    handed_over: VecDeque<(FlowRef, Span)>,
     /// Suppressed ACKs that are now forwarded to the sender.
     released: VecDeque<Packet>,
 }
@@ -69,6 +75,7 @@ impl Snoop {
             handshakes: Handshakes::default(),
             air_round_trip: None,
             repairs: Repairs::new(limits.egress.air),
+            handed_over: VecDeque::new(),
             released: VecDeque::new(),
             settings,
         }
@@ -150,6 +157,13 @@ impl Agent for Snoop {
         } else if segment.seq_len() > 0 {
             self.handle_data(now, key, &segment, packet);
         }
+    }
+
+    fn confirm_departure(&mut self, now: Instant, to: Port, packet: &Packet) -> bool {
+        if to == Port::Air {
+            self.confirm_repair(now, packet);
+        }
+        true
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -11,12 +11,14 @@ use crate::packet::Packet;
 use crate::ranges::Span;
 use crate::time::Instant;
 use crate::wire::edit::{cut, with_timestamp};
+use crate::wire::flow::FlowKey;
 use crate::wire::tcp::Segment;
+use alloc::vec::Vec;
 
 /// A retransmission that is sent.
 struct Retransmission {
     packet: Packet,
-    start: u64,
+    sent: Span,
     attempt: u32,
     is_timestamp_renewed: bool,
     /// The rest of the queued range, if the range was split since.
@@ -61,19 +63,62 @@ impl Snoop {
                 self.schedule(now, flow);
                 continue;
             }
-            let Some(retransmission) = state.take_repair(now, span) else { continue };
-            let Retransmission { packet, start, attempt, is_timestamp_renewed, rest } =
+            let Some(retransmission) = state.take_repair(span) else { continue };
+            let Retransmission { packet, sent, attempt, is_timestamp_renewed, rest } =
                 retransmission;
             if let Some(span) = rest {
                 self.repairs.waiting.push_front(Repair { flow, span, cause, since });
             }
             if is_timestamp_renewed {
-                self.event(Event::TimestampRenewed(id, seq(start)));
+                self.event(Event::TimestampRenewed(id, seq(sent.start)));
             }
-            let seq = seq(start);
+            let seq = seq(sent.start);
             self.event(Event::LocalRetransmit { flow: id, seq, cause, attempt });
-            self.schedule(now, flow);
+            self.hand_over(flow, sent);
             return Some(packet);
+        }
+    }
+
+    /// Notes that a retransmission waits in a queue of the runner from now on.
+    fn hand_over(&mut self, flow: FlowRef, span: Span) {
+        if self.handed_over.len() >= self.repairs.limit
+            && let Some((flow, span)) = self.handed_over.pop_front()
+        {
+            self.refuse_repair(flow, span);
+        }
+        self.handed_over.push_back((flow, span));
+    }
+
+    /// A retransmission departs. Those that were handed over before it and have not departed were
+    /// refused by the queue.
+    pub(super) fn confirm_repair(&mut self, now: Instant, packet: &Packet) {
+        let Ok(segment) = Segment::parse(packet) else { return };
+        let Some(flow) = self.flows.find(&FlowKey::of(&segment, Port::Wired)) else { return };
+        let Some(state) = self.flows.get_mut(flow) else { return };
+        let Some(start) = state.position(segment.seq) else { return };
+        let span = Span { start, end: start + u64::from(segment.seq_len()) };
+        state.quiet_since = now;
+        let delivered = state.delivered.sent.order;
+        for cached in state.cache.overlapping(span.start, span.end) {
+            cached.depart(now, delivered, &mut state.transmissions);
+        }
+        let is_this = |(waiting, range): &(FlowRef, Span)| {
+            *waiting == flow && range.start <= start && start < range.end
+        };
+        if let Some(index) = self.handed_over.iter().position(is_this) {
+            for (flow, span) in self.handed_over.drain(..=index).take(index).collect::<Vec<_>>() {
+                self.refuse_repair(flow, span);
+            }
+        }
+        self.schedule(now, flow);
+    }
+
+    /// [C-3] The queue refused a retransmission: its loss is congestion.
+    fn refuse_repair(&mut self, flow: FlowRef, span: Span) {
+        let Some(flow) = self.flows.get_mut(flow) else { return };
+        for cached in flow.cache.overlapping(span.start, span.end).filter(|c| c.is_queued) {
+            cached.is_queued = false;
+            cached.is_congestion = true;
         }
     }
 }
@@ -95,7 +140,7 @@ impl Flow {
 
     /// The first part of `span` that is queued and has not arrived since, by a late original or by
     /// the sender's own retransmission.
-    fn take_repair(&mut self, now: Instant, span: Span) -> Option<Retransmission> {
+    fn take_repair(&mut self, span: Span) -> Option<Retransmission> {
         let start = span.start.max(self.acked);
         for cached in self.cache.overlapping(start, span.end) {
             let is_needed = cached.is_queued && self.sacked.span_at(cached.start).is_none();
@@ -107,13 +152,12 @@ impl Flow {
                 cached.resent = true;
                 continue;
             };
-            self.quiet_since = now;
             cached.attempts += 1;
-            cached.depart(now, &mut self.transmissions);
+            cached.is_queued = true;
             let rest = Span { start: cached.end, end: span.end };
             return Some(Retransmission {
                 packet,
-                start: cached.start,
+                sent: Span { start: cached.start, end: cached.end },
                 attempt: cached.attempts,
                 is_timestamp_renewed,
                 rest: (rest.start < rest.end).then_some(rest),

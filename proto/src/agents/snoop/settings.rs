@@ -12,7 +12,10 @@ settings! {
     suppress: bool = true;
     /// The share of the sender's round trip for which a hole may be masked: after it the sender
     /// would send a tail loss probe [C-13, RFC 8985 §7.2].
-    hold_share: f64 = 0.8, number(0.0, 10.0);
+    hold_share: f64 = 0.95, number(0.0, 10.0);
+    /// The share of the sender's round trip for which a hole is masked, if it is more than two
+    /// least round trips of the air [C-13].
+    hold_brief: f64 = 0.1, number(0.0, 10.0);
     /// The longest time for which a hole may be masked: less than the 200 ms by which the sender's
     /// retransmission timeout exceeds its round trip [C-13].
     hold_limit: Duration = Duration::from_millis(150), timeout();
@@ -35,7 +38,8 @@ mod tests {
         let mut settings = Settings::default();
         for &name in Settings::NAMES {
             let before = settings.clone();
-            let value = if name == "hold_share" { "0.5" } else { "7ms" };
+            let value =
+                if name.starts_with("hold_share") || name == "hold_brief" { "0.5" } else { "7ms" };
             settings.set(name, value).unwrap();
             assert_ne!(settings, before, "{name}");
         }

@@ -50,6 +50,10 @@ impl Snoop {
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let cause = if flow.timeouts == 0 { Cause::TailProbe } else { Cause::LocalTimeout };
         flow.quiet_since = now;
+        if !flow.repair_budget.spend() {
+            flow.timeouts += 1;
+            return;
+        }
         let Some(start) = self.flows.update(reference, |flow| flow.probe()).flatten() else {
             return;
         };
