@@ -3,7 +3,7 @@
 //!
 //! A thread of its own writes the file: the loop that keeps time never waits for a disk.
 
-use airmend_proto::recording::{COPIED, RecordedAgent, TimersRan};
+use airmend_proto::recording::{COPIED, DEPARTED, RecordedAgent, TimersRan};
 use airmend_proto::{Event, Instant, LinkType, Packet, Port};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -33,6 +33,8 @@ pub enum Crossing {
     Copied,
     /// It left the agent.
     Outbound,
+    /// It had left the agent before, and departed from a queue of the kernel.
+    Departed,
 }
 
 struct Record {
@@ -151,10 +153,15 @@ fn block(record: &Record, begin: Duration) -> EnhancedPacketBlock<'_> {
     let comment = |text: String| EnhancedPacketOption::Comment(text.into());
     let timers = record.timers.iter().map(|&ran| TimersRan(record.at.since(ran)).to_string());
     let events = record.comments.iter().map(Event::to_string);
-    let flags = if record.crossing == Crossing::Outbound { 2 } else { 1 };
-    let copied = (record.crossing == Crossing::Copied).then(|| COPIED.to_owned());
+    let (flags, crossing) = match record.crossing {
+        Crossing::Inbound => (1, None),
+        Crossing::Copied => (1, Some(COPIED)),
+        Crossing::Outbound => (2, None),
+        Crossing::Departed => (2, Some(DEPARTED)),
+    };
+    let crossing = crossing.map(str::to_owned);
     let mut options = vec![EnhancedPacketOption::Flags(flags)];
-    options.extend(timers.chain(copied).chain(events).map(comment));
+    options.extend(timers.chain(crossing).chain(events).map(comment));
     EnhancedPacketBlock {
         interface_id: match record.side {
             Port::Wired => 0,

@@ -62,6 +62,10 @@ impl FromStr for RecordedAgent {
 /// record of it.
 pub const COPIED: &str = "copied after it had left";
 
+/// The comment of a packet of the agent that departed from a queue of the kernel: the agent had
+/// sent it before, in a record of its own.
+pub const DEPARTED: &str = "departed from the kernel's queue";
+
 /// The comment of the packet before which the agent's timers ran, and the time between the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimersRan(pub Duration);

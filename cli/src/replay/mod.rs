@@ -35,7 +35,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let pace = if is_recorded { Pace::Recorded } else { Pace::Free };
     let is_mended = capture.agent.as_ref().is_some_and(|agent| !agent.config.is_plain());
     let agent = config.build(limits, HASH_SEED);
-    let mut forwarder = Forwarder::checked(agent, limits.egress, config.link());
+    let mut forwarder = Forwarder::checked(agent, limits.egress, config.link())
+        .with_priority_class(pace.priority_class(&steps));
     let (report, check) = replay(&mut forwarder, &steps, pace, is_mended);
 
     let check = is_recorded.then_some(&check);

@@ -73,9 +73,10 @@ const TESTS: [(&str, Test); 39] = [
 ];
 
 /// Tests that change the machine outside their namespaces, such as its modules.
-const GUEST_TESTS: [(&str, Test); 12] = [
+const GUEST_TESTS: [(&str, Test); 13] = [
     ("fast_band", queues::fast_band),
     ("queues", queues::queues),
+    ("repairs_wait", queues::repairs_wait),
     ("far_queues", queues::far_queues),
     ("below_a_vlan", stacked::below_a_vlan),
     ("on_a_vlan", stacked::on_a_vlan),

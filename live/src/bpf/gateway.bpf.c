@@ -1,9 +1,9 @@
 // The gateway's programs in the kernel: they select the packets that the daemon receives, and pass
 // every packet after a heartbeat timeout.
 //
-// Data towards the mobile is copied when the driver takes it, after the interface's queue. ACKs
-// that only advance pass at once and are reported; the others wait for the daemon's verdict. Read
-// Documentation/bpf/ringbuf.rst and net/sched/cls_bpf.c before working on this file.
+// Data and repairs towards the mobile are copied when the driver takes them, after the interface's
+// queue. ACKs that only advance pass at once and are reported; the others wait for the daemon's
+// verdict. Read Documentation/bpf/ringbuf.rst and net/sched/cls_bpf.c before working on this file.
 
 #include <linux/bpf.h>
 
@@ -281,6 +281,12 @@ INLINE int is_wanted(struct __sk_buff *skb)
 SEC("socket") int airmend_copy(struct __sk_buff *skb)
 {
     return skb->pkt_type == PACKET_OUTGOING && is_wanted(skb) ? 0x7fffffff : 0;
+}
+
+// Attached to the packet socket that collects departures of repairs: the headers are enough.
+SEC("socket") int airmend_departed(struct __sk_buff *skb)
+{
+    return skb->pkt_type == PACKET_OUTGOING && skb->mark == MARK ? CAPTURE : 0;
 }
 
 INLINE int is_alive(void)

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 static PROGRAMS: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gateway.bpf.o"));
 const COPY: &str = "airmend_copy";
+const DEPARTED: &str = "airmend_departed";
 const INGRESS: &str = "airmend_ingress";
 const INJECT: &str = "airmend_inject";
 /// Bytes of a report before the packet's own.
@@ -134,9 +135,14 @@ pub(crate) struct BpfPrograms {
 }
 
 impl BpfPrograms {
-    /// Loads everything and attaches what returns packets and what copies them to `copies`. Call
-    /// [`Self::attach`] when the daemon can read what will be diverted.
-    pub(crate) fn load(config: &BpfConfig, copies: BorrowedFd<'_>) -> Result<Self, BpfError> {
+    /// Loads everything and attaches what returns packets, and the filters of two packet sockets:
+    /// `data` receives copies of data, and `repairs` the headers of repairs. Call [`Self::attach`]
+    /// when the daemon can read what will be diverted.
+    pub(crate) fn load(
+        config: &BpfConfig,
+        data: BorrowedFd<'_>,
+        repairs: BorrowedFd<'_>,
+    ) -> Result<Self, BpfError> {
         let link_header = if config.has_ethernet { 14u32 } else { 0 };
         let heartbeat_timeout =
             u64::try_from(config.heartbeat_timeout.as_nanos()).unwrap_or(u64::MAX);
@@ -162,9 +168,11 @@ impl BpfPrograms {
             changes: None,
             programs,
         };
-        let filter: &mut SocketFilter = program(&mut loaded.programs, COPY)?;
-        filter.load().map_err(|error| BpfError::program(COPY, error))?;
-        filter.attach(copies)?;
+        for (name, socket) in [(COPY, data), (DEPARTED, repairs)] {
+            let filter: &mut SocketFilter = program(&mut loaded.programs, name)?;
+            filter.load().map_err(|error| BpfError::program(name, error))?;
+            filter.attach(socket)?;
+        }
         loaded.attach_classifier(INJECT, config.reinjection, config.attach)?;
         Ok(loaded)
     }

@@ -1,67 +1,50 @@
-//! What the kernel tells: copies of data that left towards the mobiles, and their ACKs, in the
-//! order in which they crossed the interface.
+//! What the kernel tells: copies of data and repairs that left towards the mobiles, and their ACKs,
+//! in the order in which they crossed the interface.
 
+use super::arrival::{Arrival, Kind, headers, queue_up};
+use super::copies::Copies;
 use crate::bpf::{BpfPrograms, Report};
-use crate::clock::{self, Clock};
-use crate::device::offload::parse_frame;
+use crate::clock::Clock;
 use crate::device::reinjection::Reinjection;
-use crate::sys::{Copied, PacketSocket};
+use crate::sys::PacketSocket;
 use airmend_proto::wire::checksum;
 use airmend_proto::wire::tcp::{Bypass, Segment};
-use airmend_proto::{Instant, LinkType, Packet, Port};
+use airmend_proto::{Instant, LinkType, Packet};
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// Read at most in one turn: between two turns the heartbeat must be renewed and timers run.
 const REPORTS: usize = 512;
-const COPIES: usize = 1024;
-const COPIED_BYTES: usize = 8 << 20;
 /// The offset of the checksum in a TCP header.
 const TCP_CHECKSUM: usize = 16;
-
-/// One packet that crossed the air interface.
-#[derive(Debug)]
-pub(super) struct Arrival {
-    /// The time of the crossing.
-    pub(super) at: Instant,
-    /// The side that the packet came from.
-    pub(super) from: Port,
-    pub(super) packet: Packet,
-    /// The kernel has passed it on; if not, somebody must.
-    pub(super) passed: bool,
-    /// Its checksum is wrong: nobody may believe it.
-    pub(super) damaged: bool,
-}
 
 /// The queues that the kernel fills.
 #[derive(Debug)]
 pub(super) struct Intake {
-    copies: PacketSocket,
+    data: Copies,
+    repairs: Copies,
     link_type: LinkType,
-    data: VecDeque<Arrival>,
     acks: VecDeque<Arrival>,
     /// The merge watermark: all that crossed until this time has been read. Later packets wait:
-    /// before an ACK is handled, the data that it acknowledges must be known, and before the
-    /// agent's time advances, the ACKs until then.
+    /// before an ACK is handled, the data and the repairs that it acknowledges must be known, and
+    /// before the agent's time advances, the ACKs until then.
     watermark: Instant,
     /// What has left before the next ACK is judged is at hand.
     is_refreshed: bool,
-    drops: u64,
 }
 
 impl Intake {
-    pub(super) fn new(copies: PacketSocket, link_type: LinkType) -> Self {
-        let (data, acks) = (VecDeque::new(), VecDeque::new());
+    /// `data` and `repairs` are the sockets that the two filters are attached to.
+    pub(super) fn new(data: PacketSocket, repairs: PacketSocket, link_type: LinkType) -> Self {
         Self {
-            copies,
+            data: Copies::of_data(data, link_type),
+            repairs: Copies::of_repairs(repairs, link_type),
             link_type,
-            data,
-            acks,
+            acks: VecDeque::new(),
             watermark: Instant::ZERO,
             is_refreshed: false,
-            drops: 0,
         }
     }
 
@@ -90,28 +73,9 @@ impl Intake {
         // After the reports, which know when they crossed, and with places of its own: nobody else
         // takes what waits there.
         take_redirected(reinjection, begin, &mut self.acks)?;
-        let last_copy = self.collect_copies(clock);
-        self.watermark = [last_ack, last_copy].into_iter().flatten().fold(begin, Instant::min);
+        let lasts = [last_ack, self.data.collect(clock), self.repairs.collect(clock)];
+        self.watermark = lasts.into_iter().flatten().fold(begin, Instant::min);
         Ok(self.watermark)
-    }
-
-    /// Reads copies; if they were too many for one turn, says when the last one read had left.
-    fn collect_copies(&mut self, clock: &Clock) -> Option<Instant> {
-        let (now, today) = (clock::monotonic(), clock::realtime());
-        let mut bytes = 0;
-        while self.data.len() < COPIES && bytes < COPIED_BYTES {
-            let copied = self.copies.receive_copy()?;
-            let at = clock.at(now.saturating_sub(today.saturating_sub(copied.at)));
-            let Some(packet) = data_packet(self.link_type, copied) else {
-                self.drops += 1;
-                continue;
-            };
-            bytes += packet.bytes().len();
-            let (passed, damaged) = (true, false);
-            let arrival = Arrival { at, from: Port::Wired, packet, passed, damaged };
-            queue_up(&mut self.data, arrival);
-        }
-        self.data.back().map(|copy| copy.at)
     }
 
     /// The next packet, by the time when it crossed.
@@ -119,23 +83,33 @@ impl Intake {
     /// Before an ACK that may lead to a repair, all that has left by now: the agent sends the
     /// repair after it, and takes what arrives of later frames for a sign that it is lost.
     pub(super) fn next(&mut self, clock: &Clock) -> Option<Arrival> {
-        let at = |queue: &VecDeque<Arrival>| queue.front().map(|arrival| arrival.at);
-        let (data, ack) = (at(&self.data), at(&self.acks));
-        if data.is_some_and(|data| data <= self.watermark && ack.is_none_or(|ack| data <= ack)) {
-            return self.data.pop_front();
+        let ack = self.acks.front().map(|ack| ack.at);
+        let left = self.next_copy().front().map(|copy| copy.at);
+        if left.is_some_and(|left| left <= self.watermark && ack.is_none_or(|ack| left <= ack)) {
+            return self.next_copy().pop_front();
         }
         let ack = self.acks.front().filter(|ack| ack.at <= self.watermark)?;
-        if !ack.passed {
+        if ack.kind == Kind::Diverted {
             if !self.is_refreshed {
-                self.collect_copies(clock);
+                self.data.collect(clock);
+                self.repairs.collect(clock);
                 self.is_refreshed = true;
             }
-            if let Some(data) = self.data.pop_front() {
-                return Some(data);
+            if let Some(copy) = self.next_copy().pop_front() {
+                return Some(copy);
             }
             self.is_refreshed = false;
         }
         self.acks.pop_front()
+    }
+
+    /// The queue with the copy of what left first, if there is any.
+    fn next_copy(&mut self) -> &mut VecDeque<Arrival> {
+        let is_repair = match (self.data.first(), self.repairs.first()) {
+            (Some(data), Some(repair)) => repair < data,
+            (data, _) => data.is_none(),
+        };
+        if is_repair { &mut self.repairs.queue } else { &mut self.data.queue }
     }
 
     /// Whether the mobiles' packets come faster than they are read: the kernel may have let some
@@ -146,29 +120,30 @@ impl Intake {
 
     /// Whether something waits for the next turn.
     pub(super) fn has_more(&self) -> bool {
-        !self.data.is_empty() || !self.acks.is_empty()
+        let queues = [&self.data.queue, &self.repairs.queue, &self.acks];
+        queues.iter().any(|queue| !queue.is_empty())
     }
 
-    /// Becomes readable with every copy.
-    pub(super) fn copies_readable(&self) -> BorrowedFd<'_> {
-        self.copies.as_fd()
+    /// Become readable with every copy.
+    pub(super) fn copies_readable(&self) -> [BorrowedFd<'_>; 2] {
+        [self.data.readable(), self.repairs.readable()]
     }
 
-    /// Takes note of an error that the socket reports, such as an interface set down: until then it
+    /// Takes note of errors that the sockets report, such as an interface set down: until then they
     /// would seem readable.
-    pub(super) fn take_error(&self) -> io::Result<()> {
-        crate::sys::option(self.copies.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR).map(drop)
+    pub(super) fn take_errors(&self) -> io::Result<()> {
+        self.data.take_error()?;
+        self.repairs.take_error()
     }
 
     /// Whether the interface is still there for this process.
     pub(super) fn has_interface(&self) -> bool {
-        self.copies.is_bound()
+        self.data.has_interface()
     }
 
     /// Copies that were lost, or came without all of their bytes: the agent did not see them.
     pub(super) fn drops(&mut self) -> u64 {
-        self.drops += self.copies.drops().unwrap_or(0);
-        self.drops
+        self.data.drops() + self.repairs.drops()
     }
 }
 
@@ -190,39 +165,18 @@ fn take_redirected(
             Some(_) => (packet, false),
             None => verify_checksum(packet),
         };
-        queue_up(queue, Arrival { at, from: Port::Air, packet, passed: false, damaged });
+        queue_up(queue, Arrival { at, kind: Kind::Diverted, packet, damaged });
     }
     Ok(())
 }
 
-/// Appends what crossed after everything in the queue, whatever its timestamp says: clocks are set,
-/// and processors differ. Else the front could wait for ever for a watermark that the back sets.
-fn queue_up(queue: &mut VecDeque<Arrival>, mut arrival: Arrival) {
-    let last = queue.back().map_or(Instant::ZERO, |last| last.at);
-    arrival.at = arrival.at.max(last);
-    queue.push_back(arrival);
-}
-
-fn data_packet(link_type: LinkType, copied: Copied) -> Option<Packet> {
-    let is_whole = copied.bytes.len() == copied.wire_len as usize;
-    if !is_whole {
-        return None;
-    }
-    parse_frame(link_type, copied.vnet_header, copied.vlan, copied.bytes)
-}
-
 fn arrival(clock: &Clock, link_type: LinkType, report: &Report<'_>) -> Option<Arrival> {
-    let packet = parse_frame(link_type, [0; 10], report.vlan, report.bytes.into())?;
+    let packet = headers(link_type, report.vlan, report.bytes.into(), report.wire_len)?;
     let at = clock.at(Duration::from_nanos(report.at));
-    let (packet, damaged) = if report.bytes.len() == report.wire_len as usize {
-        verify_checksum(packet)
-    } else {
-        let captured = packet.shared_bytes();
-        let extra = report.wire_len.saturating_sub(report.bytes.len() as u32);
-        let wire_len = packet.wire_len() + extra;
-        (Packet::truncated(link_type, captured, wire_len), false)
-    };
-    Some(Arrival { at, from: Port::Air, packet, passed: !report.diverted, damaged })
+    let is_whole = report.bytes.len() == report.wire_len as usize;
+    let (packet, damaged) = if is_whole { verify_checksum(packet) } else { (packet, false) };
+    let kind = if report.diverted { Kind::Diverted } else { Kind::Passed };
+    Some(Arrival { at, kind, packet, damaged })
 }
 
 /// The packet with its checksum complete, and whether it is damaged.
@@ -271,24 +225,6 @@ fn check_checksum(packet: &Packet) -> Checksum {
 mod tests {
     use super::*;
     use airmend_proto::wire::build::SegmentBuilder;
-
-    #[test]
-    fn a_queue_never_waits_for_what_is_behind_it() {
-        let packet = Packet::new(LinkType::Ip, vec![0x45; 40].into());
-        let arrival = |millis| Arrival {
-            at: Instant::from_millis(millis),
-            from: Port::Air,
-            packet: packet.clone(),
-            passed: false,
-            damaged: false,
-        };
-        let mut queue = VecDeque::new();
-        for millis in [7, 3, 9, 8] {
-            queue_up(&mut queue, arrival(millis));
-        }
-        let times: Vec<_> = queue.iter().map(|arrival| arrival.at).collect();
-        assert_eq!(times, [7, 7, 9, 9].map(Instant::from_millis));
-    }
 
     #[test]
     fn a_checksum_is_right_left_to_a_card_or_wrong() {

@@ -90,6 +90,13 @@ impl Journal {
         self.events.clear();
     }
 
+    /// A repair that left the agent before leaves the interface's queue.
+    pub(super) fn departs(&mut self, now: Instant, packet: &Packet) {
+        if let Some(recording) = &mut self.recording {
+            recording.record(now, Port::Air, Crossing::Departed, packet, &[]);
+        }
+    }
+
     /// Writes the recording's rest.
     pub(super) fn finish(&mut self) -> std::io::Result<()> {
         self.recording.take().map_or(Ok(()), Recording::finish)

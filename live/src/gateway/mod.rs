@@ -5,7 +5,9 @@
 //! are diverted, given to the agent for a verdict and reinjected, but for those that only advance,
 //! which the kernel passes and reports. `crate::bpf` is the kernel's part.
 
+mod arrival;
 mod config;
+mod copies;
 mod error;
 #[cfg(debug_assertions)]
 mod fault;
@@ -32,8 +34,9 @@ use crate::sys::PacketSocket;
 use airmend_proto::recording::RecordedAgent;
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Forwarder, Instant, LinkSignal, LinkType, Packet, Port, drain};
-use intake::{Arrival, Intake};
+use airmend_proto::{Forwarder, Instant, LinkSignal, LinkType, Packet, Port, PriorityClass, drain};
+use arrival::{Arrival, Kind};
+use intake::Intake;
 use interface::Interface;
 use journal::Journal;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -102,7 +105,8 @@ impl Gateway {
         let claim = interface.claim()?;
         let link_type = interface.link_type;
         let reinjection = Reinjection::create(link_type).map_err(GatewayError::Reinjection)?;
-        let copies = PacketSocket::open_copies(interface.index).map_err(GatewayError::Socket)?;
+        let data = PacketSocket::open_copies(interface.index).map_err(GatewayError::Socket)?;
+        let repairs = PacketSocket::open_headers(interface.index).map_err(GatewayError::Socket)?;
         let outbound =
             Outbound::open(&config, &interface, reinjection).map_err(GatewayError::Socket)?;
         let bpf_config = BpfConfig {
@@ -115,10 +119,10 @@ impl Gateway {
             heartbeat_timeout: HEARTBEAT_TIMEOUT,
             attach: config.attach,
         };
-        let mut bpf = BpfPrograms::load(&bpf_config, copies.as_fd())?;
+        let mut bpf = BpfPrograms::load(&bpf_config, data.as_fd(), repairs.as_fd())?;
         let last_beat = clock::monotonic();
         bpf.beat(last_beat)?;
-        copies.listen().map_err(GatewayError::Socket)?;
+        data.listen().and_then(|()| repairs.listen()).map_err(GatewayError::Socket)?;
         bpf.attach(&bpf_config)?;
         // What a thread may do it hands on to those that it starts: the recording's is one.
         if !config.keep_privileges && !bpf.needs_detaching() {
@@ -140,9 +144,10 @@ impl Gateway {
             forwarder: match cfg!(debug_assertions) {
                 true => Forwarder::checked(agent, config.limits.egress, None),
                 false => Forwarder::new(agent, config.limits.egress),
-            },
+            }
+            .with_priority_class(PriorityClass::Kernel),
             clock: Clock::start(),
-            intake: Intake::new(copies, link_type),
+            intake: Intake::new(data, repairs, link_type),
             outbound,
             bpf,
             is_up: interface.is_up(),
@@ -251,8 +256,8 @@ impl Gateway {
             let known = self.collect()?;
             let mut is_empty = true;
             while let Some(arrival) = self.intake.next(&self.clock) {
-                // Copies of data come as before.
-                is_empty &= arrival.passed && arrival.from == Port::Wired;
+                // Copies come as before.
+                is_empty &= arrival.kind.from() == Port::Wired;
                 self.take(arrival);
             }
             self.now = self.now.max(known);
@@ -277,8 +282,15 @@ impl Gateway {
 
     /// Hands one packet to the agent.
     fn take(&mut self, arrival: Arrival) {
-        let Arrival { at, from, packet, passed, damaged } = arrival;
+        let Arrival { at, kind, packet, damaged } = arrival;
         self.now = self.now.max(at);
+        if kind == Kind::Repair {
+            self.journal.departs(self.now, &packet);
+            self.forwarder.confirm_copy(self.now, Port::Air, &packet);
+            self.drain();
+            return;
+        }
+        let (from, passed) = (kind.from(), kind != Kind::Diverted);
         if damaged || !self.is_chosen(from, &packet) {
             if !passed {
                 self.outbound.send(from.opposite(), &packet);
@@ -399,21 +411,17 @@ impl Gateway {
         }
         let is_active = self.clock.now().since(self.active_at) < HEARTBEAT_INTERVAL;
         let wait = if is_active { wait.min(TICK) } else { wait };
-        let [copies, reports, reinjection] = [
-            self.intake.copies_readable(),
-            self.bpf.readable(),
-            self.outbound.reinjection.readable(),
-        ]
-        .map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        let mut all = [copies, reports, reinjection];
-        let polled = if is_active { &mut all[1..] } else { &mut all[..] };
+        let [data, repairs] = self.intake.copies_readable();
+        let mut all = [data, repairs, self.bpf.readable(), self.outbound.reinjection.readable()]
+            .map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        let polled = if is_active { &mut all[2..] } else { &mut all[..] };
         match ppoll(polled, Some(wait.into()), None) {
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(GatewayError::io("waiting for packets")(error.into())),
         }
-        let failed = all[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR));
-        if failed {
-            self.intake.take_error().map_err(GatewayError::io("reading the packet socket"))?;
+        let failed = all[..2].iter().filter_map(PollFd::revents);
+        if failed.fold(PollFlags::empty(), PollFlags::union).contains(PollFlags::POLLERR) {
+            self.intake.take_errors().map_err(GatewayError::io("reading the packet socket"))?;
             self.last_inspection = None;
         }
         Ok(())

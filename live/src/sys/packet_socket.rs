@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// Bytes of one slot of the receive ring: a frame of 1500 bytes and the ring's own header.
 const SLOT_BYTES: usize = 2048;
+/// The same for the headers of a packet, of which a filter keeps at most 256 bytes.
+const HEADERS_SLOT_BYTES: usize = 512;
 /// Slots of the receive ring: more than a TCP sends in one burst, so that a loop that could not
 /// run for a while loses nothing.
 const SLOTS: usize = 4096;
@@ -86,6 +88,7 @@ pub(crate) struct Copied {
 pub(crate) struct PacketSocket {
     fd: OwnedFd,
     ring: NonNull<u8>,
+    slot_bytes: usize,
     next_slot: usize,
     interface_index: i32,
 }
@@ -99,7 +102,7 @@ impl PacketSocket {
     pub(crate) fn open(interface: &str, ethertype: u16) -> io::Result<Self> {
         let fd = packet_socket(libc::SOCK_DGRAM)?;
         set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
-        let socket = Self::with_ring(fd, interface_index(interface)?)?;
+        let socket = Self::with_ring(fd, interface_index(interface)?, SLOT_BYTES)?;
         bind(socket.fd.as_fd(), socket.interface_index, ethertype)?;
         Ok(socket)
     }
@@ -111,7 +114,14 @@ impl PacketSocket {
         set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
         set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_COPY_THRESH, 1)?;
         set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, LONG_BUFFER)?;
-        Self::with_ring(fd, interface_index)
+        Self::with_ring(fd, interface_index, SLOT_BYTES)
+    }
+
+    /// The same for the headers of what leaves: the filter must keep at most 256 bytes of a packet.
+    pub(crate) fn open_headers(interface_index: i32) -> io::Result<Self> {
+        let fd = packet_socket(libc::SOCK_RAW)?;
+        set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
+        Self::with_ring(fd, interface_index, HEADERS_SLOT_BYTES)
     }
 
     /// Lets packets of all protocols arrive.
@@ -132,12 +142,12 @@ impl PacketSocket {
         result == 0 && address.sll_ifindex == self.interface_index
     }
 
-    fn with_ring(fd: OwnedFd, interface_index: i32) -> io::Result<Self> {
+    fn with_ring(fd: OwnedFd, interface_index: i32, slot_bytes: usize) -> io::Result<Self> {
         set_option(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, TPACKET_V2)?;
         let request = RingRequest {
             block_bytes: BLOCK_BYTES as u32,
-            blocks: (SLOTS * SLOT_BYTES / BLOCK_BYTES) as u32,
-            slot_bytes: SLOT_BYTES as u32,
+            blocks: (SLOTS * slot_bytes / BLOCK_BYTES) as u32,
+            slot_bytes: slot_bytes as u32,
             slots: SLOTS as u32,
         };
         set_option_value(fd.as_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
@@ -145,7 +155,7 @@ impl PacketSocket {
         let ring = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                SLOTS * SLOT_BYTES,
+                SLOTS * slot_bytes,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED,
                 fd.as_raw_fd(),
@@ -155,7 +165,7 @@ impl PacketSocket {
         let ring = NonNull::new(ring.cast::<u8>())
             .filter(|ring| ring.as_ptr().cast() != libc::MAP_FAILED)
             .ok_or_else(io::Error::last_os_error)?;
-        Ok(Self { fd, ring, next_slot: 0, interface_index })
+        Ok(Self { fd, ring, slot_bytes, next_slot: 0, interface_index })
     }
 
     /// Hands the next packet that has arrived to `take`: its EtherType, the sender's MAC address,
@@ -165,7 +175,7 @@ impl PacketSocket {
         let Some(Slot { header, address, slot }) = self.next() else { return false };
         let begin = usize::from(header.network_offset);
         let length = header.captured_len as usize;
-        let whole = header.captured_len == header.wire_len && begin + length <= SLOT_BYTES;
+        let whole = header.captured_len == header.wire_len && begin + length <= slot.len();
         if whole {
             let [a, b, c, d, e, f, ..] = address.sll_addr;
             let bytes = &slot[begin..begin + length];
@@ -214,7 +224,7 @@ impl PacketSocket {
     fn next(&mut self) -> Option<Slot<'static>> {
         // SAFETY: `next_slot` is below SLOTS, so the slot lies inside the mapping, which lives as
         // long as `self`; the callers let go of the slot before they hand it back.
-        let slot = unsafe { self.ring.as_ptr().add(self.next_slot * SLOT_BYTES) };
+        let slot = unsafe { self.ring.as_ptr().add(self.next_slot * self.slot_bytes) };
         // SAFETY: slots are aligned to their size and begin with this header. The kernel writes
         // `status` atomically; the status of a slot decides who may access the rest.
         let status = unsafe { &(*slot.cast::<SlotHeader>()).status };
@@ -226,7 +236,7 @@ impl PacketSocket {
             Some(Slot {
                 header: &*slot.cast::<SlotHeader>(),
                 address: &*slot.add(ADDRESS_OFFSET).cast::<libc::sockaddr_ll>(),
-                slot: std::slice::from_raw_parts(slot, SLOT_BYTES),
+                slot: std::slice::from_raw_parts(slot, self.slot_bytes),
             })
         }
     }
@@ -234,7 +244,7 @@ impl PacketSocket {
     fn hand_back(&mut self) {
         // SAFETY: as in `next`.
         let status = unsafe {
-            let slot = self.ring.as_ptr().add(self.next_slot * SLOT_BYTES);
+            let slot = self.ring.as_ptr().add(self.next_slot * self.slot_bytes);
             &(*slot.cast::<SlotHeader>()).status
         };
         status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
@@ -285,7 +295,7 @@ impl AsFd for PacketSocket {
 impl Drop for PacketSocket {
     fn drop(&mut self) {
         // SAFETY: unmaps exactly what `with_ring` mapped; nothing refers to it any more.
-        unsafe { libc::munmap(self.ring.as_ptr().cast(), SLOTS * SLOT_BYTES) };
+        unsafe { libc::munmap(self.ring.as_ptr().cast(), SLOTS * self.slot_bytes) };
     }
 }
 

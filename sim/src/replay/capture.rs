@@ -1,7 +1,7 @@
 //! Reads captures: pcapng, with one interface or several, and pcap.
 
 use super::error::ReplayError;
-use airmend_proto::recording::{COPIED, RecordedAgent, TimersRan};
+use airmend_proto::recording::{COPIED, DEPARTED, RecordedAgent, TimersRan};
 use airmend_proto::{Instant, LinkType, Packet};
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -48,6 +48,9 @@ pub struct Record {
     pub packet: Packet,
     /// Whether the packet had departed when the recorded agent saw its copy.
     pub is_copy: bool,
+    /// Whether the recorded agent had sent the packet before, and it now departed from a queue of
+    /// the kernel.
+    pub is_departure: bool,
     /// The time before the packet at which the recorded agent's timers ran.
     pub timers: Vec<Duration>,
 }
@@ -163,6 +166,9 @@ impl Reading {
                     record.crossing = crossing(flags & 3).or(record.crossing);
                 }
                 EnhancedPacketOption::Comment(text) if text == COPIED => record.is_copy = true,
+                EnhancedPacketOption::Comment(text) if text == DEPARTED => {
+                    record.is_departure = true;
+                }
                 EnhancedPacketOption::Comment(text) => {
                     record.timers.extend(text.parse::<TimersRan>().map(|ran| ran.0));
                 }
@@ -204,7 +210,15 @@ impl Reading {
 
 impl Record {
     fn new(interface: usize, crossing: Option<Crossing>, packet: Packet) -> Self {
-        Self { at: Instant::ZERO, interface, crossing, packet, is_copy: false, timers: Vec::new() }
+        Self {
+            at: Instant::ZERO,
+            interface,
+            crossing,
+            packet,
+            is_copy: false,
+            is_departure: false,
+            timers: Vec::new(),
+        }
     }
 }
 

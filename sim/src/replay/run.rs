@@ -3,7 +3,7 @@
 use super::report::{Observer, Report};
 use super::side::Step;
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Forwarder, Instant, Packet, Port, Ports, drain};
+use airmend_proto::{Forwarder, Instant, Packet, Port, Ports, PriorityClass, drain};
 use std::cell::RefCell;
 use std::fmt;
 use std::time::Duration;
@@ -37,6 +37,18 @@ pub struct Difference {
     pub at: Instant,
     /// The difference, in words.
     pub what: String,
+}
+
+impl Pace {
+    /// The treatment of the agent's packets that a replay of these steps needs: a recording of the
+    /// gateway has their departures from the kernel's queue.
+    pub fn priority_class(self, steps: &[Step]) -> PriorityClass {
+        let has_departures = || steps.iter().any(|step| matches!(step, Step::Departed(..)));
+        match self {
+            Self::Recorded if has_departures() => PriorityClass::Kernel,
+            _ => PriorityClass::First,
+        }
+    }
 }
 
 impl fmt::Display for Difference {
@@ -101,6 +113,10 @@ impl Run<'_> {
                 self.observer.enters(*now, *from, packet);
                 self.observer.leaves(from.opposite(), packet);
                 self.forwarder.handle_copy(*now, *from, packet);
+                self.run_timers(*now);
+            }
+            Step::Departed(now, to, packet) => {
+                self.forwarder.confirm_copy(*now, *to, packet);
                 self.run_timers(*now);
             }
             Step::TimersRan(now) => {

@@ -59,6 +59,8 @@ pub enum Step {
     Copied(Instant, Port, Packet),
     /// The recorded agent sent a packet.
     Leaves(Instant, Port, Packet),
+    /// A packet that the recorded agent had sent departed from a queue of the kernel.
+    Departed(Instant, Port, Packet),
     /// The recorded agent's timers ran.
     TimersRan(Instant),
 }
@@ -112,6 +114,7 @@ fn by_interface(capture: &Capture, air: &str) -> Result<Vec<Step>, ReplayError> 
         steps.push(match record.crossing.ok_or(ReplayError::NoDirection)? {
             Crossing::Inbound if record.is_copy => Step::Copied(at, side, packet.clone()),
             Crossing::Inbound => Step::Enters(at, side, packet.clone()),
+            Crossing::Outbound if record.is_departure => Step::Departed(at, side, packet.clone()),
             Crossing::Outbound if is_only_air => Step::Enters(at, Port::Wired, packet.clone()),
             Crossing::Outbound => Step::Leaves(at, side, packet.clone()),
         });
