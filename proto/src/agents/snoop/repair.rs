@@ -13,7 +13,6 @@ use crate::time::Instant;
 use crate::wire::edit::{cut, with_timestamp};
 use crate::wire::flow::FlowKey;
 use crate::wire::tcp::Segment;
-use alloc::vec::Vec;
 
 /// A retransmission that is sent.
 struct Retransmission {
@@ -81,10 +80,8 @@ impl Snoop {
 
     /// Notes that a retransmission waits in a queue of the runner from now on.
     fn hand_over(&mut self, flow: FlowRef, span: Span) {
-        if self.handed_over.len() >= self.repairs.limit
-            && let Some((flow, span)) = self.handed_over.pop_front()
-        {
-            self.refuse_repair(flow, span);
+        if self.handed_over.len() >= self.repairs.limit {
+            self.refuse_oldest();
         }
         self.handed_over.push_back((flow, span));
     }
@@ -105,16 +102,19 @@ impl Snoop {
         let is_this = |(waiting, range): &(FlowRef, Span)| {
             *waiting == flow && range.start <= start && start < range.end
         };
-        if let Some(index) = self.handed_over.iter().position(is_this) {
-            for (flow, span) in self.handed_over.drain(..=index).take(index).collect::<Vec<_>>() {
-                self.refuse_repair(flow, span);
+        if let Some(refused) = self.handed_over.iter().position(is_this) {
+            for _ in 0..refused {
+                self.refuse_oldest();
             }
+            self.handed_over.pop_front();
         }
         self.schedule(now, flow);
     }
 
-    /// [C-3] The queue refused a retransmission: its loss is congestion.
-    fn refuse_repair(&mut self, flow: FlowRef, span: Span) {
+    /// [C-3] The queue refused the oldest retransmission of those handed over: its loss is
+    /// congestion.
+    fn refuse_oldest(&mut self) {
+        let Some((flow, span)) = self.handed_over.pop_front() else { return };
         let Some(flow) = self.flows.get_mut(flow) else { return };
         for cached in flow.cache.overlapping(span.start, span.end).filter(|c| c.is_queued) {
             cached.is_queued = false;
