@@ -47,8 +47,10 @@ impl Cause {
 pub enum Uncached {
     /// The flow's cache is at its high-water mark [snoop95 §4].
     HighWaterMark,
-    /// The agent's memory limit is reached.
+    /// The agent's memory limit, or the share of the flow, is reached.
     MemoryLimit,
+    /// The mobile would not take it: it lies beyond the window, or is older than what has arrived.
+    Unacceptable,
 }
 
 /// The reason why a flow's state was freed.
@@ -212,6 +214,7 @@ impl Event {
             Self::FlowTableFull => "flow_table_full",
             Self::Uncached(_, _, Uncached::HighWaterMark) => "uncached_high_water",
             Self::Uncached(_, _, Uncached::MemoryLimit) => "uncached_memory",
+            Self::Uncached(_, _, Uncached::Unacceptable) => "uncached_unacceptable",
             Self::EgressDropped(Port::Air) => "egress_drops_air",
             Self::EgressDropped(Port::Wired) => "egress_drops_wired",
             Self::LocalRetransmit { .. } => "local_retransmits",
@@ -250,6 +253,7 @@ impl fmt::Display for Event {
                 let why = match why {
                     Uncached::HighWaterMark => "the cache is at its high-water mark",
                     Uncached::MemoryLimit => "the memory limit is reached",
+                    Uncached::Unacceptable => "the mobile would not take it",
                 };
                 write!(f, "{flow}: {seq} not cached: {why}")
             }

@@ -5,15 +5,20 @@ use super::flow_table::{FlowRef, FlowTable};
 use super::limits::Limits;
 use crate::agent::{Deadline, Load};
 use crate::event::{Event, FlowEnd, FlowId};
+use crate::packet::Packet;
 use crate::port::Port;
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
+use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
 /// The number of candidates for eviction when a new flow finds the table full.
 const EVICTION_CANDIDATES: usize = 8;
+
+/// What a flow may hold of the memory, as a multiple of what is left.
+const SHARE: usize = 4;
 
 /// The idle time after which a flow without an ACK from the mobile may be evicted: a flood of
 /// unanswered data must not keep real flows out.
@@ -46,6 +51,11 @@ pub(super) trait FlowState {
 
     /// Whether the mobile host has sent an ACK.
     fn is_answered(&self) -> bool;
+
+    /// Takes the withheld ACK and its number: an ACK outlives the state of its flow.
+    fn take_withheld(&mut self) -> Option<(Packet, SeqNumber)> {
+        None
+    }
 }
 
 /// All flows, with their deadlines, their memory and the agent's events.
@@ -54,6 +64,8 @@ pub(super) struct Flows<F> {
     table: FlowTable<F>,
     deadlines: Deadlines,
     pub(super) events: VecDeque<Event>,
+    /// Withheld ACKs that are now forwarded to the sender.
+    pub(super) released: VecDeque<Packet>,
     idle_timeout: Duration,
     cache_limit: usize,
     cache_bytes: usize,
@@ -67,6 +79,7 @@ impl<F: FlowState> Flows<F> {
             table: FlowTable::new(limits.flows, hash_seed),
             deadlines: Deadlines::new(idle_timeout),
             events: VecDeque::new(),
+            released: VecDeque::new(),
             idle_timeout,
             cache_limit: limits.cache_bytes,
             cache_bytes: 0,
@@ -78,9 +91,17 @@ impl<F: FlowState> Flows<F> {
         Load { flows: self.table.len(), cache_bytes: self.cache_bytes }
     }
 
-    /// Bytes by which the caches may still grow.
+    /// Bytes by which all caches may still grow.
     pub(super) fn room(&self) -> usize {
         self.cache_limit.saturating_sub(self.cache_bytes)
+    }
+
+    /// Bytes by which the cache of this flow may still grow: the flow may hold at most
+    /// [`SHARE`] times what it leaves to all others (the dynamic threshold of Choudhury and Hahne,
+    /// 1998), so that a flow finds room whatever the others hold.
+    pub(super) fn room_of(&self, flow: FlowRef) -> usize {
+        let held = self.table.get(flow).map_or(0, FlowState::memory);
+        (SHARE * self.room()).saturating_sub(held) / (SHARE + 1)
     }
 
     pub(super) fn find(&self, key: &FlowKey) -> Option<FlowRef> {
@@ -107,15 +128,6 @@ impl<F: FlowState> Flows<F> {
         let result = change(flow);
         self.cache_bytes = self.cache_bytes - before + flow.memory();
         Some(result)
-    }
-
-    /// Changes all flows.
-    pub(super) fn update_all(&mut self, mut change: impl FnMut(&mut F)) {
-        for slot in 0..self.table.slots() as u32 {
-            if let Some(flow) = self.table.reference(slot) {
-                self.update(flow, &mut change);
-            }
-        }
     }
 
     /// The flow with this key, or a new one; `None` if the table is full and no flow can be
@@ -145,10 +157,31 @@ impl<F: FlowState> Flows<F> {
 
     /// Frees the state of a flow.
     pub(super) fn end(&mut self, reference: FlowRef, end: FlowEnd) {
+        self.release(reference);
         if let Some(flow) = self.table.remove(reference) {
             self.deadlines.cancel(reference, flow.base().scheduled);
             self.cache_bytes -= flow.memory();
             self.events.push_back(Event::FlowEnded(flow.base().id, end));
+        }
+    }
+
+    /// Forwards the withheld ACK of a flow as it is.
+    pub(super) fn release(&mut self, reference: FlowRef) {
+        let Some(flow) = self.table.get_mut(reference) else { return };
+        let id = flow.base().id;
+        if let Some((packet, ack)) = flow.take_withheld() {
+            self.released.push_back(packet);
+            self.events.push_back(Event::LossSignalForwarded(id, ack));
+        }
+    }
+
+    /// Changes all flows, after their withheld ACKs are forwarded.
+    pub(super) fn reset_all(&mut self, mut change: impl FnMut(&mut F)) {
+        for slot in 0..self.table.slots() as u32 {
+            if let Some(flow) = self.table.reference(slot) {
+                self.release(flow);
+                self.update(flow, &mut change);
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 //! The Internet checksum (RFC 1071), over TCP with its pseudo-header, and its incremental update.
 
+use crate::packet::Packet;
 use crate::wire::ip;
+use crate::wire::tcp::Segment;
 
 /// The Internet checksum of `bytes`: what a header's checksum field should hold if that field
 /// stands as zero in `bytes`; zero if `bytes` includes a checksum that is right.
@@ -25,6 +27,17 @@ pub fn tcp(source: &[u8; 16], destination: &[u8; 16], captured: &[u8], wire_len:
 /// Packets between two hosts of one machine often do not: theirs is left to a network card.
 pub fn tcp_is_right(source: &[u8; 16], destination: &[u8; 16], segment: &[u8]) -> bool {
     tcp(source, destination, segment, segment.len() as u32) == 0
+}
+
+/// Whether the TCP checksum of a packet is right; true for a packet that was not captured whole,
+/// whose checksum nobody can verify.
+pub fn has_right_checksum(packet: &Packet) -> bool {
+    let Ok(segment) = Segment::parse(packet) else { return true };
+    let begin = usize::from(segment.transport_offset);
+    let end = usize::from(segment.payload_offset) + segment.payload_len as usize;
+    let (source, destination) = (&segment.source.address, &segment.destination.address);
+    let captured = packet.bytes().get(begin..end);
+    captured.is_none_or(|tcp| tcp_is_right(source, destination, tcp))
 }
 
 /// `checksum` after a 16-bit word at an even offset changed from `old` to `new` (RFC 1624 eqn 3).

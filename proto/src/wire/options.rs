@@ -18,6 +18,8 @@ pub(super) const SACK: u8 = 5;
 pub(super) const TIMESTAMPS: u8 = 8;
 /// RFC 2385.
 const MD5_SIGNATURE: u8 = 19;
+/// Multipath TCP (RFC 8684).
+const MULTIPATH: u8 = 30;
 /// TCP-AO (RFC 5925).
 const AUTHENTICATION: u8 = 29;
 
@@ -95,6 +97,8 @@ pub struct Options {
     pub sack: SackBlocks,
     /// TCP-AO or MD5 signs the header: it may be dropped or passed, never edited.
     pub signed: bool,
+    /// An option of Multipath TCP, whose content belongs to another connection.
+    pub multipath: bool,
 }
 
 impl Options {
@@ -127,6 +131,7 @@ impl Options {
             }
             // Of any length: a signature that looks odd here may still be one to the receiver.
             (MD5_SIGNATURE | AUTHENTICATION, _) => self.signed = true,
+            (MULTIPATH, _) => self.multipath = true,
             _ => {}
         }
     }
@@ -233,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_broken_list_ends_the_walk_and_keeps_what_came_before() {
-        let broken: [&[u8]; 4] = [&[30, 0], &[30, 1], &[30], &[30, 40, 0]];
+        let broken: [&[u8]; 4] = [&[28, 0], &[28, 1], &[28], &[28, 40, 0]];
         for option in broken {
             assert_eq!(seen(&[&TS, option]).timestamps, timestamps());
             let behind = seen(&[option, &TS]);
@@ -276,6 +281,11 @@ mod tests {
     #[test]
     fn of_two_options_of_one_kind_the_last_counts() {
         assert_eq!(seen(&[&[2, 4, 1, 0], &[2, 4, 2, 0]]).mss, Some(0x200));
+    }
+
+    #[test]
+    fn multipath_is_seen() {
+        assert!(seen(&[&[30, 4, 0, 0], &TS]).multipath && !seen(&[&TS]).multipath);
     }
 
     #[test]

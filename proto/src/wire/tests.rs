@@ -83,6 +83,7 @@ fn options() -> impl Strategy<Value = Options> {
             timestamps,
             sack: sack.into_iter().collect(),
             signed,
+            multipath: false,
         })
 }
 

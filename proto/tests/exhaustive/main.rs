@@ -11,7 +11,7 @@ mod hosts;
 
 use airmend_proto::agents::{self, AgentConfig, Limits};
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::wire::tcp::{Segment, Timestamps};
+use airmend_proto::wire::tcp::{Flags, Segment, Timestamps};
 use airmend_proto::{Forwarder, Instant, Load, Packet, Port, Ports, Timer, drain};
 use common::agents::forwarder;
 use common::packet::Tcp;
@@ -242,6 +242,8 @@ impl Flights {
 impl World {
     fn new(agent: Forwarder, losses: Losses, hosts: Hosts) -> Self {
         let Hosts { window, modern } = hosts;
+        let mut agent = agent;
+        connect(&mut agent);
         Self {
             agent,
             now: Instant::ZERO,
@@ -388,4 +390,15 @@ fn log(story: &mut Option<String>, now: Instant, what: &str, packet: &Packet) {
         Port::Air => format!("ACK {}", tcp.ack.unwrap_or(ISN).wrapping_sub(ISN)),
     };
     story.push_str(&format!("  {now} {line} {what}\n"));
+}
+
+/// The handshake of the two hosts, of which nothing is lost.
+fn connect(agent: &mut Forwarder) {
+    let flags = Flags::SYN;
+    let syn = Tcp { flags, ack: None, ..Tcp::new(0, Port::Wired, ISN.wrapping_sub(1), 0, 0) };
+    let answer = Tcp { flags, ..Tcp::new(0, Port::Air, 0, 0, ISN) };
+    for (from, packet) in [(Port::Wired, syn), (Port::Air, answer)] {
+        agent.handle_packet(Instant::ZERO, from, packet.packet(0));
+        assert!(agent.poll_transmit(Instant::ZERO, from.opposite()).is_some());
+    }
 }

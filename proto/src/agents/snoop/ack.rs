@@ -46,16 +46,22 @@ impl Snoop {
         else {
             return Verdict::Pass;
         };
+        let Some(ack) = flow.position(segment.ack) else { return Verdict::Pass };
         flow.base.active_at = now;
-        // The ACK is beyond all data that passed here: there is no state to judge it by.
-        let known = flow.position(segment.ack).filter(|ack| *ack <= flow.highest);
-        let Some(ack) = known else { return Verdict::Pass };
+        flow.is_answered = true;
+        let in_flight = flow.highest.saturating_sub(ack);
+        flow.window.advertise(ack, segment.window, in_flight);
+        if ack > flow.highest {
+            // The ACK is beyond all data that passed here: there is no state to judge it by.
+            return Verdict::Pass;
+        }
         // An older ACK, overtaken or from before the flow was picked up, may be new to the sender
         // too.
-        let advances = ack != flow.acked || !flow.answered;
+        let advances = ack != flow.acked || !flow.has_acked;
         let id = flow.base.id;
         let report = self.flows.update(reference, |flow| flow.process_ack(now, ack, segment));
         let report = report.unwrap_or_default();
+        self.credit.earn(report.earned);
         if report.reneged {
             self.event(Event::Reneged(id, segment.ack));
         }
@@ -99,7 +105,7 @@ impl Snoop {
         let verdict = match visible {
             Visible::All => Verdict::Pass,
             Visible::Nothing(hole) => {
-                flow.suppressed = Some(SuppressedAck { packet: packet.clone(), hole });
+                flow.suppress(now, flow.hold_budget(&self.settings), segment, packet, hole);
                 self.event(Event::DupAckSuppressed(id, segment.ack));
                 return Verdict::Withhold;
             }
@@ -120,28 +126,64 @@ impl Snoop {
     }
 
     /// [C-13] The hold budget is spent: forwards the last suppressed ACK, without the SACK blocks
-    /// above the next hole that is still masked.
+    /// above the next hole that is still masked. [C-25] After its own deadline the ACK is forwarded
+    /// as it is.
     pub(super) fn release(&mut self, now: Instant, reference: FlowRef) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        let Some(SuppressedAck { packet, .. }) = flow.suppressed.take() else { return };
-        let Ok(segment) = Segment::parse(&packet) else { return };
+        let Some(suppressed) = &flow.suppressed else { return };
+        let Ok(segment) = Segment::parse(&suppressed.packet) else { return };
         let (id, progress) = (flow.base.id, Progress::default());
         let budget = flow.hold_budget(&self.settings);
+        let is_due = suppressed.deadline <= now;
         if let Visible::Nothing(hole) = flow.visible(now, budget, &segment, progress) {
             // The ACK is only a loss signal for a hole that is still masked.
-            flow.suppressed = Some(SuppressedAck { packet, hole });
+            if is_due {
+                self.flows.release(reference);
+            } else if let Some(suppressed) = &mut flow.suppressed {
+                suppressed.hole = hole;
+            }
             return;
         }
+        let Some(SuppressedAck { packet, .. }) = flow.suppressed.take() else { return };
         self.event(Event::LossSignalForwarded(id, segment.ack));
         match self.filter_ack(now, reference, &segment, progress, &packet) {
-            Verdict::Pass => self.released.push_back(packet),
-            Verdict::Replace(packet) => self.released.push_back(packet),
+            Verdict::Pass => self.flows.released.push_back(packet),
+            Verdict::Replace(packet) => self.flows.released.push_back(packet),
             Verdict::Withhold => {}
         }
     }
 }
 
 impl Flow {
+    /// Keeps the packet in place of the last suppressed ACK, whose deadline remains.
+    fn suppress(
+        &mut self,
+        now: Instant,
+        budget: Duration,
+        segment: &Segment,
+        packet: &Packet,
+        hole: u64,
+    ) {
+        let last = self.suppressed.as_ref().map(|suppressed| suppressed.deadline);
+        let deadline = last.unwrap_or(now + budget);
+        let packet = packet.clone();
+        self.suppressed = Some(SuppressedAck { packet, ack: segment.ack, deadline, hole });
+    }
+
+    /// [C-9] Whether the ACK has a DSACK block for data that the sender has sent twice. Such a block
+    /// lies within the second one (RFC 2883 §4); the agent's own retransmissions cause it as well.
+    fn answers_retransmission(&self, segment: &Segment) -> bool {
+        let &[(left, right), (outer_left, outer_right), ..] = segment.options.sack.as_slice()
+        else {
+            return false;
+        };
+        let is_within = left.offset_from(outer_left) >= 0 && outer_right.offset_from(right) >= 0;
+        let (Some(start), Some(end)) = (self.position(left), self.position(right)) else {
+            return false;
+        };
+        is_within && self.cache.iter_overlapping(start, end).any(|cached| cached.resent)
+    }
+
     /// A duplicate ACK in the sense of RFC 5681 §2, from a mobile without SACK.
     fn is_duplicate(&self, segment: &Segment, ack: u64, advances: bool) -> bool {
         !self.uses_sack
@@ -164,6 +206,9 @@ impl Flow {
             // unacknowledged data for lost, masked packets included.
             return Visible::All;
         }
+        if self.answers_retransmission(segment) {
+            return Visible::All;
+        }
         let Some(limit) = self.lowest_masked(now, budget).map(|hole| hole.start) else {
             return Visible::All;
         };
@@ -173,11 +218,11 @@ impl Flow {
         if loss_signals == 0 && self.uses_sack {
             return Visible::All;
         }
-        let urgent = segment.flags.intersects(Flags::URG);
+        let says_more = segment.flags.intersects(Flags::URG) || segment.options.multipath;
         let is_only_loss_signal = !progress.advances
             && loss_signals == blocks.len()
             && segment.is_pure_ack()
-            && !urgent
+            && !says_more
             && self.forwarded.is_some_and(|fields| fields == AckFields::of(segment));
         if is_only_loss_signal {
             return Visible::Nothing(limit);

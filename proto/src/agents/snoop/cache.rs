@@ -1,6 +1,8 @@
 //! The cache of unacknowledged data: byte ranges that refer to the packets in which they arrived.
 
+use super::flight::{Flight, Transmission};
 use crate::packet::Packet;
+use crate::ranges::Span;
 use crate::time::Instant;
 use alloc::collections::VecDeque;
 
@@ -42,6 +44,9 @@ pub(super) struct Cached {
     /// Whether the loss of the last transmission counts as congestion: the loss is neither repaired
     /// nor masked [C-22].
     pub(super) is_congestion: bool,
+    /// Whether the sender sent other bytes for the same positions: the range is neither repaired nor
+    /// masked [C-24].
+    pub(super) is_disputed: bool,
     /// When the range was first found missing: a later transmission had arrived and it had not.
     pub(super) missing_since: Option<Instant>,
 }
@@ -62,19 +67,49 @@ impl Cached {
     /// The number of transmissions that the range counts as: one for each segment of a
     /// super-packet.
     pub(super) fn segments(&self) -> u64 {
-        let size = segment_size(&self.packet);
-        (self.end - self.origin).div_ceil(size) - (self.start - self.origin) / size
+        self.segments_from(self.start)
     }
 
-    /// Notes a retransmission, as the next of the flow's `transmissions`.
-    pub(super) fn depart(&mut self, now: Instant, delivered: u64, transmissions: &mut u64) {
-        let sent = Sent { at: now, order: *transmissions + 1 };
+    /// The number of segments from that of `position` to the last one.
+    pub(super) fn segments_from(&self, position: u64) -> u64 {
+        let size = segment_size(&self.packet);
+        (self.end - self.origin).div_ceil(size) - position.saturating_sub(self.origin) / size
+    }
+
+    /// The position behind the segment that holds `position`.
+    pub(super) fn segment_end(&self, position: u64) -> u64 {
+        let size = segment_size(&self.packet);
+        let rest = size - (position - self.origin) % size;
+        position.saturating_add(rest).min(self.end)
+    }
+
+    /// The position at which the last segment begins.
+    pub(super) fn last_segment(&self) -> u64 {
+        let size = segment_size(&self.packet);
+        (self.end - 1 - (self.end - 1 - self.origin) % size).max(self.start)
+    }
+
+    /// The number of the transmission of the segment that holds `position`.
+    pub(super) fn order_at(&self, position: u64) -> u64 {
+        let size = segment_size(&self.packet);
+        self.sent.order + (position - self.origin) / size - (self.start - self.origin) / size
+    }
+
+    /// Whether a loss of the last transmission is still to be judged: no retransmission waits, and
+    /// the range is not left to the sender.
+    pub(super) fn is_open(&self) -> bool {
+        !self.is_queued && !self.is_congestion && !self.is_disputed
+    }
+
+    /// Notes a retransmission, as the next one in `flight`.
+    pub(super) fn depart(&mut self, now: Instant, delivered: u64, flight: &mut Flight) {
+        let span = Span { start: self.start, end: self.end };
+        let sent = Sent { at: now, order: flight.depart(span, self.segments()) };
         let earliest = self.proven(delivered);
         self.earliest = if earliest.order >= delivered { earliest } else { sent };
         self.sent = sent;
         self.is_queued = false;
         self.is_congestion = false;
-        *transmissions += self.segments();
     }
 }
 
@@ -89,7 +124,15 @@ pub(super) struct Cache {
 
 /// The capacity that an empty buffer keeps: enough for a small exchange, little for 100,000 idle
 /// flows.
-const IDLE_CAPACITY: usize = 4;
+pub(super) const IDLE_CAPACITY: usize = 4;
+/// The most segments of a flow in the cache: 24 MB of full segments [C-26].
+const MAX_SEGMENTS: usize = 16_384;
+/// The most ranges from the nearer end at which a range is added: farther ones are refused, since
+/// the buffer moves those between [C-26].
+const MAX_MOVED: usize = 1_024;
+/// Bytes of memory for a segment: its range, and its share of the scoreboard and of the list of
+/// transmissions, which have at most twice as many entries in buffers that double.
+const PLACE: usize = size_of::<Cached>() + 4 * (size_of::<Span>() + size_of::<Transmission>());
 
 impl Cache {
     pub(super) fn is_empty(&self) -> bool {
@@ -98,7 +141,7 @@ impl Cache {
 
     /// Bytes of memory that the cache holds: the packets and the buffer itself.
     pub(super) fn memory(&self) -> usize {
-        self.captured_bytes + self.ranges.capacity() * size_of::<Cached>()
+        self.captured_bytes + self.ranges.capacity() * PLACE
     }
 
     /// The most bytes by which this packet increases [`Cache::memory`]: the buffer may have to
@@ -107,7 +150,20 @@ impl Cache {
         let capacity = self.ranges.capacity();
         let missing = (self.segments + cached.segments() as usize).saturating_sub(capacity);
         let places = if missing == 0 { 0 } else { missing.max(capacity).max(IDLE_CAPACITY) };
-        cached.packet.bytes().len() + places * size_of::<Cached>()
+        cached.packet.bytes().len() + places * PLACE
+    }
+
+    /// Whether the bounds of the cache permit to add this range.
+    pub(super) fn has_place(&self, cached: &Cached) -> bool {
+        let segments = usize::try_from(cached.segments()).unwrap_or(usize::MAX);
+        let index = self.first_beyond(cached.start);
+        let moved = index.min(self.ranges.len() - index);
+        self.segments.saturating_add(segments) <= MAX_SEGMENTS && moved <= MAX_MOVED
+    }
+
+    /// The number of segments in all ranges.
+    pub(super) fn segments(&self) -> usize {
+        self.segments
     }
 
     /// Adds a range, which must not overlap with another one.
@@ -145,6 +201,12 @@ impl Cache {
         self.ranges.get_mut(index)
     }
 
+    /// The range that holds `position`.
+    pub(super) fn at_mut(&mut self, position: u64) -> Option<&mut Cached> {
+        let index = self.first_beyond(position);
+        self.get_mut(index).filter(|cached| cached.start <= position)
+    }
+
     /// The ranges that overlap with `start..end`.
     pub(super) fn overlapping(
         &mut self,
@@ -153,6 +215,12 @@ impl Cache {
     ) -> impl Iterator<Item = &mut Cached> {
         let first = self.first_beyond(start);
         self.ranges.range_mut(first..).take_while(move |cached| cached.start < end)
+    }
+
+    /// The ranges that overlap with `start..end`, to be read.
+    pub(super) fn iter_overlapping(&self, start: u64, end: u64) -> impl Iterator<Item = &Cached> {
+        let first = self.first_beyond(start);
+        self.ranges.range(first..).take_while(move |cached| cached.start < end)
     }
 
     /// Removes the first range if it lies wholly below `ack`.
@@ -218,6 +286,7 @@ mod tests {
             attempts: 0,
             resent: false,
             is_congestion: false,
+            is_disputed: false,
             missing_since: None,
         }
     }
@@ -286,7 +355,7 @@ mod tests {
             cache.insert(range);
             assert!(cache.memory() <= allowed);
         }
-        assert!(cache.memory() >= 100 * (size_of::<Cached>() + 6));
+        assert!(cache.memory() >= 100 * (PLACE + 6));
         while cache.pop_acknowledged(1_000).is_some() {}
         let large = cached(1_000, 9_000);
         let packet = large.packet.clone().with_segment_size(NonZeroU16::new(100));
@@ -297,6 +366,6 @@ mod tests {
         assert_eq!(cache.len(), 80);
         assert!(cache.memory() <= allowed, "the parts have their places from the beginning");
         while cache.pop_acknowledged(9_000).is_some() {}
-        assert!(cache.memory() <= IDLE_CAPACITY * size_of::<Cached>());
+        assert!(cache.memory() <= IDLE_CAPACITY * PLACE);
     }
 }

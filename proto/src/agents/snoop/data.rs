@@ -3,10 +3,13 @@
 use super::Snoop;
 use super::cache::{Cached, Sent};
 use super::flow::Flow;
+use super::rtt::is_before;
+use super::window::UNANSWERED_TIME;
 use crate::event::{Event, Uncached};
 use crate::packet::Packet;
 use crate::ranges::Span;
 use crate::time::Instant;
+use crate::wire::checksum::has_right_checksum;
 use crate::wire::flow::FlowKey;
 use crate::wire::tcp::Segment;
 
@@ -15,8 +18,8 @@ use crate::wire::tcp::Segment;
 struct Taken {
     /// Whether the sender had sent some of it before.
     is_resent: bool,
-    /// Whether it was not cached for lack of memory.
-    is_refused: bool,
+    /// The reason why it was not cached.
+    refused: Option<Uncached>,
 }
 
 impl Snoop {
@@ -34,7 +37,7 @@ impl Snoop {
             _ => self.flows.find_or_open(now, key, |base| Flow::new(base, segment.seq, settings)),
         };
         let Some(reference) = known else { return };
-        let room = self.flows.room();
+        let room = self.flows.room_of(reference);
         let taken = self
             .flows
             .update(reference, |flow| (flow.base.id, flow.take_data(now, segment, packet, room)));
@@ -42,8 +45,8 @@ impl Snoop {
         if taken.is_resent {
             self.event(Event::SenderRetransmit(id, segment.seq));
         }
-        if taken.is_refused {
-            self.event(Event::Uncached(id, segment.seq, Uncached::MemoryLimit));
+        if let Some(reason) = taken.refused {
+            self.event(Event::Uncached(id, segment.seq, reason));
         }
         self.schedule(now, reference);
     }
@@ -58,28 +61,30 @@ impl Flow {
         packet: &Packet,
         room: usize,
     ) -> Option<Taken> {
+        let start = self.position(segment.seq)?;
+        let span = Span { start, end: start + u64::from(segment.seq_len()) };
+        if !self.is_acceptable(now, segment, span) {
+            return Some(Taken { is_resent: false, refused: Some(Uncached::Unacceptable) });
+        }
         self.base.active_at = now;
+        self.wired_ack = Some(segment.ack);
         if let Some(timestamps) = segment.options.timestamps {
             self.wired.data_came(now, timestamps.echo);
         }
-        let start = self.position(segment.seq)?;
-        let span = Span { start, end: start + u64::from(segment.seq_len()) };
         // [C-16] Keep-alives, window probes and data that has arrived already lie below the
         // mobile's ACK. The mobile answers them itself.
         if span.end <= self.acked {
             return None;
         }
         self.quiet_since = now;
-        let mut taken = Taken { is_resent: span.start < self.highest, is_refused: false };
+        let mut taken = Taken { is_resent: span.start < self.highest, refused: None };
         self.highest = self.highest.max(span.end);
-        if self.mark_resent(now, span) {
-            // Data that overlaps with cached ranges is cached already, with whatever segment
-            // boundaries.
-            return Some(taken);
-        }
-        let sent = Sent { at: now, order: self.transmissions + 1 };
-        let cached = Cached {
-            start: span.start.max(self.acked),
+        // Data that overlaps with cached ranges is cached already, with whatever segment
+        // boundaries, up to the end of these ranges.
+        let known = self.mark_resent(now, segment, packet, span);
+        let sent = Sent { at: now, order: 0 };
+        let mut cached = Cached {
+            start: known.unwrap_or(span.start).max(self.acked),
             end: span.end,
             origin: span.start,
             packet: packet.clone(),
@@ -89,30 +94,102 @@ impl Flow {
             attempts: 0,
             resent: taken.is_resent,
             is_congestion: false,
+            is_disputed: false,
             missing_since: None,
         };
-        // [C-2] The newest data is refused first, since the mobile waits for the oldest.
-        taken.is_refused = self.cache.growth(&cached) > room;
-        if !taken.is_refused {
-            self.transmissions += cached.segments();
-            self.cache.insert(cached);
+        if cached.start >= cached.end {
+            return Some(taken);
         }
+        // [C-2] The newest data is refused first, since the mobile waits for the oldest.
+        if self.cache.growth(&cached) > room || !self.cache.has_place(&cached) {
+            taken.refused = Some(Uncached::MemoryLimit);
+            return Some(taken);
+        }
+        let (delivered, flight) = (self.delivered.sent.order, &mut self.flight);
+        cached.depart(now, delivered, flight);
+        cached.earliest = cached.sent;
+        self.cache.insert(cached);
+        self.compact_flight();
         Some(taken)
     }
 
-    /// [C-9, C-10] The sender retransmitted `span`: its loss is no longer masked. Returns whether
-    /// any of `span` is cached.
-    fn mark_resent(&mut self, now: Instant, span: Span) -> bool {
-        let mut is_cached = false;
+    /// [C-24] Whether the mobile would take the data: it lies within the window, and is not older
+    /// than what the mobile has received (PAWS, RFC 7323 §5.3). A mobile that has not answered
+    /// within [`UNANSWERED_TIME`] takes nothing.
+    fn is_acceptable(&self, now: Instant, segment: &Segment, span: Span) -> bool {
+        let is_old =
+            |recent| segment.options.timestamps.is_some_and(|stamp| is_before(stamp.value, recent));
+        let is_silent = !self.is_answered && now >= self.opened_at + UNANSWERED_TIME;
+        !is_silent && self.window.holds(span.end) && !self.ts_recent.is_some_and(is_old)
+    }
+
+    /// [C-9, C-10] The sender retransmitted `span`: its loss is no longer masked. Returns the end of
+    /// the last cached range that overlaps, if there is one.
+    fn mark_resent(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        packet: &Packet,
+        span: Span,
+    ) -> Option<u64> {
+        let mut end = None;
+        let copy = Copy { packet, segment, span };
         for cached in self.cache.overlapping(span.start, span.end) {
+            copy.replace(cached);
             cached.resent = true;
-            cached.depart(now, self.delivered.sent.order, &mut self.transmissions);
-            is_cached = true;
+            cached.depart(now, self.delivered.sent.order, &mut self.flight);
+            end = Some(cached.end);
         }
-        if is_cached {
+        if end.is_some() {
             // The sender's copy may arrive and be acknowledged: probing begins without backoff.
             self.timeouts = 0;
+            self.compact_flight();
         }
-        is_cached
+        end
     }
+}
+
+/// Data that the sender has sent again.
+struct Copy<'a> {
+    packet: &'a Packet,
+    segment: &'a Segment,
+    span: Span,
+}
+
+impl Copy<'_> {
+    /// [C-24] Compares the copy with a cached range that it overlaps. A damaged packet is replaced.
+    /// If the bytes differ, nobody knows which ones the mobile takes: the range is left to the
+    /// sender.
+    fn replace(&self, cached: &mut Cached) {
+        let (start, end) = (cached.start.max(self.span.start), cached.end.min(self.span.end));
+        let Ok(segment) = Segment::parse(&cached.packet) else { return };
+        let old = payload(&cached.packet, &segment, cached.origin, start, end);
+        let new = payload(self.packet, self.segment, self.span.start, start, end);
+        if old.is_none() || new.is_none() || old == new {
+            return;
+        }
+        let covers = self.span.start <= cached.start && cached.end <= self.span.end;
+        if covers && cached.packet.segment_size().is_none() && !has_right_checksum(&cached.packet) {
+            cached.packet = self.packet.clone();
+            cached.origin = self.span.start;
+        } else {
+            cached.is_disputed = true;
+        }
+    }
+}
+
+/// The captured payload of the positions `start..end` of a packet whose first byte has the position
+/// `origin`; `None` if not all of it was captured, as in the simulator.
+fn payload<'a>(
+    packet: &'a Packet,
+    segment: &Segment,
+    origin: u64,
+    start: u64,
+    end: u64,
+) -> Option<&'a [u8]> {
+    // A FIN takes a position and no byte.
+    let end = end.min(origin + u64::from(segment.payload_len));
+    let at = |position: u64| usize::try_from(position.checked_sub(origin)?).ok();
+    let payload = packet.bytes().get(usize::from(segment.payload_offset)..)?;
+    payload.get(at(start)?..at(end)?)
 }

@@ -3,11 +3,14 @@
 
 use super::cache::Cached;
 use super::flow::{Delivered, Flow};
-use crate::ranges::Span;
+use crate::ranges::{Ranges, Span};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use core::time::Duration;
+
+/// The ranges that the scoreboard may have beyond one for each cached segment [C-26].
+const MORE_RANGES: usize = 4;
 
 /// The new information of an ACK.
 #[derive(Debug, Default)]
@@ -20,6 +23,8 @@ pub(super) struct AckReport {
     pub(super) resent: bool,
     /// Whether the mobile has discarded data that it had acknowledged selectively.
     pub(super) reneged: bool,
+    /// The segments that arrived without a retransmission.
+    pub(super) earned: u64,
 }
 
 /// The transmissions that an ACK shows to have arrived.
@@ -29,6 +34,8 @@ struct Arrivals {
     resent: bool,
     /// The segments, and whether a SACK block reported some.
     segments: u64,
+    /// Those of them that were never retransmitted by the agent.
+    earned: u64,
     by_sack: bool,
     newest: Option<Delivered>,
     /// The newest transmission with an unambiguous round trip.
@@ -47,7 +54,7 @@ impl Flow {
         // [C-2, RFC 2018 §8] Reneging: SACKed data directly above the ACK number would be
         // acknowledged cumulatively.
         if self.sacked.span_at(ack).is_some() {
-            self.sacked = crate::ranges::Ranges::default();
+            self.sacked = Ranges::default();
             report.reneged = true;
         }
         let lone = self.has_lone_segment();
@@ -68,10 +75,18 @@ impl Flow {
             arrivals.timed = None;
         }
         self.acked = ack;
-        self.answered = true;
+        self.has_acked = true;
         self.sacked.remove_below(ack);
+        self.flight.remove_below(ack);
         self.process_blocks(now, segment, &mut arrivals);
+        if self.cache.is_empty() {
+            self.flight.shrink();
+        }
+        if report.reneged {
+            self.reconsider(now);
+        }
         report.resent = arrivals.resent;
+        report.earned = arrivals.earned;
         report.round_trip = self.conclude(now, &arrivals, lone);
         report
     }
@@ -87,10 +102,9 @@ impl Flow {
             if start <= self.acked || end > self.highest {
                 continue;
             }
-            let mut from = start;
-            while let Some(new) = self.sacked.gap(from, end) {
-                self.cache.split(new.start);
-                self.cache.split(new.end);
+            let Some(block) = self.whole_segments(Span { start, end }) else { continue };
+            let mut from = block.start;
+            while let Some(new) = self.sacked.gap(from, block.end) {
                 let mut index = self.cache.first_beyond(new.start);
                 arrivals.by_sack = true;
                 while let Some(cached) = self.cache.get(index).filter(|c| c.start < new.end) {
@@ -100,8 +114,25 @@ impl Flow {
                 }
                 from = new.end;
             }
-            self.sacked.insert(Span { start, end });
+            self.sacked.insert(block);
         }
+    }
+
+    /// [C-26] The part of a SACK block that consists of whole cached segments, or of data that is
+    /// not cached: a mobile receives segments, and a hostile one cannot fragment the scoreboard.
+    /// `None` if nothing is left, or if the scoreboard has more ranges than the cache.
+    fn whole_segments(&mut self, block: Span) -> Option<Span> {
+        let Span { mut start, mut end } = block;
+        self.cache.split(start);
+        self.cache.split(end);
+        if let Some(first) = self.cache.at_mut(start).filter(|first| first.start < start) {
+            start = first.end;
+        }
+        if let Some(last) = self.cache.at_mut(end).filter(|last| last.start < end) {
+            end = last.start;
+        }
+        let is_full = self.sacked.len() > self.cache.segments() + MORE_RANGES;
+        (start < end && !is_full).then_some(Span { start, end })
     }
 
     fn arrived(&mut self, now: Instant, cached: &Cached, arrivals: &mut Arrivals) {
@@ -109,6 +140,7 @@ impl Flow {
         arrivals.resent |= cached.resent;
         if cached.attempts == 0 {
             self.repair_budget.earn(cached.segments());
+            arrivals.earned += cached.segments();
         }
         self.local_queue.arrived(now, cached.segments());
         arrivals.segments += cached.segments();

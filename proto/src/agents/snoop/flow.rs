@@ -2,11 +2,15 @@
 
 use super::budget::RepairBudget;
 use super::cache::{Cache, Cached, Sent};
+use super::flight::{Flight, Transmission};
+use super::handshake::Opened;
 use super::local_queue::LocalQueue;
 use super::rtt::{AirPath, WiredPath};
 use super::settings::Settings;
+use super::window::{ReceiveWindow, UNANSWERED_TIME};
 use crate::agents::flows::{FlowBase, FlowState};
 use crate::packet::Packet;
+use crate::port::Port;
 use crate::ranges::{Ranges, Span};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -15,6 +19,9 @@ use core::time::Duration;
 
 /// The largest window (RFC 7323 §2.2): a sequence number further away does not belong to the flow.
 const MAX_WINDOW: i32 = 1 << 30;
+
+/// The most holes and ranges that one ACK examines [C-26].
+const MAX_EXAMINED: u32 = 256;
 
 /// The state of one flow of data from a fixed to a mobile host.
 #[derive(Clone, Debug)]
@@ -25,8 +32,17 @@ pub(super) struct Flow {
     /// The mobile's highest ACK; before the first ACK, the position at which the flow was picked
     /// up.
     pub(super) acked: u64,
-    /// Whether the mobile has sent an ACK.
-    pub(super) answered: bool,
+    /// Whether `acked` is the number of an ACK.
+    pub(super) has_acked: bool,
+    /// Whether the mobile has sent an ACK, of whatever number: nothing is retransmitted to a mobile
+    /// that never answers [C-23].
+    pub(super) is_answered: bool,
+    /// When the flow was picked up.
+    pub(super) opened_at: Instant,
+    /// [C-24] The window of the mobile.
+    pub(super) window: ReceiveWindow,
+    /// The ACK number of the fixed host's last packet.
+    pub(super) wired_ack: Option<SeqNumber>,
     /// The position behind the highest byte seen from the sender.
     pub(super) highest: u64,
     /// [C-1] The ranges that the mobile has acknowledged selectively.
@@ -35,8 +51,8 @@ pub(super) struct Flow {
     pub(super) uses_sack: bool,
     /// [C-4] The newest transmission that is known to have arrived.
     pub(super) delivered: Delivered,
-    /// The number of transmissions of this flow.
-    pub(super) transmissions: u64,
+    /// The transmissions of this flow in their order.
+    pub(super) flight: Flight,
     pub(super) air: AirPath,
     pub(super) wired: WiredPath,
     pub(super) local_queue: LocalQueue,
@@ -68,6 +84,10 @@ pub(super) struct Delivered {
 #[derive(Clone, Debug)]
 pub(super) struct SuppressedAck {
     pub(super) packet: Packet,
+    pub(super) ack: SeqNumber,
+    /// [C-25] The time at which it is forwarded, whatever happens to the holes: the first ACK that
+    /// was suppressed since one was forwarded sets it.
+    pub(super) deadline: Instant,
     /// The position of the lowest masked hole that the ACK signals.
     pub(super) hole: u64,
 }
@@ -92,15 +112,19 @@ impl Flow {
         let first = (1 << 32) | u64::from(first.0);
         Self {
             quiet_since: base.active_at,
+            opened_at: base.active_at,
             base,
             cache: Cache::default(),
             acked: first,
-            answered: false,
+            has_acked: false,
+            is_answered: false,
+            window: ReceiveWindow::new(first),
+            wired_ack: None,
             highest: first,
             sacked: Ranges::default(),
             uses_sack: false,
             delivered: Delivered::default(),
-            transmissions: 0,
+            flight: Flight::default(),
             air: AirPath::new(settings.initial_rtt),
             wired: WiredPath::default(),
             local_queue: LocalQueue::default(),
@@ -114,15 +138,51 @@ impl Flow {
         }
     }
 
+    /// The state of a flow whose handshake was seen.
+    pub(super) fn accepted(base: FlowBase, opened: Opened, settings: &Settings) -> Self {
+        let mut flow = Self::new(base, opened.first, settings);
+        flow.is_answered = true;
+        flow.has_acked = true;
+        if let Some(scale) = opened.scale {
+            flow.window.set_scale(scale);
+        }
+        flow
+    }
+
+    /// Whether the other host would believe this RST (RFC 5961 §3.2), as far as the agent knows:
+    /// that of the fixed host has a number in flight, that of the mobile acknowledges such a number
+    /// or has the number that the fixed host expects.
+    pub(super) fn believes_reset(&self, from: Port, segment: &Segment) -> bool {
+        let is_in_flight =
+            |seq| self.position(seq).is_some_and(|at| (self.acked..=self.highest).contains(&at));
+        if from != Port::Air {
+            return is_in_flight(segment.seq);
+        }
+        let is_ack = segment.flags.intersects(Flags::ACK);
+        is_ack && is_in_flight(segment.ack) || self.wired_ack == Some(segment.seq)
+    }
+
     /// Forgets all data sent so far, which is neither repaired nor masked any more. After an
     /// observation gap data that seems missing may have arrived: a SACK block is not repeated
     /// without end.
     pub(super) fn forget_sent(&mut self) {
         self.cache = Cache::default();
+        self.flight.clear();
         self.sacked = Ranges::default();
-        self.suppressed = None;
         self.reordering_due = None;
         self.timeouts = 0;
+    }
+
+    /// Drops void transmissions before they are many [C-26].
+    pub(super) fn compact_flight(&mut self) {
+        let cache = &self.cache;
+        self.flight.compact(cache.segments(), |&Transmission { order, span }| {
+            cache.iter_overlapping(span.start, span.end).any(|cached| {
+                let start = cached.start.max(span.start);
+                let before = cached.segments_from(span.start) - cached.segments_from(start);
+                cached.order_at(start) == order + before
+            })
+        });
     }
 
     /// The position of a sequence number in the stream; `None` if it is too far from the window.
@@ -145,37 +205,46 @@ impl Flow {
         budget.min(settings.hold_limit)
     }
 
-    /// Whether the loss of a cached range is masked: the sender has not retransmitted the range,
-    /// and the hold budget is not spent [C-7, C-10].
+    /// Whether the loss of a cached range is masked: the range was found missing, the sender has not
+    /// retransmitted it, and the hold budget is not spent [C-7, C-10].
     fn is_masked(cached: &Cached, now: Instant, budget: Duration) -> bool {
         !cached.resent
             && !cached.is_congestion
-            && cached.missing_since.is_none_or(|since| now < since + budget)
+            && !cached.is_disputed
+            && cached.missing_since.is_some_and(|since| now < since + budget)
     }
 
     /// The lowest masked hole: loss signals above it are suppressed.
     ///
     /// The sender must see loss signals below it: for holes that are not cached, that the sender
-    /// has retransmitted, or whose hold budget is spent.
+    /// has retransmitted, or whose hold budget is spent. The search ends after [`MAX_EXAMINED`]
+    /// ranges: the loss signals are then forwarded.
     pub(super) fn lowest_masked(&self, now: Instant, budget: Duration) -> Option<&Cached> {
         if self.sacked.is_empty() {
             // Without SACK, duplicate ACKs signal the loss of the first range only.
-            let first = self.cache.get(0)?;
-            let missing = !self.uses_sack && first.missing_since.is_some();
-            return Some(first)
-                .filter(|first| missing && first.start == self.acked)
-                .filter(|first| Self::is_masked(first, now, budget));
+            let is_first = |first: &&Cached| !self.uses_sack && first.start == self.acked;
+            let first = self.cache.get(0).filter(is_first)?;
+            return Some(first).filter(|first| Self::is_masked(first, now, budget));
         }
-        self.holes().find_map(|hole| {
+        let mut examined = 0;
+        for hole in self.holes() {
             let mut index = self.cache.first_beyond(hole.start);
+            examined += 1;
             while let Some(cached) = self.cache.get(index).filter(|c| c.start < hole.end) {
                 if Self::is_masked(cached, now, budget) {
                     return Some(cached);
                 }
                 index += 1;
+                examined += 1;
+                if examined >= MAX_EXAMINED {
+                    return None;
+                }
             }
-            None
-        })
+            if examined >= MAX_EXAMINED {
+                return None;
+            }
+        }
+        None
     }
 
     /// The holes between the highest ACK and the highest SACK.
@@ -193,11 +262,18 @@ impl Flow {
 
     /// The time of the next tail probe [C-5].
     pub(super) fn probe_due(&self) -> Option<Instant> {
-        if self.cache.is_empty() || self.is_probing || self.timeouts >= MAX_TIMEOUTS {
+        let is_silent = !self.is_answered || self.timeouts >= MAX_TIMEOUTS;
+        if is_silent || self.cache.is_empty() || self.is_probing {
             return None;
         }
         let timeout = self.air.probe_timeout(self.has_lone_segment());
         Some(self.quiet_since + timeout * (1 << self.timeouts))
+    }
+
+    /// [C-24] The time at which the data of a mobile that has never answered is forgotten.
+    pub(super) fn unanswered_due(&self) -> Option<Instant> {
+        let is_held = !self.is_answered && !self.cache.is_empty();
+        is_held.then(|| self.opened_at + UNANSWERED_TIME)
     }
 
     /// The time at which the suppressed ACK must be forwarded.
@@ -207,7 +283,8 @@ impl Flow {
         // A higher hole does not prolong the suppression of an ACK whose own hole is no longer
         // masked.
         let hole = self.lowest_masked(now, budget).filter(|hole| hole.start <= suppressed.hole);
-        Some(hole.map_or(now, |hole| hole.missing_since.unwrap_or(now) + budget))
+        let due = hole.map_or(now, |hole| hole.missing_since.unwrap_or(now) + budget);
+        Some(due.min(suppressed.deadline))
     }
 }
 
@@ -225,7 +302,11 @@ impl FlowState for Flow {
     }
 
     fn is_answered(&self) -> bool {
-        self.forwarded.is_some()
+        self.is_answered
+    }
+
+    fn take_withheld(&mut self) -> Option<(Packet, SeqNumber)> {
+        self.suppressed.take().map(|suppressed| (suppressed.packet, suppressed.ack))
     }
 }
 

@@ -1,103 +1,154 @@
 //! Loss detection and tail probes.
 
+use super::budget::SharedCredit;
 use super::cache::Cached;
+use super::flight::Transmission;
 use super::flow::Flow;
 use crate::ranges::Span;
 use crate::time::Instant;
-use alloc::vec;
 use alloc::vec::Vec;
 
+/// The most ranges at either end of the cache among which a probe is chosen [C-26].
+const PROBED: usize = 64;
+/// The most ranges that are judged again when the mobile has discarded data [C-26].
+const RECONSIDERED: usize = 64;
+
 impl Flow {
-    /// The positions of lost ranges: a later transmission arrived, and the range did not within the
-    /// reordering window. Notes since when each is missing, and the end of the reordering window.
-    pub(super) fn find_lost(&mut self, now: Instant) -> Vec<u64> {
+    /// The positions of lost segments: a later transmission arrived, and the segment did not within
+    /// the reordering window. Notes since when each is missing, and the end of the reordering
+    /// window.
+    ///
+    /// Each transmission is judged once, whatever the number of ACKs and of holes [C-26].
+    pub(super) fn find_lost(&mut self, now: Instant, credit: &mut SharedCredit) -> Vec<u64> {
         let mut lost = Vec::new();
         self.reordering_due = None;
-        if self.delivered.sent.order == 0 {
-            return lost;
-        }
         if !self.uses_sack {
             // Without SACK, duplicate ACKs show the loss of the first segment only.
-            self.cut_to_segments(Span { start: self.acked, end: self.acked + 1 });
-            let is_first = self.cache.get(0).is_some_and(|first| first.start <= self.acked);
-            return if is_first && self.is_lost(now, 0) { vec![self.acked] } else { lost };
+            lost.extend(self.find_first_lost(now, credit));
+            return lost;
         }
-        let mut at = self.acked;
-        // The holes below SACKed data, then the data above it, up to transmissions later than the
-        // newest known to have arrived.
-        while let Some(hole) = self.sacked.gap(at, self.highest) {
-            let is_last = self.sacked.end().is_none_or(|end| end <= hole.start);
-            self.cut_to_segments(hole);
-            let mut index = self.cache.first_beyond(hole.start);
-            while let Some(cached) = self.cache.get(index).filter(|c| c.start < hole.end) {
-                let is_later = cached.sent.order >= self.delivered.sent.order;
-                if is_last && is_later && cached.attempts == 0 {
-                    return lost;
-                }
-                let start = cached.start;
-                if !is_last && let Some(cached) = self.cache.get_mut(index) {
-                    cached.missing_since.get_or_insert(now);
-                }
-                if self.is_lost(now, index) {
-                    lost.push(start);
-                }
-                index += 1;
+        while let Some(segment) = self.next_overtaken() {
+            if let Some(cached) = self.cache.at_mut(segment.span.start) {
+                cached.missing_since.get_or_insert(now);
             }
-            at = hole.end;
+            self.flight.overtaken.push_back(segment);
+        }
+        while let Some(&Transmission { order, span }) = self.flight.overtaken.front() {
+            let is_sacked = self.sacked.span_at(span.start).is_some();
+            let is_open = |cached: &&mut Cached| {
+                !is_sacked && cached.order_at(span.start) == order && cached.is_open()
+            };
+            if let Some(cached) = self.cache.at_mut(span.start).filter(is_open) {
+                let window = self.air.reordering_window();
+                let lost_at = cached.sent.at + self.delivered.round_trip + window;
+                if !window.is_zero() && lost_at > now {
+                    self.reordering_due = Some(lost_at);
+                    break;
+                }
+                lost.extend((!self.is_congestion(now, span.start, credit)).then_some(span.start));
+            }
+            self.flight.overtaken.pop_front();
         }
         lost
     }
 
-    /// Whether the range at this index is lost and to be repaired. In doubt the loss counts as
-    /// congestion [C-22], and so does each that the budget cannot repair [C-23].
-    fn is_lost(&mut self, now: Instant, index: usize) -> bool {
-        let window = self.air.reordering_window();
-        let (delivered, due) = (self.delivered, &mut self.reordering_due);
-        let Some(cached) = self.cache.get_mut(index) else { return false };
-        if cached.is_queued || cached.is_congestion || cached.sent.order >= delivered.sent.order {
-            return false;
+    /// The next segment whose last transmission was overtaken; it is cut out of its super-packet.
+    fn next_overtaken(&mut self) -> Option<Transmission> {
+        let delivered = self.delivered.sent.order;
+        loop {
+            let first = self.flight.first()?;
+            let span = first.span;
+            let index = self.cache.first_beyond(span.start);
+            let Some(cached) = self.cache.get(index).filter(|c| c.start < span.end) else {
+                self.flight.remove_first();
+                continue;
+            };
+            let start = cached.start.max(span.start);
+            first.order += cached.segments_from(span.start) - cached.segments_from(start);
+            first.span.start = start;
+            if first.order >= delivered {
+                return None;
+            }
+            let order = first.order;
+            let is_sacked = self.sacked.span_at(start).is_some();
+            let is_last = cached.order_at(start) == order && cached.is_open() && !is_sacked;
+            let end = if is_last { cached.segment_end(start) } else { cached.end };
+            first.order += cached.segments_from(start);
+            if end < cached.end {
+                first.order -= cached.segments_from(end);
+            }
+            first.span.start = end;
+            if is_last {
+                self.cache.split(start);
+                self.cache.split(end);
+                return Some(Transmission { order, span: Span { start, end } });
+            }
         }
-        cached.missing_since.get_or_insert(now);
-        let lost_at = cached.sent.at + delivered.round_trip + window;
-        if window.is_zero() || lost_at <= now {
-            let wired = self.wired.round_trip();
-            cached.is_congestion =
-                self.local_queue.lost(now, cached.sent.at, wired) || !self.repair_budget.spend();
-            return !cached.is_congestion;
-        }
-        *due = Some(due.map_or(lost_at, |due| due.min(lost_at)));
-        false
     }
 
-    /// Splits the super-packets in `hole`, whose missing segments are repaired one by one.
-    fn cut_to_segments(&mut self, hole: Span) {
-        let mut index = self.cache.first_beyond(hole.start);
-        while let Some(cached) = self.cache.get(index).filter(|c| c.start < hole.end) {
-            if let Some(size) = cached.packet.segment_size() {
-                let size = u64::from(size.get());
-                let next = cached.start + size - (cached.start - cached.origin) % size;
-                if next < cached.end && cached.sent.order < self.delivered.sent.order {
-                    self.cache.split(next);
-                }
+    /// [C-2] The mobile has discarded data that it had acknowledged selectively: the first ranges are
+    /// judged again.
+    pub(super) fn reconsider(&mut self, now: Instant) {
+        for index in 0..RECONSIDERED {
+            let Some(cached) = self.cache.get(index) else { return };
+            if cached.sent.order >= self.delivered.sent.order || !cached.is_open() {
+                continue;
             }
-            index += 1;
+            let (start, end) = (cached.start, cached.segment_end(cached.start));
+            let order = cached.sent.order;
+            self.cache.split(end);
+            if let Some(cached) = self.cache.get_mut(index) {
+                cached.missing_since.get_or_insert(now);
+            }
+            self.flight.overtaken.push_back(Transmission { order, span: Span { start, end } });
         }
+    }
+
+    /// The position of the first segment in the cache, if it is lost.
+    fn find_first_lost(&mut self, now: Instant, credit: &mut SharedCredit) -> Option<u64> {
+        let acked = self.acked;
+        let first = self.cache.get(0).filter(|first| first.start <= acked)?;
+        if !first.is_open() || first.sent.order >= self.delivered.sent.order {
+            return None;
+        }
+        let end = first.segment_end(acked);
+        self.cache.split(end);
+        let cached = self.cache.get_mut(0)?;
+        cached.missing_since.get_or_insert(now);
+        let window = self.air.reordering_window();
+        let lost_at = cached.sent.at + self.delivered.round_trip + window;
+        if !window.is_zero() && lost_at > now {
+            self.reordering_due = Some(lost_at);
+            return None;
+        }
+        (!self.is_congestion(now, acked, credit)).then_some(acked)
+    }
+
+    /// Whether the loss of the range at `position` counts as congestion [C-22], as each loss does
+    /// that the budget cannot repair [C-23].
+    fn is_congestion(&mut self, now: Instant, position: u64, credit: &mut SharedCredit) -> bool {
+        let wired = self.wired.round_trip();
+        let Some(cached) = self.cache.at_mut(position) else { return true };
+        cached.is_congestion =
+            self.local_queue.lost(now, cached.sent.at, wired) || !self.repair_budget.spend(credit);
+        cached.is_congestion
     }
 
     /// The position of the segment to send as a probe [C-5]: first the last segment, whose SACK
     /// reports all missing ones, then the first segment.
     pub(super) fn probe(&mut self) -> Option<u64> {
-        let is_candidate =
-            |cached: &&Cached| !cached.is_queued && self.sacked.span_at(cached.start).is_none();
-        let mut ranges = (0..self.cache.len()).filter_map(|index| self.cache.get(index));
+        let is_candidate = |cached: &&Cached| {
+            !cached.is_queued && !cached.is_disputed && self.sacked.span_at(cached.start).is_none()
+        };
+        let ranges = (0..self.cache.len()).filter_map(|index| self.cache.get(index));
         let is_first = self.timeouts == 0;
-        let probe = if is_first { ranges.rfind(is_candidate) } else { ranges.find(is_candidate) };
-        let Cached { start, end, origin, ref packet, .. } = *probe?;
+        let probe = match is_first {
+            true => ranges.rev().take(PROBED).find(is_candidate),
+            false => ranges.take(PROBED).find(is_candidate),
+        }?;
         // One segment of a super-packet.
-        let size = packet.segment_size().map_or(end - origin, |size| size.get().into());
-        let last = (end - 1 - (end - 1 - origin) % size).max(start);
-        let (start, end) =
-            if is_first { (last, end) } else { (start, start + size - (start - origin) % size) };
+        let start = if is_first { probe.last_segment() } else { probe.start };
+        let end = probe.segment_end(start);
         self.cache.split(start);
         self.cache.split(end);
         Some(start)

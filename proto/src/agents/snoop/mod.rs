@@ -13,6 +13,7 @@ mod budget;
 mod cache;
 mod data;
 mod delivery;
+mod flight;
 mod flow;
 mod handshake;
 mod local_queue;
@@ -22,6 +23,7 @@ mod repairs;
 mod rtt;
 mod settings;
 mod timers;
+mod window;
 
 pub use rtt::WiredPath;
 pub use settings::Settings;
@@ -31,7 +33,7 @@ use super::flows::Flows;
 use super::limits::Limits;
 use super::settings::AgentSettings;
 use crate::agent::{Agent, Class, Deadline, LinkSignal, Load, Port, Timer, Verdict};
-use crate::event::Event;
+use crate::event::{Event, FlowEnd};
 use crate::packet::Packet;
 use crate::ranges::Span;
 use crate::time::Instant;
@@ -41,9 +43,10 @@ use crate::wire::tcp::{Flags, Segment};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
+use budget::SharedCredit;
 use core::time::Duration;
 use flow::Flow;
-use handshake::Handshakes;
+use handshake::{Handshakes, Opened};
 use repairs::Repairs;
 
 /// The agent `snoop`. Data from the wired side is cached and repaired; data from the air side
@@ -58,8 +61,8 @@ pub struct Snoop {
     repairs: Repairs,
     /// The retransmissions that wait in a queue of the runner, in its order.
     handed_over: VecDeque<(FlowRef, Span)>,
-    /// Suppressed ACKs that are now forwarded to the sender.
-    released: VecDeque<Packet>,
+    /// What all flows may retransmit beyond what they have earned.
+    credit: SharedCredit,
 }
 
 /// The sequence number of a position.
@@ -76,7 +79,7 @@ impl Snoop {
             air_round_trip: None,
             repairs: Repairs::new(limits.egress.air),
             handed_over: VecDeque::new(),
-            released: VecDeque::new(),
+            credit: SharedCredit::default(),
             settings,
         }
     }
@@ -97,14 +100,36 @@ impl Snoop {
         }
     }
 
-    /// A SYN, SYN-ACK or RST of the fixed host has gone on the air.
-    fn handle_handshake(&mut self, now: Instant, key: FlowKey, flags: Flags, packet: &Packet) {
-        self.handshakes.end(&key);
-        if !flags.intersects(Flags::RST) {
-            let interval = self.air_round_trip.map_or(handshake::LONGEST_INTERVAL, |air| air * 2);
-            let interval = interval.clamp(handshake::LEAST_INTERVAL, handshake::LONGEST_INTERVAL);
-            self.handshakes.begin(now, key, packet.clone(), interval);
+    /// A SYN or SYN-ACK of the fixed host has departed to the air.
+    fn handle_fixed_syn(&mut self, now: Instant, key: FlowKey, segment: &Segment, packet: &Packet) {
+        let interval = self.air_round_trip.map_or(handshake::LONGEST_INTERVAL, |air| air * 2);
+        let interval = interval.clamp(handshake::LEAST_INTERVAL, handshake::LONGEST_INTERVAL);
+        self.handshakes.fixed_sent(now, key, segment, packet.clone(), interval);
+    }
+
+    /// Processes a SYN or RST of one of the hosts, which passes. Neither ends the state of a flow
+    /// unless the other host believes it (RFC 5961 §3.2 and §4.2): an RST must lie where the flow
+    /// is, and a SYN must be answered.
+    fn handle_connection_change(&mut self, from: Port, key: &FlowKey, segment: &Segment) {
+        self.event(Event::ConnectionChange(from));
+        if !segment.flags.intersects(Flags::RST) {
+            return;
         }
+        self.handshakes.end(key);
+        if let Some(flow) = self.flows.find(key)
+            && self.flows.get(flow).is_some_and(|flow| flow.believes_reset(from, segment))
+        {
+            self.flows.end(flow, FlowEnd::Closed);
+        }
+    }
+
+    /// Opens the flow of a connection that the mobile has accepted, in place of an older one.
+    fn open_accepted(&mut self, now: Instant, key: FlowKey, opened: Opened) {
+        if let Some(older) = self.flows.find(&key) {
+            self.flows.end(older, FlowEnd::Reopened);
+        }
+        let settings = &self.settings;
+        self.flows.find_or_open(now, key, |base| Flow::accepted(base, opened, settings));
     }
 
     /// The next repetition.
@@ -137,14 +162,22 @@ impl Agent for Snoop {
             return Verdict::Pass;
         }
         let Some((segment, key)) = self.parse(from, packet) else { return Verdict::Pass };
-        if !self.handshakes.is_empty() {
-            self.handshakes.end(&key);
-        }
-        if !self.flows.ends_connection(from, &key, &segment) && segment.flags.intersects(Flags::ACK)
+        if !self.handshakes.is_empty()
+            && let Some(opened) = self.handshakes.mobile_answers(&key, &segment)
         {
-            return self.handle_ack(now, &key, &segment, packet);
+            self.open_accepted(now, key, opened);
         }
-        Verdict::Pass
+        if segment.flags.intersects(Flags::SYN.union(Flags::RST)) {
+            self.handle_connection_change(from, &key, &segment);
+            if !segment.flags.intersects(Flags::ACK.union(Flags::RST)) {
+                self.handshakes.mobile_sent(now, key, &segment);
+            }
+            return Verdict::Pass;
+        }
+        match segment.flags.intersects(Flags::ACK) {
+            true => self.handle_ack(now, &key, &segment, packet),
+            false => Verdict::Pass,
+        }
     }
 
     fn handle_departure(&mut self, now: Instant, to: Port, packet: &Packet) {
@@ -152,8 +185,11 @@ impl Agent for Snoop {
             return;
         }
         let Some((segment, key)) = self.parse(Port::Wired, packet) else { return };
-        if self.flows.ends_connection(Port::Wired, &key, &segment) {
-            self.handle_handshake(now, key, segment.flags, packet);
+        if segment.flags.intersects(Flags::SYN.union(Flags::RST)) {
+            self.handle_connection_change(Port::Wired, &key, &segment);
+            if !segment.flags.intersects(Flags::RST) {
+                self.handle_fixed_syn(now, key, &segment, packet);
+            }
         } else if segment.seq_len() > 0 {
             self.handle_data(now, key, &segment, packet);
         }
@@ -172,7 +208,7 @@ impl Agent for Snoop {
 
     fn handle_link(&mut self, _now: Instant, signal: LinkSignal) {
         if signal == LinkSignal::ObservationGap {
-            self.flows.update_all(Flow::forget_sent);
+            self.flows.reset_all(Flow::forget_sent);
         }
     }
 
@@ -181,7 +217,7 @@ impl Agent for Snoop {
             (Port::Air, Class::Priority) => {
                 self.poll_repair(now).or_else(|| self.poll_handshake(now))
             }
-            (Port::Wired, Class::Normal) => self.released.pop_front(),
+            (Port::Wired, Class::Normal) => self.flows.released.pop_front(),
             _ => None,
         }
     }

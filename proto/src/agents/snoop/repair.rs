@@ -10,6 +10,7 @@ use crate::event::{Cause, Event};
 use crate::packet::Packet;
 use crate::ranges::Span;
 use crate::time::Instant;
+use crate::wire::checksum::has_right_checksum;
 use crate::wire::edit::{cut, with_timestamp};
 use crate::wire::flow::FlowKey;
 use crate::wire::tcp::Segment;
@@ -27,7 +28,9 @@ struct Retransmission {
 impl Snoop {
     /// [C-4] Queues retransmissions of all ranges that are lost.
     pub(super) fn repair_losses(&mut self, now: Instant, reference: FlowRef) {
-        let lost = self.flows.update(reference, |flow| flow.find_lost(now)).unwrap_or_default();
+        let credit = &mut self.credit;
+        let lost = self.flows.update(reference, |flow| flow.find_lost(now, credit));
+        let lost = lost.unwrap_or_default();
         for start in lost {
             self.retransmit(now, reference, start, Cause::Rack);
         }
@@ -38,12 +41,10 @@ impl Snoop {
     pub(super) fn retransmit(&mut self, now: Instant, flow: FlowRef, start: u64, cause: Cause) {
         let is_full = self.repairs.waiting.len() >= self.repairs.limit;
         let Some(state) = self.flows.get_mut(flow) else { return };
-        let index = state.cache.first_beyond(start);
-        let Some(cached) = state.cache.get_mut(index).filter(|c| c.start <= start) else { return };
-        if cached.is_queued {
-            return;
-        }
+        let Some(cached) = state.cache.at_mut(start).filter(|c| !c.is_queued) else { return };
         if is_full {
+            // [C-3] What a full queue refuses is congestion.
+            cached.is_congestion = true;
             return self.event(Event::EgressDropped(Port::Air));
         }
         cached.is_queued = true;
@@ -97,8 +98,9 @@ impl Snoop {
         state.quiet_since = now;
         let delivered = state.delivered.sent.order;
         for cached in state.cache.overlapping(span.start, span.end) {
-            cached.depart(now, delivered, &mut state.transmissions);
+            cached.depart(now, delivered, &mut state.flight);
         }
+        state.compact_flight();
         let is_this = |(waiting, range): &(FlowRef, Span)| {
             *waiting == flow && range.start <= start && start < range.end
         };
@@ -129,7 +131,10 @@ impl Flow {
     /// acknowledged too [C-5].
     fn begin_probe(&mut self, now: Instant, span: Span, since: Instant) -> bool {
         self.is_probing = false;
-        if now.since(since) < self.air.probe_timeout(self.has_lone_segment()) {
+        let delivered = self.delivered.sent.order;
+        let is_overtaken = |cached: &mut Cached| cached.sent.order < delivered;
+        let is_lost = self.cache.overlapping(span.start, span.end).any(is_overtaken);
+        if is_lost || now.since(since) < self.air.probe_timeout(self.has_lone_segment()) {
             self.timeouts += 1;
             return true;
         }
@@ -143,7 +148,8 @@ impl Flow {
     fn take_repair(&mut self, span: Span) -> Option<Retransmission> {
         let start = span.start.max(self.acked);
         for cached in self.cache.overlapping(start, span.end) {
-            let is_needed = cached.is_queued && self.sacked.span_at(cached.start).is_none();
+            let is_arrived = self.sacked.span_at(cached.start).is_some();
+            let is_needed = cached.is_queued && !is_arrived && !cached.is_disputed;
             cached.is_queued = false;
             if !is_needed {
                 continue;
@@ -168,13 +174,14 @@ impl Flow {
 }
 
 /// The packet to retransmit, and whether its timestamp was renewed; `None` if the mobile would
-/// refuse every such packet.
+/// refuse it.
 fn copy_of(cached: &Cached, ts_recent: Option<u32>) -> Option<(Packet, bool)> {
     let segment = Segment::parse(&cached.packet).ok()?;
     let from = u32::try_from(cached.start - cached.origin).ok()?;
     let whole = from == 0 && u64::from(segment.seq_len()) == cached.end - cached.start;
     let packet = if whole || cached.packet.segment_size().is_none() {
-        cached.packet.clone()
+        // [C-24] A packet that was damaged before the agent is refused by the mobile.
+        has_right_checksum(&cached.packet).then(|| cached.packet.clone())?
     } else {
         let len = u32::try_from(cached.end - cached.start).ok()?;
         cut(&cached.packet, &segment, from, len)?

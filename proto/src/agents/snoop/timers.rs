@@ -1,6 +1,7 @@
 //! The timer of a flow, shared by probe, reordering window and hold budget.
 
 use super::Snoop;
+use super::flow::Flow;
 use crate::agent::{Deadline, Timer};
 use crate::agents::flow_table::FlowRef;
 use crate::event::Cause;
@@ -13,6 +14,7 @@ impl Snoop {
         let due = [
             (flow.probe_due(), "snoop-probe"),
             (flow.reordering_due, "snoop-reordering"),
+            (flow.unanswered_due(), "snoop-unanswered"),
             (flow.suppression_due(now, &self.settings), "snoop-hold"),
         ];
         let due = due.into_iter().filter_map(|(at, name)| Some((at?, name)));
@@ -35,6 +37,9 @@ impl Snoop {
         if self.flows.get(reference).is_some_and(|flow| is_due(flow.reordering_due)) {
             self.repair_losses(now, reference);
         }
+        if self.flows.get(reference).is_some_and(|flow| is_due(flow.unanswered_due())) {
+            self.flows.update(reference, Flow::forget_sent);
+        }
         if self.flows.get(reference).is_some_and(|flow| is_due(flow.probe_due())) {
             self.probe(now, reference);
         }
@@ -50,7 +55,7 @@ impl Snoop {
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let cause = if flow.timeouts == 0 { Cause::TailProbe } else { Cause::LocalTimeout };
         flow.quiet_since = now;
-        if !flow.repair_budget.spend() {
+        if !flow.repair_budget.spend(&mut self.credit) {
             flow.timeouts += 1;
             return;
         }
