@@ -146,6 +146,9 @@ impl Flow {
         if let Some(scale) = opened.scale {
             flow.window.set_scale(scale);
         }
+        if let Some(window) = opened.window {
+            flow.window.advertise_unscaled(flow.acked, window);
+        }
         flow
     }
 

@@ -63,6 +63,8 @@ pub(super) struct Opened {
     pub(super) first: SeqNumber,
     /// The scale of the mobile's window; `None` if the mobile's SYN was not seen.
     pub(super) scale: Option<u8>,
+    /// The window of the mobile's SYN-ACK.
+    pub(super) window: Option<u16>,
 }
 
 impl Handshakes {
@@ -115,7 +117,8 @@ impl Handshakes {
         let of_mobile = if is_syn { Some(segment.options.window_scale) } else { handshake.mobile };
         // The scale holds only if both hosts have sent the option (RFC 7323 §2.2).
         let agreed = |mobile: Option<u8>| fixed.scale.and(mobile).unwrap_or(0);
-        let opened = Opened { first: fixed.next, scale: of_mobile.map(agreed) };
+        let window = is_syn.then_some(segment.window);
+        let opened = Opened { first: fixed.next, scale: of_mobile.map(agreed), window };
         self.remove(key);
         Some(opened)
     }

@@ -223,6 +223,10 @@ impl Agent for Snoop {
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
+        if !self.flows.released.is_empty() {
+            // A departure has ended a flow; the runner polls after the timeout.
+            return Some(Deadline { at: Instant::ZERO, why: Timer::new("snoop-release") });
+        }
         let handshake = self.handshakes.next_due();
         let handshake = handshake.map(|at| Deadline { at, why: Timer::new("snoop-handshake") });
         [self.flows.next_deadline(), handshake].into_iter().flatten().min_by_key(|next| next.at)

@@ -17,6 +17,8 @@ pub(super) struct ReceiveWindow {
     /// The scale; `None` if the handshake was not seen.
     scale: Option<u8>,
     right_edge: u64,
+    /// Whether the mobile has advertised the edge.
+    is_advertised: bool,
     /// The most bytes that were in flight.
     most_in_flight: u64,
 }
@@ -24,7 +26,7 @@ pub(super) struct ReceiveWindow {
 impl ReceiveWindow {
     /// The window before the first ACK, from the position of pick-up.
     pub(super) fn new(first: u64) -> Self {
-        Self { scale: None, right_edge: first + UNANSWERED, most_in_flight: 0 }
+        Self { scale: None, right_edge: first + UNANSWERED, is_advertised: false, most_in_flight: 0 }
     }
 
     /// Notes the scale that both hosts have agreed on.
@@ -42,7 +44,17 @@ impl ReceiveWindow {
             // A sender doubles what is in flight in a round trip.
             None => (window << MAX_SCALE).min(LEAST_UNSCALED.max(4 * self.most_in_flight)),
         };
-        self.right_edge = self.right_edge.max(ack + size);
+        self.set_edge(ack + size);
+    }
+
+    /// Takes the window of a SYN-ACK, which is not scaled (RFC 7323 §2.2).
+    pub(super) fn advertise_unscaled(&mut self, ack: u64, window: u16) {
+        self.set_edge(ack + u64::from(window));
+    }
+
+    fn set_edge(&mut self, edge: u64) {
+        self.right_edge = if self.is_advertised { self.right_edge.max(edge) } else { edge };
+        self.is_advertised = true;
     }
 
     /// Whether data that ends at this position lies within the window.
@@ -64,6 +76,14 @@ mod tests {
         assert!(window.holds(228_000) && !window.holds(228_001));
         window.advertise(100_000, 0, 0);
         assert!(window.holds(228_000), "what was sent before is taken");
+    }
+
+    #[test]
+    fn the_window_of_a_handshake_is_not_scaled() {
+        let mut window = ReceiveWindow::new(0);
+        window.set_scale(7);
+        window.advertise_unscaled(0, 1_000);
+        assert!(window.holds(1_000) && !window.holds(1_001));
     }
 
     #[test]
