@@ -49,6 +49,8 @@ pub enum Uncached {
     HighWaterMark,
     /// The agent's memory limit, or the share of the flow, is reached.
     MemoryLimit,
+    /// The flow's cache was emptied in favour of flows that held less.
+    Reclaimed,
     /// The mobile would not take it: it lies beyond the window, or is older than what has arrived.
     Unacceptable,
 }
@@ -214,6 +216,7 @@ impl Event {
             Self::FlowTableFull => "flow_table_full",
             Self::Uncached(_, _, Uncached::HighWaterMark) => "uncached_high_water",
             Self::Uncached(_, _, Uncached::MemoryLimit) => "uncached_memory",
+            Self::Uncached(_, _, Uncached::Reclaimed) => "uncached_reclaimed",
             Self::Uncached(_, _, Uncached::Unacceptable) => "uncached_unacceptable",
             Self::EgressDropped(Port::Air) => "egress_drops_air",
             Self::EgressDropped(Port::Wired) => "egress_drops_wired",
@@ -253,6 +256,7 @@ impl fmt::Display for Event {
                 let why = match why {
                     Uncached::HighWaterMark => "the cache is at its high-water mark",
                     Uncached::MemoryLimit => "the memory limit is reached",
+                    Uncached::Reclaimed => "other flows need the memory",
                     Uncached::Unacceptable => "the mobile would not take it",
                 };
                 write!(f, "{flow}: {seq} not cached: {why}")

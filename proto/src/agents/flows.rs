@@ -17,8 +17,8 @@ use core::time::Duration;
 /// The number of candidates for eviction when a new flow finds the table full.
 const EVICTION_CANDIDATES: usize = 8;
 
-/// What a flow may hold of the memory, as a multiple of what is left.
-const SHARE: usize = 4;
+/// Bytes that are kept free for flows that hold little: two super-packets.
+const RESERVE: usize = 128 << 10;
 
 /// The idle time after which a flow without an ACK from the mobile may be evicted: a flood of
 /// unanswered data must not keep real flows out.
@@ -69,6 +69,8 @@ pub(super) struct Flows<F> {
     idle_timeout: Duration,
     cache_limit: usize,
     cache_bytes: usize,
+    /// The flow that held most when it was last changed.
+    largest: Option<FlowRef>,
     next_id: u64,
 }
 
@@ -83,6 +85,7 @@ impl<F: FlowState> Flows<F> {
             idle_timeout,
             cache_limit: limits.cache_bytes,
             cache_bytes: 0,
+            largest: None,
             next_id: 0,
         }
     }
@@ -96,12 +99,22 @@ impl<F: FlowState> Flows<F> {
         self.cache_limit.saturating_sub(self.cache_bytes)
     }
 
-    /// Bytes by which the cache of this flow may still grow: the flow may hold at most
-    /// [`SHARE`] times what it leaves to all others (the dynamic threshold of Choudhury and Hahne,
-    /// 1998), so that a flow finds room whatever the others hold.
-    pub(super) fn room_of(&self, flow: FlowRef) -> usize {
-        let held = self.table.get(flow).map_or(0, FlowState::memory);
-        (SHARE * self.room()).saturating_sub(held) / (SHARE + 1)
+    /// Under pressure, a flow that holds more than twice what `flow` holds: it must give its memory,
+    /// so that a flow finds room whatever the others hold. The search sees the largest of the flows
+    /// that changed of late, and a few others.
+    pub(super) fn larger_holder(&mut self, flow: FlowRef) -> Option<FlowRef> {
+        if self.room() >= RESERVE.min(self.cache_limit / 8) {
+            return None;
+        }
+        let own = self.table.get(flow).map_or(0, FlowState::memory);
+        let tracked = self.largest.take();
+        let table = &mut self.table;
+        let sampled = table.sweep(EVICTION_CANDIDATES);
+        let sampled = sampled.filter_map(|slot| table.reference(slot));
+        let candidates = sampled.chain(tracked);
+        let memory = |flow: FlowRef| table.get(flow).map_or(0, FlowState::memory);
+        let largest = candidates.max_by_key(|flow| memory(*flow))?;
+        (memory(largest) > 2 * own).then_some(largest)
     }
 
     pub(super) fn find(&self, key: &FlowKey) -> Option<FlowRef> {
@@ -123,10 +136,18 @@ impl<F: FlowState> Flows<F> {
         flow: FlowRef,
         change: impl FnOnce(&mut F) -> R,
     ) -> Option<R> {
+        let reference = flow;
         let flow = self.table.get_mut(flow)?;
         let before = flow.memory();
         let result = change(flow);
-        self.cache_bytes = self.cache_bytes - before + flow.memory();
+        let after = flow.memory();
+        self.cache_bytes = self.cache_bytes - before + after;
+        if after > before && self.largest != Some(reference) {
+            let most = self.largest.and_then(|largest| self.table.get(largest));
+            if most.is_none_or(|most| most.memory() < after) {
+                self.largest = Some(reference);
+            }
+        }
         Some(result)
     }
 

@@ -31,12 +31,17 @@ pub(crate) const TINY: Limits =
 /// Where the sequence numbers of every flow and host begin: just before they wrap.
 pub(crate) const ISN: u32 = u32::MAX - 999;
 
+/// The longest hold budget, and the repairs that a flow may have before anything was delivered.
+const HOLD_LIMIT: Duration = Duration::from_millis(150);
+const UNEARNED: u32 = 32;
+
 /// Longer than any clean-up takes.
 const REST: Duration = Duration::from_secs(200);
 
 /// Plays the steps, then lets the agent come to rest; the error is a sentence and the story.
 pub(crate) fn play(config: &AgentConfig, limits: Limits, steps: &[Step]) -> Result<(), String> {
     let mut world = World::new(forwarder(config, limits), limits);
+    world.is_bounded = matches!(config.name(), "snoop" | "snoop-nosuppress");
     world.play(steps).map_err(|error| {
         format!("{} {}: {error}\n{}", config.name(), config.settings(), world.story.join("\n"))
     })
@@ -58,6 +63,15 @@ struct World {
     /// Suppressed ACKs until they are forwarded; and the number of those to be forwarded.
     suppressed: Vec<Packet>,
     forwarded_loss_signals: u32,
+    /// Since when the sender of each flow waits for a suppressed ACK, if the wired side takes
+    /// packets.
+    withheld: HashMap<u16, Instant>,
+    /// Segments of data that came in, repairs, and the flows that had any data.
+    segments: u32,
+    repairs: u32,
+    flows: HashSet<u16>,
+    /// Whether the agent bounds its repairs and the hold of ACKs, as the papers' agents do not.
+    is_bounded: bool,
     story: Vec<String>,
 }
 
@@ -75,6 +89,11 @@ impl World {
             repeated_acks: 0,
             suppressed: Vec::new(),
             forwarded_loss_signals: 0,
+            withheld: HashMap::new(),
+            segments: 0,
+            repairs: 0,
+            flows: HashSet::new(),
+            is_bounded: false,
             story: Vec::new(),
         }
     }
@@ -103,6 +122,7 @@ impl World {
             Step::Wait(time) => self.wait(self.now + *time),
             Step::CanSend(side, can_send) => {
                 self.open.insert(*side, *can_send);
+                self.withheld.clear();
                 self.transmit()
             }
             Step::Tcp(tcp) => self.arrive(tcp.sender, tcp.packet(self.arrivals)),
@@ -123,11 +143,18 @@ impl World {
             _ => false,
         };
         let to = from.opposite();
+        if let Some(tcp) = tcp.as_ref().filter(|tcp| from == Port::Wired && tcp.len > 0) {
+            self.flows.insert(tcp.flow);
+            self.segments += tcp.segment_size.map_or(1, |size| tcp.len.div_ceil(size.get()).into());
+        }
         self.seen.push((to, packet.clone()));
         self.agent.handle_packet(self.now, from, packet.clone());
         let events = self.events();
         if events.iter().any(|event| matches!(event, Event::DupAckSuppressed(..))) {
             let news = Flags::SYN.union(Flags::FIN).union(Flags::RST).union(Flags::URG);
+            if let Some(tcp) = tcp.as_ref().filter(|_| self.open.get(&to) == Some(&true)) {
+                self.withheld.entry(tcp.flow).or_insert(self.now);
+            }
             let says_more = |tcp: Tcp| tcp.len > 0 || tcp.flags.intersects(news);
             if is_new_ack || tcp.is_none_or(says_more) {
                 return Err(format!("suppressed with further information: {}", show(&packet)));
@@ -155,11 +182,22 @@ impl World {
                 return Err(format!("`{}` is due again at once at {}", deadline.why, self.now));
             }
             self.transmit()?;
+            self.check_holds()?;
         }
         self.now = end;
+        self.check_holds()?;
         // A spurious call is a no-op.
         self.agent.handle_timeout(self.now);
         self.transmit()
+    }
+
+    /// [C-25] No ACK is withheld for longer than the longest hold budget.
+    fn check_holds(&self) -> Result<(), String> {
+        let limit = |since: &&Instant| self.now.since(**since) > HOLD_LIMIT;
+        match self.withheld.values().find(limit) {
+            Some(since) if self.is_bounded => Err(format!("an ACK is withheld since {since}")),
+            _ => Ok(()),
+        }
     }
 
     fn transmit(&mut self) -> Result<(), String> {
@@ -188,6 +226,9 @@ impl World {
     ) -> Result<(), String> {
         let key = (to, packet);
         let tcp = Tcp::read(&key.1);
+        if let Some(tcp) = tcp.as_ref().filter(|_| to == Port::Wired) {
+            self.withheld.remove(&tcp.flow);
+        }
         if to == Port::Wired
             && let Some((flow, ack)) = tcp.as_ref().and_then(|tcp| Some((tcp.flow, tcp.ack?)))
             && !self.acks.contains(&(flow, ack))
@@ -198,6 +239,12 @@ impl World {
             let known = |(to, seen): &(Port, Packet)| *to == Port::Air && is_part(&key.1, seen);
             let known = self.seen.contains(&key) || self.seen.iter().any(known);
             let right = known && to == Port::Air;
+            self.repairs += 1;
+            // [C-23] What no delivery has earned, and half of what can have been delivered.
+            let bound = UNEARNED * self.flows.len() as u32 + self.segments / 2;
+            if self.is_bounded && self.repairs > bound {
+                return Err(format!("{} repairs, the bound is {bound}", self.repairs));
+            }
             return if right { Ok(()) } else { Err("retransmits what never came in".into()) };
         }
         if events.iter().any(|event| matches!(event, Event::HandshakeRepeated { .. })) {

@@ -54,7 +54,10 @@ labels! {
         NotIp = "not_ip", NotTcp = "not_tcp", Fragment = "fragment", Truncated = "truncated",
         Malformed = "malformed"
     }
-    Uncached { HighWaterMark = "high_water", MemoryLimit = "memory" }
+    Uncached {
+        HighWaterMark = "high_water", MemoryLimit = "memory", Reclaimed = "reclaimed",
+        Unacceptable = "unacceptable"
+    }
     FlowEnd { Closed = "closed", Reopened = "reopened", Idle = "idle", Evicted = "evicted" }
 }
 

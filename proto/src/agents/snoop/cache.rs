@@ -181,6 +181,8 @@ impl Cache {
 
     /// The index of the first range that ends above `position`.
     pub(super) fn first_beyond(&self, position: u64) -> usize {
+        #[cfg(test)]
+        count_step();
         // Packets depart soon after they arrive: the newest range is the most likely one.
         let newest = self.ranges.len().saturating_sub(1);
         match self.ranges.get(newest) {
@@ -194,6 +196,8 @@ impl Cache {
     }
 
     pub(super) fn get(&self, index: usize) -> Option<&Cached> {
+        #[cfg(test)]
+        count_step();
         self.ranges.get(index)
     }
 
@@ -266,6 +270,30 @@ impl Cache {
 fn segment_size(packet: &Packet) -> u64 {
     packet.segment_size().map_or(u64::MAX, |size| size.get().into())
 }
+
+#[cfg(test)]
+mod steps {
+    extern crate std;
+    use core::cell::Cell;
+
+    std::thread_local! {
+        static STEPS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    pub(in super::super) fn count_step() {
+        STEPS.with(|steps| steps.set(steps.get() + 1));
+    }
+
+    /// The ranges that this thread has looked up so far: the work of an agent, whatever its time.
+    pub(in super::super) fn steps() -> u64 {
+        STEPS.with(Cell::get)
+    }
+}
+
+#[cfg(test)]
+use steps::count_step;
+#[cfg(test)]
+pub(super) use steps::steps;
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,11 @@
 //! Data of the fixed host that has departed to the air: cached until the mobile acknowledges it.
 
-use super::Snoop;
 use super::cache::{Cached, Sent};
 use super::flow::Flow;
 use super::rtt::is_before;
 use super::window::UNANSWERED_TIME;
+use super::{Snoop, seq};
+use crate::agents::flow_table::FlowRef;
 use crate::event::{Event, Uncached};
 use crate::packet::Packet;
 use crate::ranges::Span;
@@ -37,7 +38,8 @@ impl Snoop {
             _ => self.flows.find_or_open(now, key, |base| Flow::new(base, segment.seq, settings)),
         };
         let Some(reference) = known else { return };
-        let room = self.flows.room_of(reference);
+        self.make_room(reference);
+        let room = self.flows.room();
         let taken = self
             .flows
             .update(reference, |flow| (flow.base.id, flow.take_data(now, segment, packet, room)));
@@ -49,6 +51,19 @@ impl Snoop {
             self.event(Event::Uncached(id, segment.seq, reason));
         }
         self.schedule(now, reference);
+    }
+
+    /// [C-26] Under memory pressure takes the cache of a flow that holds much more than this one.
+    fn make_room(&mut self, flow: FlowRef) {
+        let Some(holder) = self.flows.larger_holder(flow) else { return };
+        self.flows.release(holder);
+        let lost = self.flows.update(holder, |flow| {
+            flow.forget_sent();
+            (flow.base.id, seq(flow.acked))
+        });
+        if let Some((id, acked)) = lost {
+            self.event(Event::Uncached(id, acked, Uncached::Reclaimed));
+        }
     }
 }
 

@@ -9,6 +9,8 @@
 //! Round trips, reordering and delayed ACKs are estimated in `rtt.rs`, not configured.
 
 mod ack;
+#[cfg(test)]
+mod adversary;
 mod budget;
 mod cache;
 mod data;

@@ -26,7 +26,12 @@ pub(super) struct ReceiveWindow {
 impl ReceiveWindow {
     /// The window before the first ACK, from the position of pick-up.
     pub(super) fn new(first: u64) -> Self {
-        Self { scale: None, right_edge: first + UNANSWERED, is_advertised: false, most_in_flight: 0 }
+        Self {
+            scale: None,
+            right_edge: first + UNANSWERED,
+            is_advertised: false,
+            most_in_flight: 0,
+        }
     }
 
     /// Notes the scale that both hosts have agreed on.
