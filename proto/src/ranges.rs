@@ -23,6 +23,7 @@ impl Span {
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
     spans: VecDeque<Span>,
+    total: u64,
 }
 
 impl Ranges {
@@ -34,6 +35,11 @@ impl Ranges {
     /// The number of spans.
     pub fn len(&self) -> usize {
         self.spans.len()
+    }
+
+    /// The number of positions.
+    pub fn total(&self) -> u64 {
+        self.total
     }
 
     /// The spans, lowest first.
@@ -57,9 +63,11 @@ impl Ranges {
             return false;
         }
         if self.end().is_none_or(|end| end < span.start) {
+            self.total += span.len();
             self.spans.push_back(span);
             return true;
         }
+        self.total += self.missing(span.start, span.end);
         // The first span that touches the new one, and the first that no longer does.
         let from = self.spans.partition_point(|other| other.end < span.start);
         let to = self.spans.partition_point(|other| other.start <= span.end);
@@ -85,9 +93,12 @@ impl Ranges {
     pub fn remove_below(&mut self, position: u64) {
         while let Some(first) = self.spans.front_mut() {
             if first.end > position {
-                first.start = first.start.max(position);
+                let start = first.start.max(position);
+                self.total -= start - first.start;
+                first.start = start;
                 break;
             }
+            self.total -= first.len();
             self.spans.pop_front();
         }
     }
@@ -161,6 +172,7 @@ mod tests {
             set.retain(|position| *position >= cut);
             let all: Vec<u64> = held.iter().flat_map(|span| span.start..span.end).collect();
             prop_assert!(all.iter().eq(set.iter()));
+            prop_assert_eq!(held.total(), set.len() as u64);
             let spans: Vec<Span> = held.iter().collect();
             prop_assert!(spans.windows(2).all(|pair| pair[0].end < pair[1].start));
 

@@ -94,6 +94,7 @@ impl Flow {
         self.quiet_since = now;
         let mut taken = Taken { is_resent: span.start < self.highest, refused: None };
         self.highest = self.highest.max(span.end);
+        self.response.in_flight(self.in_flight());
         // Data that overlaps with cached ranges is cached already, with whatever segment
         // boundaries, up to the end of these ranges.
         let known = self.mark_resent(now, segment, packet, span);
@@ -151,6 +152,9 @@ impl Flow {
         let copy = Copy { packet, segment, span };
         for cached in self.cache.overlapping(span.start, span.end) {
             copy.replace(cached);
+            if cached.is_congestion {
+                self.response.retransmitted(self.highest);
+            }
             cached.resent = true;
             cached.depart(now, self.delivered.sent.order, &mut self.flight);
             end = Some(cached.end);

@@ -79,6 +79,7 @@ impl Flow {
         self.sacked.remove_below(ack);
         self.flight.remove_below(ack);
         self.process_blocks(now, segment, &mut arrivals);
+        self.response.acknowledged(ack, self.highest, self.in_flight());
         if self.cache.is_empty() {
             self.flight.shrink();
         }

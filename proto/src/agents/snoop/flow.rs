@@ -5,6 +5,7 @@ use super::cache::{Cache, Cached, Sent};
 use super::flight::{Flight, Transmission};
 use super::handshake::Opened;
 use super::local_queue::LocalQueue;
+use super::response::LossResponse;
 use super::rtt::{AirPath, WiredPath};
 use super::settings::Settings;
 use super::window::{ReceiveWindow, UNANSWERED_TIME};
@@ -56,6 +57,7 @@ pub(super) struct Flow {
     pub(super) air: AirPath,
     pub(super) wired: WiredPath,
     pub(super) local_queue: LocalQueue,
+    pub(super) response: LossResponse,
     pub(super) repair_budget: RepairBudget,
     /// The TSecr of the mobile's last ACK, which is its TS.Recent [C-12].
     pub(super) ts_recent: Option<u32>,
@@ -128,6 +130,7 @@ impl Flow {
             air: AirPath::new(settings.initial_rtt),
             wired: WiredPath::default(),
             local_queue: LocalQueue::default(),
+            response: LossResponse::default(),
             repair_budget: RepairBudget::default(),
             ts_recent: None,
             forwarded: None,
@@ -186,6 +189,11 @@ impl Flow {
                 cached.order_at(start) == order + before
             })
         });
+    }
+
+    /// Bytes that the mobile has not acknowledged, selectively or not.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.highest.saturating_sub(self.acked).saturating_sub(self.sacked.total())
     }
 
     /// The position of a sequence number in the stream; `None` if it is too far from the window.

@@ -22,6 +22,7 @@ mod local_queue;
 mod loss;
 mod repair;
 mod repairs;
+mod response;
 mod rtt;
 mod settings;
 mod timers;
