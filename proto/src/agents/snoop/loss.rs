@@ -129,8 +129,9 @@ impl Flow {
     fn is_congestion(&mut self, now: Instant, position: u64, credit: &mut SharedCredit) -> bool {
         let wired = self.wired.round_trip();
         let Some(cached) = self.cache.at_mut(position) else { return true };
-        cached.is_congestion =
-            self.local_queue.lost(now, cached.sent.at, wired) || !self.repair_budget.spend(credit);
+        cached.is_congestion = self.local_queue.lost(now, cached.sent.at, wired)
+            || self.response.ignores_losses()
+            || !self.repair_budget.spend(credit);
         cached.is_congestion
     }
 
