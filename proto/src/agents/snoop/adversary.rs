@@ -9,7 +9,7 @@ use crate::port::Port;
 use crate::time::Instant;
 use crate::wire::build::SegmentBuilder;
 use crate::wire::seq::SeqNumber;
-use crate::wire::tcp::{Flags, Options, Timestamps};
+use crate::wire::tcp::{Flags, Options};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -158,7 +158,7 @@ fn retransmissions_end_for_a_mobile_that_acknowledges_only_the_newest() {
         world.wait(Duration::from_millis(1));
         world.ack(1, 1_000, &[(newest, newest + 10)]);
     }
-    assert!(world.repairs <= 32 + (1 + 1_300) / 2, "{} repairs", world.repairs);
+    assert!(world.repairs <= 32 + 1_300 / 2, "{} repairs", world.repairs);
 }
 
 #[test]
@@ -218,26 +218,24 @@ fn forged_bytes_are_not_delivered_in_place_of_the_lost_ones() {
 
 #[test]
 fn a_damaged_packet_is_replaced_by_a_good_one_and_never_sent() {
-    let mut world = World::new(256 << 20);
     let good = data(1, 1_000, 1_000, b'x');
     let mut bytes = good.bytes().to_vec();
     *bytes.last_mut().unwrap() = b'y';
     let damaged = Packet::new(LinkType::Ip, bytes.into());
     for good_follows in [false, true] {
-        let mut world_again = World::new(256 << 20);
-        world_again.data(1, 0, 1_000);
-        world_again.wait(Duration::from_millis(4));
-        world_again.ack(1, 1_000, &[]);
-        world_again.run(Some((Port::Wired, damaged.clone())));
+        let mut world = World::new(256 << 20);
+        world.data(1, 0, 1_000);
+        world.wait(Duration::from_millis(4));
+        world.ack(1, 1_000, &[]);
+        world.run(Some((Port::Wired, damaged.clone())));
         if good_follows {
-            world_again.run(Some((Port::Wired, good.clone())));
+            world.run(Some((Port::Wired, good.clone())));
         }
-        world_again.data(1, 2_000, 1_000);
-        world_again.wait(Duration::from_millis(4));
-        world_again.ack(1, 1_000, &[(2_000, 3_000)]);
-        assert_eq!(world_again.repairs, u64::from(good_follows));
+        world.data(1, 2_000, 1_000);
+        world.wait(Duration::from_millis(4));
+        world.ack(1, 1_000, &[(2_000, 3_000)]);
+        assert_eq!(world.repairs, u64::from(good_follows));
     }
-    world.honest_flow_is_repaired(0);
 }
 
 #[test]
@@ -253,12 +251,10 @@ fn forged_data_beyond_the_window_does_not_end_suppression() {
 fn an_uncached_hole_is_never_withheld() {
     // The cache holds the first segment only: the loss of no other can be seen.
     let mut world = World::new(4_500);
-    let stamp = |value| Some(Timestamps { value, echo: 1 });
     window(&mut world, 1, 1, 1_000);
     (2..40).for_each(|number| world.data(1, number * 1_000, 1_000));
     let mut withheld = 0;
     for number in 2..40u32 {
-        let _ = stamp(number);
         world.wait(Duration::from_millis(90));
         let verdict = world.ack(1, 1_000, &[(2_000, number * 1_000 + 1_000)]);
         withheld += u32::from(verdict == Some(Verdict::Withhold));

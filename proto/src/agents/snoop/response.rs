@@ -5,9 +5,9 @@
 /// keeps 0.7 (RFC 9438 §4.6) and grows until it is measured.
 const ANSWERED: f64 = 0.85;
 /// The losses without an answer after which the sender counts as one that ignores losses, beyond
-/// those with an answer; and the most that count. One is enough: a sender that does answer shows it
-/// at the next loss.
-const IGNORED: u8 = 1;
+/// those with an answer; and the most that count. With one, the senders that do answer lost up to a
+/// tenth of their goodput on fast air hops.
+const IGNORED: u8 = 2;
 const MOST_IGNORED: u8 = 6;
 
 /// The rounds after a loss that are measured, as many as before it: senders that probe vary what is
