@@ -396,7 +396,7 @@ fn log(story: &mut Option<String>, now: Instant, what: &str, packet: &Packet) {
 fn connect(agent: &mut Forwarder) {
     let flags = Flags::SYN;
     let syn = Tcp { flags, ack: None, ..Tcp::new(0, Port::Wired, ISN.wrapping_sub(1), 0, 0) };
-    let answer = Tcp { flags, ..Tcp::new(0, Port::Air, 0, 0, ISN) };
+    let answer = Tcp { flags, window: 1_000, ..Tcp::new(0, Port::Air, 0, 0, ISN) };
     for (from, packet) in [(Port::Wired, syn), (Port::Air, answer)] {
         agent.handle_packet(Instant::ZERO, from, packet.packet(0));
         assert!(agent.poll_transmit(Instant::ZERO, from.opposite()).is_some());

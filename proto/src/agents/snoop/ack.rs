@@ -13,6 +13,10 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use core::time::Duration;
 
+/// The time without another packet after which an ACK above all data shows that the agent has lost
+/// sight of the flow.
+const LOST_SIGHT: Duration = Duration::from_secs(1);
+
 /// The part of an ACK that is forwarded to the sender.
 enum Visible {
     /// The whole ACK.
@@ -47,14 +51,17 @@ impl Snoop {
             return Verdict::Pass;
         };
         let Some(ack) = flow.position(segment.ack) else { return Verdict::Pass };
-        flow.base.active_at = now;
         flow.is_answered = true;
-        let in_flight = flow.highest.saturating_sub(ack);
-        flow.window.advertise(ack, segment.window, in_flight);
         if ack > flow.highest {
             // The ACK is beyond all data that passed here: there is no state to judge it by.
+            if !flow.has_acked || now.since(flow.base.active_at) >= LOST_SIGHT {
+                self.flows.release(reference);
+                self.flows.update(reference, |flow| flow.pick_up(now, ack, segment.window));
+            }
             return Verdict::Pass;
         }
+        flow.base.active_at = now;
+        flow.window.advertise(ack, segment.window, flow.highest - ack);
         // An older ACK, overtaken or from before the flow was picked up, may be new to the sender
         // too.
         let advances = ack != flow.acked || !flow.has_acked;

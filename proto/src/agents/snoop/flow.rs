@@ -155,6 +155,16 @@ impl Flow {
         flow
     }
 
+    /// Picks the flow up at this ACK.
+    pub(super) fn pick_up(&mut self, now: Instant, ack: u64, window: u16) {
+        self.forget_sent();
+        self.base.active_at = now;
+        self.acked = ack;
+        self.highest = ack;
+        self.has_acked = true;
+        self.window.pick_up(ack, window);
+    }
+
     /// Whether the other host would believe this RST (RFC 5961 §3.2), as far as the agent knows:
     /// that of the fixed host has a number in flight, that of the mobile acknowledges such a number
     /// or has the number that the fixed host expects.
@@ -177,6 +187,7 @@ impl Flow {
         self.sacked = Ranges::default();
         self.reordering_due = None;
         self.timeouts = 0;
+        self.has_acked = false;
     }
 
     /// Drops void transmissions before they are many [C-26].

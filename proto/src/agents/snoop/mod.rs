@@ -116,6 +116,10 @@ impl Snoop {
     fn handle_connection_change(&mut self, from: Port, key: &FlowKey, segment: &Segment) {
         self.event(Event::ConnectionChange(from));
         if !segment.flags.intersects(Flags::RST) {
+            // No ACK counts as a duplicate of one before the SYN.
+            if let Some(flow) = self.flows.find(key).and_then(|flow| self.flows.get_mut(flow)) {
+                flow.has_acked = false;
+            }
             return;
         }
         self.handshakes.end(key);

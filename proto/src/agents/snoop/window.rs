@@ -57,6 +57,13 @@ impl ReceiveWindow {
         self.set_edge(ack + u64::from(window));
     }
 
+    /// Begins anew at this ACK.
+    pub(super) fn pick_up(&mut self, ack: u64, window: u16) {
+        self.is_advertised = false;
+        self.most_in_flight = 0;
+        self.advertise(ack, window, 0);
+    }
+
     fn set_edge(&mut self, edge: u64) {
         self.right_edge = if self.is_advertised { self.right_edge.max(edge) } else { edge };
         self.is_advertised = true;
