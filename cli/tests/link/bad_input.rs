@@ -57,7 +57,7 @@ fn keys(world: &World) -> Result {
             (key(&good, &["--peer-key", "12"]), "64 hexadecimal digits", 2),
             (key(&good, &["--psk-file", "/nowhere/psk"]), "cannot read", 1),
             (key(&good, &["--pad", "0"]), "write 16", 2),
-            (vec![&LISTEN[..], &["--psk-file", &good]].concat(), "--key-file", 2),
+            ([&LISTEN[..], &["--psk-file", &good]].concat(), "--key-file", 2),
             (vec!["keygen", &good], "exists already", 1),
             (vec!["keygen", "/nowhere/key"], "cannot write", 1),
         ],

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const PORT: u16 = 4433;
 /// Datagrams of the strangers in a second.
 const RATE: f64 = 10_000.0;
-/// Within this time a new link is up, in the median.
+/// Within this time a new link is up.
 const LONGEST: Duration = Duration::from_secs(2);
 /// A link that is not up by then never will be.
 const GIVE_UP: Duration = Duration::from_secs(20);
@@ -108,8 +108,7 @@ fn links(world: &World) -> Result<Value> {
     }
     times.sort();
     println!("until a link is up, sorted: {times:.1?}");
-    // Others may have the processor in one of them.
-    assert!(times[RUNS / 2] < LONGEST, "{times:?}");
+    assert!(times[RUNS - 1] < LONGEST, "{times:?}");
     let dialer = last.ok_or("no link")?;
     carries_all(&world.left, &world.right, INNER[1])?;
     carries_all(&world.right, &world.left, INNER[0])?;
@@ -148,10 +147,21 @@ pub(crate) fn carries_all(from: &Namespace, to: &Namespace, address: &str) -> Re
         while arrived < PACKETS && receiver.recv(&mut bytes).is_ok() {
             arrived += 1;
         }
-        println!("{arrived} of {PACKETS} packets arrived");
+        println!("{arrived} of {PACKETS} packets arrived; {}", pressure(to)?);
         assert_eq!(arrived, PACKETS, "packets of a link that was up");
         Ok(())
     })
+}
+
+/// What the kernel has dropped at full socket buffers in a namespace, and the load of the machine.
+fn pressure(namespace: &Namespace) -> Result<String> {
+    let read = || Ok(std::fs::read_to_string("/proc/thread-self/net/snmp"));
+    let all = namespace.run(read)??;
+    let udp: Vec<_> = all.lines().filter(|line| line.starts_with("Udp:")).collect();
+    let full = udp.get(1).and_then(|line| line.split_whitespace().nth(5)).unwrap_or("?");
+    let load = std::fs::read_to_string("/proc/loadavg")?;
+    let load = load.split_whitespace().next().unwrap_or("?");
+    Ok(format!("{full} datagrams dropped at full buffers, load {load}"))
 }
 
 /// The first datagram of an end that dials, to which nobody has listened.

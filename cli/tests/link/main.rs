@@ -52,6 +52,10 @@ const TESTS: [(&str, Test); 25] = [
     ("bad_input", bad_input::bad_input),
 ];
 
+/// Not reached yet: each challenge costs so much that on a busy machine the socket's buffer
+/// overflows, and a link that is up loses packets (docs/link.md, "Security").
+const IGNORED: [&str; 1] = ["flood_with_the_public_key"];
+
 /// A harness of its own, since a user namespace can only be entered before there are threads.
 fn main() -> ExitCode {
     let entered = enter_user_namespace();
@@ -73,6 +77,7 @@ fn main() -> ExitCode {
             }
             None => test().map_err(|error| error.to_string().into()),
         })
+        .with_ignored_flag(IGNORED.contains(&name))
     });
     libtest_mimic::run(&arguments, trials.into()).exit_code()
 }

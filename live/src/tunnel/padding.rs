@@ -68,7 +68,8 @@ mod tests {
                 prop_assert_eq!(padding.to_string().parse(), Ok(padding));
             }
             let length = Padding::Multiple(multiple).length(needed, room);
-            prop_assert!(length % usize::from(multiple) == 0 || length == needed.max(room));
+            let is_multiple = length.is_multiple_of(usize::from(multiple));
+            prop_assert!(is_multiple || length == needed.max(room));
             prop_assert!(needed > room || Padding::Path.length(needed, room) == room);
         }
     }
