@@ -91,7 +91,7 @@ impl World {
 
 fn security(encrypted: bool, key: &PrivateKey) -> Security {
     if encrypted {
-        let keys = Keys { peer: key.public(), private: key.clone() };
+        let keys = Keys { peer: key.public(), private: key.clone(), psk: None };
         Security::Noise(keys, Rekey::default())
     } else {
         Security::Insecure

@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 fn keys_change_in_mid_stream() -> Result {
     let [left, right] = two_hosts()?;
     let private = PrivateKey::generate()?;
-    let keys = Keys { peer: private.public(), private };
+    let keys = Keys { peer: private.public(), private, psk: None };
     let rekey = Rekey { after_bytes: 1_000_000, ..Rekey::default() };
     let stop = AtomicBool::new(false);
     let reports = thread::scope(|scope| -> Result<_> {

@@ -1,7 +1,7 @@
 //! The flags of `airmend link` and `airmend keygen`.
 
 use crate::values::setting;
-use airmend_live::tunnel::PublicKey;
+use airmend_live::tunnel::{Padding, PublicKey};
 use airmend_proto::agents::{self, AgentConfig};
 use airmend_proto::named;
 use clap::Args;
@@ -41,6 +41,13 @@ pub(crate) struct LinkArgs {
     /// The peer's public key; without it, both ends have the same key file.
     #[arg(long, value_name = "KEY", requires = "key_file")]
     pub(super) peer_key: Option<PublicKey>,
+    /// A secret that both ends have beside their keys, as airmend keygen --psk writes it.
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(super) psk_file: Option<PathBuf>,
+    /// Hide the lengths of packets: 16 for multiples of 16 bytes, another number up to 1024, or
+    /// path for datagrams as long as the path allows. Each end pads what it sends.
+    #[arg(long, value_name = "SIZE")]
+    pub(super) pad: Option<Padding>,
     /// Which packets are sent again until they have arrived, or for how long; docs/link.md has the
     /// rules, and by default they are tcp>0=reliable,udp:443=100ms.
     #[arg(long, value_name = "RULES")]
@@ -65,6 +72,9 @@ pub(crate) struct KeygenArgs {
     /// Make no key, but print the public key of the one in the file.
     #[arg(long)]
     pub(crate) show: bool,
+    /// Make a pre-shared key, for --psk-file of airmend link; it has no public half.
+    #[arg(long, conflicts_with = "show")]
+    pub(crate) psk: bool,
 }
 
 /// The carrier of the frames.

@@ -2,7 +2,9 @@
 
 use super::args::{CarrierKind, LinkArgs};
 use crate::process::BadUsage;
-use airmend_live::tunnel::{CarrierConfig, Keys, PrivateKey, Rekey, Security, TunnelConfig};
+use airmend_live::tunnel::{
+    CarrierConfig, Keys, PresharedKey, PrivateKey, Rekey, Security, TunnelConfig,
+};
 use anyhow::Result;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
@@ -18,6 +20,7 @@ pub(super) fn config(args: &LinkArgs) -> Result<TunnelConfig> {
         mtu: args.mtu,
         carrier,
         security: security(args)?,
+        padding: args.pad,
     })
 }
 
@@ -33,7 +36,11 @@ pub(super) fn begins(config: &TunnelConfig, mtu: u32) -> String {
         CarrierConfig::Udp { local, peer: None } => format!("listening on {local}"),
         CarrierConfig::Ethernet { interface, .. } => format!("over Ethernet on {interface}"),
     };
-    format!("{} is up, MTU {mtu}, {whereto}, {how}", config.device)
+    let psk = match &config.security {
+        Security::Noise(Keys { psk: Some(_), .. }, _) => " and a pre-shared key",
+        _ => "",
+    };
+    format!("{} is up, MTU {mtu}, {whereto}, {how}{psk}", config.device)
 }
 
 fn security(args: &LinkArgs) -> Result<Security> {
@@ -50,7 +57,8 @@ fn security(args: &LinkArgs) -> Result<Security> {
     };
     let private = PrivateKey::read(file)?;
     let peer = args.peer_key.unwrap_or_else(|| private.public());
-    Ok(Security::Noise(Keys { private, peer }, Rekey::default()))
+    let psk = args.psk_file.as_deref().map(PresharedKey::read).transpose()?;
+    Ok(Security::Noise(Keys { private, peer, psk }, Rekey::default()))
 }
 
 fn udp(args: &LinkArgs) -> Result<CarrierConfig> {

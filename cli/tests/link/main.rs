@@ -3,9 +3,11 @@
 
 mod attack;
 mod bad_input;
+mod flood;
 #[path = "../kit/mod.rs"]
 mod kit;
 mod narrow;
+mod options;
 mod restart;
 mod stream;
 mod world;
@@ -22,7 +24,7 @@ use world::{INNER, LEFT, Link, RIGHT, World};
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 18] = [
+const TESTS: [(&str, Test); 25] = [
     ("over_ipv4", over_ipv4),
     ("over_ipv6", over_ipv6),
     ("over_ethernet", over_ethernet),
@@ -37,11 +39,22 @@ const TESTS: [(&str, Test); 18] = [
     ("narrow_path_without_icmp", narrow::narrow_path_without_icmp),
     ("path_narrows_without_icmp", narrow::path_narrows_without_icmp),
     ("attacked", attack::attacked),
+    ("flood_of_noise", flood::noise),
+    ("flood_of_right_headers", flood::header),
+    ("flood_of_replays", flood::replay),
+    ("flood_from_forged_sources", flood::forged),
+    ("flood_with_the_public_key", flood::keyed),
     ("lossy", attack::lossy),
     ("wrong_key", wrong_key),
+    ("pre_shared_key", options::pre_shared_key),
+    ("padded", options::padded),
     ("figures_and_end", figures_and_end),
     ("bad_input", bad_input::bad_input),
 ];
+
+/// Not reached yet: each challenge costs so much that on a busy machine the socket's buffer
+/// overflows, and a link that is up loses packets (docs/link.md, "Security").
+const IGNORED: [&str; 1] = ["flood_with_the_public_key"];
 
 /// A harness of its own, since a user namespace can only be entered before there are threads.
 fn main() -> ExitCode {
@@ -64,6 +77,7 @@ fn main() -> ExitCode {
             }
             None => test().map_err(|error| error.to_string().into()),
         })
+        .with_ignored_flag(IGNORED.contains(&name))
     });
     libtest_mimic::run(&arguments, trials.into()).exit_code()
 }

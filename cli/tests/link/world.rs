@@ -2,10 +2,13 @@
 
 use crate::kit::{Process, Result, TempFile, airmend};
 use airmend_live::lab::Namespace;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
 use std::process::{ChildStderr, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 /// The outer addresses of the two machines.
 pub(crate) const LEFT: &str = "192.0.2.1";
@@ -52,7 +55,8 @@ impl World {
         self.end(&self.left, INNER[0], &["--peer", address])
     }
 
-    fn end(&self, namespace: &Namespace, inner: &str, flags: &[&str]) -> Result<Link> {
+    /// Starts an end with these flags.
+    pub(crate) fn end(&self, namespace: &Namespace, inner: &str, flags: &[&str]) -> Result<Link> {
         let mut command = airmend();
         command.args(["link", "--json", "--address", &format!("{inner}/24")]);
         command.arg("--key-file").arg(&self.key.0).args(flags);
@@ -85,6 +89,17 @@ impl Link {
         let mut line = String::new();
         self.stderr.read_line(&mut line)?;
         Ok(line)
+    }
+
+    /// The next line of its stderr, if it comes within this time.
+    pub(crate) fn line_within(&mut self, time: Duration) -> Result<Option<String>> {
+        if self.stderr.buffer().is_empty() {
+            let mut fds = [PollFd::new(self.stderr.get_ref().as_fd(), PollFlags::POLLIN)];
+            if poll(&mut fds, PollTimeout::try_from(time)?)? == 0 {
+                return Ok(None);
+            }
+        }
+        self.line().map(Some)
     }
 
     pub(crate) fn signal(&self, signal: Signal) -> Result {

@@ -3,12 +3,14 @@
 use super::carrier::{Address, Carrier, EthernetCarrier, UdpCarrier};
 use super::channel::Channel;
 use super::error::TunnelError;
+use super::padding::Padding;
 use super::security::{self, Security};
 use crate::device::tun::TunDevice;
 use crate::device::tun_offload::OffloadTun;
 use crate::sys;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The configuration of a tunnel.
 #[derive(Clone, Debug)]
@@ -23,6 +25,8 @@ pub struct TunnelConfig {
     pub carrier: CarrierConfig,
     /// The protection of the frames.
     pub security: Security,
+    /// What hides the lengths of frames.
+    pub padding: Option<Padding>,
 }
 
 /// The carrier and the address of the peer; without a peer's address, the other end sends first.
@@ -58,7 +62,9 @@ impl TunnelConfig {
     }
 
     pub(super) fn open_channel(&self) -> Box<dyn Channel> {
-        security::open(&self.security, self.peer())
+        // A clock before 1970 counts as 1970.
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        security::open(&self.security, self.peer(), since_1970)
     }
 
     pub(super) fn peer(&self) -> Option<Address> {

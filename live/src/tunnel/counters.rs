@@ -33,6 +33,8 @@ pub struct Counters {
     pub unknown_session: u64,
     /// Handshake messages beyond what this end answers in a second.
     pub handshakes_refused: u64,
+    /// Handshake messages answered with a cookie, since there were many.
+    pub challenged: u64,
     /// Sessions begun: the first one, new keys, restarts of the peer.
     pub sessions: u64,
     /// Times that the peer's address changed.

@@ -24,36 +24,17 @@ pub struct PublicKey([u8; KEY_LEN]);
 impl PrivateKey {
     /// A new key from the system's random source.
     pub fn generate() -> Result<Self, KeyError> {
-        let mut bytes = [0; KEY_LEN];
-        random(&mut bytes).map_err(|()| KeyError::NoRandom)?;
-        Ok(Self(bytes))
+        generate().map(Self)
     }
 
     /// Reads a key file, which nobody but its owner may be able to read.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
-        let failed = |source| KeyError::Read { path: path.into(), source };
-        let mode = fs::metadata(path).map_err(failed)?.mode() & 0o777;
-        if mode & 0o077 != 0 {
-            return Err(KeyError::Permissions { path: path.into(), mode });
-        }
-        let text = fs::read_to_string(path).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData => KeyError::File { path: path.into() },
-            _ => failed(error),
-        })?;
-        parse(text.trim()).map(Self).ok_or_else(|| KeyError::File { path: path.into() })
+        read(path).map(Self)
     }
 
     /// Writes the key to a new file that only its owner may read and write.
     pub fn write(&self, path: &Path) -> Result<(), KeyError> {
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::AlreadyExists => KeyError::Exists { path: path.into() },
-            _ => KeyError::Write { path: path.into(), source },
-        };
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).open(path);
-        let file = file.as_mut().map_err(|error| failed(io::Error::from(error.kind())))?;
-        let text = self.0.map(|byte| format!("{byte:02x}")).concat();
-        file.write_all(format!("{text}\n").as_bytes()).map_err(failed)
+        write(path, &self.0)
     }
 
     /// The public key that belongs to it.
@@ -78,6 +59,37 @@ impl fmt::Debug for PrivateKey {
     }
 }
 
+/// A secret that both ends have beside their keys, in a file like a private key's.
+#[derive(Clone)]
+pub struct PresharedKey([u8; KEY_LEN]);
+
+impl PresharedKey {
+    /// A new key from the system's random source.
+    pub fn generate() -> Result<Self, KeyError> {
+        generate().map(Self)
+    }
+
+    /// Reads a file that nobody but its owner may be able to read.
+    pub fn read(path: &Path) -> Result<Self, KeyError> {
+        read(path).map(Self)
+    }
+
+    /// Writes the key to a new file that only its owner may read and write.
+    pub fn write(&self, path: &Path) -> Result<(), KeyError> {
+        write(path, &self.0)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8; KEY_LEN] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for PresharedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PresharedKey")
+    }
+}
+
 impl PublicKey {
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
@@ -96,6 +108,37 @@ impl FromStr for PublicKey {
     fn from_str(text: &str) -> Result<Self, KeyError> {
         parse(text).map(Self).ok_or_else(|| KeyError::Public { text: text.to_owned() })
     }
+}
+
+fn generate() -> Result<[u8; KEY_LEN], KeyError> {
+    let mut bytes = [0; KEY_LEN];
+    random(&mut bytes).map_err(|()| KeyError::NoRandom)?;
+    Ok(bytes)
+}
+
+fn read(path: &Path) -> Result<[u8; KEY_LEN], KeyError> {
+    let failed = |source| KeyError::Read { path: path.into(), source };
+    let mode = fs::metadata(path).map_err(failed)?.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(KeyError::Permissions { path: path.into(), mode });
+    }
+    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => KeyError::File { path: path.into() },
+        _ => failed(error),
+    })?;
+    parse(text.trim()).ok_or_else(|| KeyError::File { path: path.into() })
+}
+
+fn write(path: &Path, key: &[u8; KEY_LEN]) -> Result<(), KeyError> {
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::AlreadyExists => KeyError::Exists { path: path.into() },
+        _ => KeyError::Write { path: path.into(), source },
+    };
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o600).open(path);
+    let file = file.as_mut().map_err(|error| failed(io::Error::from(error.kind())))?;
+    let text = key.map(|byte| format!("{byte:02x}")).concat();
+    file.write_all(format!("{text}\n").as_bytes()).map_err(failed)
 }
 
 fn parse(text: &str) -> Option<[u8; KEY_LEN]> {

@@ -1,10 +1,11 @@
-//! What the tunnels of both ends say to each other: probes of the path's MTU, answers, and frames
-//! in parts.
+//! What the tunnels of both ends say to each other: probes of the path's MTU, answers, frames in
+//! parts, and frames with padding.
 //!
 //! ```text
 //! probe    0xf1 | number (4) | padding (0 ..)
 //! answer   0xf2 | number (4) | length (2)              of the datagram that the probe came in
 //! part     0xf3 | number (4) | part (1) | of (1) | ..   of a frame that is too long for the path
+//! padded   0xf4 | length (2) | ..                       a frame or a part, and zeros behind it
 //! ```
 //!
 //! They travel where frames do, sealed like them. No frame and no IP packet begins with the nibble
@@ -13,6 +14,9 @@
 const PROBE: u8 = 0xf1;
 const ANSWER: u8 = 0xf2;
 const PART: u8 = 0xf3;
+const PADDED: u8 = 0xf4;
+/// Bytes before the frame in a padded one.
+pub(super) const PADDED_HEADER: usize = 3;
 /// Bytes before the frame's in a part.
 pub(super) const PART_HEADER: usize = 7;
 
@@ -42,6 +46,11 @@ pub(super) enum Message<'a> {
         /// The bytes of this part.
         bytes: &'a [u8],
     },
+    /// A frame or a part of one, at most 65,535 bytes.
+    Padded {
+        /// Its bytes.
+        bytes: &'a [u8],
+    },
 }
 
 impl<'a> Message<'a> {
@@ -53,6 +62,11 @@ impl<'a> Message<'a> {
     /// Reads a message; `None` if it is cut or unknown.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;
+        if *kind == PADDED {
+            let (length, rest) = rest.split_first_chunk()?;
+            let bytes = rest.get(..usize::from(u16::from_be_bytes(*length)))?;
+            return Some(Self::Padded { bytes });
+        }
         let (number, rest) = rest.split_first_chunk()?;
         let number = u32::from_be_bytes(*number);
         match (*kind, rest) {
@@ -67,7 +81,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The message; a probe is padded to `length`.
+    /// The message; a probe and what is padded are as long as `length` at least.
     pub(super) fn bytes(self, length: usize) -> Vec<u8> {
         match self {
             Self::Probe { number } => {
@@ -80,6 +94,14 @@ impl<'a> Message<'a> {
             }
             Self::Part { number, part, of, bytes } => {
                 [&[PART][..], &number.to_be_bytes(), &[part, of], bytes].concat()
+            }
+            Self::Padded { bytes } => {
+                let mut padded = Vec::with_capacity(length.max(PADDED_HEADER + bytes.len()));
+                padded.push(PADDED);
+                padded.extend_from_slice(&(bytes.len() as u16).to_be_bytes());
+                padded.extend_from_slice(bytes);
+                padded.resize(length.max(padded.len()), 0);
+                padded
             }
         }
     }
@@ -95,6 +117,7 @@ mod tests {
             Message::Probe { number: 7 },
             Message::Answer { number: u32::MAX, length: 1472 },
             Message::Part { number: 9, part: 1, of: 2, bytes: b"half" },
+            Message::Padded { bytes: b"frame" },
         ] {
             let bytes = message.bytes(0);
             assert!(Message::is_here(&bytes));
@@ -118,7 +141,12 @@ mod tests {
         assert_eq!(part(0, 1).len(), PART_HEADER);
         assert_eq!(Message::parse(&part(2, 2)), None);
         assert_eq!(Message::parse(&part(0, 1)[..PART_HEADER - 1]), None);
-        assert_eq!(Message::parse(&[0xf4; 20]), None);
+        assert_eq!(Message::parse(&[0xf5; 20]), None);
+        let padded = Message::Padded { bytes: b"frame" }.bytes(0);
+        assert_eq!(padded.len(), PADDED_HEADER + 5);
+        for cut in 0..padded.len() {
+            assert_eq!(Message::parse(&padded[..cut]), None, "{cut}");
+        }
         // TULIP, IPv4, IPv6.
         assert!([0x10, 0x45, 0x60].iter().all(|first| !Message::is_here(&[*first; 20])));
     }

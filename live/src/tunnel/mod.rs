@@ -13,12 +13,15 @@ mod channel;
 mod config;
 mod counters;
 mod datagram;
+mod endpoint;
 mod error;
+mod inbound;
 mod key;
 mod message;
 mod noise;
 mod notice;
 mod outbound;
+mod padding;
 mod parts;
 mod path_mtu;
 mod plain;
@@ -28,10 +31,12 @@ mod security;
 pub use carrier::Address;
 pub use config::{CarrierConfig, TunnelConfig};
 pub use counters::Counters;
+pub use endpoint::Endpoint;
 pub use error::{KeyError, TunnelError};
-pub use key::{PrivateKey, PublicKey};
+pub use key::{PresharedKey, PrivateKey, PublicKey};
 pub use noise::{Keys, Rekey};
 pub use notice::Notice;
+pub use padding::Padding;
 pub use security::Security;
 
 use crate::clock::Clock;
@@ -40,10 +45,10 @@ use airmend_proto::agents::Limits;
 use airmend_proto::agents::LinkProtocol;
 use airmend_proto::{Agent, Forwarder, Instant, LinkType, Packet, Port, drain};
 use bytes::BytesMut;
+use inbound::{Arrival, Inbound};
 use message::Message;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use outbound::Outbound;
-use parts::Parts;
 use path_mtu::{MtuProbe, PathMtu};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -70,7 +75,7 @@ pub struct Tunnel {
     fixed_mtu: Option<u32>,
     /// The path to the peer at this address.
     path: Option<(Address, PathMtu)>,
-    parts: Parts,
+    inbound: Inbound,
     mtu: u32,
     next_mtu: Instant,
     deadline: Option<Instant>,
@@ -115,12 +120,12 @@ impl Tunnel {
                 true => Forwarder::checked(agent, limits, link),
                 false => Forwarder::new(agent, limits),
             },
-            outbound: Outbound::new(tun, carrier, channel),
+            outbound: Outbound::new(tun, carrier, channel, config.padding),
             packets: Vec::new(),
             frame_overhead: link.map_or(0, |link| link.frame_overhead),
             fixed_mtu: config.mtu,
             path: None,
-            parts: Parts::default(),
+            inbound: Inbound::default(),
             mtu: 0,
             next_mtu: Instant::ZERO,
             deadline: None,
@@ -211,25 +216,18 @@ impl Tunnel {
             if !channel.receive(now, from, datagram, &mut buffer) {
                 return;
             }
-            let frame = buffer.split().freeze();
-            let mut to_agent = |frame| {
-                forwarder.handle_packet(now, Port::Air, Packet::new(LinkType::Frame, frame));
-            };
-            if !Message::is_here(&frame) {
-                return to_agent(frame);
-            }
-            match Message::parse(&frame) {
-                Some(Message::Probe { number }) if answers.len() < MAX_ANSWERS => {
+            match self.inbound.take(buffer.split().freeze()) {
+                Some(Arrival::Frame(frame)) => {
+                    let packet = Packet::new(LinkType::Frame, frame);
+                    forwarder.handle_packet(now, Port::Air, packet);
+                }
+                Some(Arrival::Probe { number }) if answers.len() < MAX_ANSWERS => {
                     answers.push(Message::Answer { number, length: datagram.len() as u16 });
                 }
-                Some(Message::Answer { number, length }) => {
+                Some(Arrival::Answer { number, length }) => {
                     if let Some((_, path)) = &mut self.path {
                         path.handle_answer(now, number, usize::from(length));
                     }
-                }
-                Some(Message::Part { number, part, of, bytes }) => {
-                    let whole = self.parts.push(number, part, of, frame.slice_ref(bytes));
-                    whole.into_iter().for_each(to_agent);
                 }
                 _ => {}
             }
@@ -262,6 +260,7 @@ impl Tunnel {
         }
         // A peer that answers nothing would not know parts either: IP has to fragment for it.
         self.outbound.limit = if path.is_answering() { path.limit() } else { usize::MAX };
+        self.outbound.padded_limit = path.limit();
         let settled = path.settled();
         let mtu = self.fixed_mtu.unwrap_or_else(|| self.inner_mtu(settled));
         if mtu != self.mtu {
@@ -273,7 +272,7 @@ impl Tunnel {
 
     /// The MTU whose packets fit a datagram of this length.
     fn inner_mtu(&self, datagram: usize) -> u32 {
-        let overhead = self.outbound.channel.overhead() + self.frame_overhead;
+        let overhead = self.outbound.overhead() + self.frame_overhead;
         datagram.saturating_sub(overhead).max(MIN_MTU) as u32
     }
 

@@ -1,6 +1,7 @@
 //! Notices for the operator of a tunnel.
 
 use super::carrier::Address;
+use super::datagram::VERSION;
 use std::fmt;
 
 /// One thing that has changed.
@@ -12,6 +13,14 @@ pub enum Notice {
     PeerMoved(Address),
     /// The peer does not answer.
     NoAnswer(Address),
+    /// The answer of the peer is not authentic.
+    BadAnswer(Address),
+    /// The peer begins sessions and uses none of them.
+    NoUse(Address),
+    /// The peer's initiation is older than one before.
+    OldInitiation(Address),
+    /// The peer speaks this version of the protocol.
+    OtherVersion(Address, u8),
     /// The path, and with it the TUN device, has a new MTU.
     Mtu(u32),
 }
@@ -23,8 +32,30 @@ impl fmt::Display for Notice {
             Self::PeerMoved(address) => write!(f, "the peer has moved to {address}"),
             Self::NoAnswer(address) => write!(
                 f,
-                "no answer from {address}: check that airmend link runs there, with the key that \
-                 belongs to this one's, and that nothing between drops its packets; still trying"
+                "no answer from {address}: check that airmend link of this version runs there, \
+                 with the key that belongs to this one's, and that nothing between drops its \
+                 packets; still trying"
+            ),
+            Self::BadAnswer(address) => write!(
+                f,
+                "the answer of {address} is not authentic: give both ends the same --psk-file, or \
+                 neither of them one; still trying"
+            ),
+            Self::NoUse(address) => write!(
+                f,
+                "the peer at {address} has the right key and uses no session: give both ends the \
+                 same --psk-file, or neither of them one, and check that this end's packets arrive"
+            ),
+            Self::OldInitiation(address) => write!(
+                f,
+                "refused an initiation from {address} that is older than one before: it is \
+                 replayed, or the peer's clock was set back; in that case set it, or restart this \
+                 end"
+            ),
+            Self::OtherVersion(address, version) => write!(
+                f,
+                "the peer at {address} speaks version {version} of the link's protocol and this \
+                 end version {VERSION}: install the same airmend at both ends"
             ),
             Self::Mtu(mtu) => write!(f, "the MTU is now {mtu}"),
         }

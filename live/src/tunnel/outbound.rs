@@ -3,7 +3,8 @@
 use super::carrier::{Batch, Carrier, Sent};
 use super::channel::Channel;
 use super::counters::Counters;
-use super::message::Message;
+use super::message::{Message, PADDED_HEADER};
+use super::padding::Padding;
 use super::parts;
 use super::random::random;
 use crate::device::tun_offload::OffloadTun;
@@ -26,6 +27,9 @@ pub(super) struct Outbound {
     pub(super) longest_sent: usize,
     /// Frames that make longer datagrams leave in parts.
     pub(super) limit: usize,
+    /// The longest datagram that padding makes: what the path carries.
+    pub(super) padded_limit: usize,
+    padding: Option<Padding>,
     next_number: u32,
 }
 
@@ -34,6 +38,7 @@ impl Outbound {
         tun: OffloadTun,
         carrier: Box<dyn Carrier>,
         channel: Box<dyn Channel>,
+        padding: Option<Padding>,
     ) -> Self {
         let mut number = [0; 4];
         random(&mut number).ok();
@@ -48,8 +53,15 @@ impl Outbound {
             tun_error: None,
             longest_sent: 0,
             limit: usize::MAX,
+            padded_limit: 0,
+            padding,
             next_number: u32::from_be_bytes(number),
         }
+    }
+
+    /// Bytes that are added to each frame; padding may add more.
+    pub(super) fn overhead(&self) -> usize {
+        self.channel.overhead() + self.padding.map_or(0, |_| PADDED_HEADER)
     }
 
     /// Whether frames can leave now.
@@ -107,16 +119,23 @@ impl Outbound {
     }
 
     fn send_frame(&mut self, frame: &[u8]) {
-        let overhead = self.channel.overhead();
+        let overhead = self.overhead();
         if frame.len() + overhead <= self.limit {
-            return self.send_sealed(frame);
+            return self.send_padded(frame);
         }
         self.own.fragmented += 1;
         self.next_number = self.next_number.wrapping_add(1);
         match parts::split(self.next_number, frame, self.limit.saturating_sub(overhead)) {
-            Some(parts) => parts.for_each(|part| self.send_sealed(&part.bytes(0))),
+            Some(parts) => parts.for_each(|part| self.send_padded(&part.bytes(0))),
             None => self.own.send_errors += 1,
         }
+    }
+
+    fn send_padded(&mut self, frame: &[u8]) {
+        let Some(padding) = self.padding else { return self.send_sealed(frame) };
+        let room = self.padded_limit.saturating_sub(self.channel.overhead());
+        let length = padding.length(PADDED_HEADER + frame.len(), room);
+        self.send_sealed(&Message::Padded { bytes: frame }.bytes(length));
     }
 
     fn send_sealed(&mut self, frame: &[u8]) {

@@ -39,6 +39,7 @@ pub(crate) fn open(
         mtu: None,
         carrier: CarrierConfig::Udp { local, peer },
         security,
+        padding: None,
     };
     let agent = Box::new(Tulip::new(Limits::default(), settings, epoch));
     Tunnel::open(&config, agent, Some(&PROTOCOL)).map_err(|error| failed(&error))

@@ -1,18 +1,28 @@
-//! The two messages of `Noise_KK_25519_AESGCM_SHA256` (Noise Protocol Framework, revision 34).
+//! The two messages of `Noise_KKpsk2_25519_AESGCM_SHA256` (Noise Protocol Framework, revision 34).
 //!
-//! Both ends know each other's public key before. The first message proves who the initiator is,
-//! the second one that the responder is there now.
+//! Both ends know each other's public key before. The first message proves who the initiator is
+//! and when it was made, the second one that the responder is there now and has the same pre-shared
+//! key. Without a pre-shared key that is 32 zeros, as in WireGuard.
 
-use super::super::datagram::{HANDSHAKE_LEN, PAYLOAD_LEN, SessionId};
-use super::super::key::{PrivateKey, PublicKey};
-use super::super::random::random;
+use super::timestamp::{TIMESTAMP_LEN, Timestamp};
+use crate::tunnel::datagram::{
+    INITIATION_1_LEN, INITIATION_LEN, INITIATION_PAYLOAD, RESPONSE_LEN, RESPONSE_PAYLOAD,
+    SessionId, VERSION,
+};
+use crate::tunnel::key::{PresharedKey, PrivateKey, PublicKey};
+use crate::tunnel::random::random;
 use snow::params::NoiseParams;
 use snow::{Builder, HandshakeState, StatelessTransportState};
 
-const PATTERN: &str = "Noise_KK_25519_AESGCM_SHA256";
+const PATTERN: &str = "Noise_KKpsk2_25519_AESGCM_SHA256";
 /// Both ends must mean the same protocol.
-const PROLOGUE: &[u8] = b"airmend link";
-const VERSION: u8 = 1;
+const PROLOGUE: &[u8; 14] =
+    &[b'a', b'i', b'r', b'm', b'e', b'n', b'd', b' ', b'l', b'i', b'n', b'k', b' ', VERSION];
+/// The message whose key the pre-shared one goes into.
+const PSK_AT: u8 = 2;
+const PATTERN_1: &str = "Noise_KK_25519_AESGCM_SHA256";
+const PROLOGUE_1: &[u8] = b"airmend link";
+const NO_PSK: [u8; 32] = [0; 32];
 
 /// The keys of this end.
 #[derive(Clone, Debug)]
@@ -21,6 +31,8 @@ pub struct Keys {
     pub private: PrivateKey,
     /// The peer's key; this end's own public key where both ends share one key file.
     pub peer: PublicKey,
+    /// A secret that both ends have beside their keys.
+    pub psk: Option<PresharedKey>,
 }
 
 /// The initiator between its message and the response.
@@ -34,26 +46,38 @@ pub(super) struct Initiation {
 
 impl Initiation {
     /// A new handshake; `None` if the system has no random numbers left.
-    pub(super) fn new(keys: &Keys) -> Option<Self> {
+    pub(super) fn new(keys: &Keys, timestamp: Timestamp) -> Option<Self> {
         let mut state = builder(keys)?.build_initiator().ok()?;
-        let id = random_session()?;
-        let mut message = vec![0; HANDSHAKE_LEN];
-        let length = state.write_message(&payload(id), &mut message).ok()?;
+        let id @ [a, b, c] = random_session()?;
+        let payload = [&timestamp[..], &[0, a, b, c]].concat();
+        let mut message = vec![0; INITIATION_LEN];
+        let length = state.write_message(&payload, &mut message).ok()?;
         message.truncate(length);
         Some(Self { state, id, message })
     }
 
     /// The responder's session, if the response is genuine. A forged one changes nothing.
-    pub(super) fn accept(&mut self, response: &[u8]) -> Option<SessionId> {
-        let mut buffer = [0; HANDSHAKE_LEN];
+    pub(super) fn accept(&mut self, response: &[u8; RESPONSE_LEN]) -> Option<SessionId> {
+        let mut buffer = [0; RESPONSE_LEN];
         let length = self.state.read_message(response, &mut buffer).ok()?;
-        parse_payload(buffer.get(..length)?)
+        match *buffer.get(..length)? {
+            [_, a, b, c] => Some([a, b, c]),
+            _ => None,
+        }
     }
 
     /// The keys, after a response was accepted.
     pub(super) fn into_transport(self) -> Option<StatelessTransportState> {
         self.state.into_stateless_transport_mode().ok()
     }
+}
+
+/// An initiation that is authentic.
+pub(super) struct Request {
+    state: HandshakeState,
+    peer_id: SessionId,
+    /// When the initiator made it.
+    pub(super) timestamp: Timestamp,
 }
 
 /// The response to an initiation.
@@ -68,38 +92,52 @@ pub(super) struct Response {
     pub(super) transport: StatelessTransportState,
 }
 
-/// Answers an initiation; `None` if it is forged.
-pub(super) fn respond(keys: &Keys, initiation: &[u8]) -> Option<Response> {
-    let mut state = builder(keys)?.build_responder().ok()?;
-    let mut buffer = [0; HANDSHAKE_LEN];
-    let length = state.read_message(initiation, &mut buffer).ok()?;
-    let peer_id = parse_payload(buffer.get(..length)?)?;
-    let id = random_session()?;
-    let mut message = vec![0; HANDSHAKE_LEN];
-    let length = state.write_message(&payload(id), &mut message).ok()?;
-    message.truncate(length);
-    let transport = state.into_stateless_transport_mode().ok()?;
-    Some(Response { peer_id, id, message, transport })
+impl Request {
+    /// Reads an initiation; `None` if it is forged.
+    pub(super) fn read(keys: &Keys, initiation: &[u8; INITIATION_LEN]) -> Option<Self> {
+        let mut state = builder(keys)?.build_responder().ok()?;
+        let mut buffer = [0; INITIATION_LEN];
+        let length = state.read_message(initiation, &mut buffer).ok()?;
+        let payload: [u8; INITIATION_PAYLOAD] = buffer.get(..length)?.try_into().ok()?;
+        let (timestamp, session) = payload.split_first_chunk::<TIMESTAMP_LEN>()?;
+        let [_, a, b, c] = *session else { return None };
+        Some(Self { state, peer_id: [a, b, c], timestamp: *timestamp })
+    }
+
+    /// The response; `None` if the system has no random numbers left.
+    pub(super) fn answer(mut self) -> Option<Response> {
+        let id @ [a, b, c] = random_session()?;
+        let payload: [u8; RESPONSE_PAYLOAD] = [0, a, b, c];
+        let mut message = vec![0; RESPONSE_LEN];
+        let length = self.state.write_message(&payload, &mut message).ok()?;
+        message.truncate(length);
+        let transport = self.state.into_stateless_transport_mode().ok()?;
+        Some(Response { peer_id: self.peer_id, id, message, transport })
+    }
+}
+
+/// Whether this is the peer's initiation in version 1 of the protocol.
+pub(super) fn is_version_1(keys: &Keys, initiation: &[u8; INITIATION_1_LEN]) -> bool {
+    let state =
+        with(keys, PATTERN_1, PROLOGUE_1).and_then(|builder| builder.build_responder().ok());
+    let read = |mut state: HandshakeState| {
+        state.read_message(initiation, &mut [0; INITIATION_1_LEN]).is_ok()
+    };
+    state.is_some_and(read)
 }
 
 fn builder(keys: &Keys) -> Option<Builder<'_>> {
-    let parameters: NoiseParams = PATTERN.parse().ok()?;
+    let psk = keys.psk.as_ref().map_or(&NO_PSK, PresharedKey::bytes);
+    with(keys, PATTERN, PROLOGUE)?.psk(PSK_AT, psk).ok()
+}
+
+fn with<'a>(keys: &'a Keys, pattern: &str, prologue: &'a [u8]) -> Option<Builder<'a>> {
+    let parameters: NoiseParams = pattern.parse().ok()?;
     Builder::new(parameters)
-        .prologue(PROLOGUE)
+        .prologue(prologue)
         .and_then(|builder| builder.local_private_key(keys.private.bytes()))
         .and_then(|builder| builder.remote_public_key(keys.peer.bytes()))
         .ok()
-}
-
-fn payload([a, b, c]: SessionId) -> [u8; PAYLOAD_LEN] {
-    [VERSION, a, b, c]
-}
-
-fn parse_payload(payload: &[u8]) -> Option<SessionId> {
-    match *payload {
-        [VERSION, a, b, c] => Some([a, b, c]),
-        _ => None,
-    }
 }
 
 fn random_session() -> Option<SessionId> {

@@ -4,42 +4,56 @@
 //! open for datagrams in flight. A new session begins every two minutes, when the peer reports that
 //! it does not know the session, and when this end starts.
 
+mod gate;
 mod handshake;
+mod limits;
+mod macs;
 mod replay;
+mod responder;
 mod session;
 #[cfg(test)]
 mod tests;
+mod timestamp;
 
 pub use handshake::Keys;
 
 use super::carrier::Address;
 use super::channel::Channel;
 use super::counters::Counters;
-use super::datagram::{self, Datagram, HANDSHAKE_LEN, SEALED_OVERHEAD, SessionId};
+use super::datagram::{self, Datagram, RESPONSE_LEN, SEALED_OVERHEAD, SessionId};
 use super::notice::Notice;
+use super::random::random;
 use airmend_proto::{Instant, with_defaults};
 use bytes::BytesMut;
+use gate::{Gate, Verdict};
 use handshake::Initiation;
+use limits::{Bucket, Rate};
+use macs::Stamp;
 use replay::Stale;
+use responder::{Outcome, Responder};
 use session::{Refused, Session};
 use std::collections::VecDeque;
 use std::time::Duration;
+use timestamp::Labels;
 
 /// The initiator sends something at least this often: it keeps address translators open, and finds
 /// a restarted peer soon.
 const KEEPALIVE: Duration = Duration::from_millis(100);
-/// The initiation is sent again after this time.
+/// The initiation is sent again after this time, and up to a third more, by chance.
 const RETRY: Duration = Duration::from_millis(100);
 /// A handshake without an answer for this time is reported and restarted.
 const NO_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// The interval between replies of a responder to datagrams of unknown sessions.
-const UNKNOWN_INTERVAL: Duration = Duration::from_millis(10);
-/// Initiations that a responder answers in one second.
-const HANDSHAKES_PER_SECOND: u32 = 50;
-/// Ephemeral keys that a responder remembers, to know a replayed initiation.
-const REMEMBERED: usize = 1024;
+/// Replies of a responder to datagrams of unknown sessions: so many that a peer learns soon of a
+/// restart that strangers cover with such datagrams.
+const UNKNOWN: Rate = Rate::per_second(2_000, 200);
+/// Initiations of version 1 that are read, to tell the operator.
+const VERSION_1: Rate = Rate::per_second(1, 1);
+/// Replies to other versions.
+const VERSION_REPLIES: Rate = Rate::per_second(10, 10);
 /// Messages that wait to be sent.
-const OUTBOX: usize = 16;
+const OUTBOX: usize = 256;
+/// Those among them that are for strangers.
+const OUTBOX_STRANGERS: usize = 192;
 
 with_defaults! {
     /// When keys are changed.
@@ -63,25 +77,20 @@ pub(super) struct NoiseChannel {
     peer: Option<Address>,
     current: Option<Session>,
     previous: Option<Session>,
-    /// The responder's newest session, until the initiator has used it.
-    pending: Option<Pending>,
     attempt: Option<Attempt>,
-    remembered: VecDeque<[u8; 32]>,
-    peer_budget: Budget,
-    stranger_budget: Budget,
-    last_unknown: Instant,
-    /// Whether the operator has been notified that the peer does not answer.
-    is_no_answer_reported: bool,
+    responder: Responder,
+    gate: Gate,
+    stamp: Stamp,
+    labels: Labels,
+    unknown_replies: Bucket,
+    version_1: Bucket,
+    version_replies: Bucket,
+    /// What the operator has been told since the last session began.
+    told: Vec<Notice>,
     last_sent: Instant,
     outbox: VecDeque<(Address, Vec<u8>)>,
     notices: VecDeque<Notice>,
     counters: Counters,
-}
-
-struct Pending {
-    session: Session,
-    ephemeral: [u8; 32],
-    response: Vec<u8>,
 }
 
 struct Attempt {
@@ -91,22 +100,29 @@ struct Attempt {
 }
 
 impl NoiseChannel {
-    /// A channel; with a peer's address it initiates.
-    pub(super) fn new(keys: Keys, rekey: Rekey, peer: Option<Address>) -> Self {
+    /// A channel; with a peer's address it initiates. `since_1970` is the time at `Instant::ZERO`.
+    pub(super) fn new(
+        keys: Keys,
+        rekey: Rekey,
+        peer: Option<Address>,
+        since_1970: Duration,
+    ) -> Self {
         Self {
+            gate: Gate::new(&keys.private.public()),
+            stamp: Stamp::new(&keys.peer),
+            labels: Labels::new(since_1970),
             keys,
             rekey,
             configured: peer,
             peer,
             current: None,
             previous: None,
-            pending: None,
             attempt: None,
-            remembered: VecDeque::new(),
-            peer_budget: Budget::new(),
-            stranger_budget: Budget::new(),
-            last_unknown: Instant::ZERO,
-            is_no_answer_reported: false,
+            responder: Responder::default(),
+            unknown_replies: Bucket::default(),
+            version_1: Bucket::default(),
+            version_replies: Bucket::default(),
+            told: Vec::new(),
             last_sent: Instant::ZERO,
             outbox: VecDeque::new(),
             notices: VecDeque::new(),
@@ -144,9 +160,24 @@ impl Channel for NoiseChannel {
                 self.open(now, from, id, counter, ciphertext, out);
                 return out.len() > begin;
             }
-            Some(Datagram::Initiation(message)) => self.respond(now, from, message),
-            Some(Datagram::Response(id, message)) => self.finish(now, from, id, message),
+            Some(Datagram::Initiation(message)) if self.configured.is_none() => {
+                let (keys, gate) = (&self.keys, &mut self.gate);
+                let initiation = (datagram, message);
+                let outcome = self.responder.handle(now, from, keys, gate, initiation);
+                self.respond(now, from, outcome);
+            }
+            Some(Datagram::Response(id, message)) => self.finish(now, from, id, datagram, message),
             Some(Datagram::Unknown(id)) => self.forgotten(now, id),
+            Some(Datagram::Cookie(nonce, sealed)) => {
+                let is_mine = self.stamp.take_cookie(now, nonce, sealed);
+                self.counters.forged += u64::from(!is_mine);
+            }
+            Some(other @ (Datagram::Initiation1(_) | Datagram::OtherInitiation(_))) => {
+                self.refuse_version(now, from, datagram, &other);
+            }
+            Some(Datagram::Version(version)) => self.refused_by(from, version, datagram),
+            // An initiator's own message, sent back to it.
+            Some(Datagram::Initiation(_)) => self.counters.forged += 1,
             // An open datagram: a peer with the key never sends one.
             Some(Datagram::Open(_)) => self.counters.forged += 1,
             None => self.counters.truncated += 1,
@@ -159,24 +190,19 @@ impl Channel for NoiseChannel {
         for session in [&mut self.current, &mut self.previous] {
             session.take_if(|session| now - session.since > reject_after);
         }
-        self.pending.take_if(|pending| now - pending.session.since > reject_after);
+        self.responder.expire(|session| now - session.since > reject_after);
         let Some(configured) = self.configured else { return };
         if self.wants_session(now) && self.attempt.is_none() {
             self.begin_attempt(now);
         }
-        let mut message = None;
-        if let Some(attempt) = &mut self.attempt {
-            if now - attempt.begun >= NO_ANSWER_TIMEOUT {
-                if !std::mem::replace(&mut self.is_no_answer_reported, true) {
-                    self.notices.push_back(Notice::NoAnswer(configured));
-                }
-                self.begin_attempt(now);
-            } else if attempt.next <= now {
-                attempt.next = now + RETRY;
-                message = Some(datagram::initiation(&attempt.initiation.message));
-            }
+        if self.attempt.as_ref().is_some_and(|attempt| now - attempt.begun >= NO_ANSWER_TIMEOUT) {
+            self.tell(Notice::NoAnswer(configured));
+            self.begin_attempt(now);
         }
-        if let Some(message) = message {
+        if let Some(attempt) = self.attempt.as_mut().filter(|attempt| attempt.next <= now) {
+            attempt.next = now + RETRY + jitter();
+            let mut message = datagram::initiation(&attempt.initiation.message);
+            self.stamp.close(now, &mut message);
             // The peer may have moved, or be back where it began.
             if let Some(peer) = self.peer.filter(|peer| *peer != configured) {
                 self.post(peer, message.clone());
@@ -221,7 +247,8 @@ impl NoiseChannel {
     }
 
     fn begin_attempt(&mut self, now: Instant) {
-        self.attempt = Initiation::new(&self.keys).map(|initiation| Attempt {
+        let label = self.labels.next(now);
+        self.attempt = Initiation::new(&self.keys, label).map(|initiation| Attempt {
             initiation,
             begun: now,
             next: now,
@@ -245,20 +272,15 @@ impl NoiseChannel {
             Some(Err(refused)) => return self.refuse(refused),
             None => {}
         }
-        let Some(mut pending) = self.pending.take_if(|pending| pending.session.id == id) else {
-            self.counters.unknown_session += 1;
-            // Only a responder replies: an initiator begins a new session when it needs one.
-            if self.configured.is_none() && now - self.last_unknown >= UNKNOWN_INTERVAL {
-                self.last_unknown = now;
-                self.post(from, datagram::unknown(id));
-            }
-            return;
-        };
-        match pending.session.open(counter, ciphertext, out) {
-            Ok(_) => self.establish(pending.session, from),
-            Err(refused) => {
-                self.refuse(refused);
-                self.pending = Some(pending);
+        match self.responder.confirm(id, |session| session.open(counter, ciphertext, out)) {
+            Some(Ok(session)) => self.establish(session, from),
+            Some(Err(refused)) => self.refuse(refused),
+            None => {
+                self.counters.unknown_session += 1;
+                // Only a responder replies: an initiator begins a new session when it needs one.
+                if self.configured.is_none() && self.unknown_replies.take(UNKNOWN, now) {
+                    self.post_to_stranger(from, datagram::unknown(id));
+                }
             }
         }
     }
@@ -283,51 +305,39 @@ impl NoiseChannel {
     }
 
     fn establish(&mut self, session: Session, from: Address) {
-        if self.counters.sessions == 0 || self.is_no_answer_reported {
+        let is_away = |told: &Notice| !matches!(told, Notice::OldInitiation(_));
+        if self.counters.sessions == 0 || self.told.iter().any(is_away) {
             self.notices.push_back(Notice::PeerFound(from));
             self.peer = Some(from);
-            self.is_no_answer_reported = false;
         }
+        self.told.clear();
         self.counters.sessions += 1;
         self.previous = self.current.replace(session);
         self.received_from(from, true);
     }
 
     /// The responder's part of a handshake.
-    fn respond(&mut self, now: Instant, from: Address, message: &[u8; HANDSHAKE_LEN]) {
-        let (ephemeral, _) = message.split_first_chunk::<32>().unwrap_or((&[0; 32], &[]));
-        if self.configured.is_some() {
-            // An initiator's own message, sent back to it.
-            self.counters.forged += 1;
-            return;
+    fn respond(&mut self, now: Instant, from: Address, outcome: Outcome) {
+        match outcome {
+            Outcome::Answer(mut message) | Outcome::Again(mut message) => {
+                self.stamp.close(now, &mut message);
+                self.post(from, message);
+                if self.responder.is_unused() {
+                    self.tell(Notice::NoUse(from));
+                }
+            }
+            Outcome::Challenge(reply) => {
+                self.counters.challenged += 1;
+                self.post_to_stranger(from, reply);
+            }
+            Outcome::Old => {
+                self.counters.replayed += 1;
+                self.tell(Notice::OldInitiation(from));
+            }
+            Outcome::Replayed => self.counters.replayed += 1,
+            Outcome::Refused => self.counters.handshakes_refused += 1,
+            Outcome::Forged => self.counters.forged += 1,
         }
-        if let Some(pending) = self.pending.as_ref().filter(|p| p.ephemeral == *ephemeral) {
-            // The response was lost, or the initiator is impatient.
-            let response = pending.response.clone();
-            self.post(from, response);
-            return;
-        }
-        if self.remembered.contains(ephemeral) {
-            self.counters.replayed += 1;
-            return;
-        }
-        // Strangers must not use up what the peer needs.
-        let is_known = self.peer.is_some_and(|peer| peer.is_same_host(from));
-        let budget = if is_known { &mut self.peer_budget } else { &mut self.stranger_budget };
-        if !budget.take(now) {
-            self.counters.handshakes_refused += 1;
-            return;
-        }
-        let Some(response) = handshake::respond(&self.keys, message) else {
-            self.counters.forged += 1;
-            return;
-        };
-        self.remembered.truncate(REMEMBERED - 1);
-        self.remembered.push_front(*ephemeral);
-        let session = Session::new(response.id, response.peer_id, response.transport, now);
-        let response = datagram::response(response.peer_id, &response.message);
-        self.post(from, response.clone());
-        self.pending = Some(Pending { session, ephemeral: *ephemeral, response });
     }
 
     /// The initiator's last part of a handshake.
@@ -336,23 +346,72 @@ impl NoiseChannel {
         now: Instant,
         from: Address,
         id: SessionId,
-        message: &[u8; HANDSHAKE_LEN],
+        datagram: &[u8],
+        message: &[u8; RESPONSE_LEN],
     ) {
+        if !self.gate.has_mac1(datagram) {
+            self.counters.forged += 1;
+            return;
+        }
         let Some(mut attempt) = self.attempt.take_if(|attempt| attempt.initiation.id == id) else {
             // The answer to an initiation that was sent twice.
             self.counters.replayed += 1;
             return;
         };
+        match self.gate.admit(now, from, datagram) {
+            Verdict::Admit => {}
+            verdict => {
+                self.attempt = Some(attempt);
+                return self.respond(now, from, verdict.into());
+            }
+        }
         let Some(peer_id) = attempt.initiation.accept(message) else {
             self.counters.forged += 1;
             // The genuine one may still come.
             self.attempt = Some(attempt);
-            return;
+            return self.tell(Notice::BadAnswer(from));
         };
         let Some(transport) = attempt.initiation.into_transport() else { return };
         self.establish(Session::new(id, peer_id, transport, now), from);
         // The responder sends nothing under the new keys before it has seen them used.
         self.post_keepalive(now);
+    }
+
+    /// An initiation of another version: the peer's, as its operator should know.
+    fn refuse_version(
+        &mut self,
+        now: Instant,
+        from: Address,
+        datagram: &[u8],
+        initiation: &Datagram<'_>,
+    ) {
+        self.counters.handshakes_refused += 1;
+        match initiation {
+            Datagram::Initiation1(message)
+                if self.version_1.take(VERSION_1, now)
+                    && handshake::is_version_1(&self.keys, message) =>
+            {
+                self.tell(Notice::OtherVersion(from, 1));
+            }
+            Datagram::OtherInitiation(version) if self.gate.has_mac1(datagram) => {
+                self.tell(Notice::OtherVersion(from, *version));
+                if self.version_replies.take(VERSION_REPLIES, now) {
+                    let mut reply = datagram::version();
+                    self.stamp.append_mac1(&mut reply);
+                    self.post_to_stranger(from, reply);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The responder speaks another version.
+    fn refused_by(&mut self, from: Address, version: u8, datagram: &[u8]) {
+        if self.attempt.is_some() && self.gate.ends_in_mac1(datagram) {
+            self.tell(Notice::OtherVersion(from, version));
+        } else {
+            self.counters.forged += 1;
+        }
     }
 
     /// The peer reports that it does not know a session. This message is not authenticated: it
@@ -377,30 +436,33 @@ impl NoiseChannel {
         }
     }
 
+    /// Tells the operator, once until the next session begins: anybody may cause some of it.
+    fn tell(&mut self, notice: Notice) {
+        let is_told =
+            |told: &Notice| std::mem::discriminant(told) == std::mem::discriminant(&notice);
+        if !self.told.iter().any(is_told) {
+            self.told.push(notice);
+            self.notices.push_back(notice);
+        }
+    }
+
     fn post(&mut self, to: Address, message: Vec<u8>) {
         if self.outbox.len() < OUTBOX {
             self.outbox.push_back((to, message));
         }
     }
-}
 
-/// Work that strangers can cause, bounded in each second.
-struct Budget {
-    since: Instant,
-    left: u32,
-}
-
-impl Budget {
-    fn new() -> Self {
-        Self { since: Instant::ZERO, left: HANDSHAKES_PER_SECOND }
-    }
-
-    fn take(&mut self, now: Instant) -> bool {
-        if now - self.since >= Duration::from_secs(1) {
-            *self = Self { since: now, left: HANDSHAKES_PER_SECOND };
+    /// What answers strangers leaves room for what the peer needs.
+    fn post_to_stranger(&mut self, to: Address, message: Vec<u8>) {
+        if self.outbox.len() < OUTBOX_STRANGERS {
+            self.post(to, message);
         }
-        let is_left = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        is_left
     }
+}
+
+/// Up to a third of the interval between retries.
+fn jitter() -> Duration {
+    let mut byte = [0];
+    random(&mut byte).ok();
+    RETRY * u32::from(byte[0]) / (3 * 255)
 }

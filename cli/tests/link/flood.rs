@@ -1,0 +1,254 @@
+//! Strangers who send 10,000 datagrams a second to the end that listens. A new link comes up within
+//! two seconds, and one that is up loses nothing.
+
+use crate::kit::{PATIENCE, Result};
+use crate::world::{INNER, LEFT, Link, RIGHT, World};
+use crate::{count, ended};
+use airmend_live::lab::Namespace;
+use airmend_live::tunnel::{Address, Endpoint, Keys, PrivateKey, Rekey, Security};
+use airmend_proto::random::{Purpose, Stream};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn};
+use nix::sys::socket::{sendto, socket};
+use serde_json::Value;
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const PORT: u16 = 4433;
+/// Datagrams of the strangers in a second.
+const RATE: f64 = 10_000.0;
+/// Within this time a new link is up.
+const LONGEST: Duration = Duration::from_secs(2);
+/// A link that is not up by then never will be.
+const GIVE_UP: Duration = Duration::from_secs(20);
+/// Links begun under each flood.
+const RUNS: usize = 5;
+/// Packets that cross the link that is up, each once.
+pub(crate) const PACKETS: u32 = 2_000;
+/// Different initiations that who knows the public key sends.
+const FORGED: usize = 2_000;
+/// What the listener counts of them.
+const DROPPED: [&str; 6] =
+    ["truncated", "forged", "replayed", "unknown_session", "challenged", "handshakes_refused"];
+/// Addresses that nobody has (RFC 2544), as the sources of forged datagrams.
+const NOBODY: u32 = u32::from_be_bytes([198, 18, 0, 0]);
+
+/// What the strangers send.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Random bytes of random lengths.
+    Noise,
+    /// The header and the length of a handshake's first message, and of every other message.
+    Header,
+    /// A genuine initiation, recorded before.
+    Replay,
+    /// All of it, from addresses that are not the senders'.
+    Forged,
+    /// Initiations by who knows the listener's public key and no private one, from addresses that
+    /// are not the senders'.
+    Keyed,
+}
+
+pub(crate) fn noise() -> Result {
+    under_flood(Kind::Noise)
+}
+
+pub(crate) fn header() -> Result {
+    under_flood(Kind::Header)
+}
+
+pub(crate) fn replay() -> Result {
+    under_flood(Kind::Replay)
+}
+
+pub(crate) fn forged() -> Result {
+    under_flood(Kind::Forged)
+}
+
+pub(crate) fn keyed() -> Result {
+    under_flood(Kind::Keyed)
+}
+
+fn under_flood(kind: Kind) -> Result {
+    let world = World::new()?;
+    // Answers to forged sources leave, and nobody takes them.
+    world.right.ip(&format!("route add 198.18.0.0/15 via {LEFT}\n"))?;
+    let recorded = if kind == Kind::Keyed { forge(&world)? } else { vec![record(&world)?] };
+    let (sent, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let begin = Instant::now();
+    thread::scope(|scope| -> Result {
+        let strangers = scope.spawn(|| world.left.run(|| Ok(flood(kind, &recorded, &sent, &stop))));
+        let result = links(&world);
+        stop.store(true, Ordering::Relaxed);
+        strangers.join().map_err(|_| "a panic")??.map_err(|error| error.to_string())?;
+        let figures = result?;
+        let sent = sent.load(Ordering::Relaxed);
+        let rate = sent as f64 / begin.elapsed().as_secs_f64();
+        let dropped: u64 = DROPPED.iter().map(|name| count(&figures, name)).sum();
+        println!("{rate:.0} datagrams a second from strangers, {dropped} of {sent} counted");
+        println!("{}", figures["counters"]);
+        assert!(kind != Kind::Keyed || count(&figures, "challenged") > 0);
+        assert!(rate > RATE / 2.0 && dropped > sent / 2, "no flood: {rate:.0} a second");
+        Ok(())
+    })
+}
+
+/// Links begin, one after the other, and the last one carries packets; the listener's figures.
+fn links(world: &World) -> Result<Value> {
+    let listener = world.listen(&format!("{RIGHT}:{PORT}"))?;
+    let mut times = Vec::new();
+    let mut last = None;
+    for _ in 0..RUNS {
+        last.take().map_or(Ok(()), Link::kill)?;
+        let mut dialer = world.dial(&format!("{RIGHT}:{PORT}"))?;
+        times.push(until_up(&mut dialer)?);
+        last = Some(dialer);
+    }
+    times.sort();
+    println!("until a link is up, sorted: {times:.1?}");
+    assert!(times[RUNS - 1] < LONGEST, "{times:?}");
+    let dialer = last.ok_or("no link")?;
+    carries_all(&world.left, &world.right, INNER[1])?;
+    carries_all(&world.right, &world.left, INNER[0])?;
+    ended(dialer)?;
+    let figures = ended(listener)?;
+    assert_eq!(count(&figures, "sessions"), RUNS as u64, "{figures}");
+    Ok(figures)
+}
+
+/// The time until an end that has just started knows that its peer is there.
+fn until_up(dialer: &mut Link) -> Result<Duration> {
+    let begin = Instant::now();
+    while let Some(line) = dialer.line_within(GIVE_UP.saturating_sub(begin.elapsed()))? {
+        if line.contains("the peer is there") {
+            return Ok(begin.elapsed());
+        }
+        println!("after {:.1?}: {}", begin.elapsed(), line.trim());
+    }
+    Err(format!("no link after {:.1?}", begin.elapsed()).into())
+}
+
+/// Packets that the link sends once each: all of them arrive.
+pub(crate) fn carries_all(from: &Namespace, to: &Namespace, address: &str) -> Result {
+    let receiver = to.run(|| Ok(UdpSocket::bind((address, 5002))))??;
+    receiver.set_read_timeout(Some(Duration::from_secs(2)))?;
+    let sender = from.run(|| Ok(UdpSocket::bind("0.0.0.0:0")))??;
+    sender.connect((address, 5002))?;
+    thread::scope(|scope| -> Result {
+        scope.spawn(move || {
+            for number in 0..PACKETS {
+                sender.send(&number.to_be_bytes()).ok();
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let (mut bytes, mut arrived) = ([0; 4], 0);
+        while arrived < PACKETS && receiver.recv(&mut bytes).is_ok() {
+            arrived += 1;
+        }
+        println!("{arrived} of {PACKETS} packets arrived; {}", pressure(to)?);
+        assert_eq!(arrived, PACKETS, "packets of a link that was up");
+        Ok(())
+    })
+}
+
+/// What the kernel has dropped at full socket buffers in a namespace, and the load of the machine.
+fn pressure(namespace: &Namespace) -> Result<String> {
+    let read = || Ok(std::fs::read_to_string("/proc/thread-self/net/snmp"));
+    let all = namespace.run(read)??;
+    let udp: Vec<_> = all.lines().filter(|line| line.starts_with("Udp:")).collect();
+    let full = udp.get(1).and_then(|line| line.split_whitespace().nth(5)).unwrap_or("?");
+    let load = std::fs::read_to_string("/proc/loadavg")?;
+    let load = load.split_whitespace().next().unwrap_or("?");
+    Ok(format!("{full} datagrams dropped at full buffers, load {load}"))
+}
+
+/// The first datagram of an end that dials, to which nobody has listened.
+fn record(world: &World) -> Result<Vec<u8>> {
+    let socket = world.right.run(|| Ok(UdpSocket::bind((RIGHT, PORT))))??;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    let dialer = world.dial(&format!("{RIGHT}:{PORT}"))?;
+    let mut bytes = vec![0; 2_000];
+    let length = socket.recv(&mut bytes)?;
+    dialer.kill()?;
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+/// Initiations that have all but the right private key.
+fn forge(world: &World) -> Result<Vec<Vec<u8>>> {
+    let peer = PrivateKey::read(&world.key.0)?.public();
+    let keys = Keys { private: PrivateKey::generate()?, peer, psk: None };
+    let security = Security::Noise(keys, Rekey::default());
+    let listener = Address::Udp(([192, 0, 2, 2], PORT).into());
+    let forged = (0..FORGED).filter_map(|_| {
+        let mut end = Endpoint::new(&security, Some(listener), Duration::from_secs(1));
+        end.handle_timeout(airmend_proto::Instant::ZERO);
+        end.poll_transmit().map(|(_, initiation)| initiation)
+    });
+    Ok(forged.collect())
+}
+
+/// Sends datagrams at the rate until told to stop, in the calling thread's namespace.
+fn flood(
+    kind: Kind,
+    recorded: &[Vec<u8>],
+    sent: &AtomicU64,
+    stop: &AtomicBool,
+) -> std::io::Result<()> {
+    // The kernel writes the checksum and the length of the IP header.
+    let raw = socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), SockProtocol::Raw)?;
+    let to = SockaddrIn::from(SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 2), 0));
+    let mut random = Stream::new(7, 0, 0, Purpose::Loss);
+    let begin = Instant::now();
+    while !stop.load(Ordering::Relaxed) {
+        let due = (begin.elapsed().as_secs_f64() * RATE) as u64;
+        for _ in sent.load(Ordering::Relaxed)..due {
+            let packet = packet(kind, recorded, &mut random);
+            sendto(raw.as_raw_fd(), &packet, &to, MsgFlags::empty()).ok();
+        }
+        sent.store(due, Ordering::Relaxed);
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// An IPv4 packet with one datagram for the listener.
+fn packet(kind: Kind, recorded: &[Vec<u8>], random: &mut Stream) -> Vec<u8> {
+    let mut below = |limit: u32| (random.uniform() * f64::from(limit)) as u32;
+    let left = u32::from(Ipv4Addr::new(192, 0, 2, 1));
+    let source = match kind {
+        // The peer's own address among them.
+        Kind::Forged | Kind::Keyed if below(10) > 0 => NOBODY + below(1 << 17),
+        _ => left,
+    };
+    let content = match kind {
+        Kind::Forged => [Kind::Noise, Kind::Header, Kind::Replay][below(3) as usize],
+        kind => kind,
+    };
+    let initiation = &recorded[below(recorded.len() as u32) as usize];
+    let payload: Vec<u8> = match content {
+        Kind::Replay | Kind::Keyed => initiation.clone(),
+        Kind::Header => {
+            let mut bytes: Vec<u8> = (0..initiation.len()).map(|_| below(256) as u8).collect();
+            bytes[..4].copy_from_slice(&initiation[..4]);
+            // One in four has the header of another message.
+            if below(4) == 0 {
+                bytes[0] = below(8) as u8;
+            }
+            bytes
+        }
+        _ => (0..1 + below(200)).map(|_| below(256) as u8).collect(),
+    };
+    let from_port = (1024 + below(60_000)) as u16;
+    let udp_length = (8 + payload.len()) as u16;
+    let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0];
+    packet.extend_from_slice(&source.to_be_bytes());
+    packet.extend_from_slice(&[192, 0, 2, 2]);
+    for field in [from_port, PORT, udp_length, 0] {
+        packet.extend_from_slice(&field.to_be_bytes());
+    }
+    packet.extend_from_slice(&payload);
+    packet
+}

@@ -1,0 +1,66 @@
+//! A pre-shared key, and padding.
+
+use crate::flood::{PACKETS, carries_all};
+use crate::kit::{Result, TempFile, airmend};
+use crate::stream::transfer;
+use crate::world::{INNER, Link, RIGHT, World};
+use crate::{count, ended, nothing};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+const BYTES: u64 = 1_000_000;
+
+/// Both ends, each with these flags of its own.
+fn start(world: &World, listener: &[&str], dialer: &[&str]) -> Result<[Link; 2]> {
+    let at = format!("{RIGHT}:4433");
+    let listener = [&["--listen", &at], listener].concat();
+    let listener = world.end(&world.right, INNER[1], &listener)?;
+    let dialer = world.end(&world.left, INNER[0], &[&["--peer", &at], dialer].concat())?;
+    Ok([listener, dialer])
+}
+
+/// The same one at both ends works; without it there is a sentence, and no session.
+pub(crate) fn pre_shared_key() -> Result {
+    let (world, psk) = (World::new()?, TempFile::new("psk"));
+    let made = airmend().args(["keygen", "--psk"]).arg(&psk.0).output()?;
+    assert!(made.status.success() && made.stdout.is_empty(), "{made:?}");
+    assert_eq!(fs::metadata(&psk.0)?.permissions().mode() & 0o777, 0o600);
+    let flags = ["--psk-file", psk.0.to_str().ok_or("a path")?];
+    let [listener, dialer] = start(&world, &flags, &flags)?;
+    transfer(&world, BYTES, nothing)?;
+    ended(dialer)?;
+    ended(listener)?;
+
+    let [listener, mut dialer] = start(&world, &flags, &[])?;
+    let line = dialer.line()?;
+    assert!(line.contains("not authentic") && line.contains("--psk-file"), "{line}");
+    assert!(count(&ended(dialer)?, "forged") > 0);
+    assert_eq!(count(&ended(listener)?, "sessions"), 0);
+    Ok(())
+}
+
+/// Small packets leave as long as the path allows, or as multiples; one end may pad alone.
+pub(crate) fn padded() -> Result {
+    for (flags, least, most) in [(["--pad", "path"], 1_500, 1_520), (["--pad", "16"], 100, 200)] {
+        let world = World::new()?;
+        let [listener, dialer] = start(&world, &[], &flags)?;
+        transfer(&world, BYTES, nothing)?;
+        let before = sent_bytes(&world)?;
+        carries_all(&world.left, &world.right, INNER[1])?;
+        let each = (sent_bytes(&world)? - before) / u64::from(PACKETS);
+        // A keepalive may be among them.
+        assert!((least..=most).contains(&each), "{flags:?}: {each} bytes for each packet");
+        let figures = ended(dialer)?;
+        assert_eq!(figures["mtu"], 1_419, "{figures}");
+        assert_eq!(ended(listener)?["mtu"], 1_422);
+    }
+    Ok(())
+}
+
+/// Bytes that the left machine has sent over the cable, with their Ethernet headers.
+fn sent_bytes(world: &World) -> Result<u64> {
+    let all = world.left.run(|| Ok(fs::read_to_string("/proc/thread-self/net/dev")))??;
+    let line = all.lines().find(|line| line.trim_start().starts_with("eth0:"));
+    let field = line.and_then(|line| line.split_whitespace().nth(9)).ok_or("no eth0")?;
+    Ok(field.parse()?)
+}
