@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 39] = [
+const TESTS: [(&str, Test); 40] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -49,6 +49,7 @@ const TESTS: [(&str, Test); 39] = [
     ("renamed_with_clsact", accidents::renamed_with_clsact),
     ("second_instance", accidents::second_instance),
     ("second_instance_with_clsact", accidents::second_instance_with_clsact),
+    ("name_taken", accidents::name_taken),
     ("filters_of_others", clsact::filters_of_others),
     ("filters_of_others_with_clsact", clsact::filters_of_others_with_clsact),
     ("clsact_goes_with_us", clsact::goes_with_us),

@@ -13,8 +13,6 @@ use std::fs::File;
 use std::io::{self, IoSlice, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The kernel finds a free number.
-const NAME: &str = "airmend%d";
 /// The length of the device's queue, in packets: enough for those that are redirected until the
 /// heartbeat times out. Packets beyond are lost.
 const QUEUE: i32 = 1 << 14;
@@ -33,10 +31,19 @@ pub(crate) struct Reinjection {
 }
 
 impl Reinjection {
-    /// Creates the device in the calling thread's network namespace and sets it up.
-    pub(crate) fn create(link_type: LinkType) -> io::Result<Self> {
+    /// Creates the device of the gateway on the interface with this index, in the calling
+    /// thread's network namespace, and sets it up.
+    ///
+    /// The device is also the right to mend on that interface: a network namespace has one device
+    /// of a name, only CAP_NET_ADMIN can create it, and it ends with the process.
+    ///
+    /// # Errors
+    /// `EBUSY` if a device has the name: another gateway is at work on the interface.
+    pub(crate) fn create(air: i32, link_type: LinkType) -> io::Result<Self> {
         let device = TunDevice::open_device()?;
-        let name = sys::attach_reinjection(device.as_fd(), NAME, link_type == LinkType::Ethernet)?;
+        // Names have 15 bytes at most.
+        let name = format!("airmend{air:x}");
+        let name = sys::attach_reinjection(device.as_fd(), &name, link_type == LinkType::Ethernet)?;
         // The kernel sends no IPv6 on it, which needs 1280 bytes (RFC 8200 §5). What is redirected
         // here may be longer.
         sys::set_interface_mtu(&name, 1_279)?;

@@ -27,7 +27,6 @@ pub use error::GatewayError;
 
 use crate::bpf::{self, BpfConfig, BpfCounters, BpfPrograms};
 use crate::clock::{self, Clock};
-use crate::device::reinjection::Reinjection;
 use crate::guard::Guard;
 use crate::pcap::Recording;
 use crate::sys::PacketSocket;
@@ -45,7 +44,6 @@ use outbound::{Outbound, Watched};
 use std::cell::RefCell;
 use std::io::Read;
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, SystemTime};
 use telemetry::{About, KernelView, Status, Telemetry};
 
@@ -65,8 +63,6 @@ const INSPECTION: Duration = Duration::from_secs(1);
 pub struct Gateway {
     config: GatewayConfig,
     interface: Interface,
-    /// Keeps other gateways off it.
-    _claim: UnixDatagram,
     clock: Clock,
     bpf: BpfPrograms,
     intake: Intake,
@@ -102,9 +98,8 @@ impl Gateway {
         crate::sys::keep_heap();
         bpf::lift_memory_lock_limit();
         let interface = Interface::find(&config.interface)?;
-        let claim = interface.claim()?;
+        let reinjection = interface.claim()?;
         let link_type = interface.link_type;
-        let reinjection = Reinjection::create(link_type).map_err(GatewayError::Reinjection)?;
         let data = PacketSocket::open_copies(interface.index).map_err(GatewayError::Socket)?;
         let repairs = PacketSocket::open_headers(interface.index).map_err(GatewayError::Socket)?;
         let outbound =
@@ -153,7 +148,6 @@ impl Gateway {
             is_up: interface.is_up(),
             config,
             interface,
-            _claim: claim,
             journal,
             observer,
             now: Instant::ZERO,
