@@ -3,6 +3,7 @@
 //! own run in the guests of `make test-kernels` only.
 
 mod accidents;
+mod adversary;
 mod cable;
 mod changes;
 mod clsact;
@@ -12,6 +13,7 @@ mod hostile;
 mod kit;
 mod observing;
 mod others;
+mod overload;
 mod places;
 mod queues;
 mod recorded;
@@ -20,6 +22,7 @@ mod stacked;
 mod survival;
 mod transfer;
 mod wifi;
+mod withheld;
 mod world;
 
 use airmend_live::lab::{Namespace, enter_user_namespace};
@@ -30,7 +33,7 @@ use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 40] = [
+const TESTS: [(&str, Test); 44] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -64,8 +67,12 @@ const TESTS: [(&str, Test); 40] = [
     ("in_a_vlan", places::in_a_vlan),
     ("with_offloads", places::with_offloads),
     ("with_snoop95", places::with_snoop95),
+    ("released_at_end", withheld::released_at_end),
+    ("released_at_lapse", withheld::released_at_lapse),
+    ("one_host_takes_all_the_time", overload::one_host_takes_all_the_time),
     ("flooded", hostile::flooded),
     ("many_flows", hostile::many_flows),
+    ("adversary", adversary::adversary),
     ("observing", observing::observing),
     ("recorded", recorded::recorded),
     ("no_tcp", others::no_tcp),

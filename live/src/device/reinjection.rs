@@ -3,7 +3,7 @@
 //! A BPF program at the ingress of the device redirects the packets that the daemon writes to the
 //! ingress of another interface. Packets that BPF programs redirect to the device are read here.
 
-use super::is_full;
+use super::is_transient;
 use super::offload::{build_frame, parse_frame};
 use super::tun::TunDevice;
 use crate::sys;
@@ -68,7 +68,7 @@ impl Reinjection {
         loop {
             let length = match self.device.read(&mut self.buffer) {
                 Ok(length) => length,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if is_transient(&error) => return Ok(None),
                 Err(error) => return Err(error),
             };
             let read = self.buffer.get(..length).unwrap_or(&[]);
@@ -85,9 +85,10 @@ impl Reinjection {
         self.device.as_fd()
     }
 
-    /// Whether the device exists and is up.
+    /// Whether the device exists and is up. Where the kernel cannot tell now, it was the last time.
     pub(crate) fn is_up(&self) -> bool {
-        sys::interface_is_up(&self.name).unwrap_or(false)
+        let is_up = sys::interface_is_up(&self.name);
+        is_up.unwrap_or_else(|error| error.raw_os_error() != Some(libc::ENODEV))
     }
 
     /// Reinjects a packet. One that the kernel has no room for, or finds malformed, is dropped and
@@ -104,8 +105,8 @@ impl Reinjection {
                 self.drops += 1;
                 match error {
                     // A malformed packet.
-                    nix::Error::EINVAL | nix::Error::ENOMEM => Ok(()),
-                    error if is_full(&error.into()) => Ok(()),
+                    nix::Error::EINVAL => Ok(()),
+                    error if is_transient(&error.into()) => Ok(()),
                     error => Err(error.into()),
                 }
             }

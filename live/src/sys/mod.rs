@@ -100,8 +100,8 @@ pub(crate) fn attach_offload_tun(device: BorrowedFd<'_>, interface: &str) -> io:
 }
 
 /// Makes an open `/dev/net/tun` a device with a `virtio_net_hdr` before each packet that is only
-/// written to: TAP, or TUN without Ethernet headers. Fails with `EBUSY` if there is a device of this
-/// name, its own type included; returns the name.
+/// written to: TAP, or TUN without Ethernet headers. Fails with `EBUSY` if there is a device of
+/// this name; returns the name.
 pub(crate) fn attach_reinjection(
     device: BorrowedFd<'_>,
     name: &str,

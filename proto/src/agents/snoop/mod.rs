@@ -171,8 +171,20 @@ impl Agent for Snoop {
     }
 
     fn handle_link(&mut self, _now: Instant, signal: LinkSignal) {
-        if signal == LinkSignal::ObservationGap {
-            self.flows.update_all(Flow::forget_sent);
+        let released = &mut self.released;
+        let mut release = |flow: &mut Flow| {
+            released.extend(flow.suppressed.take().map(|suppressed| suppressed.packet));
+        };
+        match signal {
+            LinkSignal::ObservationGap(key) => {
+                let Some(flow) = self.flows.find(&key) else { return };
+                self.flows.update(flow, |flow| {
+                    release(flow);
+                    flow.forget_sent();
+                });
+            }
+            LinkSignal::Stop => self.flows.update_all(release),
+            _ => {}
         }
     }
 
