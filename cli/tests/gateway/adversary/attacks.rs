@@ -145,8 +145,10 @@ fn newest(attacker: &mut Attacker<'_>, number: u32) -> Frame {
     }
 }
 
+/// Each segment is of another flow, as far as there are ports.
 fn stray(attacker: &mut Attacker<'_>, number: u32) -> Frame {
-    attacker.data(7000 + (number % 100) as u16, number / 100 * LEN, &[7; LEN as usize])
+    let ports = 60_000;
+    attacker.data(1024 + (number % ports) as u16, number / ports * LEN, &[7; LEN as usize])
 }
 
 /// The mobile host discards them by their old timestamp; a gateway should not keep them.
