@@ -132,7 +132,9 @@ fn only_the_flow_with_a_gap_forgets() {
 fn a_gap_of_an_unknown_flow_is_none() {
     each(|agent| {
         let mut world = World::new(agent);
-        PORTS.map(|port| world.lose(port));
+        for port in PORTS {
+            world.lose(port);
+        }
         let key = FlowKey { wired: FIXED.into(), air: mobile(1).into() };
         assert_eq!(world.signal(LinkSignal::ObservationGap(key)), [], "{agent}");
         true
