@@ -46,6 +46,28 @@ fn the_service_is_hardened() {
     assert!(exposure(&unit).unwrap() > MOST_EXPOSED);
 }
 
+/// Bytes that a flow takes at most, in the agent, the telemetry and the kernel's map; the gateway's
+/// test `many_flows` measures it.
+const FLOW: usize = 3072;
+/// Bytes of copies that a turn reads, and of those that wait for the next one
+/// (`live/src/gateway/{copies,pace}.rs`).
+const QUEUES: usize = (8 + 8 + 16) << 20;
+/// The program, its rings in memory and its clients.
+const PROGRAM: usize = 64 << 20;
+
+/// Neither may the limits be reached before those of the daemon, nor be without effect.
+#[test]
+fn the_services_memory_is_what_its_limits_need() {
+    let text = fs::read_to_string(root().join(UNIT)).unwrap();
+    let limit = text.lines().find_map(|line| line.strip_prefix("MemoryMax=")).unwrap();
+    let limit = limit.strip_suffix('M').unwrap().parse::<usize>().unwrap() << 20;
+    let limits = airmend_proto::agents::Limits::default();
+    // The allocator and the entries of a cache take a quarter more.
+    let needed = limits.cache_bytes / 4 * 5 + limits.flows * FLOW + QUEUES + PROGRAM;
+    assert!(needed <= limit, "{needed} bytes needed, {limit} allowed");
+    assert!(limit <= needed / 2 * 3, "{needed} bytes needed, {limit} allowed");
+}
+
 /// A directory that goes with the value.
 struct Temporary(PathBuf);
 

@@ -42,6 +42,11 @@ pub(crate) fn realtime() -> Duration {
     read(ClockId::CLOCK_REALTIME)
 }
 
+/// The time that the calling thread has spent on a CPU.
+pub(crate) fn thread_time() -> Duration {
+    read(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
 fn read(clock: ClockId) -> Duration {
     // Both clocks exist on every Linux.
     clock_gettime(clock).map_or(Duration::ZERO, Duration::from)

@@ -10,6 +10,7 @@ use crate::event::{Event, FlowId};
 use crate::packet::Packet;
 pub use crate::port::Port;
 use crate::time::Instant;
+use crate::wire::flow::FlowKey;
 use core::fmt;
 
 /// What an agent decides about a packet that arrived.
@@ -84,9 +85,13 @@ pub enum LinkSignal {
     /// link polls once more and sends the frame that it then gets instead. Only a link that holds
     /// frames while others arrive signals this, and only for frames of a link protocol.
     Leaving,
-    /// Observation gap: packets crossed in both directions without being shown to the agent. A
-    /// packet that seems lost may have arrived, and may be acknowledged already.
-    ObservationGap,
+    /// Observation gap of one flow: the mobile's packets crossed without being shown to the agent.
+    /// Data that seems lost may have arrived, and may be acknowledged already. The agent originates
+    /// for the wired side what it withholds of this flow. Other flows are not concerned.
+    ObservationGap(FlowKey),
+    /// The runner ends: the agent originates for the wired side what it withholds of any flow. No
+    /// packet is shown to it afterwards; what is polled once more leaves.
+    Stop,
     /// A frame arrived damaged; its content is unknown.
     Damaged,
     /// Half duplex: no answer will come to the last frame (no frame followed in the exchange, or

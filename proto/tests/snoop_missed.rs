@@ -2,6 +2,7 @@
 
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::wire::build::SegmentBuilder;
+use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Options};
 use airmend_proto::{Forwarder, Instant, LinkSignal, LinkType, Packet, Port};
@@ -72,7 +73,8 @@ fn a_hole_is_mended_and_hidden() {
 #[test]
 fn what_was_sent_before_packets_were_missed_is_left_to_the_sender() {
     let mut world = under_way();
-    world.agent.handle_link(world.now, LinkSignal::ObservationGap);
+    let flow = FlowKey { wired: FIXED.into(), air: MOBILE.into() };
+    world.agent.handle_link(world.now, LinkSignal::ObservationGap(flow));
     assert_eq!(world.agent.load().flows, 1);
     let [to_wire, to_air] = world.give(Port::Air, ack(1, Some(3)));
     assert_eq!(to_air, [], "the ACK that told of the others may have been missed");

@@ -7,7 +7,10 @@ use crate::others::refusal;
 use crate::transfer::{Plan, transfer};
 use crate::world::{Shape, World, forwarding, run};
 use airmend_live::lab::Namespace;
-use std::process::Output;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output};
 use std::thread;
 use std::time::Duration;
 
@@ -21,6 +24,13 @@ pub(crate) fn left_in(base: &Namespace) -> Result<Vec<String>> {
     let qdiscs = run(base, "tc", &["qdisc", "show"], "")?;
     let is_ours = |line: &&str| line.contains("airmend") || line.contains("clsact");
     Ok(links.lines().chain(qdiscs.lines()).filter(is_ours).map(str::to_owned).collect())
+}
+
+/// The name of the one reinjection device in a namespace.
+pub(crate) fn reinjection(base: &Namespace) -> Result<String> {
+    let links = run(base, "ip", &["-o", "link"], "")?;
+    let names = links.lines().filter_map(|line| line.split(": ").nth(1));
+    Ok(names.filter(|name| name.starts_with("airmend")).collect::<Vec<_>>().concat())
 }
 
 /// Waits until the gateway has ended by itself, with one sentence that has these words and nothing
@@ -173,5 +183,29 @@ fn second_with(flags: &[&str]) -> Result {
     assert_eq!(links.matches("airmend").count(), 1, "{links}");
     first.end()?;
     assert_eq!(left_in(&world.base)?, [""; 0]);
+    Ok(())
+}
+
+/// No ordinary user of the machine can keep a gateway from starting: nothing that marks an
+/// interface as taken can be had without CAP_NET_ADMIN.
+pub(crate) fn name_taken() -> Result {
+    let base = Namespace::new()?;
+    base.ip("link add air0 type veth peer name other\nlink set air0 up\n")?;
+    let link = run(&base, "ip", &["-o", "link", "show", "air0"], "")?;
+    let index: u32 = link.split(':').next().ok_or("no index")?.parse()?;
+    let name = format!("airmend-gateway-{index}");
+    let taken = base.run(|| {
+        Ok(SocketAddr::from_abstract_name(name).and_then(|name| UnixDatagram::bind_addr(&name)))
+    })??;
+    let mut ordinary = Command::new("ip");
+    ordinary.args(["tuntap", "add", &format!("airmend{index:x}"), "mode", "tap"]);
+    ordinary.uid(65_534).gid(65_534);
+    let made = base.run(|| Ok(ordinary.output()))??;
+    println!("an ordinary user: {}", String::from_utf8_lossy(&made.stderr).trim());
+    assert!(!made.status.success());
+    Daemon::start(&base, "air0", &[])?.kill()?;
+    // What a killed one had ends with it.
+    Daemon::start(&base, "air0", &[])?.end()?;
+    drop(taken);
     Ok(())
 }

@@ -44,12 +44,27 @@ pub(crate) enum End {
 pub(crate) struct Quality {
     pub(crate) rate_bps: u64,
     pub(crate) delay: Duration,
+    /// Frames that wait for the cable at most.
+    pub(crate) queue_frames: usize,
     pub(crate) loss: f64,
     /// Frames towards the base station get a VLAN tag with this number, those from there lose it.
     pub(crate) vlan: Option<u16>,
     /// With each ACK towards the base station comes another, which claims too much and whose
     /// checksum is wrong.
     pub(crate) is_forged: bool,
+}
+
+impl Default for Quality {
+    fn default() -> Self {
+        Self {
+            rate_bps: 1_000_000_000,
+            delay: Duration::ZERO,
+            queue_frames: 2_000,
+            loss: 0.0,
+            vlan: None,
+            is_forged: false,
+        }
+    }
 }
 
 /// Both ends of a cable: raw sockets on interfaces whose other halves are in the machines.
@@ -167,9 +182,8 @@ struct Carrier {
 impl Carrier {
     fn new((ends, quality): (Ends, Quality), number: u32, seed: u64) -> Self {
         let link = |direction| {
-            let Quality { rate_bps, delay, loss, .. } = quality;
-            let params =
-                LinkParams { rate_bps, delay, queue_frames: 2_000, lookahead: Duration::ZERO };
+            let Quality { rate_bps, delay, queue_frames, loss, .. } = quality;
+            let params = LinkParams { rate_bps, delay, queue_frames, lookahead: Duration::ZERO };
             Link::new(params, ErrorModel::Loss(loss).process(seed, number, direction))
         };
         Self {

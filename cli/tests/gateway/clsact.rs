@@ -1,6 +1,6 @@
 //! Filters and queueing disciplines of other programs at the air interface.
 
-use crate::accidents::left_in;
+use crate::accidents::{left_in, reinjection};
 use crate::changes::goes_on;
 use crate::daemon::{Daemon, repairs};
 use crate::kit::Result;
@@ -116,7 +116,7 @@ pub(crate) fn deleted() -> Result {
     goes_on(&world, &daemon, "filters deleted", || tc(&world, "filter del dev air0 ingress\n"))?;
     // The device through which packets are returned has one, too.
     goes_on(&world, &daemon, "the reinjection device's clsact deleted", || {
-        tc(&world, "qdisc del dev airmend0 clsact\n")
+        tc(&world, &format!("qdisc del dev {} clsact\n", reinjection(&world.base)?))
     })?;
     thread::sleep(Duration::from_millis(1_500));
     let said = daemon.said();

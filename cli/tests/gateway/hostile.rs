@@ -18,11 +18,27 @@ const MOBILE: [u8; 4] = [10, 77, 2, 2];
 /// Addresses that nobody has, on both networks: nobody answers for them with an RST.
 const SILENT: [[u8; 4]; 2] = [[10, 77, 1, 77], [10, 77, 2, 77]];
 
+/// Their addresses, at the wire and at the air; the base station sends to them without asking who
+/// has them.
+pub(crate) fn silent(world: &World) -> Result<[[u8; 4]; 2]> {
+    for (address, interface) in SILENT.into_iter().zip(["wired0", "air0"]) {
+        let address = address.map(|byte| byte.to_string()).join(".");
+        let neighbour = format!("{address} dev {interface} lladdr 02:00:00:00:00:02");
+        world.base.ip(&format!("neighbour add {neighbour}\n"))?;
+    }
+    Ok(SILENT)
+}
+
 /// xorshift64*
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    /// The numbers that follow from this seed.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.max(1))
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -35,7 +51,7 @@ impl Random {
 }
 
 /// The link address of an interface.
-fn mac(namespace: &Namespace, interface: &str) -> Result<[u8; 6]> {
+pub(crate) fn mac(namespace: &Namespace, interface: &str) -> Result<[u8; 6]> {
     let found = namespace.run(|| {
         let mut all = getifaddrs().into_iter().flatten();
         Ok(all.find_map(|found| {
@@ -47,7 +63,7 @@ fn mac(namespace: &Namespace, interface: &str) -> Result<[u8; 6]> {
 }
 
 /// A segment with bits of the given kinds, for the machine with this link address.
-fn frame(to: [u8; 6], segment: SegmentBuilder<'_>) -> Vec<u8> {
+pub(crate) fn frame(to: [u8; 6], segment: SegmentBuilder<'_>) -> Vec<u8> {
     let mut bytes = segment.build(LinkType::Ethernet).bytes().to_vec();
     bytes[..6].copy_from_slice(&to);
     bytes[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
@@ -135,12 +151,7 @@ pub(crate) fn many_flows() -> Result {
     const ROUNDS: u32 = 2;
     let world = World::new(Shape { loss: 0.0, ..Shape::default() })?;
     let (wired, air) = (mac(&world.base, "wired0")?, mac(&world.base, "air0")?);
-    let [fixed, mobile] = SILENT;
-    for (address, interface) in [(fixed, "wired0"), (mobile, "air0")] {
-        let address = address.map(|byte| byte.to_string()).join(".");
-        let neighbour = format!("{address} dev {interface} lladdr 02:00:00:00:00:02");
-        world.base.ip(&format!("neighbour add {neighbour}\n"))?;
-    }
+    let [fixed, mobile] = silent(&world)?;
     let daemon = Daemon::start(&world.base, "air0", &[])?;
     let (begin, memory) = (Instant::now(), daemon.memory()?);
     let ports = || 10_000..10_000 + FLOWS as u16;
@@ -177,6 +188,10 @@ pub(crate) fn many_flows() -> Result {
         100.0 * cpu / took,
         status["packets"],
     );
+    // MemoryMax of the service counts on it (cli/tests/packaging.rs); a debug build checks, too.
+    let cached = status["cache_bytes"].as_u64().ok_or("no cache_bytes")?;
+    let grown = daemon.memory()? - memory;
+    assert!(grown.saturating_sub(cached) < 3072 * FLOWS, "{grown} bytes, {cached} cached");
     // What the interface's queue drops is not seen.
     assert!(status["flows"].as_u64() >= Some(FLOWS - FLOWS / 20));
     assert_eq!(status["counters"]["agent_panics"], 0);

@@ -3,6 +3,7 @@
 //! own run in the guests of `make test-kernels` only.
 
 mod accidents;
+mod adversary;
 mod cable;
 mod changes;
 mod clsact;
@@ -12,6 +13,7 @@ mod hostile;
 mod kit;
 mod observing;
 mod others;
+mod overload;
 mod places;
 mod queues;
 mod recorded;
@@ -20,6 +22,7 @@ mod stacked;
 mod survival;
 mod transfer;
 mod wifi;
+mod withheld;
 mod world;
 
 use airmend_live::lab::{Namespace, enter_user_namespace};
@@ -30,7 +33,7 @@ use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 39] = [
+const TESTS: [(&str, Test); 44] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -49,6 +52,7 @@ const TESTS: [(&str, Test); 39] = [
     ("renamed_with_clsact", accidents::renamed_with_clsact),
     ("second_instance", accidents::second_instance),
     ("second_instance_with_clsact", accidents::second_instance_with_clsact),
+    ("name_taken", accidents::name_taken),
     ("filters_of_others", clsact::filters_of_others),
     ("filters_of_others_with_clsact", clsact::filters_of_others_with_clsact),
     ("clsact_goes_with_us", clsact::goes_with_us),
@@ -63,8 +67,12 @@ const TESTS: [(&str, Test); 39] = [
     ("in_a_vlan", places::in_a_vlan),
     ("with_offloads", places::with_offloads),
     ("with_snoop95", places::with_snoop95),
+    ("released_at_end", withheld::released_at_end),
+    ("released_at_lapse", withheld::released_at_lapse),
+    ("one_host_takes_all_the_time", overload::one_host_takes_all_the_time),
     ("flooded", hostile::flooded),
     ("many_flows", hostile::many_flows),
+    ("adversary", adversary::adversary),
     ("observing", observing::observing),
     ("recorded", recorded::recorded),
     ("no_tcp", others::no_tcp),

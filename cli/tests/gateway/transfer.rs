@@ -4,6 +4,7 @@ use crate::kit::bytes::{self, patient};
 use crate::kit::{PATIENCE, Result};
 use crate::world::{World, fixed_address};
 use airmend_live::lab::Namespace;
+use nix::sys::socket::{setsockopt, sockopt};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,6 +21,8 @@ pub(crate) struct Plan {
     pub(crate) is_ipv6: bool,
     /// The number of the mobile host.
     pub(crate) mobile: usize,
+    /// The congestion control of the sender; the machine's own by default.
+    pub(crate) congestion: Option<&'static str>,
 }
 
 impl Plan {
@@ -31,12 +34,14 @@ impl Plan {
             transfers: (0..20).map(|n| (bytes(n), begin(n))).collect(),
             is_ipv6: false,
             mobile: 0,
+            congestion: None,
         }
     }
 
     /// A few of the same length, all at once.
     pub(crate) fn equal(count: usize, bytes: u64) -> Self {
-        Self { transfers: vec![(bytes, Duration::ZERO); count], is_ipv6: false, mobile: 0 }
+        let transfers = vec![(bytes, Duration::ZERO); count];
+        Self { transfers, is_ipv6: false, mobile: 0, congestion: None }
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -89,6 +94,10 @@ pub(crate) fn transfer<'a>(
     let port = PORT + u16::try_from(plan.mobile)?;
     let at = SocketAddr::new(address, port);
     let listener = hosts.fixed.run(|| Ok(TcpListener::bind(at)))??;
+    if let Some(name) = plan.congestion {
+        // Its connections inherit it.
+        setsockopt(&listener, sockopt::TcpCongestion, &name.into())?;
+    }
     let progress = Progress::default();
     let begin = Instant::now();
     thread::scope(|scope| {

@@ -69,19 +69,15 @@ impl World {
             (0..shape.mobiles).map(|_| Namespace::new()).collect::<std::result::Result<_, _>>()?;
         quiet(&ether)?;
         let mut world = Builder { shape, base: &base, ether: &ether, cabling: Vec::new() };
-        let wired = Quality {
-            rate_bps: 1_000_000_000,
-            delay: Duration::from_millis(5),
-            loss: 0.0,
-            vlan: shape.vlan,
-            is_forged: false,
-        };
+        let delay = Duration::from_millis(5);
+        let wired = Quality { delay, vlan: shape.vlan, ..Quality::default() };
         let air = Quality {
             rate_bps: RADIO_BPS,
             delay: Duration::from_millis(2),
             loss: shape.loss,
             vlan: shape.vlan,
             is_forged: shape.is_forged,
+            ..Quality::default()
         };
         let mut cables = Vec::new();
         for (number, mobile) in mobiles.iter().enumerate() {
@@ -230,7 +226,7 @@ pub(crate) fn forwarding() -> std::io::Result<()> {
 }
 
 /// Nothing speaks of itself there.
-fn quiet(namespace: &Namespace) -> Result {
+pub(crate) fn quiet(namespace: &Namespace) -> Result {
     let write = || -> std::io::Result<()> {
         fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1")?;
         fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")

@@ -51,6 +51,7 @@ struct flow {
     __u64 state;
     __u64 packets; // of wire size, sent towards the mobile
     __u64 bytes;   // of payload
+    __u64 unseen;  // packets from the mobile that passed unreported since the last report
 };
 
 #define ACKED_KNOWN 1
@@ -89,7 +90,7 @@ struct report {
     __u16 vlan_tci;
     __u16 vlan_proto; // in network order; 0 without a tag outside the packet
     __u16 diverted;
-    __u32 padding;
+    __u32 has_gap; // packets of this flow passed unreported before it
     __u8 bytes[CAPTURE];
 };
 
@@ -309,14 +310,17 @@ INLINE int is_alive(void)
     return 0;
 }
 
-// Reports a packet to the daemon; 0 if that fails.
-INLINE int report_packet(struct __sk_buff *skb, __u16 diverted)
+// Reports a packet of a flow to the daemon; 0 if that fails.
+INLINE int report_packet(struct __sk_buff *skb, struct flow *flow, __u16 diverted)
 {
     __u32 len = skb->len;
-    if (diverted && len > CAPTURE)
+    if (diverted && len > CAPTURE) {
+        flow->unseen += 1;
         return 0;
+    }
     struct report *report = ringbuf_reserve(&reports, sizeof(*report), 0);
     if (!report) {
+        flow->unseen += 1;
         count(RING_FULL);
         return 0;
     }
@@ -325,15 +329,17 @@ INLINE int report_packet(struct __sk_buff *skb, __u16 diverted)
     report->vlan_tci = skb->vlan_present ? skb->vlan_tci : 0;
     report->vlan_proto = skb->vlan_present ? skb->vlan_proto : 0;
     report->diverted = diverted;
-    report->padding = 0;
+    report->has_gap = flow->unseen != 0;
     // Before Linux 6.8 the verifier learns no lower bound from a comparison with zero.
     __u64 last = (len < CAPTURE ? len : CAPTURE) - 1;
     asm volatile("" : "+r"(last));
     __u64 captured = (last & (CAPTURE - 1)) + 1;
     if (load_bytes(skb, 0, report->bytes, captured)) {
+        flow->unseen += 1;
         ringbuf_discard(report, 0);
         return 0;
     }
+    flow->unseen = 0;
     report->captured = captured;
     // A packet that has passed can wait for the daemon's next turn.
     ringbuf_submit(report, diverted ? RING_FORCE_WAKEUP : RING_NO_WAKEUP);
@@ -371,8 +377,10 @@ SEC("classifier") int airmend_ingress(struct __sk_buff *skb)
     struct flow *flow = map_lookup(&flows, &key);
     if (!flow || flow->state & IGNORED)
         return PASS;
-    if (!is_alive())
+    if (!is_alive()) {
+        flow->unseen += 1;
         return PASS;
+    }
     if (segment.flags & SYN)
         flow->state &= ~(__u64)ACKED_KNOWN;
     int is_known = flow->state & ACKED_KNOWN;
@@ -384,7 +392,7 @@ SEC("classifier") int airmend_ingress(struct __sk_buff *skb)
     int is_pure = segment.payload_len == 0 && !(segment.flags & (SYN | FIN | RST));
     int is_plain = has_plain_options(skb, &segment);
     if (is_pure && !(advances && is_plain && !(segment.flags & URG)) && !OBSERVE) {
-        if (!report_packet(skb, 1))
+        if (!report_packet(skb, flow, 1))
             return PASS;
         count(DIVERTED);
         return DROP;
@@ -399,7 +407,7 @@ SEC("classifier") int airmend_ingress(struct __sk_buff *skb)
     if (!is_news && !OBSERVE)
         return PASS;
     // No agent would suppress or change this packet.
-    if (report_packet(skb, 0))
+    if (report_packet(skb, flow, 0))
         count(REPORTED);
     return PASS;
 }

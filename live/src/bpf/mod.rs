@@ -70,6 +70,8 @@ pub(crate) struct Report<'a> {
     pub(crate) at: u64,
     /// Whether it waits here for a verdict; if not, it has passed.
     pub(crate) diverted: bool,
+    /// Packets of its flow from the mobile have passed unreported since the last report of it.
+    pub(crate) has_gap: bool,
     /// A VLAN tag that stands outside the packet: its protocol and its control information.
     pub(crate) vlan: Option<(u16, u16)>,
     pub(crate) wire_len: u32,
@@ -120,7 +122,7 @@ pub(crate) struct BpfPrograms {
     /// Keeps the programs and their links.
     programs: Ebpf,
     heartbeat: Array<MapData, u64>,
-    flows: HashMap<MapData, [u8; 40], [u64; 4]>,
+    flows: HashMap<MapData, [u8; 40], [u64; 5]>,
     counters: PerCpuArray<MapData, u64>,
     reports: RingBuf<MapData>,
     /// The hook of the programs that divert: tcx or clsact.
@@ -281,7 +283,7 @@ impl BpfPrograms {
 
     /// Lets all packets of a flow pass unseen from now on.
     pub(crate) fn ignore(&mut self, key: &FlowKey) -> Result<(), BpfError> {
-        Ok(self.flows.insert(flow_key(key), [0, IGNORED, 0, 0], 0)?)
+        Ok(self.flows.insert(flow_key(key), [0, IGNORED, 0, 0, 0], 0)?)
     }
 
     /// Forgets which flows pass unseen: the rules have changed.
@@ -299,7 +301,7 @@ impl BpfPrograms {
 
     /// The packets sent towards the mobile in this flow, if the kernel still has an entry for it.
     pub(crate) fn flow(&self, key: &FlowKey) -> Option<KernelFlow> {
-        let [_, _, packets, bytes] = self.flows.get(&flow_key(key), 0).ok()?;
+        let [_, _, packets, bytes, _] = self.flows.get(&flow_key(key), 0).ok()?;
         Some(KernelFlow { packets, bytes })
     }
 
@@ -340,6 +342,7 @@ impl<'a> Report<'a> {
             wire_len: u32::from_ne_bytes(*header.get(8..)?.first_chunk()?),
             vlan: (tpid != 0).then_some((tpid, u16_at(14))),
             diverted: u16_at(18) != 0,
+            has_gap: header[20..] != [0; 4],
             bytes: bytes.get(..usize::from(u16_at(12)))?,
         })
     }

@@ -39,7 +39,25 @@ fn ethertype(packet: &[u8]) -> Option<u16> {
     }
 }
 
-/// Whether the kernel only had no room: what a full queue on a wire does to a frame.
-fn is_full(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
+/// Whether an error of a socket or device ends by itself: the kernel has no room or no memory now,
+/// or a signal came. A packet is lost then, as in a full queue on a wire.
+fn is_transient(error: &io::Error) -> bool {
+    let transient = [libc::EAGAIN, libc::EINTR, libc::ENOBUFS, libc::ENOMEM];
+    error.raw_os_error().is_some_and(|error| transient.contains(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_room_and_no_memory_end_by_themselves_and_a_device_that_is_gone_does_not() {
+        let is_transient = |error| is_transient(&io::Error::from_raw_os_error(error));
+        for error in [libc::EAGAIN, libc::EWOULDBLOCK, libc::EINTR, libc::ENOBUFS, libc::ENOMEM] {
+            assert!(is_transient(error), "{error}");
+        }
+        for error in [libc::EBADF, libc::EBADFD, libc::EIO, libc::ENODEV, libc::EPERM] {
+            assert!(!is_transient(error), "{error}");
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! makes its kernel address every frame to the interface's own MAC address. Frames that are not IP
 //! therefore do not occur, and are ignored.
 
-use super::{BATCH, Device, ethertype, is_full};
+use super::{BATCH, Device, ethertype, is_transient};
 use crate::sys::PacketSocket;
 use airmend_proto::{LinkType, Packet};
 use bytes::Bytes;
@@ -47,7 +47,7 @@ impl Device for PacketDevice {
     fn send(&mut self, packet: &Packet) -> io::Result<()> {
         let Some(protocol) = ethertype(packet.bytes()) else { return Ok(()) };
         match self.socket.send(protocol, self.host_mac, packet.bytes()) {
-            Err(error) if is_full(&error) => self.drops += 1,
+            Err(error) if is_transient(&error) => self.drops += 1,
             result => result?,
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! A BPF program at the ingress of the device redirects the packets that the daemon writes to the
 //! ingress of another interface. Packets that BPF programs redirect to the device are read here.
 
-use super::is_full;
+use super::is_transient;
 use super::offload::{build_frame, parse_frame};
 use super::tun::TunDevice;
 use crate::sys;
@@ -13,8 +13,6 @@ use std::fs::File;
 use std::io::{self, IoSlice, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The kernel finds a free number.
-const NAME: &str = "airmend%d";
 /// The length of the device's queue, in packets: enough for those that are redirected until the
 /// heartbeat times out. Packets beyond are lost.
 const QUEUE: i32 = 1 << 14;
@@ -33,10 +31,19 @@ pub(crate) struct Reinjection {
 }
 
 impl Reinjection {
-    /// Creates the device in the calling thread's network namespace and sets it up.
-    pub(crate) fn create(link_type: LinkType) -> io::Result<Self> {
+    /// Creates the device of the gateway on the interface with this index, in the calling
+    /// thread's network namespace, and sets it up.
+    ///
+    /// The device is also the right to mend on that interface: a network namespace has one device
+    /// of a name, only CAP_NET_ADMIN can create it, and it ends with the process.
+    ///
+    /// # Errors
+    /// `EBUSY` if a device has the name: another gateway is at work on the interface.
+    pub(crate) fn create(air: i32, link_type: LinkType) -> io::Result<Self> {
         let device = TunDevice::open_device()?;
-        let name = sys::attach_reinjection(device.as_fd(), NAME, link_type == LinkType::Ethernet)?;
+        // Names have 15 bytes at most.
+        let name = format!("airmend{air:x}");
+        let name = sys::attach_reinjection(device.as_fd(), &name, link_type == LinkType::Ethernet)?;
         // The kernel sends no IPv6 on it, which needs 1280 bytes (RFC 8200 §5). What is redirected
         // here may be longer.
         sys::set_interface_mtu(&name, 1_279)?;
@@ -61,7 +68,7 @@ impl Reinjection {
         loop {
             let length = match self.device.read(&mut self.buffer) {
                 Ok(length) => length,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if is_transient(&error) => return Ok(None),
                 Err(error) => return Err(error),
             };
             let read = self.buffer.get(..length).unwrap_or(&[]);
@@ -78,9 +85,10 @@ impl Reinjection {
         self.device.as_fd()
     }
 
-    /// Whether the device exists and is up.
+    /// Whether the device exists and is up. Where the kernel cannot tell now, it was the last time.
     pub(crate) fn is_up(&self) -> bool {
-        sys::interface_is_up(&self.name).unwrap_or(false)
+        let is_up = sys::interface_is_up(&self.name);
+        is_up.unwrap_or_else(|error| error.raw_os_error() != Some(libc::ENODEV))
     }
 
     /// Reinjects a packet. One that the kernel has no room for, or finds malformed, is dropped and
@@ -97,8 +105,8 @@ impl Reinjection {
                 self.drops += 1;
                 match error {
                     // A malformed packet.
-                    nix::Error::EINVAL | nix::Error::ENOMEM => Ok(()),
-                    error if is_full(&error.into()) => Ok(()),
+                    nix::Error::EINVAL => Ok(()),
+                    error if is_transient(&error.into()) => Ok(()),
                     error => Err(error.into()),
                 }
             }

@@ -1,6 +1,6 @@
 //! Sends whole frames through an interface, with a mark and a priority of their own.
 
-use super::is_full;
+use super::is_transient;
 use super::offload::build_frame;
 use crate::sys::{self, set_option};
 use airmend_proto::Packet;
@@ -31,8 +31,8 @@ impl Transmitter {
         set_option(socket, libc::SOL_SOCKET, libc::SO_PRIORITY, priority as i32)
     }
 
-    /// Sends a frame. One that the interface refuses, because its queue is full or it is down or
-    /// the frame too long by now, is dropped and counted.
+    /// Sends a frame. One that the interface refuses, because its queue is full, it is down, there
+    /// is no memory, or the frame is malformed or too long by now, is dropped and counted.
     pub(crate) fn send(&mut self, packet: &Packet) -> io::Result<()> {
         let is_whole = packet.bytes().len() == packet.wire_len() as usize;
         let Some((header, edited)) = build_frame(packet).filter(|_| is_whole) else {
@@ -45,8 +45,12 @@ impl Transmitter {
         };
         self.drops += 1;
         match error {
-            nix::Error::ENETDOWN | nix::Error::EMSGSIZE | nix::Error::ENXIO => Ok(()),
-            error if is_full(&error.into()) => Ok(()),
+            // The interface is down, or the frame not one for it: a host made it.
+            nix::Error::ENETDOWN
+            | nix::Error::ENXIO
+            | nix::Error::EMSGSIZE
+            | nix::Error::EINVAL => Ok(()),
+            error if is_transient(&error.into()) => Ok(()),
             error => Err(error.into()),
         }
     }

@@ -1,7 +1,7 @@
 //! A TUN device with segmentation offload: super-packets are split when they are read, and what
 //! belongs together is written as one.
 
-use super::is_full;
+use super::is_transient;
 use super::offload::{Coalescer, HEADER_LEN, split};
 use crate::sys;
 use airmend_proto::Packet;
@@ -64,7 +64,7 @@ impl OffloadTun {
         let result = self.joined.flush(|slices| writev(&self.device, slices));
         match result.map_or(Ok(0), |result| result.map_err(io::Error::from)) {
             Ok(_) => Ok(()),
-            Err(error) if is_full(&error) || error.kind() == io::ErrorKind::InvalidInput => {
+            Err(error) if is_transient(&error) || error.kind() == io::ErrorKind::InvalidInput => {
                 self.drops += 1;
                 Ok(())
             }

@@ -37,6 +37,8 @@ pub(super) struct Arrival {
     pub(super) packet: Packet,
     /// Its checksum is wrong: nobody may believe it.
     pub(super) damaged: bool,
+    /// Packets of its flow have crossed unseen before it.
+    pub(super) has_gap: bool,
 }
 
 /// Appends what crossed after everything in the queue, whatever its timestamp says: clocks are set,
@@ -72,6 +74,7 @@ mod tests {
             kind: Kind::Diverted,
             packet: packet.clone(),
             damaged: false,
+            has_gap: false,
         };
         let mut queue = VecDeque::new();
         for millis in [7, 3, 9, 8] {

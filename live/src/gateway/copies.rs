@@ -46,7 +46,9 @@ impl Copies {
                 continue;
             };
             bytes += packet.bytes().len();
-            queue_up(&mut self.queue, Arrival { at, kind: self.kind, packet, damaged: false });
+            let kind = self.kind;
+            let copy = Arrival { at, kind, packet, damaged: false, has_gap: false };
+            queue_up(&mut self.queue, copy);
         }
         self.queue.back().map(|copy| copy.at)
     }

@@ -1,29 +1,58 @@
 //! A fault on purpose, in debug builds only: tests see what becomes of transfers when the agent has
 //! a defect.
 
-use airmend_proto::{Agent, Class, Deadline, Event, Instant, Load, Packet, Port, Verdict};
+use airmend_proto::wire::flow::FlowKey;
+use airmend_proto::wire::tcp::Segment;
+use airmend_proto::{
+    Agent, Class, Deadline, Event, Instant, LinkSignal, Load, Packet, Port, Verdict,
+};
+use std::net::IpAddr;
+use std::time::Duration;
 
 /// The environment variable that says after how many packets the agent panics.
-const VARIABLE: &str = "AIRMEND_PANIC_AFTER";
+const PANIC: &str = "AIRMEND_PANIC_AFTER";
+/// The environment variable that names a mobile host, and the microseconds of work that each ACK of
+/// that host takes: `10.0.0.1=500`.
+const WORK: &str = "AIRMEND_WORK";
 
 /// The agent, with a defect if somebody asked for one.
 pub(super) fn inject(agent: Box<dyn Agent + Send>) -> Box<dyn Agent + Send> {
-    match std::env::var(VARIABLE).ok().and_then(|packets| packets.parse().ok()) {
-        Some(packets) => Box::new(Faulty { agent, packets }),
-        None => agent,
+    let variable = |name| std::env::var(name).ok();
+    let packets = variable(PANIC).and_then(|packets| packets.parse().ok());
+    let work = variable(WORK).and_then(|work| {
+        let (host, micros) = work.split_once('=')?;
+        Some((host.parse().ok()?, Duration::from_micros(micros.parse().ok()?)))
+    });
+    match (packets, work) {
+        (None, None) => agent,
+        _ => Box::new(Faulty { agent, packets, work }),
     }
 }
 
 struct Faulty {
     agent: Box<dyn Agent + Send>,
     /// Packets before the panic.
-    packets: u64,
+    packets: Option<u64>,
+    /// What each ACK of a host takes.
+    work: Option<(IpAddr, Duration)>,
 }
 
 impl Agent for Faulty {
     fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict {
-        assert!(self.packets > 0, "{VARIABLE} asks for this panic");
-        self.packets -= 1;
+        if let Some(packets) = &mut self.packets {
+            assert!(*packets > 0, "{PANIC} asks for this panic");
+            *packets -= 1;
+        }
+        if let Some((host, work)) = self.work
+            && from == Port::Air
+            && let Ok(segment) = Segment::parse(packet)
+            && FlowKey::of(&segment, from).air.ip() == host
+        {
+            let begin = std::time::Instant::now();
+            while begin.elapsed() < work {
+                std::hint::spin_loop();
+            }
+        }
         self.agent.handle_packet(now, from, packet)
     }
 
@@ -37,6 +66,10 @@ impl Agent for Faulty {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.agent.handle_timeout(now);
+    }
+
+    fn handle_link(&mut self, now: Instant, signal: LinkSignal) {
+        self.agent.handle_link(now, signal);
     }
 
     fn poll_transmit(&mut self, now: Instant, to: Port, class: Class) -> Option<Packet> {

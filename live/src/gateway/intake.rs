@@ -81,8 +81,9 @@ impl Intake {
     /// The next packet, by the time when it crossed.
     ///
     /// Before an ACK that may lead to a repair, all that has left by now: the agent sends the
-    /// repair after it, and takes what arrives of later frames for a sign that it is lost.
-    pub(super) fn next(&mut self, clock: &Clock) -> Option<Arrival> {
+    /// repair after it, and takes what arrives of later frames for a sign that it is lost. In a
+    /// turn that has lasted long enough, only what is at hand.
+    pub(super) fn next(&mut self, clock: &Clock, is_over: bool) -> Option<Arrival> {
         let ack = self.acks.front().map(|ack| ack.at);
         let left = self.next_copy().front().map(|copy| copy.at);
         if left.is_some_and(|left| left <= self.watermark && ack.is_none_or(|ack| left <= ack)) {
@@ -90,7 +91,7 @@ impl Intake {
         }
         let ack = self.acks.front().filter(|ack| ack.at <= self.watermark)?;
         if ack.kind == Kind::Diverted {
-            if !self.is_refreshed {
+            if !self.is_refreshed && !is_over {
                 self.data.collect(clock);
                 self.repairs.collect(clock);
                 self.is_refreshed = true;
@@ -110,12 +111,6 @@ impl Intake {
             (data, _) => data.is_none(),
         };
         if is_repair { &mut self.repairs.queue } else { &mut self.data.queue }
-    }
-
-    /// Whether the mobiles' packets come faster than they are read: the kernel may have let some
-    /// pass without telling.
-    pub(super) fn is_behind(&self) -> bool {
-        self.acks.len() >= REPORTS
     }
 
     /// Whether something waits for the next turn.
@@ -165,7 +160,7 @@ fn take_redirected(
             Some(_) => (packet, false),
             None => verify_checksum(packet),
         };
-        queue_up(queue, Arrival { at, kind: Kind::Diverted, packet, damaged });
+        queue_up(queue, Arrival { at, kind: Kind::Diverted, packet, damaged, has_gap: false });
     }
     Ok(())
 }
@@ -176,7 +171,7 @@ fn arrival(clock: &Clock, link_type: LinkType, report: &Report<'_>) -> Option<Ar
     let is_whole = report.bytes.len() == report.wire_len as usize;
     let (packet, damaged) = if is_whole { verify_checksum(packet) } else { (packet, false) };
     let kind = if report.diverted { Kind::Diverted } else { Kind::Passed };
-    Some(Arrival { at, kind, packet, damaged })
+    Some(Arrival { at, kind, packet, damaged, has_gap: report.has_gap })
 }
 
 /// The packet with its checksum complete, and whether it is damaged.

@@ -1,12 +1,10 @@
 //! The air interface: what it is, and how it is called.
 
 use super::error::GatewayError;
+use crate::device::reinjection::Reinjection;
 use crate::{netlink, sys};
 use airmend_proto::LinkType;
 use std::fs;
-use std::io;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// The highest priority of an 802.11 access category (voice), as Linux takes it from a socket:
 /// 256 and above are user priorities (cfg80211).
@@ -45,15 +43,13 @@ impl Interface {
         Ok(Self { name: name.to_owned(), index, link_type })
     }
 
-    /// The right to mend on this interface, which ends with the value. Its name is known in this
-    /// network namespace only, as is the interface.
-    pub(super) fn claim(&self) -> Result<UnixDatagram, GatewayError> {
-        let address = SocketAddr::from_abstract_name(format!("airmend-gateway-{}", self.index));
-        address.and_then(|address| UnixDatagram::bind_addr(&address)).map_err(|source| {
-            let name = self.name.clone();
-            match source.kind() {
-                io::ErrorKind::AddrInUse => GatewayError::Occupied { name },
-                _ => GatewayError::Interface { name, source },
+    /// Creates the device through which packets are returned, which also keeps other gateways off
+    /// this interface.
+    pub(super) fn claim(&self) -> Result<Reinjection, GatewayError> {
+        Reinjection::create(self.index, self.link_type).map_err(|source| {
+            match source.raw_os_error() {
+                Some(libc::EBUSY) => GatewayError::Occupied { name: self.name.clone() },
+                _ => GatewayError::Reinjection(source),
             }
         })
     }

@@ -16,9 +16,11 @@ mod interface;
 mod journal;
 pub mod observe;
 mod outbound;
+mod pace;
 pub mod privileges;
 pub mod rules;
 pub mod telemetry;
+mod work;
 
 pub use config::{
     DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress, default_socket,
@@ -27,25 +29,20 @@ pub use error::GatewayError;
 
 use crate::bpf::{self, BpfConfig, BpfCounters, BpfPrograms};
 use crate::clock::{self, Clock};
-use crate::device::reinjection::Reinjection;
 use crate::guard::Guard;
 use crate::pcap::Recording;
 use crate::sys::PacketSocket;
 use airmend_proto::recording::RecordedAgent;
-use airmend_proto::wire::flow::FlowKey;
-use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Forwarder, Instant, LinkSignal, LinkType, Packet, Port, PriorityClass, drain};
-use arrival::{Arrival, Kind};
+use airmend_proto::{EgressLimits, Forwarder, Instant, LinkType, PriorityClass};
 use intake::Intake;
 use interface::Interface;
 use journal::Journal;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use observe::{CapacityFrom, Observer, shaper};
-use outbound::{Outbound, Watched};
-use std::cell::RefCell;
+use outbound::Outbound;
+use pace::Pace;
 use std::io::Read;
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, SystemTime};
 use telemetry::{About, KernelView, Status, Telemetry};
 
@@ -56,8 +53,6 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(20);
 const MIN_HEARTBEAT_INTERVAL: Duration = Duration::from_millis(5);
 /// While packets come, copies do not wake the daemon one by one: it looks after so long.
 const TICK: Duration = Duration::from_millis(4);
-/// Turns that empty all queues, if nothing new comes.
-const CLOSING_TURNS: usize = 64;
 /// How often the gateway looks whether the interface is still there.
 const INSPECTION: Duration = Duration::from_secs(1);
 
@@ -65,8 +60,6 @@ const INSPECTION: Duration = Duration::from_secs(1);
 pub struct Gateway {
     config: GatewayConfig,
     interface: Interface,
-    /// Keeps other gateways off it.
-    _claim: UnixDatagram,
     clock: Clock,
     bpf: BpfPrograms,
     intake: Intake,
@@ -83,8 +76,9 @@ pub struct Gateway {
     /// The counters of the BPF programs at that time.
     inspected: BpfCounters,
     is_up: bool,
-    /// Packets that had passed unseen at the last such signal to the agent.
-    unseen: u64,
+    pace: Pace,
+    /// The agent may have more repairs than have left.
+    has_repairs: bool,
     /// The last arrival of a packet.
     active_at: Instant,
 }
@@ -102,9 +96,8 @@ impl Gateway {
         crate::sys::keep_heap();
         bpf::lift_memory_lock_limit();
         let interface = Interface::find(&config.interface)?;
-        let claim = interface.claim()?;
+        let reinjection = interface.claim()?;
         let link_type = interface.link_type;
-        let reinjection = Reinjection::create(link_type).map_err(GatewayError::Reinjection)?;
         let data = PacketSocket::open_copies(interface.index).map_err(GatewayError::Socket)?;
         let repairs = PacketSocket::open_headers(interface.index).map_err(GatewayError::Socket)?;
         let outbound =
@@ -129,10 +122,6 @@ impl Gateway {
             privileges::drop_all()?;
         }
         let journal = journal(&config, link_type)?;
-        let agent = config.agent.build(config.limits, hash_seed());
-        #[cfg(debug_assertions)]
-        let agent = fault::inject(agent);
-        let agent = Box::new(Guard::new(agent));
         let observer = config
             .observe
             .then(|| Observer::new(air_rate(&config, &interface), config.limits.flows));
@@ -141,11 +130,7 @@ impl Gateway {
             telemetry::log::queue_below(journal.telemetry.about(), &kind);
         }
         Ok(Self {
-            forwarder: match cfg!(debug_assertions) {
-                true => Forwarder::checked(agent, config.limits.egress, None),
-                false => Forwarder::new(agent, config.limits.egress),
-            }
-            .with_priority_class(PriorityClass::Kernel),
+            forwarder: forwarder(&config),
             clock: Clock::start(),
             intake: Intake::new(data, repairs, link_type),
             outbound,
@@ -153,14 +138,14 @@ impl Gateway {
             is_up: interface.is_up(),
             config,
             interface,
-            _claim: claim,
             journal,
             observer,
             now: Instant::ZERO,
             last_beat,
             last_inspection: None,
             inspected: BpfCounters::default(),
-            unseen: 0,
+            pace: Pace::default(),
+            has_repairs: false,
             active_at: Instant::ZERO,
         })
     }
@@ -171,22 +156,20 @@ impl Gateway {
     /// The interface has vanished, or the kernel fails.
     pub fn step(&mut self) -> Result<(), GatewayError> {
         // Where a device is gone, whatever failed did so because of that.
-        self.turn().map_err(|error| self.look_at_devices().err().unwrap_or(error))
+        self.turn().map_err(|error| {
+            let error = self.look_at_devices().err().unwrap_or(error);
+            // What is withheld can leave if the devices are there.
+            self.bpf.stop().ok();
+            self.release().ok();
+            error
+        })
     }
 
     fn turn(&mut self) -> Result<(), GatewayError> {
-        let is_late = self.beat()?;
+        self.beat()?;
         self.inspect()?;
         let known = self.collect()?;
-        let may_have_gap = self.beat()? || is_late || self.intake.is_behind();
-        while let Some(arrival) = self.intake.next(&self.clock) {
-            self.take(arrival);
-            self.active_at = self.now;
-        }
-        if may_have_gap {
-            // Of what has just been handed in, too.
-            self.report_observation_gap();
-        }
+        self.work()?;
         self.now = self.now.max(known);
         if self.forwarder.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
             self.journal.timers(self.now);
@@ -245,26 +228,15 @@ impl Gateway {
         Ok(self.config.differences(wanted))
     }
 
-    /// Detaches: from here on the kernel forwards alone. ACKs that wait for a verdict are returned.
+    /// Detaches: from here on the kernel forwards alone. ACKs that wait for a verdict are returned,
+    /// and those that the agent withholds.
     ///
     /// # Errors
     /// The recording is not whole.
     pub fn close(mut self) -> Result<Status, GatewayError> {
-        // Diverting ends with the heartbeat, and what was diverted before is judged.
+        // Diverting ends with the heartbeat.
         self.bpf.stop()?;
-        for _ in 0..CLOSING_TURNS {
-            let known = self.collect()?;
-            let mut is_empty = true;
-            while let Some(arrival) = self.intake.next(&self.clock) {
-                // Copies come as before.
-                is_empty &= arrival.kind.from() == Port::Wired;
-                self.take(arrival);
-            }
-            self.now = self.now.max(known);
-            if is_empty && !self.intake.has_more() {
-                break;
-            }
-        }
+        self.release()?;
         let status = self.status();
         telemetry::log::stopped(&status);
         self.journal.finish().map_err(|source| GatewayError::Recording {
@@ -280,84 +252,14 @@ impl Gateway {
             .map_err(GatewayError::io("taking packets from the kernel"))
     }
 
-    /// Hands one packet to the agent.
-    fn take(&mut self, arrival: Arrival) {
-        let Arrival { at, kind, packet, damaged } = arrival;
-        self.now = self.now.max(at);
-        if kind == Kind::Repair {
-            self.journal.departs(self.now, &packet);
-            self.forwarder.confirm_copy(self.now, Port::Air, &packet);
-            self.drain();
-            return;
-        }
-        let (from, passed) = (kind.from(), kind != Kind::Diverted);
-        if damaged || !self.is_chosen(from, &packet) {
-            if !passed {
-                self.outbound.send(from.opposite(), &packet);
-            }
-            return;
-        }
-        self.journal.enters(from, &packet, passed);
-        if let Some(observer) = &mut self.observer {
-            observer.packet(self.now, from, &packet);
-            self.journal.left_alone(self.now);
-            return;
-        }
-        if passed {
-            self.forwarder.handle_copy(self.now, from, &packet);
-        } else {
-            self.forwarder.handle_packet(self.now, from, packet);
-        }
-        self.drain();
-        self.journal.left_alone(self.now);
-    }
-
-    /// Whether the operator's rules let this packet's flow be mended; a flow that is not passes
-    /// unseen from now on.
-    fn is_chosen(&mut self, from: Port, packet: &Packet) -> bool {
-        // A mobile's packets come because of data that was chosen, and bear a DSCP of their own.
-        if self.config.rules.is_all() || from == Port::Air {
-            return true;
-        }
-        let Ok(segment) = Segment::parse(packet) else { return false };
-        let key = FlowKey::of(&segment, from);
-        let chosen = self.config.rules.chooses(&key, dscp(packet, &segment));
-        if !chosen {
-            // If the kernel has no room for that, the next packet asks again.
-            self.bpf.ignore(&key).ok();
-        }
-        chosen
-    }
-
-    /// Lets the agent act; says when it must be asked again.
-    fn drain(&mut self) -> Option<Instant> {
-        let now = self.now;
-        let journal = RefCell::new(&mut self.journal);
-        let mut ports = Watched { outbound: &mut self.outbound, journal: &journal };
-        let mut on_event = |event| journal.borrow_mut().event(now, event);
-        let next = drain(&mut self.forwarder, now, &mut ports, &mut on_event);
-        next.map(|deadline| deadline.at)
-    }
-
-    /// Writes the heartbeat. True if it was so late that packets may have passed unseen.
-    fn beat(&mut self) -> Result<bool, GatewayError> {
+    /// Writes the heartbeat, if it is time to; returns the time, of `CLOCK_MONOTONIC`.
+    fn beat(&mut self) -> Result<Duration, GatewayError> {
         let now = clock::monotonic();
-        let since = now.saturating_sub(self.last_beat);
-        if since >= MIN_HEARTBEAT_INTERVAL {
+        if now.saturating_sub(self.last_beat) >= MIN_HEARTBEAT_INTERVAL {
             self.last_beat = now;
             self.bpf.beat(now)?;
         }
-        // The kernel looks at a clock of its own.
-        Ok(since >= HEARTBEAT_TIMEOUT - MIN_HEARTBEAT_INTERVAL)
-    }
-
-    /// Signals an observation gap to the agent if packets have passed unseen.
-    fn report_observation_gap(&mut self) {
-        let unseen = self.bpf.counters().unseen();
-        if unseen > self.unseen {
-            self.unseen = unseen;
-            self.forwarder.handle_link(self.now, LinkSignal::ObservationGap);
-        }
+        Ok(now)
     }
 
     /// Looks now and then at what no packet tells.
@@ -406,7 +308,7 @@ impl Gateway {
 
     /// Waits until an ACK wants a verdict, a deadline is due, or it is time to look.
     fn wait(&mut self, wait: Duration) -> Result<(), GatewayError> {
-        if self.intake.has_more() {
+        if self.intake.has_more() || self.pace.has_postponed() || self.has_repairs {
             return Ok(());
         }
         let is_active = self.clock.now().since(self.active_at) < HEARTBEAT_INTERVAL;
@@ -416,7 +318,8 @@ impl Gateway {
             .map(|fd| PollFd::new(fd, PollFlags::POLLIN));
         let polled = if is_active { &mut all[2..] } else { &mut all[..] };
         match ppoll(polled, Some(wait.into()), None) {
-            Ok(_) | Err(nix::Error::EINTR) => {}
+            // Without memory to wait with, the next turn comes at once.
+            Ok(_) | Err(nix::Error::EINTR | nix::Error::EAGAIN | nix::Error::ENOMEM) => {}
             Err(error) => return Err(GatewayError::io("waiting for packets")(error.into())),
         }
         let failed = all[..2].iter().filter_map(PollFd::revents);
@@ -426,6 +329,22 @@ impl Gateway {
         }
         Ok(())
     }
+}
+
+/// The agent, guarded, with queues that hold nothing for long.
+fn forwarder(config: &GatewayConfig) -> Forwarder<Guard> {
+    let agent = config.agent.build(config.limits, hash_seed());
+    #[cfg(debug_assertions)]
+    let agent = fault::inject(agent);
+    let agent = Box::new(Guard::new(agent));
+    // At the end an ACK of each flow may leave.
+    let wired = config.limits.egress.wired.max(config.limits.flows);
+    let egress = EgressLimits { wired, ..config.limits.egress };
+    let forwarder = match cfg!(debug_assertions) {
+        true => Forwarder::checked(agent, egress, None),
+        false => Forwarder::new(agent, egress),
+    };
+    forwarder.with_priority_class(PriorityClass::Kernel)
 }
 
 /// The air's rate, if the operator or the interface's queue tells it.
@@ -457,14 +376,4 @@ fn hash_seed() -> u64 {
     let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     // Without it the clock is the best that there is.
     read.map_or_else(|_| clock::realtime().as_nanos() as u64, |()| u64::from_ne_bytes(bytes))
-}
-
-/// The codepoint of the differentiated services field.
-fn dscp(packet: &Packet, segment: &Segment) -> u8 {
-    let header = packet.bytes().get(usize::from(segment.network_offset)..).unwrap_or(&[]);
-    match header {
-        [first, tos, ..] if first >> 4 == 4 => tos >> 2,
-        [first, second, ..] => (first & 0x0f) << 2 | second >> 6,
-        _ => 0,
-    }
 }

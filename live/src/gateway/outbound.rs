@@ -24,6 +24,8 @@ pub(super) struct Outbound {
 pub(super) struct Watched<'a, 'b> {
     pub(super) outbound: &'a mut Outbound,
     pub(super) journal: &'a RefCell<&'b mut Journal>,
+    /// Repairs that may leave; more wait for the next packet or turn.
+    pub(super) repairs: usize,
 }
 
 impl Outbound {
@@ -56,13 +58,16 @@ impl Outbound {
 }
 
 impl Ports for Watched<'_, '_> {
-    /// Always: no interface reports when its queue has room.
-    fn can_send(&self, now: Instant, _port: Port) -> bool {
+    /// Always, but for the bound of a burst: no interface reports when its queue has room.
+    fn can_send(&self, now: Instant, port: Port) -> bool {
         self.journal.borrow_mut().entered(now);
-        true
+        port == Port::Wired || self.repairs > 0
     }
 
     fn send(&mut self, now: Instant, port: Port, packet: Packet) {
+        if port == Port::Air {
+            self.repairs -= 1;
+        }
         self.journal.borrow_mut().leaves(now, port, &packet);
         self.outbound.send(port, &packet);
     }

@@ -100,15 +100,16 @@ pub(crate) fn attach_offload_tun(device: BorrowedFd<'_>, interface: &str) -> io:
 }
 
 /// Makes an open `/dev/net/tun` a device with a `virtio_net_hdr` before each packet that is only
-/// written to: TAP, or TUN without Ethernet headers. `pattern` may hold a `%d`, for which the
-/// kernel finds a free number; returns the name.
+/// written to: TAP, or TUN without Ethernet headers. Fails with `EBUSY` if there is a device of
+/// this name; returns the name.
 pub(crate) fn attach_reinjection(
     device: BorrowedFd<'_>,
-    pattern: &str,
+    name: &str,
     ethernet: bool,
 ) -> io::Result<String> {
     let kind = if ethernet { libc::IFF_TAP } else { libc::IFF_TUN };
-    tun_set_interface(device, pattern, kind | libc::IFF_NO_PI | libc::IFF_VNET_HDR)
+    let flags = libc::IFF_NO_PI | libc::IFF_VNET_HDR | libc::IFF_TUN_EXCL;
+    tun_set_interface(device, name, kind | flags)
 }
 
 fn tun_set_interface(device: BorrowedFd<'_>, interface: &str, flags: i32) -> io::Result<String> {

@@ -196,11 +196,19 @@ impl<F: FlowState> Flows<F> {
         }
     }
 
-    /// Changes all flows, after their withheld ACKs are forwarded.
-    pub(super) fn reset_all(&mut self, mut change: impl FnMut(&mut F)) {
+    /// Forwards the withheld ACKs of all flows.
+    pub(super) fn release_all(&mut self) {
         for slot in 0..self.table.slots() as u32 {
             if let Some(flow) = self.table.reference(slot) {
                 self.release(flow);
+            }
+        }
+    }
+
+    /// Changes all flows.
+    pub(super) fn update_all(&mut self, mut change: impl FnMut(&mut F)) {
+        for slot in 0..self.table.slots() as u32 {
+            if let Some(flow) = self.table.reference(slot) {
                 self.update(flow, &mut change);
             }
         }

@@ -1,5 +1,6 @@
 //! A status as Prometheus reads it: the OpenMetrics text format.
 
+use super::histogram::Histogram;
 use super::status::Status;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -81,16 +82,9 @@ impl Snapshot {
 
     fn air(&self, out: &mut Output<'_>) -> fmt::Result {
         let Self(status) = self;
-        let rtt = &status.air_rtt_seconds;
-        let mut buckets: Vec<_> =
-            rtt.bounds.iter().copied().zip(rtt.counts.iter().copied()).collect();
-        let within = rtt.counts.iter().sum();
-        buckets.push((f64::INFINITY, rtt.count.saturating_sub(within)));
-        let seconds = Some(&Unit::Seconds);
-        let help = "Round trip of the air hop.";
-        out.0
-            .encode_descriptor("air_rtt", help, seconds, MetricType::Histogram)?
-            .encode_histogram::<NoLabelSet>(rtt.sum, rtt.count, &buckets, None)?;
+        out.histogram("air_rtt", "Round trip of the air hop.", &status.air_rtt_seconds)?;
+        let help = "Wait of diverted ACKs for their verdict.";
+        out.histogram("ack_wait", help, &status.ack_wait_seconds)?;
         let help = "Packets with data that went on the air, repairs included.";
         out.count("air_packets", help, status.air_packets)?;
         let help = "Packets that the mobile's ACKs proved lost on the air.";
@@ -168,6 +162,17 @@ impl Output<'_> {
         metric.encode(self.0.encode_descriptor(name, help, unit, metric.metric_type())?)
     }
 
+    /// Durations in seconds.
+    fn histogram(&mut self, name: &str, help: &str, durations: &Histogram) -> fmt::Result {
+        let Histogram { bounds, counts, count, sum } = durations;
+        let mut buckets: Vec<_> = bounds.iter().copied().zip(counts.iter().copied()).collect();
+        let within = counts.iter().sum();
+        buckets.push((f64::INFINITY, count.saturating_sub(within)));
+        self.0
+            .encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?
+            .encode_histogram::<NoLabelSet>(*sum, *count, &buckets, None)
+    }
+
     /// One counter for each value of `label`.
     fn family(
         &mut self,
@@ -187,7 +192,6 @@ impl Output<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Histogram;
     use super::*;
     use std::time::Duration;
 

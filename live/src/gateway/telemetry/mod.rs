@@ -23,6 +23,7 @@ use airmend_proto::event::{Cause, FlowEnd, FlowId};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::{Event, Instant, Load, Port};
 use flows::{TelemetryFlows, is_evidence};
+use std::time::Duration;
 use tally::Tallies;
 
 /// Flows that a status names at most: those for which most was mended.
@@ -51,6 +52,7 @@ pub struct Telemetry {
     timeouts_saved: TimeoutsSaved,
     losses: u64,
     air_rtt: Histogram,
+    ack_wait: Histogram,
     flows: TelemetryFlows,
     table_full: log::TableFull,
 }
@@ -64,6 +66,7 @@ impl Telemetry {
             timeouts_saved: TimeoutsSaved::default(),
             losses: 0,
             air_rtt: Histogram::default(),
+            ack_wait: Histogram::default(),
             flows: TelemetryFlows::new(about.limits.flows),
             table_full: log::TableFull::default(),
             about,
@@ -127,6 +130,11 @@ impl Telemetry {
         self.tallies.packets.add(path, count);
     }
 
+    /// An ACK has waited so long before the agent judged it.
+    pub fn ack_waited(&mut self, wait: Duration) {
+        self.ack_wait.add(wait);
+    }
+
     /// The status now; `load` is the agent's.
     pub fn status(&self, now: Instant, load: Load, kernel: &KernelView<'_>) -> Status {
         let packets = &self.tallies.packets;
@@ -157,6 +165,7 @@ impl Telemetry {
             flows_ended: self.tallies.ends.named(),
             counters: self.counters.clone(),
             air_rtt_seconds: self.air_rtt.clone(),
+            ack_wait_seconds: self.ack_wait.clone(),
             top: self.flows.top(TOP, now, kernel.flow),
             observation: None,
         }

@@ -56,6 +56,8 @@ pub struct Status {
     pub counters: Counters,
     /// The air hop's round trip, in seconds.
     pub air_rtt_seconds: Histogram,
+    /// From the arrival of an ACK that was diverted to its verdict, in seconds.
+    pub ack_wait_seconds: Histogram,
     /// The flows for which most was mended, in this order.
     pub top: Vec<FlowStatus>,
     /// Only with `--observe`: what mending would gain. No agent runs, and what it counts is 0.

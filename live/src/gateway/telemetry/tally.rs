@@ -18,6 +18,9 @@ pub enum Path {
     AcksReturned,
     /// Towards the mobile, sent by the daemon: retransmissions and repeated SYNs.
     Repairs,
+    /// From the mobile, passed without a verdict, or copied and not read: the mobile's packets take
+    /// more time of the daemon than there is.
+    Unjudged,
 }
 
 /// What counters are kept by.
@@ -43,7 +46,8 @@ macro_rules! labels {
 labels! {
     Path {
         DataCopied = "data_copied",  AcksJudged = "acks_judged",
-        AcksPassed = "acks_passed", AcksReturned = "acks_returned", Repairs = "repairs"
+        AcksPassed = "acks_passed", AcksReturned = "acks_returned", Repairs = "repairs",
+        Unjudged = "unjudged"
     }
     Cause {
         DupAck = "dup_ack", Rack = "rack", TailProbe = "tail_probe",

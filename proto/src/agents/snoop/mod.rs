@@ -214,8 +214,14 @@ impl Agent for Snoop {
     }
 
     fn handle_link(&mut self, _now: Instant, signal: LinkSignal) {
-        if signal == LinkSignal::ObservationGap {
-            self.flows.reset_all(Flow::forget_sent);
+        match signal {
+            LinkSignal::ObservationGap(key) => {
+                let Some(flow) = self.flows.find(&key) else { return };
+                self.flows.release(flow);
+                self.flows.update(flow, Flow::forget_sent);
+            }
+            LinkSignal::Stop => self.flows.release_all(),
+            _ => {}
         }
     }
 

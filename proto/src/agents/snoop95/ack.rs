@@ -62,6 +62,11 @@ impl Snoop95 {
                 Verdict::Pass
             }
         };
+        if let Some(flow) = self.flows.get_mut(reference)
+            && kind != AckKind::Spurious
+        {
+            flow.withheld = (verdict == Verdict::Withhold).then(|| packet.clone());
+        }
         self.schedule(now, reference);
         verdict
     }

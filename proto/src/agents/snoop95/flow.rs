@@ -21,6 +21,8 @@ pub(super) struct Flow {
     pub(super) arrived: SeqNumber,
     /// The mobile's last ACK.
     pub(super) last_ack: Option<LastAck>,
+    /// The last duplicate ACK that was withheld, if nothing was forwarded since.
+    pub(super) withheld: Option<Packet>,
     /// Duplicate ACKs that may still come for packets sent before the retransmission [S0-23].
     pub(super) expected_dupacks: u32,
     /// Duplicate ACKs beyond those expected, since the last retransmission.
@@ -99,6 +101,7 @@ impl Flow {
             last_seq: first,
             arrived: first,
             last_ack: None,
+            withheld: None,
             expected_dupacks: 0,
             unexpected_dupacks: 0,
             sent_packets: 0,

@@ -19,7 +19,7 @@ pub use settings::Settings;
 use super::flows::Flows;
 use super::limits::Limits;
 use super::settings::AgentSettings;
-use crate::agent::{Agent, Class, Deadline, Load, Port, Verdict};
+use crate::agent::{Agent, Class, Deadline, LinkSignal, Load, Port, Verdict};
 use crate::event::Event;
 use crate::packet::Packet;
 use crate::time::Instant;
@@ -38,7 +38,7 @@ pub struct Snoop95 {
     settings: Settings,
     flows: Flows<Flow>,
     repairs: Repairs,
-    /// ACKs of the mobile that are repeated to the sender [S0-12].
+    /// ACKs of the mobile that are repeated to the sender [S0-12], or no longer withheld.
     repeated_acks: VecDeque<Packet>,
 }
 
@@ -128,6 +128,20 @@ impl Agent for Snoop95 {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.run_timers(now);
+    }
+
+    fn handle_link(&mut self, _now: Instant, signal: LinkSignal) {
+        let released = &mut self.repeated_acks;
+        let release = |flow: &mut Flow| released.extend(flow.withheld.take());
+        match signal {
+            LinkSignal::ObservationGap(key) => {
+                if let Some(flow) = self.flows.find(&key) {
+                    self.flows.update(flow, release);
+                }
+            }
+            LinkSignal::Stop => self.flows.update_all(release),
+            _ => {}
+        }
     }
 
     fn poll_transmit(&mut self, _now: Instant, to: Port, class: Class) -> Option<Packet> {

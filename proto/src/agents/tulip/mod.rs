@@ -451,7 +451,8 @@ impl Agent for Tulip {
                 }
             }
             // Frames have serial numbers: a frame that was not shown counts as lost.
-            LinkSignal::ObservationGap => {}
+            // What is withheld for its order goes with the link.
+            LinkSignal::ObservationGap(_) | LinkSignal::Stop => {}
         }
     }
 

@@ -1,0 +1,90 @@
+//! One mobile host whose packets take more time than there is, beside one that is mended.
+
+use crate::cable::End;
+use crate::daemon::{Daemon, command, repairs, socket};
+use crate::hostile::{frame, mac, silent};
+use crate::kit::Result;
+use crate::transfer::{Plan, transfer};
+use crate::world::{AIR, Shape, World};
+use airmend_proto::wire::build::SegmentBuilder;
+use airmend_proto::wire::seq::SeqNumber;
+use airmend_proto::wire::tcp::Flags;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long the agent works on an ACK of the one host, in a debug build.
+const WORK_MICROS: u32 = 500;
+/// ACKs of that host: at 10,000 a second they want five times the time that there is.
+const ACKS: u32 = 30_000;
+
+/// The quantile of a histogram in a status: the bound of its bucket, in seconds.
+pub(crate) fn quantile(histogram: &serde_json::Value, share: f64) -> f64 {
+    let figures = |name| {
+        let all = histogram[name].as_array().into_iter().flatten();
+        all.filter_map(serde_json::Value::as_f64).collect::<Vec<_>>()
+    };
+    let rank = histogram["count"].as_f64().unwrap_or(0.0) * share;
+    let (bounds, counts) = (figures("bounds"), figures("counts"));
+    let mut below = 0.0;
+    let found = bounds.iter().zip(&counts).find(|(_, count)| {
+        below += **count;
+        below >= rank
+    });
+    found.map_or(f64::INFINITY, |(bound, _)| *bound)
+}
+
+/// The heartbeat goes on, the other host is mended, and its ACKs do not wait.
+pub(crate) fn one_host_takes_all_the_time() -> Result {
+    if !cfg!(debug_assertions) {
+        println!("only a debug build works more when it is asked to");
+        return Ok(());
+    }
+    let world = World::new(Shape::default())?;
+    let [fixed, mobile] = silent(&world)?;
+    let (wired, air) = (mac(&world.base, "wired0")?, mac(&world.base, "air0")?);
+    let socket = socket();
+    let mut command = command("air0", &socket, &[]);
+    let address = mobile.map(|byte| byte.to_string()).join(".");
+    command.env("AIRMEND_WORK", format!("{address}={WORK_MICROS}"));
+    let daemon = Daemon::launch(&world.base, command, socket)?;
+    let data = SegmentBuilder::new((fixed, 80), (mobile, 5000)).seq(SeqNumber(1));
+    let data = frame(wired, data.ack(SeqNumber(1)).flags(Flags::ACK).payload(&[7; 100]));
+    world.cables.insert(world.wired(), End::Station, data);
+    let plan = Plan::equal(2, 3_000_000);
+    transfer(&world, &plan, |progress| {
+        progress.reach(&plan, 0.05)?;
+        let begin = Instant::now();
+        for number in 0..ACKS {
+            // A duplicate, so that it wants a verdict.
+            let ack = SegmentBuilder::new((mobile, 5000), (fixed, 80)).seq(SeqNumber(1));
+            let window = number as u16 | 1;
+            let ack = ack.ack(SeqNumber(1)).flags(Flags::ACK).window(window);
+            world.cables.insert(AIR, End::Station, frame(air, ack));
+        }
+        while world.cables.to_insert() > 0 && progress.received() < plan.bytes() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        println!("{} ACKs in {:.1?}", ACKS as usize - world.cables.to_insert(), begin.elapsed());
+        Ok(())
+    })?;
+    let status = daemon.end()?;
+    let (carried, lost) = world.cables.carried(AIR);
+    let wait = |share| 1e3 * quantile(&status["ack_wait_seconds"], share);
+    println!(
+        "{} repairs of {lost} losses of {carried} frames; ACKs waited up to {} ms in the median, \
+         {} ms (99 %), {} without verdict; {} heartbeat timeouts",
+        repairs(&status),
+        wait(0.5),
+        wait(0.99),
+        status["packets"]["unjudged"],
+        status["heartbeat_timeouts"],
+    );
+    assert!(status["packets"]["unjudged"].as_u64() > Some(1_000), "there was too much to do");
+    assert!(repairs(&status) > lost / 2, "the other host is mended");
+    // Wanted is 5 ms; a loaded machine has delays of its own.
+    assert!(wait(0.9) <= 20.0, "{}", status["ack_wait_seconds"]);
+    // A real-time thread that never sleeps is held back 50 ms in a second by the kernel.
+    let timeouts = status["heartbeat_timeouts"].as_u64().ok_or("no heartbeat_timeouts")?;
+    assert!(timeouts <= 6, "{timeouts}");
+    Ok(())
+}
