@@ -14,6 +14,8 @@ mod config;
 mod counters;
 mod datagram;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod key;
 mod message;
 mod noise;
