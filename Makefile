@@ -4,7 +4,7 @@
 CARGO := tools/cargo
 # How long `make fuzz` and the brief run in `make test` spend on each target.
 FUZZ_SECONDS ?= 600
-FUZZ_SECONDS_IN_TEST ?= 20
+FUZZ_SECONDS_IN_TEST ?= 5
 # How long `make soak` runs.
 SOAK_MINUTES ?= 60
 DEMO_DIR := out/demo

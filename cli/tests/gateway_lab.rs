@@ -1,11 +1,24 @@
 //! The laboratory with the gateway on its production path: the very program, BPF and all.
 
+#[path = "kit/doctor.rs"]
+mod doctor;
+
+use airmend_testkit::Suite;
 use serde_json::Value;
-use std::process::Command;
+use std::process::{Command, ExitCode};
+
+const TESTS: [(&str, fn()); 1] =
+    [("a_gateway_mends_what_a_kernel_forwards", a_gateway_mends_what_a_kernel_forwards)];
+const ANYWHERE: [(&str, fn()); 1] =
+    [("what_a_kernel_cannot_do_is_refused", what_a_kernel_cannot_do_is_refused)];
+
+fn main() -> ExitCode {
+    let lacks = doctor::lacks("run the gateway");
+    Suite::default().tests(lacks.as_deref(), TESTS).tests(None, ANYWHERE).run(None)
+}
 
 /// Where a kernel alone makes TCP crawl, a gateway beside it does not; and every byte is right,
 /// which the receivers check.
-#[test]
 fn a_gateway_mends_what_a_kernel_forwards() {
     let run = |path: &str, agent: &str| {
         let what = ["lab", "run", "--path", path, "--agent", agent, "--loss", "0.05"];
@@ -17,12 +30,6 @@ fn a_gateway_mends_what_a_kernel_forwards() {
     };
     let gateway = run("gateway", "snoop");
     let stderr = String::from_utf8_lossy(&gateway.stderr);
-    let lacks = |what: &&str| stderr.contains(what);
-    if let Some(what) = ["needs root", "network namespace", "BPF", "tcx"].iter().find(|w| lacks(w))
-    {
-        eprintln!("skipped: this machine lacks something ({what}): {stderr}");
-        return;
-    }
     assert!(gateway.status.success() && stderr.is_empty(), "{stderr}");
     let row = |stdout: &[u8]| -> Value { serde_json::from_slice(stdout).expect("one JSON object") };
     let gateway = row(&gateway.stdout);
@@ -38,7 +45,6 @@ fn a_gateway_mends_what_a_kernel_forwards() {
 }
 
 /// What the path cannot take is bad usage, in one sentence.
-#[test]
 fn what_a_kernel_cannot_do_is_refused() {
     let refused = [
         (&["gateway", "--agent", "tulip"][..], "--agent tulip"),

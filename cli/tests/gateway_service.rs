@@ -1,13 +1,14 @@
 //! The gateway as a service manager and an operator see it: readiness, signs of life, what it may
 //! still do, reload and end. In a network namespace of its own; needs root.
 
+use airmend_testkit::Suite;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 /// Far more than anything here takes; only a failed test waits so long.
@@ -119,12 +120,20 @@ impl Service {
     }
 }
 
-fn can_run() -> bool {
-    let can = Uid::effective().is_root();
-    if !can {
-        eprintln!("skipped: only root can run a gateway");
-    }
-    can
+const TESTS: [(&str, fn()); 2] = [
+    (
+        "a_service_manager_is_told_and_an_operator_can_reload",
+        a_service_manager_is_told_and_an_operator_can_reload,
+    ),
+    (
+        "what_must_be_detached_at_the_end_keeps_the_right_to",
+        what_must_be_detached_at_the_end_keeps_the_right_to,
+    ),
+];
+
+fn main() -> ExitCode {
+    let lacks = (!Uid::effective().is_root()).then_some("only root can run a gateway");
+    Suite::default().tests(lacks, TESTS).run(None)
 }
 
 const NONE: &str = "0000000000000000";
@@ -137,11 +146,7 @@ fn sets(capabilities: &str) -> String {
     )
 }
 
-#[test]
 fn a_service_manager_is_told_and_an_operator_can_reload() {
-    if !can_run() {
-        return;
-    }
     let mut service = Service::start("tcx");
     let ready = service.await_notice("READY=1");
     assert!(ready.contains("STATUS=mending with snoop what leaves through air0"), "{ready}");
@@ -168,11 +173,7 @@ fn a_service_manager_is_told_and_an_operator_can_reload() {
     assert!(serde_json::from_str::<serde_json::Value>(&report).unwrap().is_object());
 }
 
-#[test]
 fn what_must_be_detached_at_the_end_keeps_the_right_to() {
-    if !can_run() {
-        return;
-    }
     let service = Service::start("clsact");
     service.await_notice("READY=1");
     let (none, three) = (sets(NONE), sets(NET_ADMIN_NET_RAW_BPF));

@@ -1,18 +1,45 @@
 //! The laboratory through the command line, where this machine can run it.
 
+#[path = "kit/doctor.rs"]
+mod doctor;
+
+use airmend_testkit::Suite;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
-#[test]
+const TESTS: [(&str, fn()); 8] = [
+    (
+        "a_run_prints_one_json_line_and_draws_two_pictures",
+        a_run_prints_one_json_line_and_draws_two_pictures,
+    ),
+    (
+        "a_comparison_measures_two_mobiles_a_ping_and_the_start_apart",
+        a_comparison_measures_two_mobiles_a_ping_and_the_start_apart,
+    ),
+    ("short_flows_have_completion_times", short_flows_have_completion_times),
+    ("a_run_in_words_says_how_to_replay_it", a_run_in_words_says_how_to_replay_it),
+    ("a_comparison_ends_in_a_table_and_a_picture", a_comparison_ends_in_a_table_and_a_picture),
+    (
+        "an_interrupted_comparison_reports_what_was_done",
+        an_interrupted_comparison_reports_what_was_done,
+    ),
+    ("a_reader_that_has_seen_enough_is_no_failure", a_reader_that_has_seen_enough_is_no_failure),
+    (
+        "what_takes_too_long_fails_with_its_figures_printed",
+        what_takes_too_long_fails_with_its_figures_printed,
+    ),
+];
+
+fn main() -> ExitCode {
+    Suite::default().tests(doctor::lacks("run the laboratory").as_deref(), TESTS).run(None)
+}
+
 fn a_run_prints_one_json_line_and_draws_two_pictures() {
-    if skipped() {
-        return;
-    }
     let directory = Directory::new("run");
     let output = airmend()
         .args(["lab", "run", "--agent", "snoop95", "--bytes", "300kB", "--loss", "0.02"])
@@ -34,11 +61,7 @@ fn a_run_prints_one_json_line_and_draws_two_pictures() {
 }
 
 /// Every set-up's flags at once, as far as they go together, and what they print.
-#[test]
 fn a_comparison_measures_two_mobiles_a_ping_and_the_start_apart() {
-    if skipped() {
-        return;
-    }
     let command = ["lab", "compare", "--agents", "plain,snoop95", "--repeat", "1", "--burst"];
     let flags = ["2/64Ki,4/64Ki", "--rate", "50mbit", "--wired-rate", "10mbit", "--wired-delay"];
     let more = ["5ms", "--wired-queue", "65kB", "--seconds", "1", "--warmup", "400ms", "--ping"];
@@ -72,11 +95,7 @@ fn a_comparison_measures_two_mobiles_a_ping_and_the_start_apart() {
     }
 }
 
-#[test]
 fn short_flows_have_completion_times() {
-    if skipped() {
-        return;
-    }
     let command = ["lab", "compare", "--agents", "plain", "--repeat", "2", "--sequential", "4"];
     let output = airmend()
         .args(command)
@@ -89,11 +108,7 @@ fn short_flows_have_completion_times() {
     assert!(text.contains("completion 50/90/99 % (ms)") && text.contains(" / "), "{text}");
 }
 
-#[test]
 fn a_run_in_words_says_how_to_replay_it() {
-    if skipped() {
-        return;
-    }
     let output = airmend()
         .args(["lab", "run", "--agent", "plain", "--bytes", "100kB"])
         .output()
@@ -109,11 +124,7 @@ fn a_run_in_words_says_how_to_replay_it() {
     assert!(text.contains(replay), "{text}");
 }
 
-#[test]
 fn a_comparison_ends_in_a_table_and_a_picture() {
-    if skipped() {
-        return;
-    }
     let directory = Directory::new("compare");
     let output = airmend()
         .args(["lab", "compare", "--cc", "reno", "--loss", "0,0.01", "--bytes", "100kB"])
@@ -128,11 +139,7 @@ fn a_comparison_ends_in_a_table_and_a_picture() {
     assert_is_picture(&directory.0.join("goodput-reno.svg"));
 }
 
-#[test]
 fn an_interrupted_comparison_reports_what_was_done() {
-    if skipped() {
-        return;
-    }
     let mut child = airmend()
         .args(["lab", "compare", "--bytes", "50kB", "--repeat", "100000", "--json"])
         .stdout(Stdio::piped())
@@ -156,11 +163,7 @@ fn an_interrupted_comparison_reports_what_was_done() {
     assert_eq!(runs, lines.len() as u64 - 2, "every run is in a summary: {text}");
 }
 
-#[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
-    if skipped() {
-        return;
-    }
     let mut child = airmend()
         .args(["lab", "compare", "--bytes", "50kB", "--repeat", "100000", "--json"])
         .stdout(Stdio::piped())
@@ -177,11 +180,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     assert!(output.status.success() && stderr.is_empty(), "{stderr}");
 }
 
-#[test]
 fn what_takes_too_long_fails_with_its_figures_printed() {
-    if skipped() {
-        return;
-    }
     let output = airmend()
         .args(["lab", "run", "--bytes", "1GB", "--time-limit", "0.5", "--json"])
         .output()
@@ -195,16 +194,6 @@ fn what_takes_too_long_fails_with_its_figures_printed() {
 
 fn airmend() -> Command {
     Command::new(env!("CARGO_BIN_EXE_airmend"))
-}
-
-/// Whether this machine cannot run the laboratory; says why.
-fn skipped() -> bool {
-    let doctor = airmend().arg("doctor").output().expect("airmend runs");
-    if doctor.status.success() {
-        return false;
-    }
-    eprintln!("skipped: {}", String::from_utf8_lossy(&doctor.stdout));
-    true
 }
 
 fn json_lines(text: &str) -> Vec<Value> {

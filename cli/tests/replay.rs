@@ -1,19 +1,31 @@
 //! Replays through the command line.
 
+#[path = "kit/doctor.rs"]
+mod doctor;
+
+use airmend_testkit::Suite;
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, ExitCode, Output};
+
+const LABORATORY: [(&str, fn()); 1] = [(
+    "a_run_recorded_and_replayed_gives_the_same_outputs",
+    a_run_recorded_and_replayed_gives_the_same_outputs,
+)];
+const ANYWHERE: [(&str, fn()); 1] = [(
+    "what_cannot_be_replayed_ends_in_one_sentence",
+    what_cannot_be_replayed_ends_in_one_sentence,
+)];
+
+fn main() -> ExitCode {
+    let lacks = doctor::lacks("run the laboratory");
+    Suite::default().tests(lacks.as_deref(), LABORATORY).tests(None, ANYWHERE).run(None)
+}
 
 /// One code in three worlds: what real kernels sent through the agent in real time, sent again in
 /// virtual time, makes it send the same packets in the same order.
-#[test]
 fn a_run_recorded_and_replayed_gives_the_same_outputs() {
-    let doctor = airmend(&["doctor"]);
-    if !doctor.status.success() {
-        eprintln!("skipped: {}", String::from_utf8_lossy(&doctor.stdout));
-        return;
-    }
     let file = Scratch::new("run");
     for (name, flags) in [
         ("losses", ["--loss", "0.05", "--flows", "3"].as_slice()),
@@ -45,7 +57,6 @@ fn a_run_recorded_and_replayed_gives_the_same_outputs() {
     assert!(sentence(&other, 2).contains("leave out --agent"));
 }
 
-#[test]
 fn what_cannot_be_replayed_ends_in_one_sentence() {
     let missing = sentence(&airmend(&["replay", "/nowhere/run.pcapng"]), 1);
     assert!(missing.starts_with("airmend: /nowhere/run.pcapng cannot be read"), "{missing}");

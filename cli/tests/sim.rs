@@ -1,13 +1,12 @@
 //! `airmend sim` from the outside: results on disk and on stdout, and when they are made again.
 
+use airmend_testkit::until;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 const SCENARIO: &str = r#"
 title = "Two agents at two error rates"
@@ -93,8 +92,8 @@ fn an_interrupted_run_leaves_no_results() {
     let place = Place::new("sim-stop", &SCENARIO.replace("100kB", "1000GB"));
     let child = place.command(&["--set", "time_limit=100h"]).stderr(Stdio::piped()).spawn();
     let child = child.expect("airmend starts");
-    // It must have come to the runs: until then a signal ends it, as it ends any program.
-    sleep(Duration::from_millis(500));
+    // Until it handles signals, they end it, as they end any program; SIGTERM is the last of them.
+    until("handling signals", || catches(child.id(), Signal::SIGTERM).then_some(())).unwrap();
     let pid = Pid::from_raw(child.id().try_into().expect("a process id"));
     kill(pid, Signal::SIGINT).expect("the process still runs");
     let output = child.wait_with_output().expect("airmend ends");
@@ -102,6 +101,14 @@ fn an_interrupted_run_leaves_no_results() {
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert_eq!(stderr, "airmend: scenario has no results: the run was stopped\n");
     assert!(!place.0.join("out/scenario.key").exists());
+}
+
+/// Whether a process handles a signal (proc_pid_status(5)).
+fn catches(pid: u32, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:\t"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    caught.is_some_and(|mask| mask >> (signal as u32 - 1) & 1 == 1)
 }
 
 #[test]

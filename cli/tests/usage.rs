@@ -1,8 +1,5 @@
 //! Bad input ends in one sentence on stderr and the right exit status.
 
-use std::fs::File;
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
 const RUN: [&str; 2] = ["lab", "run"];
@@ -95,36 +92,6 @@ fn a_directory_that_cannot_be_made_fails_before_anything_runs() {
     assert_sentence(&output, 1);
 }
 
-/// Root may open the device, so this runs as nobody where the tests run as root.
-#[test]
-fn a_missing_tun_device_fails_with_one_sentence() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_airmend"));
-    command.args(["lab", "run", "--port", "tun", "--bytes", "1kB"]);
-    let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
-    if is_root {
-        command.uid(NOBODY).gid(NOBODY);
-    }
-    let can_open = File::options().read(true).write(true).open("/dev/net/tun").is_ok();
-    if can_open && !is_root {
-        eprintln!("skipped: this user may open /dev/net/tun");
-        return;
-    }
-    let output = match command.output() {
-        Ok(output) => output,
-        Err(error) => {
-            eprintln!("skipped: cannot run as nobody what this user has built ({error})");
-            return;
-        }
-    };
-    if output.status.success() {
-        eprintln!("skipped: everybody may open /dev/net/tun");
-        return;
-    }
-    let sentence = assert_sentence(&output, 1);
-    let is_expected = sentence.contains("/dev/net/tun") || sentence.contains("user namespace");
-    assert!(is_expected, "{sentence:?}");
-}
-
 #[test]
 fn help_and_version_succeed() {
     for arguments in [vec!["--help"], vec!["--version"], vec!["lab", "compare", "--help"]] {
@@ -133,8 +100,6 @@ fn help_and_version_succeed() {
         assert!(!output.stdout.is_empty(), "{arguments:?}");
     }
 }
-
-const NOBODY: u32 = 65_534;
 
 fn airmend(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_airmend")).args(arguments).output().expect("airmend runs")

@@ -10,6 +10,7 @@ mod tunnel_kit;
 use airmend_live::lab::{LabError, Namespace, enter_user_namespace};
 use airmend_live::tunnel::{Keys, PrivateKey, Rekey, Security};
 use airmend_proto::agents::tulip::Settings;
+use airmend_testkit::Result;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::io::{Read, Write};
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use tunnel_kit::{Result, failed, open, two_hosts, until};
+use tunnel_kit::{failed, open, two_hosts, until};
 
 const ROUNDS: usize = 5;
 const SECONDS: Duration = Duration::from_secs(3);

@@ -1,5 +1,5 @@
-//! The laboratory, run for real. Where the kernel gives this user no network namespaces, each test
-//! says that it is skipped, and why.
+//! The laboratory, run for real. Where the kernel gives this user no network namespaces, every
+//! test is ignored.
 
 mod agents;
 mod lab_kernel;
@@ -13,21 +13,24 @@ use airmend_proto::agents::plain::Plain;
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::link::ErrorModel;
 use airmend_proto::{Agent, Port};
-use libtest_mimic::{Arguments, Trial};
+use airmend_testkit::{Result as Tested, Suite};
+use nix::sys::socket::sockopt::TcpCongestion;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socket};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::error::Error;
 use std::fs::{self, File};
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-type Test = fn() -> Result<(), Box<dyn Error>>;
+type Test = fn() -> Tested;
 
-const TESTS: [(&str, Test); 30] = [
+const NOBODY: u32 = 65534;
+
+const TESTS: [(&str, Test); 26] = [
     ("down", down),
     ("up", up),
     ("ipv6", ipv6),
@@ -41,15 +44,12 @@ const TESTS: [(&str, Test); 30] = [
     ("kernel_forwards", lab_kernel::kernel_forwards),
     ("kernel_queue", lab_kernel::kernel_queue),
     ("kernel_refuses", lab_kernel::kernel_refuses),
-    ("gateway_process", lab_kernel::gateway_process),
     ("pinged", pinged),
     ("one_after_another", one_after_another),
     ("fading", fading),
     ("losses_both_ways", losses_both_ways),
     ("losses_without_sack", losses_without_sack),
     ("losses_up", losses_up),
-    ("every_congestion_control", every_congestion_control),
-    ("tun", tun),
     ("interrupted", interrupted),
     ("time_limit", time_limit),
     ("recording", recording),
@@ -57,27 +57,52 @@ const TESTS: [(&str, Test); 30] = [
     ("panicking_agent", panicking_agent),
     ("cheating_agents", cheating_agents),
     ("values_that_cannot_be_run", values_that_cannot_be_run),
-    ("ordinary_user", ordinary_user),
 ];
 
 /// A harness of its own, since a user namespace can only be entered before there are threads.
 fn main() -> ExitCode {
-    let entered = enter_user_namespace();
-    let mut arguments = Arguments::from_args();
-    // Two runs at a time would disturb each other's timing.
-    arguments.test_threads = Some(1);
-    let skipped = entered.err().map(|reason| reason.to_string());
-    let trials = TESTS.map(|(name, test)| {
-        let skipped = skipped.clone();
-        Trial::test(name, move || match skipped {
-            Some(reason) => {
-                println!("skipped: {reason}");
-                Ok(())
-            }
-            None => test().map_err(Into::into),
-        })
-    });
-    libtest_mimic::run(&arguments, trials.into()).exit_code()
+    let entered = enter_user_namespace().err().map(|reason| reason.to_string());
+    let lacks = |what: fn() -> Option<String>| entered.clone().or_else(what);
+    let only = |name, test: Test| [(name, test)];
+    Suite::default()
+        .tests(entered.as_deref(), TESTS)
+        .tests(lacks(|| lacks_congestion_control("cubic")).as_deref(), only("cubic", cubic))
+        .tests(lacks(|| lacks_congestion_control("reno")).as_deref(), only("reno", reno))
+        .tests(lacks(|| lacks_congestion_control("bbr")).as_deref(), only("bbr", bbr))
+        .tests(lacks(lacks_tun).as_deref(), only("tun", tun))
+        .tests(lacks(lacks_nobody).as_deref(), only("ordinary_user", ordinary_user))
+        .tests(
+            lacks(lab_kernel::lacks_gateways).as_deref(),
+            only("gateway_process", lab_kernel::gateway_process),
+        )
+        .tests(
+            lacks(lab_kernel::has_gateways).as_deref(),
+            only("gateway_needs_root", lab_kernel::gateway_needs_root),
+        )
+        // Two runs at a time would disturb each other's timing.
+        .run(Some(1))
+}
+
+fn lacks_congestion_control(name: &str) -> Option<String> {
+    let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::empty(), None).ok()?;
+    let refused = setsockopt(&socket, TcpCongestion, &name.into()).err()?;
+    Some(format!("the kernel has no congestion control {name}: {refused}"))
+}
+
+fn lacks_tun() -> Option<String> {
+    let device = File::options().read(true).write(true).open("/dev/net/tun");
+    device.err().map(|error| format!("/dev/net/tun: {error}"))
+}
+
+/// Why this user cannot run this program as nobody.
+fn lacks_nobody() -> Option<String> {
+    let mut test = Command::new("test");
+    test.arg("-x").arg(std::env::current_exe().ok()?).uid(NOBODY).gid(NOBODY);
+    match test.status() {
+        Ok(status) if status.success() => None,
+        Ok(_) => Some("nobody may not run what this user has built".to_owned()),
+        Err(error) => Some(format!("this user cannot start a program as another one: {error}")),
+    }
 }
 
 /// Short delays, so that the whole file is quick.
@@ -312,28 +337,28 @@ fn losses_up() -> Result<(), Box<dyn Error>> {
 }
 
 /// The library reads each socket's congestion control back and refuses any other than the one set.
-fn every_congestion_control() -> Result<(), Box<dyn Error>> {
-    for cc in [CongestionControl::Cubic, CongestionControl::Reno, CongestionControl::Bbr] {
-        match complete(&LabConfig { cc, amount: Amount::Bytes(300_000), ..config() }) {
-            Err(error @ LabError::CongestionControl { .. }) => println!("skipped: {error}"),
-            result => {
-                result?;
-            }
-        }
-    }
+fn controlled_by(cc: CongestionControl) -> Tested {
+    complete(&LabConfig { cc, amount: Amount::Bytes(300_000), ..config() })?;
     Ok(())
 }
 
-fn tun() -> Result<(), Box<dyn Error>> {
+fn cubic() -> Tested {
+    controlled_by(CongestionControl::Cubic)
+}
+
+fn reno() -> Tested {
+    controlled_by(CongestionControl::Reno)
+}
+
+fn bbr() -> Tested {
+    controlled_by(CongestionControl::Bbr)
+}
+
+fn tun() -> Tested {
     let tun = LabConfig { port: DeviceKind::Tun, errors: ErrorModel::Loss(0.01), ..config() };
-    match complete(&tun) {
-        Err(error @ LabError::Tun(_)) => println!("skipped: {error}"),
-        result => {
-            // Both kinds of port charge a packet the same: its IP header and what follows.
-            let air = result?.links.get("air_down").copied().unwrap_or_default();
-            assert!(air.bytes <= air.frames * 1500);
-        }
-    }
+    // Both kinds of port charge a packet the same: its IP header and what follows.
+    let air = complete(&tun)?.links.get("air_down").copied().unwrap_or_default();
+    assert!(air.bytes <= air.frames * 1500);
     Ok(())
 }
 
@@ -452,23 +477,12 @@ fn values_that_cannot_be_run() -> Result<(), Box<dyn Error>> {
 }
 
 /// Root runs this program again as nobody, who then runs one of the tests.
-fn ordinary_user() -> Result<(), Box<dyn Error>> {
-    const NOBODY: u32 = 65534;
-    /// In a user namespace, nobody has no number.
-    const REFUSED: [io::ErrorKind; 2] =
-        [io::ErrorKind::PermissionDenied, io::ErrorKind::InvalidInput];
+fn ordinary_user() -> Tested {
     let mut again = Command::new(std::env::current_exe()?);
     again.args(["losses_both_ways", "--exact", "--nocapture"]).current_dir("/");
-    match again.uid(NOBODY).gid(NOBODY).output() {
-        Err(error) if REFUSED.contains(&error.kind()) => {
-            println!("skipped: this user cannot start a program as another one ({error})");
-        }
-        output => {
-            let output = output?;
-            let text = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success() && text.contains("1 passed"), "{text}");
-        }
-    }
+    let output = again.uid(NOBODY).gid(NOBODY).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
     Ok(())
 }
 

@@ -1,5 +1,5 @@
 //! A tunnel between two namespaces, both ends in this process. Where the kernel gives this user no
-//! network namespaces or no TUN device, each test says that it is skipped, and why.
+//! network namespaces or no TUN device, every test is ignored.
 //! `cli/tests/link` tries two processes.
 
 mod tunnel_kit;
@@ -7,7 +7,7 @@ mod tunnel_kit;
 use airmend_live::lab::{LabError, Namespace, enter_user_namespace};
 use airmend_live::tunnel::{Keys, PrivateKey, Rekey, Security, TunnelReport};
 use airmend_proto::agents::tulip::Settings;
-use libtest_mimic::{Arguments, Trial};
+use airmend_testkit::{Result, Suite};
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-use tunnel_kit::{Result, failed, open, two_hosts, until};
+use tunnel_kit::{failed, open, two_hosts, until};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const BYTES: usize = 20_000_000;
@@ -25,14 +25,10 @@ fn main() -> ExitCode {
     let entered = enter_user_namespace().map_err(|error| error.to_string());
     let device = OpenOptions::new().read(true).write(true).open("/dev/net/tun");
     let can_run = entered.and(device.map(drop).map_err(|error| format!("/dev/net/tun: {error}")));
-    let test = Trial::test("keys_change_in_mid_stream", move || match can_run {
-        Err(reason) => {
-            println!("skipped: {reason}");
-            Ok(())
-        }
-        Ok(()) => keys_change_in_mid_stream().map_err(|error| error.to_string().into()),
-    });
-    libtest_mimic::run(&Arguments::from_args(), vec![test]).exit_code()
+    let test: fn() -> Result = keys_change_in_mid_stream;
+    Suite::default()
+        .tests(can_run.err().as_deref(), [("keys_change_in_mid_stream", test)])
+        .run(None)
 }
 
 /// Many times, by bytes, while a stream goes on; each byte arrives once and in order. How often

@@ -4,8 +4,9 @@ use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::{LinkType, Packet};
+use airmend_testkit::Suite;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/wireshark/tulip.lua");
@@ -30,6 +31,17 @@ const FIELDS: [&str; 15] = [
     "tcp.dstport",
     "tulip.bad_version",
 ];
+
+const TESTS: [(&str, fn()); 2] = [
+    ("tshark_shows_every_field", tshark_shows_every_field),
+    ("tshark_finds_frames_behind_their_ethertype", tshark_finds_frames_behind_their_ethertype),
+];
+
+fn main() -> ExitCode {
+    let is_installed = Command::new("tshark").arg("--version").output().is_ok();
+    let lacks = "tshark is not installed (Debian: apt-get install tshark)";
+    Suite::default().tests((!is_installed).then_some(lacks), TESTS).run(None)
+}
 
 fn frame(kind: FrameKind, ack: Option<Ack>) -> Frame {
     let segment = SegmentBuilder::new(([10, 0, 0, 1], 80), ([10, 9, 0, 1], 5000));
@@ -86,19 +98,7 @@ fn tshark(name: &str, link_type: u32, packets: &[Vec<u8>]) -> Vec<String> {
     String::from_utf8_lossy(&output.stdout).lines().map(String::from).collect()
 }
 
-fn is_installed() -> bool {
-    let is_there = Command::new("tshark").arg("--version").output().is_ok();
-    if !is_there {
-        println!("skipped: tshark is not installed (Debian: apt-get install tshark)");
-    }
-    is_there
-}
-
-#[test]
 fn tshark_shows_every_field() {
-    if !is_installed() {
-        return;
-    }
     let mut broken = frame(FrameKind::Control, None).emit().bytes().to_vec();
     broken[0] = 0x70;
     let emit = |kind, ack| frame(kind, ack).emit().bytes().to_vec();
@@ -124,11 +124,7 @@ fn tshark_shows_every_field() {
     }
 }
 
-#[test]
 fn tshark_finds_frames_behind_their_ethertype() {
-    if !is_installed() {
-        return;
-    }
     let packet: Packet = frame(FrameKind::Reliable, None).emit();
     let mut bytes = vec![2; 12];
     bytes.extend([0x88, 0xb5, 5, 0, 0, 0]);

@@ -11,12 +11,17 @@ use toml::de::{DeTable, DeValue};
 
 /// Parses the file; an error is a sentence with file and line.
 pub(super) fn read(path: &Path) -> Result<Options, String> {
-    let text =
-        text_of(path).map_err(|error| format!("{}: it cannot be read: {error}", path.display()))?;
-    parse(&text).map_err(|fault| {
+    let name = path.display().to_string();
+    let text = text_of(path).map_err(|error| format!("{name}: it cannot be read: {error}"))?;
+    read_text(&name, &text)
+}
+
+/// Parses text; `name` stands for it in errors.
+pub(super) fn read_text(name: &str, text: &str) -> Result<Options, String> {
+    parse(text).map_err(|fault| {
         let before = text.get(..fault.span.start).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
-        format!("{}:{line}: {}", path.display(), fault.message)
+        format!("{name}:{line}: {}", fault.message)
     })
 }
 

@@ -11,12 +11,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
-use std::thread;
-use std::time::Duration;
 
 const CLSACT: &[&str] = &["--attach", "clsact"];
-/// Longer than it takes a gateway to look at its interface again.
-const INSPECTION: Duration = Duration::from_millis(1_500);
 
 /// What a gateway may have left in a namespace, where none runs any more.
 pub(crate) fn left_in(base: &Namespace) -> Result<Vec<String>> {
@@ -128,15 +124,17 @@ fn renamed_with(flags: &[&str]) -> Result {
              link add air0 type veth peer name other0\n")?;
         world.at_base("tc", &["qdisc", "add", "dev", "air0", "clsact"], "").map(drop)
     })?;
-    thread::sleep(INSPECTION);
     until("the new name in the status", || {
         daemon.status().ok().filter(|status| status["interface"] == "radio0")
     })?;
-    let said = daemon.said();
+    let said = until("the interface being up, and the new name, in the log", || {
+        let said = daemon.said();
+        let last = said.iter().rfind(|line| line.contains("interface down") || line.contains("up"));
+        let is_up = !last.is_some_and(|line| line.contains("interface down"));
+        (is_up && said.iter().any(|line| line.contains("interface renamed"))).then_some(said)
+    })?;
     let named = said.iter().filter(|line| line.contains("interface renamed"));
     assert_eq!(named.filter(|line| line.contains("air0") && line.contains("radio0")).count(), 1);
-    let last = said.iter().rfind(|line| line.contains("interface down") || line.contains("up"));
-    assert!(!last.is_some_and(|line| line.contains("interface down")), "{said:?}");
     daemon.end()?;
     let left = left_in(&world.base)?;
     assert!(left.len() == 1 && left[0].contains("dev air0"), "the other's clsact alone: {left:?}");

@@ -3,11 +3,9 @@
 use crate::accidents::{left_in, reinjection};
 use crate::changes::goes_on;
 use crate::daemon::{Daemon, repairs};
-use crate::kit::Result;
+use crate::kit::{Result, until};
 use crate::transfer::{Plan, transfer};
 use crate::world::{AIR, Shape, World};
-use std::thread;
-use std::time::Duration;
 
 const CLSACT: &[&str] = &["--attach", "clsact"];
 const DIRECTIONS: [&str; 2] = ["ingress", "egress"];
@@ -118,10 +116,9 @@ pub(crate) fn deleted() -> Result {
     goes_on(&world, &daemon, "the reinjection device's clsact deleted", || {
         tc(&world, &format!("qdisc del dev {} clsact\n", reinjection(&world.base)?))
     })?;
-    thread::sleep(Duration::from_millis(1_500));
-    let said = daemon.said();
-    let warned = said.iter().filter(|line| line.contains("attached again"));
-    assert_eq!(warned.count(), 3, "{said:?}");
+    let warnings = || daemon.said().iter().filter(|line| line.contains("attached again")).count();
+    until("the third warning", || (warnings() >= 3).then_some(()))?;
+    assert_eq!(warnings(), 3, "{:?}", daemon.said());
     assert!(shown(&world)?[0].0.contains("bpf"), "it is there again");
     daemon.end()?;
     assert_eq!(left_in(&world.base)?, [""; 0]);

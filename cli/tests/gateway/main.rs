@@ -26,14 +26,14 @@ mod withheld;
 mod world;
 
 use airmend_live::lab::{Namespace, enter_user_namespace};
+use airmend_testkit::Suite;
 use daemon::Daemon;
 use kit::Result;
-use libtest_mimic::{Arguments, Trial};
 use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 44] = [
+const TESTS: [(&str, Test); 43] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -77,7 +77,6 @@ const TESTS: [(&str, Test); 44] = [
     ("recorded", recorded::recorded),
     ("no_tcp", others::no_tcp),
     ("bad_places", others::bad_places),
-    ("soak", soak::soak),
 ];
 
 /// Tests that change the machine outside their namespaces, such as its modules.
@@ -102,22 +101,18 @@ const GUEST: &str = "AIRMEND_GUEST";
 /// A harness of its own: gateways end with the thread that started them, and so that must be the
 /// one thread that lasts.
 fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    // Each runs several machines already.
-    arguments.test_threads = Some(1);
-    let skipped = probe().err();
-    if let Some(reason) = &skipped {
-        println!("The gateway's tests are ignored: {reason}");
-    }
-    let is_soaked = std::env::var_os(soak::VARIABLE).is_some();
-    let is_guest = std::env::var_os(GUEST).is_some();
-    let trial = |(name, test): (&str, Test), is_ignored: bool| {
-        Trial::test(name, move || test().map_err(|error| error.to_string().into()))
-            .with_ignored_flag(skipped.is_some() || is_ignored)
+    let lacks = probe().err().map(|reason| reason.to_string());
+    let or_unset = |variable: &str| {
+        let unset = std::env::var_os(variable).is_none();
+        lacks.clone().or_else(|| unset.then(|| format!("{variable} is not set")))
     };
-    let anywhere = TESTS.into_iter().map(|test| trial(test, test.0 == "soak" && !is_soaked));
-    let guest = GUEST_TESTS.into_iter().map(|test| trial(test, !is_guest));
-    libtest_mimic::run(&arguments, anywhere.chain(guest).collect()).exit_code()
+    let soak: Test = soak::soak;
+    Suite::default()
+        .tests(lacks.as_deref(), TESTS)
+        .tests(or_unset(soak::VARIABLE).as_deref(), [("soak", soak)])
+        .tests(or_unset(GUEST).as_deref(), GUEST_TESTS)
+        // Each runs several machines already.
+        .run(Some(1))
 }
 
 /// Whether a gateway can run here at all.

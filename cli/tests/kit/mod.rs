@@ -2,32 +2,15 @@
 
 pub(crate) mod bytes;
 
+pub(crate) use airmend_testkit::{PATIENCE, Result, until};
+
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use std::error::Error;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
-
-pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
-
-/// Longer than anything here takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Tries until it works, or for as long as the patience lasts.
-pub(crate) fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> Result<T> {
-    let begin = Instant::now();
-    while begin.elapsed() < PATIENCE {
-        if let Some(value) = attempt() {
-            return Ok(value);
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Err(format!("{what} did not happen").into())
-}
 
 pub(crate) fn airmend() -> Command {
     Command::new(env!("CARGO_BIN_EXE_airmend"))

@@ -173,6 +173,16 @@ INLINE __u64 mapped(__u32 address)
 #endif
 }
 
+// The length that an IP header states, where so many bytes are left of the packet; 0 if they are
+// fewer, as no host takes the packet then. A super-packet's length may not fit its header, which
+// states 0 then.
+INLINE __u32 ip_length(struct __sk_buff *skb, __u32 stated, __u32 left)
+{
+    if (stated == 0)
+        return skb->gso_segs ? left : 0;
+    return stated <= left ? stated : 0;
+}
+
 INLINE int parse_ipv4(struct __sk_buff *skb, __u32 at, struct segment *segment)
 {
     struct {
@@ -187,10 +197,7 @@ INLINE int parse_ipv4(struct __sk_buff *skb, __u32 at, struct segment *segment)
     __u32 header = (ip.version & 15) * 4;
     if (ip.version >> 4 != 4 || ip.protocol != TCP || (ip.fragment & swap16(0x3fff)) || header < 20)
         return 0;
-    __u32 length = swap16(ip.length);
-    // A super-packet's length may not fit its header.
-    if (length == 0)
-        length = skb->len - at;
+    __u32 length = ip_length(skb, swap16(ip.length), skb->len - at);
     if (length < header)
         return 0;
     segment->key.wired[0] = segment->key.air[0] = 0;
@@ -211,9 +218,7 @@ INLINE int parse_ipv6(struct __sk_buff *skb, __u32 at, struct segment *segment)
         return 0;
     if ((ip.version & 0xf0) != 0x60 || ip.next_header != TCP)
         return 0;
-    __u32 length = swap16(ip.length);
-    if (length == 0)
-        length = skb->len - at - sizeof(ip);
+    __u32 length = ip_length(skb, swap16(ip.length), skb->len - at - sizeof(ip));
     segment->key.wired[0] = ip.source[0];
     segment->key.wired[1] = ip.source[1];
     segment->key.air[0] = ip.destination[0];

@@ -22,7 +22,8 @@ use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-static PROGRAMS: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gateway.bpf.o"));
+/// The compiled programs, an ELF object for the kernel.
+pub static PROGRAMS: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gateway.bpf.o"));
 const COPY: &str = "airmend_copy";
 const DEPARTED: &str = "airmend_departed";
 const INGRESS: &str = "airmend_ingress";

@@ -1,5 +1,7 @@
 //! What joins a loop in user space to a host's network stack.
 
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub(crate) mod offload;
 pub mod packet;
 pub(crate) mod reinjection;

@@ -15,6 +15,8 @@ mod counters;
 mod datagram;
 mod endpoint;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod inbound;
 mod key;
 mod message;

@@ -59,23 +59,34 @@ pub(crate) fn kernel_queue() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Why there are no gateways here: no user namespace may attach BPF programs.
+pub(crate) fn lacks_gateways() -> Option<String> {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let is_initial = map.split_whitespace().eq(["0", "0", "4294967295"]);
+    (!is_initial).then(|| "only root has gateways".to_owned())
+}
+
+/// The opposite, for the test of what others are told.
+pub(crate) fn has_gateways() -> Option<String> {
+    lacks_gateways().is_none().then(|| "root has gateways".to_owned())
+}
+
+/// A user other than root is told what is needed.
+pub(crate) fn gateway_needs_root() -> Result<(), Box<dyn Error>> {
+    let refused = failure(scripted("good", "exit 1"));
+    assert!(refused.to_string().contains("needs root"), "{refused}");
+    Ok(())
+}
+
 /// A gateway is started, waited for, ended and asked, and one that fails fails the run. These are
 /// scripts that do all of it but mending.
 pub(crate) fn gateway_process() -> Result<(), Box<dyn Error>> {
-    let map = fs::read_to_string("/proc/self/uid_map")?;
-    let is_initial = map.split_whitespace().eq(["0", "0", "4294967295"]);
     let report = r#"{"agent_counters":{"local_retransmits":3},"heartbeat_timeouts":1}"#;
     let good = format!(
         "echo it is mending with nothing >&2\ntrap 'echo \"$*\" >&2; echo \"$REPORT\"; exit' TERM\n\
          REPORT='{report}'\nwhile :; do sleep 0.01; done\n"
     );
-    let ran = scripted("good", &good);
-    if !is_initial {
-        assert!(failure(ran).to_string().contains("needs root"));
-        println!("skipped: only root has gateways");
-        return Ok(());
-    }
-    let outcome = ran?;
+    let outcome = scripted("good", &good)?;
     assert!(outcome.completed && outcome.gateway_heartbeat_timeouts == Some(1));
     assert_eq!(outcome.agent_counters.get("local_retransmits"), Some(&3));
     for (name, script, said) in [

@@ -4,12 +4,10 @@ use airmend_live::lab::{LabError, Namespace};
 use airmend_live::tunnel::{CarrierConfig, Security, Tunnel, TunnelConfig, TunnelError};
 use airmend_proto::agents::Limits;
 use airmend_proto::agents::tulip::{PROTOCOL, Settings, Tulip};
+use airmend_testkit::Result;
 
-use std::error::Error;
 use std::thread;
 use std::time::{Duration, Instant};
-
-pub(crate) type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
 /// The left one is 192.0.2.1, the right one 192.0.2.2.
 pub(crate) fn two_hosts() -> Result<[Namespace; 2]> {

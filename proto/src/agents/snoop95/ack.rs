@@ -43,6 +43,7 @@ impl Snoop95 {
         flow.touch(now, &self.settings);
         let kind = flow.classify_ack(segment);
         let bare = segment.is_pure_ack();
+        let closed = flow.is_closed(&self.settings);
         let verdict = match kind {
             AckKind::New => {
                 self.handle_new_ack(now, reference, segment, packet);
@@ -54,7 +55,10 @@ impl Snoop95 {
                 self.event(Event::SpuriousAckDropped(id, segment.ack));
                 Verdict::Withhold
             }
-            AckKind::Duplicate if bare => self.handle_dupack(now, reference, segment.ack),
+            // [S0-38] While the window is closed the same ACK again answers a probe.
+            AckKind::Duplicate if bare && !closed => {
+                self.handle_dupack(now, reference, segment.ack)
+            }
             AckKind::Spurious | AckKind::Duplicate | AckKind::Other => {
                 if flow.last_ack.as_ref().is_some_and(|last| last.number == segment.ack) {
                     flow.remember(segment, packet);

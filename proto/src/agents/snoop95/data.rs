@@ -42,7 +42,8 @@ impl Snoop95 {
             flow.arrived = flow.arrived.max(segment.end());
             flow.time_packet(segment);
         }
-        if case != Case::Acknowledged || !self.settings.repeat_ack {
+        let is_answered = self.settings.repeat_ack && !flow.is_probe(segment, &self.settings);
+        if case != Case::Acknowledged || !is_answered {
             return Verdict::Pass;
         }
         let last = flow.last_ack.as_ref();
@@ -76,6 +77,11 @@ impl Snoop95 {
         flow.sent_packets = flow.sent_packets.wrapping_add(1);
         match flow.classify(segment.seq, segment.seq_len()) {
             Case::OutOfWindow | Case::Acknowledged => {}
+            // [S0-38] The mobile answers a probe or the sender repeats it.
+            _ if flow.is_closed(&self.settings) => {
+                flow.spoil_measurement();
+                flow.last_seq = flow.last_seq.max(segment.end());
+            }
             case => self.cache_packet(now, reference, case, segment, packet),
         }
     }

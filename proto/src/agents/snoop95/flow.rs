@@ -6,6 +6,7 @@ use crate::agents::flows::{FlowBase, FlowState};
 use crate::packet::{LinkType, Packet};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
+use crate::wire::tcp::Segment;
 use bytes::Bytes;
 use core::time::Duration;
 
@@ -118,9 +119,23 @@ impl Flow {
         self.persist_due = now + settings.persist_timeout;
     }
 
-    /// The next deadline of the flow.
-    pub(super) fn due(&self) -> Option<Instant> {
-        if self.cache.is_empty() {
+    /// [S0-38] Whether the mobile takes no data: what comes now probes its window, and only the
+    /// mobile can answer that (RFC 9293 §3.8.6.1).
+    pub(super) fn is_closed(&self, settings: &Settings) -> bool {
+        settings.pass_probes && self.last_ack.as_ref().is_some_and(|last| last.window == 0)
+    }
+
+    /// [S0-38] Whether this asks if the mobile is alive or its window open. A keep-alive with a
+    /// byte repeats the last byte that the mobile acknowledged (RFC 9293 §3.8.4).
+    pub(super) fn is_probe(&self, segment: &Segment, settings: &Settings) -> bool {
+        let acked = self.last_ack.as_ref().map(|last| last.number);
+        let is_last_byte = segment.seq_len() == 1 && Some(segment.end()) == acked;
+        self.is_closed(settings) || settings.pass_probes && is_last_byte
+    }
+
+    /// The next deadline of the flow; none while nothing can be resent.
+    pub(super) fn due(&self, settings: &Settings) -> Option<Instant> {
+        if self.cache.is_empty() || self.is_closed(settings) {
             return None;
         }
         Some(self.round_trip_due.map_or(self.persist_due, |due| due.min(self.persist_due)))

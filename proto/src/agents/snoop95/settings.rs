@@ -38,6 +38,9 @@ settings! {
     /// Whether data that the mobile already acknowledged is answered with its last ACK
     /// [snoop95 §3.1.1 case 2].
     repeat_ack: bool = true, switch();
+    /// Whether window probes and keep-alives are left to the hosts. The paper is silent: with this
+    /// off, they are cached, resent and answered like other data.
+    pass_probes: bool = true, switch();
     /// The time without a packet of either host after which a flow's state is freed. Not stated: 60
     /// s.
     idle_timeout: Duration = Duration::from_secs(60), timeout();

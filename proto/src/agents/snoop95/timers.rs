@@ -10,7 +10,7 @@ impl Snoop95 {
     /// Schedules a flow's next deadline, unless an earlier one is scheduled.
     pub(super) fn schedule(&mut self, now: Instant, reference: FlowRef) {
         let Some(flow) = self.flows.get(reference) else { return };
-        let Some(due) = flow.due() else { return };
+        let Some(due) = flow.due(&self.settings) else { return };
         let at = due.max(now);
         let is_round_trip = flow.round_trip_due.is_some_and(|round_trip| round_trip <= at);
         let name = if is_round_trip { "snoop-rto" } else { "snoop-persist" };
@@ -27,7 +27,7 @@ impl Snoop95 {
 
     fn run_flow_timers(&mut self, now: Instant, reference: FlowRef) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        if flow.cache.is_empty() {
+        if flow.cache.is_empty() || flow.is_closed(&self.settings) {
             flow.round_trip_due = None;
             return;
         }

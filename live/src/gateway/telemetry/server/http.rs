@@ -66,7 +66,7 @@ pub(super) fn refuse_without_waiting(stream: &mut ClientStream) {
 }
 
 /// The reason why a request is refused.
-enum Refused {
+pub(super) enum Refused {
     Answer(Response),
     Gone(io::Error),
 }
@@ -107,7 +107,7 @@ fn read_path(stream: &mut ClientStream, deadline: Instant) -> Result<String, Ref
 }
 
 /// The path of a whole request; `None` if there is more to come.
-fn parse(bytes: &[u8]) -> Result<Option<String>, Refused> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<String>, Refused> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
     match request.parse(bytes) {

@@ -6,6 +6,8 @@
 
 mod client;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod http;
 mod listen;
 mod request;

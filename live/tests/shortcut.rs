@@ -1,21 +1,59 @@
 //! What the gateway's program in the kernel takes for granted when it lets a packet of the mobile
-//! pass without asking: that every agent would pass it too, at once and as it is.
+//! pass without asking: that every agent would pass it too, at once and as it is. The kernel runs
+//! the program; where this user may not load it, the test is ignored.
 
+#[path = "../../proto/tests/common/mod.rs"]
 mod common;
+mod kernel;
 
 use airmend_proto::agents::Limits;
+use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::tcp::Flags;
+use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{Forwarder, Instant, Port};
+use airmend_testkit::Suite;
 use common::agents::{forwarder, tight};
 use common::packet::Tcp;
+use kernel::{Kernel, Verdict};
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
-use std::collections::BTreeMap;
+use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
+use std::cell::RefCell;
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// Where the sequence numbers of every flow begin: just before they wrap.
 const ISN: u32 = u32::MAX - 999;
 const FLOWS: u16 = 2;
+
+fn main() -> ExitCode {
+    let lacks = Kernel::load().err();
+    Suite::default().tests(lacks.as_deref(), TESTS).run(None)
+}
+
+const TESTS: [(&str, fn()); 2] = [
+    ("what_the_kernel_passes_every_agent_would", what_the_kernel_passes_every_agent_would),
+    ("what_no_host_takes_is_no_ack", what_no_host_takes_is_no_ack),
+];
+
+/// An IP header that states no length or more than there is: neither hosts nor agents read an ACK
+/// there, and so it must not count as the highest that has passed.
+fn what_no_host_takes_is_no_ack() {
+    let mut kernel = Kernel::load().expect("it was loaded before");
+    for ipv6 in [false, true] {
+        let tcp = Tcp { ipv6, ..Tcp::new(0, Port::Air, ISN, 0, ISN) };
+        let right = frame(&tcp.packet(0));
+        let at = if ipv6 { 14 + 4 } else { 14 + 2 };
+        for length in [0u16, 100] {
+            let mut wrong = right.clone();
+            wrong[at..at + 2].copy_from_slice(&length.to_be_bytes());
+            kernel.note(&flow(&tcp));
+            assert_eq!(kernel.run(&wrong), Verdict::Passes { reported: false }, "{length}");
+            assert_eq!(kernel.acked(&flow(&tcp)), None, "{length}");
+        }
+        assert_eq!(kernel.run(&right), Verdict::Diverted);
+        assert_eq!(kernel.acked(&flow(&tcp)), Some(u64::from(ISN)));
+    }
+}
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -23,42 +61,14 @@ enum Step {
     Arrive(Tcp),
 }
 
-/// `airmend_ingress` of `gateway.bpf.c`.
-#[derive(Default)]
-struct Kernel {
-    /// By flow, the highest ACK that has passed.
-    acked: BTreeMap<u16, u32>,
-}
-
-impl Kernel {
-    /// Whether the mobile's packet passes without being asked about.
-    fn passes(&mut self, tcp: &Tcp) -> bool {
-        if tcp.flags.intersects(Flags::SYN) {
-            self.acked.remove(&tcp.flow);
-        }
-        let known = self.acked.get(&tcp.flow).copied();
-        let advances = match (known, tcp.ack) {
-            (Some(known), Some(ack)) => (ack.wrapping_sub(known) as i32) > 0,
-            _ => false,
-        };
-        let connects = tcp.flags.intersects(Flags::SYN.union(Flags::RST));
-        if let Some(ack) = tcp.ack.filter(|_| !connects && (advances || known.is_none())) {
-            self.acked.insert(tcp.flow, ack);
-        }
-        let is_plain = tcp.options.is_empty() || tcp.options.starts_with(&[1, 1, 8, 10]);
-        if connects || tcp.ack.is_none() {
-            return true;
-        }
-        if tcp.len > 0 || tcp.flags.intersects(Flags::FIN) {
-            return is_plain;
-        }
-        advances && is_plain && !tcp.flags.intersects(Flags::URG)
-    }
-}
-
 /// Whether the agent would have passed whatever the kernel passes.
-fn play(mut agent: Forwarder, steps: &[Step]) -> Result<(), TestCaseError> {
-    let (mut kernel, mut now) = (Kernel::default(), Instant::ZERO);
+fn play(mut agent: Forwarder, kernel: &mut Kernel, steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut now = Instant::ZERO;
+    for step in steps {
+        if let Step::Arrive(tcp) = step {
+            kernel.note(&flow(tcp));
+        }
+    }
     for (step, id) in steps.iter().zip(1..) {
         let tcp = match step {
             Step::Wait(time) => {
@@ -70,9 +80,11 @@ fn play(mut agent: Forwarder, steps: &[Step]) -> Result<(), TestCaseError> {
             Step::Arrive(tcp) => tcp,
         };
         let packet = tcp.packet(id);
-        let passes = tcp.sender == Port::Air && kernel.passes(tcp);
-        if tcp.sender == Port::Wired && tcp.flags.intersects(Flags::SYN) {
-            kernel.acked.remove(&tcp.flow);
+        let mut passes = false;
+        if tcp.sender == Port::Air {
+            passes = matches!(kernel.run(&frame(&packet)), Verdict::Passes { .. });
+        } else if tcp.flags.intersects(Flags::SYN) {
+            kernel.note(&flow(tcp));
         }
         agent.handle_packet(now, tcp.sender, packet.clone());
         let left = leaves(&mut agent, now, Port::Wired);
@@ -83,6 +95,19 @@ fn play(mut agent: Forwarder, steps: &[Step]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// An IP packet in an Ethernet frame.
+fn frame(packet: &airmend_proto::Packet) -> Vec<u8> {
+    let kind = match packet.bytes().first().map_or(0, |first| first >> 4) {
+        6 => 0x86ddu16,
+        _ => 0x0800,
+    };
+    [&[2; 12], &kind.to_be_bytes()[..], packet.bytes()].concat()
+}
+
+fn flow(tcp: &Tcp) -> FlowKey {
+    FlowKey::of(&Segment::parse(&tcp.packet(0)).expect("a segment"), tcp.sender)
+}
+
 /// Takes everything out of the agent; what leaves for this side.
 fn leaves(agent: &mut Forwarder, now: Instant, side: Port) -> Vec<airmend_proto::Packet> {
     let left = std::iter::from_fn(|| agent.poll_transmit(now, side)).collect();
@@ -91,19 +116,21 @@ fn leaves(agent: &mut Forwarder, now: Instant, side: Port) -> Vec<airmend_proto:
     left
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig {
+fn what_the_kernel_passes_every_agent_would() {
+    let mut kernel = Kernel::load().expect("it was loaded before");
+    let config = Config {
         cases: 500,
+        source_file: Some(file!()),
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
-        ..ProptestConfig::default()
-    })]
-
-    #[test]
-    fn what_the_kernel_passes_every_agent_would(steps in prop::collection::vec(step(), 1..150)) {
-        for config in tight() {
-            play(forwarder(&config, Limits::default()), &steps)?;
-        }
-    }
+        ..Config::default()
+    };
+    let kernel = RefCell::new(&mut kernel);
+    let result = TestRunner::new(config).run(&prop::collection::vec(step(), 1..150), |steps| {
+        tight().try_for_each(|config| {
+            play(forwarder(&config, Limits::default()), &mut kernel.borrow_mut(), &steps)
+        })
+    });
+    result.unwrap_or_else(|why| panic!("{why}"));
 }
 
 fn step() -> impl Strategy<Value = Step> {

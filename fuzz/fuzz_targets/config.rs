@@ -1,0 +1,43 @@
+//! Any text as the gateway's configuration: it is refused with one sentence that names a line of
+//! the text, or makes a configuration; and any text as a flow rule, which is read as it is written.
+#![no_main]
+#![allow(dead_code, unreachable_pub, reason = "only the file of the command line is used")]
+
+#[path = "../../cli/src/values.rs"]
+mod values;
+
+#[path = "."]
+mod gateway {
+    #[path = "../../cli/src/gateway/file.rs"]
+    mod file;
+    #[path = "../../cli/src/gateway/options.rs"]
+    mod options;
+
+    /// The interface of the configuration that a text makes.
+    pub(crate) fn read(name: &str, text: &str) -> Result<String, String> {
+        let options = file::read_text(name, text)?;
+        let both = options.clone().over(options::Options::default());
+        assert_eq!(format!("{both:?}"), format!("{options:?}"), "defaults change nothing");
+        Ok(options.config("air0").expect("each of its values was right").interface)
+    }
+}
+
+use airmend_live::gateway::rules::FlowRule;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = core::str::from_utf8(data) else { return };
+    match gateway::read("fuzz", text) {
+        Ok(interface) => assert_eq!(interface, "air0"),
+        Err(sentence) => {
+            let line = sentence.strip_prefix("fuzz:").and_then(|rest| rest.split(':').next());
+            let line: usize = line.and_then(|line| line.parse().ok()).expect(&sentence);
+            assert!((1..=text.matches('\n').count() + 1).contains(&line), "{sentence}");
+            assert_eq!(sentence.lines().count(), 1, "{sentence}");
+        }
+    }
+    match text.parse::<FlowRule>() {
+        Ok(rule) => assert_eq!(rule.to_string().parse(), Ok(rule)),
+        Err(sentence) => assert_eq!(sentence.lines().count(), 1, "{sentence}"),
+    }
+});

@@ -1,0 +1,104 @@
+//! The gateway's program for packets from mobiles, run by the kernel on packets of a test's choice
+//! (BPF_PROG_TEST_RUN). Only root may.
+
+use airmend_proto::wire::flow::FlowKey;
+use aya::maps::{HashMap, MapData, RingBuf};
+use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
+use aya::{Ebpf, EbpfLoader};
+use std::fmt::Display;
+
+const INGRESS: &str = "airmend_ingress";
+/// The index of the device to which packets are redirected: the loopback interface is always there.
+const REINJECTION: u32 = 1;
+
+/// What the program decided about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The packet passes at once; whether the daemon is told.
+    Passes {
+        /// Whether there is a report.
+        reported: bool,
+    },
+    /// The packet waits for the daemon.
+    Diverted,
+    /// The packet goes to the reinjection device.
+    Redirected,
+}
+
+/// The program, loaded.
+pub(crate) struct Kernel {
+    programs: Ebpf,
+    flows: HashMap<MapData, [u8; 40], [u64; 4]>,
+    reports: RingBuf<MapData>,
+}
+
+impl Kernel {
+    /// Loads the program with a heartbeat that never times out; an error says what is lacking.
+    pub(crate) fn load() -> Result<Self, String> {
+        let words = |error: &dyn Display| format!("the kernel does not run BPF programs: {error}");
+        let mut programs = EbpfLoader::new()
+            .override_global("MARK", &0x6d65_6e64u32, true)
+            .override_global("REINJECTION", &REINJECTION, true)
+            .override_global("HEARTBEAT_TIMEOUT_NS", &(u64::MAX / 4), true)
+            .load(airmend_live::bpf::PROGRAMS)
+            .map_err(|error| words(&error))?;
+        let flows = programs.take_map("flows").expect("the programs have this map");
+        let reports = programs.take_map("reports").expect("the programs have this map");
+        let flows = flows.try_into().map_err(|error| words(&error))?;
+        let reports = reports.try_into().map_err(|error| words(&error))?;
+        let mut kernel = Self { programs, flows, reports };
+        kernel.ingress().load().map_err(|error| words(&error))?;
+        kernel.test(&[0; 64])?;
+        Ok(kernel)
+    }
+
+    fn ingress(&mut self) -> &mut SchedClassifier {
+        let program = self.programs.program_mut(INGRESS).expect("it is one of the programs");
+        program.try_into().expect("it is a classifier")
+    }
+
+    fn test(&mut self, frame: &[u8]) -> Result<u32, String> {
+        let options = TestRunOptions { data_in: Some(frame), ..TestRunOptions::default() };
+        let result = self.ingress().test_run(options);
+        result.map(|result| result.return_value).map_err(|error| error.to_string())
+    }
+
+    /// Notes a flow, as a copy of its data does; what was known of it is forgotten.
+    pub(crate) fn note(&mut self, key: &FlowKey) {
+        self.flows.insert(flow_key(key), [0; 4], 0).expect("the map takes any flow");
+    }
+
+    /// The highest ACK of a flow that has passed; `None` if none is known, or the flow is not.
+    pub(crate) fn acked(&self, key: &FlowKey) -> Option<u64> {
+        let [acked, state, ..] = self.flows.get(&flow_key(key), 0).ok()?;
+        (state & 1 == 1).then_some(acked)
+    }
+
+    /// Runs the program on a frame from a mobile.
+    pub(crate) fn run(&mut self, frame: &[u8]) -> Verdict {
+        let code = self.test(frame).expect("the kernel runs the program");
+        let mut reports = 0;
+        let mut diverted = false;
+        while let Some(report) = self.reports.next() {
+            reports += 1;
+            diverted |= report[18..20] != [0, 0];
+        }
+        match (code, reports, diverted) {
+            (u32::MAX, 0 | 1, false) => Verdict::Passes { reported: reports == 1 },
+            (2, 1, true) => Verdict::Diverted,
+            (7, 0, false) => Verdict::Redirected,
+            other => panic!("no verdict has this code and these reports: {other:?}"),
+        }
+    }
+}
+
+/// `struct flow_key` of the C program.
+fn flow_key(key: &FlowKey) -> [u8; 40] {
+    let mut bytes = [0; 40];
+    bytes[..16].copy_from_slice(&key.wired.address);
+    bytes[16..32].copy_from_slice(&key.air.address);
+    let [wired, air] = [key.wired.port, key.air.port].map(u16::to_be_bytes);
+    let ports = u32::from_ne_bytes([wired[0], wired[1], air[0], air[1]]);
+    bytes[32..].copy_from_slice(&u64::from(ports).to_ne_bytes());
+    bytes
+}

@@ -1,0 +1,90 @@
+//! What the tests of every crate share: tests that a machine may be unable to run, and waiting for
+//! an event instead of for a fixed time.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::error::Error;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// What a test, or a step of one, results in.
+pub type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
+
+/// Longer than anything that a test waits for takes on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The tests of a file with `harness = false`.
+#[derive(Default)]
+pub struct Suite {
+    trials: Vec<Trial>,
+    reasons: Vec<String>,
+}
+
+impl Suite {
+    /// Adds these tests, each with its name. `lacks` is what this machine lacks for them; they are
+    /// ignored then.
+    #[must_use]
+    pub fn tests<T: Outcome + 'static>(
+        mut self,
+        lacks: Option<&str>,
+        tests: impl IntoIterator<Item = (&'static str, fn() -> T)>,
+    ) -> Self {
+        for (name, test) in tests {
+            let trial = Trial::test(name, move || test().outcome());
+            self.trials.push(trial.with_ignored_flag(lacks.is_some()));
+        }
+        if let Some(lacks) = lacks
+            && !self.reasons.iter().any(|reason| reason == lacks)
+        {
+            self.reasons.push(lacks.to_owned());
+        }
+        self
+    }
+
+    /// Runs what the command line selects, on so many threads if it does not say, and prints on
+    /// stderr why tests are ignored.
+    #[must_use]
+    pub fn run(self, threads: Option<usize>) -> ExitCode {
+        let mut arguments = Arguments::from_args();
+        arguments.test_threads = arguments.test_threads.or(threads);
+        for reason in &self.reasons {
+            eprintln!("tests are ignored: {}", reason.trim());
+        }
+        libtest_mimic::run(&arguments, self.trials).exit_code()
+    }
+}
+
+/// What a test returns: nothing if it panics when it fails, or a result.
+pub trait Outcome {
+    /// The same for the harness.
+    ///
+    /// # Errors
+    /// The test failed.
+    fn outcome(self) -> std::result::Result<(), Failed>;
+}
+
+impl Outcome for () {
+    fn outcome(self) -> std::result::Result<(), Failed> {
+        Ok(())
+    }
+}
+
+impl Outcome for Result {
+    fn outcome(self) -> std::result::Result<(), Failed> {
+        self.map_err(|error| error.to_string().into())
+    }
+}
+
+/// Tries until there is a value, or for as long as [`PATIENCE`] lasts.
+///
+/// # Errors
+/// There is none: a sentence with `what`.
+pub fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> Result<T> {
+    let begin = Instant::now();
+    while begin.elapsed() < PATIENCE {
+        if let Some(value) = attempt() {
+            return Ok(value);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Err(format!("{what} did not happen").into())
+}
