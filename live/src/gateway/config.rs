@@ -1,6 +1,7 @@
 //! What one gateway does, and on which interface.
 
 use super::rules::FlowRules;
+use super::shape::Shape;
 use crate::bpf::Attach;
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::named;
@@ -31,6 +32,8 @@ pub struct GatewayConfig {
     /// of 802.11, or the handle of a class of the interface's queue (`1:10` is 0x0001_0010).
     /// `None` for the highest that this kind of interface honours.
     pub priority: Option<u32>,
+    /// A queue of the gateway's own at the interface, with this rate; `None` for the interface's.
+    pub shape: Option<Shape>,
     /// The hook of the BPF programs.
     pub attach: Attach,
     /// The rate of the air, in bits per second, where the interface's queue has none: only for the
@@ -61,6 +64,7 @@ impl GatewayConfig {
             rules: FlowRules::default(),
             mark: DEFAULT_MARK,
             priority: None,
+            shape: None,
             attach: Attach::default(),
             air_rate_bps: None,
             pcap: None,
@@ -85,6 +89,7 @@ impl GatewayConfig {
             ("flows", self.rules != wanted.rules),
             ("mark", self.mark != wanted.mark),
             ("priority", self.priority != wanted.priority),
+            ("shape", self.shape != wanted.shape),
             ("attach", self.attach != wanted.attach),
             ("air-rate", self.air_rate_bps != wanted.air_rate_bps),
             ("pcap", self.pcap != wanted.pcap),
@@ -192,6 +197,7 @@ mod tests {
             rules: FlowRules::parse(["port:443"]).unwrap(),
             mark: 1,
             priority: Some(5),
+            shape: Some(Shape::Auto),
             attach: Attach::Tcx,
             air_rate_bps: Some(6),
             pcap: Some("a".into()),
@@ -202,7 +208,7 @@ mod tests {
             keep_privileges: true,
             ..config("snoop95")
         };
-        let all = "interface agent limit-memory limit-flows observe flows mark priority attach \
+        let all = "interface agent limit-memory limit-flows observe flows mark priority shape attach \
                    air-rate pcap metrics socket log log-level keep-privileges";
         assert_eq!(running.differences(&wanted).join(" "), all);
 

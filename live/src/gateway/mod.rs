@@ -17,13 +17,17 @@ mod journal;
 pub mod observe;
 mod outbound;
 pub mod privileges;
+mod queue_place;
 pub mod rules;
+mod shape;
 pub mod telemetry;
 
 pub use config::{
     DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress, default_socket,
 };
 pub use error::GatewayError;
+pub use queue_place::queue_places;
+pub use shape::Shape;
 
 use crate::bpf::{self, BpfConfig, BpfCounters, BpfPrograms};
 use crate::clock::{self, Clock};
@@ -42,6 +46,7 @@ use journal::Journal;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use observe::{CapacityFrom, Observer, shaper};
 use outbound::{Outbound, Watched};
+use shape::Shaper;
 use std::cell::RefCell;
 use std::io::Read;
 use std::os::fd::AsFd;
@@ -75,6 +80,7 @@ pub struct Gateway {
     journal: Journal,
     /// With `--observe`, what looks at packets instead of the agent.
     observer: Option<Observer>,
+    shaper: Option<Shaper>,
     /// Time as the agent knows it, which never goes back.
     now: Instant,
     last_beat: Duration,
@@ -107,8 +113,10 @@ impl Gateway {
         let reinjection = Reinjection::create(link_type).map_err(GatewayError::Reinjection)?;
         let data = PacketSocket::open_copies(interface.index).map_err(GatewayError::Socket)?;
         let repairs = PacketSocket::open_headers(interface.index).map_err(GatewayError::Socket)?;
-        let outbound =
-            Outbound::open(&config, &interface, reinjection).map_err(GatewayError::Socket)?;
+        let shaper = Shaper::open(&config, &interface)?;
+        let priority = shaper.as_ref().and_then(|shaper| shaper.priority).or(config.priority);
+        let outbound = Outbound::open(&config, &interface, reinjection, priority)
+            .map_err(GatewayError::Socket)?;
         let bpf_config = BpfConfig {
             air: interface.index as u32,
             reinjection: outbound.reinjection.index(),
@@ -139,6 +147,9 @@ impl Gateway {
         telemetry::log::started(journal.telemetry.about(), bpf.attached());
         if let Some(kind) = interface.stacked() {
             telemetry::log::queue_below(journal.telemetry.about(), &kind);
+        } else if shaper.is_none() {
+            let place = queue_place::queue_place(&interface);
+            telemetry::log::queue_place(journal.telemetry.about(), &place);
         }
         Ok(Self {
             forwarder: match cfg!(debug_assertions) {
@@ -156,6 +167,7 @@ impl Gateway {
             _claim: claim,
             journal,
             observer,
+            shaper,
             now: Instant::ZERO,
             last_beat,
             last_inspection: None,
@@ -188,6 +200,7 @@ impl Gateway {
             self.report_observation_gap();
         }
         self.now = self.now.max(known);
+        self.shaper.iter_mut().for_each(|shaper| shaper.turn(self.now));
         if self.forwarder.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
             self.journal.timers(self.now);
         }
@@ -212,7 +225,8 @@ impl Gateway {
             flow: &|key| self.bpf.flow(key),
         };
         let now = self.clock.now();
-        let status = self.journal.telemetry.status(now, self.forwarder.load(), &kernel);
+        let mut status = self.journal.telemetry.status(now, self.forwarder.load(), &kernel);
+        status.shape = self.shaper.as_ref().map(Shaper::status);
         match &mut self.observer {
             Some(observer) => status.observed(observer.observation(now), observer.len()),
             None => status,
@@ -225,7 +239,7 @@ impl Gateway {
     /// # Errors
     /// The kernel refuses the new priority: privileges were given up.
     pub fn reload(&mut self, wanted: &GatewayConfig) -> Result<Vec<&'static str>, GatewayError> {
-        if wanted.priority != self.config.priority {
+        if wanted.priority != self.config.priority && self.shaper.is_none() {
             let priority = wanted.priority.unwrap_or_else(|| self.interface.highest_priority());
             let changed = self.outbound.repairs.set(self.config.mark, priority);
             changed.map_err(GatewayError::io("changing the priority of repairs"))?;
@@ -284,6 +298,9 @@ impl Gateway {
     fn take(&mut self, arrival: Arrival) {
         let Arrival { at, kind, packet, damaged } = arrival;
         self.now = self.now.max(at);
+        if let Some(shaper) = self.shaper.as_mut().filter(|_| !damaged) {
+            shaper.packet(at, kind, &packet);
+        }
         if kind == Kind::Repair {
             self.journal.departs(self.now, &packet);
             self.forwarder.confirm_copy(self.now, Port::Air, &packet);

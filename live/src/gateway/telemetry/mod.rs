@@ -15,7 +15,7 @@ mod tally;
 
 pub use about::About;
 pub use histogram::Histogram;
-pub use status::{Counters, FlowStatus, Status, StatusLimits, TimeoutsSaved};
+pub use status::{Counters, FlowStatus, ShapeStatus, Status, StatusLimits, TimeoutsSaved};
 pub use tally::Path;
 
 use crate::bpf::KernelFlow;
@@ -159,6 +159,7 @@ impl Telemetry {
             air_rtt_seconds: self.air_rtt.clone(),
             top: self.flows.top(TOP, now, kernel.flow),
             observation: None,
+            shape: None,
         }
     }
 
