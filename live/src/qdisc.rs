@@ -70,8 +70,6 @@ pub(crate) struct Root {
     /// Its kind, such as `htb`.
     pub(crate) kind: String,
     handle: u32,
-    /// Bytes that have left it.
-    pub(crate) sent: u64,
     /// It limits the rate.
     pub(crate) shapes: bool,
 }
@@ -79,9 +77,11 @@ pub(crate) struct Root {
 impl Root {
     /// The queue of an interface; `None` if the kernel does not tell.
     pub(crate) fn of(index: u32) -> Option<Self> {
-        let asked = Asked { index, handle: 0, parent: ROOT, info: 0, kind: None };
-        let answer = ask(libc::RTM_GETQDISC, ACK, &asked.bytes()).ok()?;
-        Self::read(answer.first()?)
+        // To a request for one queue, some kernels answer all who listen for changes.
+        let is_it =
+            |message: &[u8]| (word(message, 4), word(message, 12)) == (Some(index), Some(ROOT));
+        let all = dump(libc::RTM_GETQDISC, index).ok()?;
+        Self::read(all.iter().find(|message| is_it(message))?)
     }
 
     fn read(message: &[u8]) -> Option<Self> {
@@ -94,8 +94,7 @@ impl Root {
             "cake" => cake_rate(find(TCA_OPTIONS).unwrap_or_default()) > 0,
             _ => false,
         };
-        let sent = find(TCA_STATS2).and_then(|stats| sent(stats)).unwrap_or(0);
-        Some(Self { kind, handle: word(message, 8)?, sent, shapes })
+        Some(Self { kind, handle: word(message, 8)?, shapes })
     }
 
     /// The kernel has put it there by itself.
@@ -115,9 +114,20 @@ fn cake_rate(options: &[u8]) -> u64 {
     bytes.map_or(0, u64::from_ne_bytes)
 }
 
-fn sent(stats: &[u8]) -> Option<u64> {
-    let basic = attributes(stats).into_iter().find(|(which, _)| *which == TCA_STATS_BASIC)?.1;
+/// Bytes that have left this program's queue; `None` if it is not there.
+pub(crate) fn sent(index: u32) -> Option<u64> {
+    let all = dump(libc::RTM_GETTCLASS, index).ok()?;
+    let class = all.iter().find(|message| word(message, 8) == Some(PARENT))?;
+    let find = |bytes, wanted| attributes(bytes).into_iter().find(|(which, _)| *which == wanted);
+    let (_, stats) = find(class.get(TRAFFIC_CONTROL..)?, TCA_STATS2)?;
+    let (_, basic) = find(stats, TCA_STATS_BASIC)?;
     Some(u64::from_ne_bytes(*basic.first_chunk()?))
+}
+
+/// All queues, or all classes of this interface.
+fn dump(kind: u16, index: u32) -> io::Result<Vec<Vec<u8>>> {
+    let asked = Asked { index, handle: 0, parent: 0, info: 0, kind: None };
+    ask(kind, libc::NLM_F_DUMP as u16, &asked.bytes())
 }
 
 /// Puts the queue at an interface's root, with this rate in bits per second, in place of the

@@ -3,7 +3,7 @@
 //! this one keeps a capability, CAP_NET_ADMIN.
 
 use super::super::privileges;
-use crate::qdisc::{self, Leaf, Root};
+use crate::qdisc::{self, Leaf};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -94,16 +94,16 @@ fn keep(index: u32, interface: &str, leaf: Leaf, rates: &Receiver<u64>, seen: &M
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        let root = Root::of(index).filter(Root::is_ours);
-        if is_there && root.is_none() {
+        let sent = qdisc::sent(index);
+        if is_there && sent.is_none() {
             tracing::warn!(
                 interface,
                 "another program has removed the gateway's queue: nothing is shaped until a restart"
             );
         }
-        is_there = root.is_some();
+        is_there = sent.is_some();
         let mut seen = lock(seen);
-        seen.sent = root.as_ref().map_or(seen.sent, |root| root.sent);
+        seen.sent = sent.unwrap_or(seen.sent);
         seen.rate_bps = rate_bps.filter(|_| is_there);
     }
 }
