@@ -15,6 +15,7 @@ mod others;
 mod places;
 mod queues;
 mod recorded;
+mod shaping;
 mod soak;
 mod stacked;
 mod survival;
@@ -30,7 +31,7 @@ use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 39] = [
+const TESTS: [(&str, Test); 43] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -69,6 +70,10 @@ const TESTS: [(&str, Test); 39] = [
     ("recorded", recorded::recorded),
     ("no_tcp", others::no_tcp),
     ("bad_places", others::bad_places),
+    ("shaped", shaping::shaped),
+    ("shaped_auto", shaping::shaped_auto),
+    ("shaping_ends", shaping::ends),
+    ("shaping_spares_others", shaping::spares_others),
     ("soak", soak::soak),
 ];
 

@@ -35,8 +35,10 @@ const FALLEN: f64 = 0.9;
 const HOLD: f64 = 2.0;
 const FIRST_GAIN: f64 = 0.025;
 const MAX_GAIN: f64 = 0.5;
-/// The rate is used up if so much of it is sent.
-const USED: f64 = 0.85;
+/// The rate is used up if so much of it is sent, over half a second.
+const USED: f64 = 0.95;
+/// The share of an interval in that.
+const USED_WEIGHT: f64 = 0.25;
 /// For so long a delay that does not drain is no queue, and by this factor it may grow.
 const FLOOR_SECONDS: f64 = 60.0;
 const FLOOR_FACTOR: f64 = 1.25;
@@ -88,6 +90,8 @@ pub(super) struct Control {
     drain: Option<Drain>,
     /// The last intervals, if a queue stands.
     standing: VecDeque<Interval>,
+    /// The rate that is used, smoothed.
+    used: f64,
     /// When a queue stood last, and since then the time in which the rate was used up.
     stood_at: f64,
     probed: f64,
@@ -110,6 +114,8 @@ impl Control {
         for (mean, bytes) in self.mix.iter_mut().zip([interval.measured, interval.sent]) {
             *mean += (bytes as f64 - *mean) * MIX;
         }
+        let used = interval.measured as f64 * 8.0 / took / self.part();
+        self.used += (used - self.used) * USED_WEIGHT;
         match interval.excess.map(|excess| excess.as_secs_f64()) {
             Some(excess) if excess > self.threshold() => {
                 self.remember(interval);
@@ -119,11 +125,14 @@ impl Control {
                     self.congested(excess);
                 }
             }
-            Some(_) => {
+            Some(excess) => {
                 self.standing.clear();
                 self.drain = None;
                 self.learn(interval.served);
-                self.probe(interval);
+                // A queue that begins to build up needs no more.
+                if excess <= self.threshold() / 2.0 {
+                    self.probe(took);
+                }
             }
             None if !self.standing.is_empty() => self.remember(interval),
             None => {}
@@ -176,12 +185,17 @@ impl Control {
 
     /// The rate of what arrives, as bits that leave here, since the queue stands.
     fn arriving(&self) -> Option<f64> {
-        let took: f64 = self.standing.iter().map(|interval| interval.took.as_secs_f64()).sum();
-        let bytes: u64 = self.standing.iter().map(|interval| interval.delivered).sum();
+        let rate =
+            |interval: &Interval| interval.delivered as f64 * 8.0 / interval.took.as_secs_f64();
+        // Of slow start's bursts, some intervals may be half empty.
+        let most = self.standing.iter().map(rate).fold(0.0, f64::max);
+        (most > 0.0).then(|| most / self.payload_share() / self.part())
+    }
+
+    /// The part of the traffic that is measured.
+    fn part(&self) -> f64 {
         let [measured, sent] = self.mix;
-        let part = if sent > 0.0 { (measured / sent).clamp(0.1, 1.0) } else { 1.0 };
-        let rate = bytes as f64 * 8.0 / took / self.payload_share() / part;
-        (bytes > 0 && rate.is_finite()).then_some(rate)
+        if sent > 0.0 { (measured / sent).clamp(0.1, 1.0) } else { 1.0 }
     }
 
     /// Bytes of payload that arrive for each byte that leaves: without headers, losses, repairs.
@@ -203,13 +217,9 @@ impl Control {
     }
 
     /// No queue stands beyond: perhaps there is more to be had.
-    fn probe(&mut self, interval: &Interval) {
+    fn probe(&mut self, took: f64) {
         let (Some(capacity), Some(rate)) = (self.capacity, self.rate()) else { return };
-        let took = interval.took.as_secs_f64();
-        let [measured, sent] = self.mix;
-        let part = if sent > 0.0 { (measured / sent).clamp(0.1, 1.0) } else { 1.0 };
-        let used = interval.measured as f64 * 8.0 / took / part;
-        if used < USED * rate || self.now - self.stood_at < HOLD {
+        if self.used < USED * rate || self.now - self.stood_at < HOLD {
             return;
         }
         self.probed += took;
