@@ -1,10 +1,11 @@
 //! What one gateway does, and on which interface.
 
 use super::rules::FlowRules;
-use super::shape::Shape;
 use crate::bpf::Attach;
+use crate::qdisc::MAX_RATE;
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::named;
+use airmend_proto::units::{format_rate, parse_rate};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,9 @@ use std::str::FromStr;
 
 /// The default mark of packets that the gateway has sent or reinjected ("mend").
 pub const DEFAULT_MARK: u32 = 0x6d65_6e64;
+
+/// The lowest rate that an interface is shaped to, in bits per second.
+pub(super) const MIN_SHAPE: u64 = 64_000;
 
 /// One gateway on one interface.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,6 +111,40 @@ impl GatewayConfig {
 /// own, since each instance of the service runs as a user of its own.
 pub fn default_socket(interface: &str) -> PathBuf {
     Path::new("/run/airmend").join(interface).join("status.sock")
+}
+
+/// The rate that the interface is shaped to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A little less than the hop beyond the interface delivers, as measured.
+    Auto,
+    /// So many bits per second.
+    Rate(u64),
+}
+
+impl FromStr for Shape {
+    type Err = String;
+
+    /// Reads `auto`, or a rate such as `20mbit`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        match parse_rate(text) {
+            Ok(rate) if (MIN_SHAPE..=MAX_RATE).contains(&rate) => Ok(Self::Rate(rate)),
+            Ok(_) => Err(format!("{text:?} must be a rate from 64kbit to 34gbit, or auto")),
+            Err(_) => Err(format!("{text:?} is no rate; write auto, or a rate such as 20mbit")),
+        }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Rate(rate) => f.write_str(&format_rate(*rate)),
+        }
+    }
 }
 
 /// The address of the metrics, on this machine only.
@@ -208,13 +246,24 @@ mod tests {
             keep_privileges: true,
             ..config("snoop95")
         };
-        let all = "interface agent limit-memory limit-flows observe flows mark priority shape attach \
-                   air-rate pcap metrics socket log log-level keep-privileges";
+        let all = "interface agent limit-memory limit-flows observe flows mark priority shape \
+                   attach air-rate pcap metrics socket log log-level keep-privileges";
         assert_eq!(running.differences(&wanted).join(" "), all);
 
         let mut set = running.clone();
         set.agent.set("hold_limit", "7ms").unwrap();
         assert_eq!(running.differences(&set), ["set"]);
+    }
+
+    #[test]
+    fn a_shape_is_auto_or_a_rate_that_htb_has() {
+        assert_eq!("auto".parse(), Ok(Shape::Auto));
+        assert_eq!("20mbit".parse(), Ok(Shape::Rate(20_000_000)));
+        assert_eq!(Shape::Rate(20_000_000).to_string().parse(), Ok(Shape::Rate(20_000_000)));
+        for wrong in ["", "0", "1kbit", "60gbit", "fast", "-1mbit"] {
+            let why = wrong.parse::<Shape>().unwrap_err();
+            assert!(why.contains("auto"), "{wrong}: {why}");
+        }
     }
 
     #[test]

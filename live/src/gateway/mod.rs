@@ -23,11 +23,10 @@ mod shape;
 pub mod telemetry;
 
 pub use config::{
-    DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress, default_socket,
+    DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress, Shape, default_socket,
 };
 pub use error::GatewayError;
 pub use queue_place::queue_places;
-pub use shape::Shape;
 
 use crate::bpf::{self, BpfConfig, BpfCounters, BpfPrograms};
 use crate::clock::{self, Clock};
@@ -145,12 +144,7 @@ impl Gateway {
             .observe
             .then(|| Observer::new(air_rate(&config, &interface), config.limits.flows));
         telemetry::log::started(journal.telemetry.about(), bpf.attached());
-        if let Some(kind) = interface.stacked() {
-            telemetry::log::queue_below(journal.telemetry.about(), &kind);
-        } else if shaper.is_none() {
-            let place = queue_place::queue_place(&interface);
-            telemetry::log::queue_place(journal.telemetry.about(), &place);
-        }
+        log_queue(journal.telemetry.about(), &interface, shaper.is_some());
         Ok(Self {
             forwarder: match cfg!(debug_assertions) {
                 true => Forwarder::checked(agent, config.limits.egress, None),
@@ -449,6 +443,15 @@ impl Gateway {
 fn air_rate(config: &GatewayConfig, interface: &Interface) -> Option<(u64, CapacityFrom)> {
     let configured = config.air_rate_bps.map(|rate| (rate, CapacityFrom::Configured));
     configured.or_else(|| Some((shaper::rate(&interface.name)?, CapacityFrom::Shaper)))
+}
+
+/// Where the interface's queue stands, unless it is this program's own.
+fn log_queue(about: &About, interface: &Interface, is_ours: bool) {
+    match interface.stacked() {
+        Some(kind) => telemetry::log::queue_below(about, &kind),
+        None if is_ours => {}
+        None => telemetry::log::queue_place(about, &queue_place::queue_place(interface)),
+    }
 }
 
 fn journal(config: &GatewayConfig, link_type: LinkType) -> Result<Journal, GatewayError> {

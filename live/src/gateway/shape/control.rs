@@ -8,6 +8,8 @@
 //! - A delay that a lower rate does not remove is not a queue of what is sent here: the capacity is
 //!   as before, and such a delay does not count for a minute.
 
+use super::super::config::MIN_SHAPE;
+use crate::qdisc::MAX_RATE;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -49,8 +51,6 @@ const YIELD_BYTES: f64 = 4e6;
 const FIRST_YIELD_BYTES: f64 = 50e3;
 /// The share of an interval in the mean mix of traffic.
 const MIX: f64 = 0.05;
-/// The lowest rate, in bits per second.
-pub(super) const MIN_RATE: f64 = 64e3;
 
 /// What happened in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -143,7 +143,7 @@ impl Control {
     /// The present rate.
     pub(super) fn rate(&self) -> Option<f64> {
         let share = SHARE - self.drain.map_or(0.0, |drain| drain.share);
-        self.capacity.map(|capacity| (capacity * share).max(MIN_RATE))
+        self.capacity.map(|capacity| (capacity * share).max(MIN_SHAPE as f64))
     }
 
     fn remember(&mut self, interval: &Interval) {
@@ -224,7 +224,7 @@ impl Control {
         }
         self.probed += took;
         let gain = (FIRST_GAIN * self.probed.exp2()).min(MAX_GAIN);
-        self.capacity = Some((capacity * (1.0 + gain * took)).min(crate::qdisc::MAX_RATE as f64));
+        self.capacity = Some((capacity * (1.0 + gain * took)).min(MAX_RATE as f64));
     }
 }
 

@@ -6,55 +6,18 @@ mod meter;
 mod worker;
 
 use super::arrival::Kind;
-use super::config::GatewayConfig;
+use super::config::{GatewayConfig, Shape};
 use super::error::GatewayError;
 use super::interface::Interface;
 use super::telemetry::ShapeStatus;
 use crate::qdisc::{self, FAST_CLASS, Leaf, MAX_RATE, Root};
-use airmend_proto::units::{format_rate, parse_rate};
 use airmend_proto::{Instant, Packet};
-use control::{Control, INTERVAL, MIN_RATE};
+use control::{Control, INTERVAL};
 use meter::Meter;
-use std::fmt;
-use std::str::FromStr;
 use worker::Worker;
 
 /// A change of the rate by less than this share is not worth a request to the kernel.
 const STEP: f64 = 0.005;
-
-/// The rate that the interface is shaped to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// A little less than the hop beyond the interface delivers, as measured.
-    Auto,
-    /// So many bits per second.
-    Rate(u64),
-}
-
-impl FromStr for Shape {
-    type Err = String;
-
-    /// Reads `auto`, or a rate such as `20mbit`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "auto" {
-            return Ok(Self::Auto);
-        }
-        match parse_rate(text) {
-            Ok(rate) if (MIN_RATE as u64..=MAX_RATE).contains(&rate) => Ok(Self::Rate(rate)),
-            Ok(_) => Err(format!("{text:?} must be a rate from 64kbit to 34gbit, or auto")),
-            Err(_) => Err(format!("{text:?} is no rate; write auto, or a rate such as 20mbit")),
-        }
-    }
-}
-
-impl fmt::Display for Shape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Rate(rate) => f.write_str(&format_rate(*rate)),
-        }
-    }
-}
 
 /// The queue of one interface; it is removed with this value.
 #[derive(Debug)]
@@ -161,22 +124,6 @@ impl Shaper {
             is_auto: self.auto.is_some(),
             queue: self.leaf.name().to_owned(),
             rate_bps: seen.rate_bps.filter(|rate| *rate < MAX_RATE),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shape_is_auto_or_a_rate_that_htb_has() {
-        assert_eq!("auto".parse(), Ok(Shape::Auto));
-        assert_eq!("20mbit".parse(), Ok(Shape::Rate(20_000_000)));
-        assert_eq!(Shape::Rate(20_000_000).to_string().parse(), Ok(Shape::Rate(20_000_000)));
-        for wrong in ["", "0", "1kbit", "60gbit", "fast", "-1mbit"] {
-            let why = wrong.parse::<Shape>().unwrap_err();
-            assert!(why.contains("auto"), "{wrong}: {why}");
         }
     }
 }

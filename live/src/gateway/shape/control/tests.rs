@@ -184,5 +184,5 @@ fn the_rate_is_never_below_the_least() {
     let mut hop = settled(20e6);
     hop.capacity = 1e3;
     hop.run(60.0);
-    assert_eq!(hop.control.rate(), Some(MIN_RATE));
+    assert_eq!(hop.control.rate(), Some(MIN_SHAPE as f64));
 }
