@@ -143,12 +143,6 @@ impl Options {
     /// The configuration of the gateway on `interface`.
     pub(super) fn config(self, interface: &str) -> Result<GatewayConfig, String> {
         let default = GatewayConfig::new(interface, self.agent()?);
-        if self.shape.is_some() && self.priority.is_some() {
-            return Err("shape has a class of its own for repairs: leave priority out".to_owned());
-        }
-        if self.shape.is_some() && self.observe {
-            return Err("observe changes no packet, and shape delays all: choose one".to_owned());
-        }
         Ok(GatewayConfig {
             limits: Limits {
                 flows: self.limit_flows.unwrap_or(default.limits.flows),
