@@ -10,6 +10,7 @@ use crate::sim::Sim;
 use crate::status::StatusArgs;
 use crate::top::TopArgs;
 use crate::values::{Window, amount, far_queue, positive, queue, seconds, setting, window};
+use airmend_live::gateway::Shape;
 use airmend_live::lab::config::{
     AirQueue, Amount, CongestionControl, DeviceKind, Direction, FarQueue, Hop, LabConfig, Path,
 };
@@ -289,6 +290,11 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "N|codel|fq_codel", value_parser = far_queue)]
     #[arg(help_heading = "Links", conflicts_with_all = ["air_queue", "half_duplex"])]
     far_queue: Option<FarQueue>,
+    /// The base station's interface is shaped by the gateway, see `airmend gateway --shape`; with
+    /// --path gateway and --far-queue.
+    #[arg(long, value_name = "auto|RATE", help_heading = "Links", requires = "far_queue")]
+    #[arg(conflicts_with = "observe")]
+    shape: Option<Shape>,
     /// The gateway only observes and estimates the gain of mending; with --path gateway.
     #[arg(long, help_heading = "Links")]
     observe: bool,
@@ -310,6 +316,7 @@ impl Setup {
             path: self.path,
             air_queue: self.air_queue.unwrap_or_default(),
             far_queue: self.far_queue,
+            shape: self.shape,
             observe: self.observe,
             cc,
             sack: !self.no_sack,
@@ -405,6 +412,9 @@ impl Setup {
         match (self.path, agent) {
             (Path::Inline | Path::Kernel, _) if self.observe => {
                 refuse("--observe", "there is no gateway that could; write --path gateway")
+            }
+            (Path::Inline | Path::Kernel, _) if self.shape.is_some() => {
+                refuse("--shape", "there is no gateway that could; write --path gateway")
             }
             (Path::Inline, _) if self.air_queue.is_some() => {
                 refuse("--air-queue", "its queue is the agent's; write --path kernel or gateway")

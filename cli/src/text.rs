@@ -135,8 +135,9 @@ pub(crate) fn hops(config: &LabConfig) -> String {
         other => format!(" {}", other.name()),
     };
     let modem = config.far_queue.map_or_else(String::new, |far| format!(" behind a modem's {far}"));
+    let shape = config.shape.map_or_else(String::new, |shape| format!(", shaped to {shape}"));
     format!(
-        "air {}{radios}{modem}, queue{queue} {} · wired {}{wired_queue} · window {}",
+        "air {}{radios}{modem}{shape}, queue{queue} {} · wired {}{wired_queue} · window {}",
         hop(&config.air),
         config.queue_frames,
         hop(&config.wired),

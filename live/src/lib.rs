@@ -10,6 +10,7 @@ pub mod guard;
 pub mod lab;
 mod netlink;
 pub mod pcap;
+mod qdisc;
 #[allow(unsafe_code)]
 mod sys;
 pub mod tunnel;

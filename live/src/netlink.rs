@@ -19,9 +19,9 @@ const PARENT: u32 = 0xffff_fff1;
 const INGRESS: u32 = 0xffff_fff2;
 const EGRESS: u32 = 0xffff_fff3;
 /// The parent of the egress queue.
-const ROOT: u32 = 0xffff_ffff;
+pub(crate) const ROOT: u32 = 0xffff_ffff;
 /// The name of a kind of filter or queueing discipline.
-const TCA_KIND: u16 = 1;
+pub(crate) const TCA_KIND: u16 = 1;
 /// The attribute of an interface's driver, and in it the name of the kind.
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
@@ -31,7 +31,7 @@ const TYPE_MASK: u16 = 0x3fff;
 const TC_GROUP: u32 = 1 << (libc::RTNLGRP_TC - 1);
 /// Bytes of `struct nlmsghdr`, of `struct tcmsg`, of `struct ifinfomsg` and of `struct nlattr`.
 const HEADER: usize = 16;
-const TRAFFIC_CONTROL: usize = 20;
+pub(crate) const TRAFFIC_CONTROL: usize = 20;
 const LINK: usize = 16;
 const ATTRIBUTE: usize = 4;
 /// The kernel sends no longer datagrams.
@@ -118,12 +118,12 @@ impl Changes {
 }
 
 /// A request about traffic control: `struct tcmsg`, and the kind.
-struct Asked {
-    index: u32,
-    handle: u32,
-    parent: u32,
-    info: u32,
-    kind: Option<&'static str>,
+pub(crate) struct Asked {
+    pub(crate) index: u32,
+    pub(crate) handle: u32,
+    pub(crate) parent: u32,
+    pub(crate) info: u32,
+    pub(crate) kind: Option<&'static str>,
 }
 
 fn parent(direction: TcAttachType) -> u32 {
@@ -135,7 +135,7 @@ fn parent(direction: TcAttachType) -> u32 {
 }
 
 /// Sends a request; the messages of the answer, without their headers.
-fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+pub(crate) fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     let socket = open(0)?;
     send(socket.as_raw_fd(), &request(kind, flags, body), MsgFlags::empty())?;
     let mut buffer = vec![0; LONGEST];
@@ -174,17 +174,23 @@ fn request(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// An attribute of this type, as long as its value.
+pub(crate) fn attribute(which: u16, value: &[u8]) -> Vec<u8> {
+    let length = ATTRIBUTE + value.len();
+    let mut bytes = (length as u16).to_ne_bytes().to_vec();
+    bytes.extend_from_slice(&which.to_ne_bytes());
+    bytes.extend_from_slice(value);
+    bytes.resize(length.next_multiple_of(4), 0);
+    bytes
+}
+
 impl Asked {
-    fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         // No family.
         let words = [0, self.index, self.handle, self.parent, self.info];
         let mut bytes: Vec<u8> = words.into_iter().flat_map(u32::to_ne_bytes).collect();
         if let Some(kind) = self.kind {
-            let length = ATTRIBUTE + kind.len() + 1;
-            bytes.extend_from_slice(&(length as u16).to_ne_bytes());
-            bytes.extend_from_slice(&TCA_KIND.to_ne_bytes());
-            bytes.extend_from_slice(kind.as_bytes());
-            bytes.resize(TRAFFIC_CONTROL + length.next_multiple_of(4), 0);
+            bytes.extend(attribute(TCA_KIND, &[kind.as_bytes(), b"\0"].concat()));
         }
         bytes
     }
@@ -213,7 +219,7 @@ fn filter(message: &[u8]) -> Option<Filter> {
 }
 
 /// The attributes in a message, by type.
-fn attributes(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
+pub(crate) fn attributes(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
     let mut all = Vec::new();
     while let Some(header) = word(bytes, 0) {
         let [low, high, which @ ..] = header.to_ne_bytes();
@@ -225,7 +231,7 @@ fn attributes(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
     all
 }
 
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 

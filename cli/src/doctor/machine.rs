@@ -2,13 +2,17 @@
 
 use super::check::Check;
 use crate::text;
+use airmend_live::gateway::queue_places;
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Looks and measures.
 pub(super) fn checks() -> Vec<Check> {
-    vec![rights(), clock(), timer(), processors()]
+    let queues = queue_places(MAX_INTERFACES)
+        .into_iter()
+        .map(|(name, place)| Check::new(&format!("queue of {name}"), Ok::<_, String>(place), ""));
+    [rights(), clock(), timer(), processors()].into_iter().chain(queues).collect()
 }
 
 /// The capabilities that the gateway needs.
@@ -83,6 +87,8 @@ fn missing_rights(status: &str) -> Vec<&'static str> {
 }
 
 const RIGHTS: [(u32, &str); 3] = [(12, "CAP_NET_ADMIN"), (39, "CAP_BPF"), (13, "CAP_NET_RAW")];
+/// Interfaces that are listed.
+const MAX_INTERFACES: usize = 16;
 const SLEEP: Duration = Duration::from_millis(1);
 const SLEEPS: usize = 300;
 /// A frame of 1500 bytes takes 600 µs at 20 Mb/s: what is later than one frame shows.

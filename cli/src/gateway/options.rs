@@ -3,7 +3,9 @@
 use crate::values::setting;
 use airmend_live::bpf::Attach;
 use airmend_live::gateway::rules::{FlowRule, FlowRules};
-use airmend_live::gateway::{DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress};
+use airmend_live::gateway::{
+    DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress, Shape,
+};
 use airmend_proto::agents::{self, AgentConfig, Limits};
 use airmend_proto::units::{parse_rate, parse_size};
 use clap::Args;
@@ -39,6 +41,10 @@ pub(crate) struct Options {
     /// the interface's queue such as 1:10 [default: the highest that the interface honours].
     #[arg(long, value_name = "P", value_parser = priority, help_heading = PACKETS)]
     pub(super) priority: Option<u32>,
+    /// Shape the interface to this rate, such as 20mbit, or with auto to a little less than the hop
+    /// beyond it delivers: packets then wait here, and repairs go first [default: no shaping].
+    #[arg(long, value_name = "auto|RATE", help_heading = PACKETS)]
+    pub(super) shape: Option<Shape>,
     /// Where the kernel's programs are attached: tcx, clsact, or auto for tcx where the kernel has
     /// it [default: auto].
     #[arg(long, value_name = "WHERE", help_heading = PACKETS)]
@@ -111,6 +117,7 @@ single_values! {
     "limit-flows" limit_flows = flow_count;
     "mark" mark = mark;
     "priority" priority = priority;
+    "shape" shape = str::parse;
     "attach" attach = str::parse;
     "air-rate" air_rate = parse_rate;
     "pcap" pcap = str::parse;
@@ -146,6 +153,7 @@ impl Options {
             rules: FlowRules::new(self.flows)?,
             mark: self.mark.unwrap_or(DEFAULT_MARK),
             priority: self.priority,
+            shape: self.shape,
             attach: self.attach.unwrap_or_default(),
             air_rate_bps: self.air_rate,
             pcap: self.pcap,

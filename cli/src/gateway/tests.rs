@@ -57,6 +57,7 @@ limit-memory = "64MiB"
 limit-flows = 5000
 mark = 7
 priority = "1:10"
+shape = "auto"
 attach = "tcx"
 air-rate = "20mbit"
 pcap = "a.pcapng"
@@ -71,7 +72,7 @@ hold_limit = "100ms"
 hold_share = 0.5
 "#;
 
-const FLAGS: [&str; 27] = [
+const FLAGS: [&str; 28] = [
     "--observe",
     "--flows=mobile:10.0.0.0/8,port:443",
     "--flows",
@@ -82,6 +83,7 @@ const FLAGS: [&str; 27] = [
     "7",
     "--priority",
     "1:10",
+    "--shape=auto",
     "--attach",
     "tcx",
     "--air-rate",
@@ -195,6 +197,14 @@ fn an_interface_has_a_name() {
     for wrong in ["", "..", "a/b", "wlan0:1", "wlan 0", "longer-than-fifteen"] {
         assert!(Cli::try_parse_from(["airmend", "gateway", wrong]).is_err(), "{wrong:?}");
     }
+}
+
+#[test]
+fn a_queue_of_its_own_is_refused_beside_priority_and_observe() {
+    let refused = |flags: &[&str]| check_shape(&both("", flags)).is_err();
+    assert!(!refused(&["--shape=auto"]) && !refused(&["--observe", "--priority=1:10"]));
+    assert!(refused(&["--shape=auto", "--observe"]));
+    assert!(refused(&["--shape=20mbit", "--priority=1:10"]));
 }
 
 #[test]

@@ -40,7 +40,8 @@ fn gateway(config: &LabConfig, agent: &AgentConfig) -> io::Result<GatewayCommand
     let settings = settings.split_whitespace().flat_map(|setting| ["--set", setting]);
     let observe = config.observe.then_some("--observe");
     let arguments = ["--agent", agent.name()].into_iter().chain(settings).chain(observe);
-    let arguments = arguments.map(str::to_owned).collect();
+    let shape = config.shape.map(|shape| format!("--shape={shape}"));
+    let arguments = arguments.map(str::to_owned).chain(shape).collect();
     Ok(GatewayCommand { program: std::env::current_exe()?, arguments })
 }
 

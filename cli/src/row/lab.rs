@@ -69,6 +69,7 @@ pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -
         "path": is_beside.then(|| config.path.name()),
         "air_queue": (is_beside && config.far_queue.is_none()).then(|| config.air_queue.name()),
         "far_queue": config.far_queue.map(|queue| queue.to_string()),
+        "shape": config.shape.map(|shape| shape.to_string()),
     });
     line([all, present(unusual)]).into()
 }

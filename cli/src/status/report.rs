@@ -3,7 +3,7 @@
 use crate::observation;
 use crate::table;
 use crate::text::{bytes, count, counted, percent, significant};
-use airmend_live::gateway::telemetry::{FlowStatus, Status};
+use airmend_live::gateway::telemetry::{FlowStatus, ShapeStatus, Status};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -51,6 +51,7 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
         Some(observed) => lines.extend(observation::lines(observed)),
         None => lines.extend(mending(status)),
     }
+    lines.extend(status.shape.as_ref().map(|shape| ("shape", shaping(shape))));
     lines.extend([
         ("packets", by_name(&status.packets)),
         ("CPU", percent(status.cpu_seconds / status.uptime_seconds.max(1e-9)) + " of a core"),
@@ -98,6 +99,12 @@ fn air(status: &Status) -> String {
             format!("{loss}, round trip {mean} ms on average{most}")
         }
     }
+}
+
+/// `19.2 Mb/s (auto), fq_codel`.
+fn shaping(shape: &ShapeStatus) -> String {
+    let rate = shape.rate_bps.map_or("no limit".to_owned(), |rate| crate::text::rate(rate as f64));
+    format!("{rate}{}, {}", if shape.is_auto { " (auto)" } else { "" }, shape.queue)
 }
 
 /// `rack 1,180, tail_probe 24`; zeros are left out.
@@ -204,6 +211,8 @@ at most 0 timeouts saved
             top: vec![flow, FlowStatus { wired: "clean".into(), ..FlowStatus::default() }],
             ..Status::default()
         };
+        let rate_bps = Some(19_200_000);
+        status.shape = Some(ShapeStatus { is_auto: true, queue: "cake".into(), rate_bps });
         status.air_rtt_seconds.counts[4] = 2;
         status.air_rtt_seconds.count = 2;
         status.air_rtt_seconds.sum = 0.0085;
@@ -211,6 +220,7 @@ at most 0 timeouts saved
         for words in [
             "5.1 % loss, round trip 4.25 ms on average, nine of ten within 5 ms\n",
             "  repairs   rack 1,180\n",
+            "  shape     19.20 Mb/s (auto), cake\n",
             "  trouble   2 heartbeat timeouts, 1 copy lost\n",
             "10.0.0.1:80",
         ] {

@@ -17,6 +17,7 @@ mod overload;
 mod places;
 mod queues;
 mod recorded;
+mod shaping;
 mod soak;
 mod stacked;
 mod survival;
@@ -33,7 +34,7 @@ use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 43] = [
+const TESTS: [(&str, Test); 47] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -77,6 +78,10 @@ const TESTS: [(&str, Test); 43] = [
     ("recorded", recorded::recorded),
     ("no_tcp", others::no_tcp),
     ("bad_places", others::bad_places),
+    ("shaped", shaping::shaped),
+    ("shaped_auto", shaping::shaped_auto),
+    ("shaping_ends", shaping::ends),
+    ("shaping_spares_others", shaping::spares_others),
 ];
 
 /// Tests that change the machine outside their namespaces, such as its modules.

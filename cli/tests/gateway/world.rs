@@ -18,6 +18,11 @@ const RADIO_BPS: u64 = RATE_BPS / 10 * 11;
 /// The class of the air interface's queue that repairs take.
 pub(crate) const FAST_CLASS: &str = "1:1";
 
+/// Bits per second of a modem, frames in its queue, and its interface with that queue.
+pub(crate) const MODEM_BPS: u64 = 20_000_000;
+pub(crate) const MODEM_FRAMES: usize = 140;
+const MODEM_INTERFACE: &str = "out";
+
 /// How a world differs from the usual one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
@@ -35,6 +40,9 @@ pub(crate) struct Shape {
     pub(crate) has_offloads: bool,
     /// See [`Quality::is_forged`], of the air.
     pub(crate) is_forged: bool,
+    /// The air's queue is a FIFO of [`MODEM_FRAMES`] in a modem beyond the base station, whose own
+    /// interface has the kernel's default.
+    pub(crate) has_modem: bool,
 }
 
 impl Default for Shape {
@@ -47,6 +55,7 @@ impl Default for Shape {
             vlan: None,
             has_offloads: false,
             is_forged: false,
+            has_modem: false,
         }
     }
 }
@@ -57,6 +66,7 @@ pub(crate) struct World {
     pub(crate) base: Namespace,
     pub(crate) mobiles: Vec<Namespace>,
     pub(crate) cables: Cables,
+    modem: Option<Namespace>,
     /// Where the cables' ends are, and what splits super-packets before them.
     _cabling: Vec<Namespace>,
 }
@@ -68,7 +78,8 @@ impl World {
         let mobiles: Vec<Namespace> =
             (0..shape.mobiles).map(|_| Namespace::new()).collect::<std::result::Result<_, _>>()?;
         quiet(&ether)?;
-        let mut world = Builder { shape, base: &base, ether: &ether, cabling: Vec::new() };
+        let mut world =
+            Builder { shape, base: &base, ether: &ether, cabling: Vec::new(), modem: None };
         let delay = Duration::from_millis(5);
         let wired = Quality { delay, vlan: shape.vlan, ..Quality::default() };
         let air = Quality {
@@ -88,15 +99,25 @@ impl World {
             false => cables.push((world.cable(&fixed, mobiles.len(), "wired0")?, wired)),
         }
         world.forward(&fixed, &mobiles)?;
-        let mut cabling = world.cabling;
+        let (mut cabling, modem) = (world.cabling, world.modem);
         cabling.push(ether);
         let cables = Cables::start(cables, shape.seed);
-        Ok(Self { fixed, base, mobiles, cables, _cabling: cabling })
+        Ok(Self { fixed, base, mobiles, cables, modem, _cabling: cabling })
     }
 
     /// The number of the fixed host's cable.
     pub(crate) fn wired(&self) -> usize {
         self.mobiles.len()
+    }
+
+    /// Changes the rate of the modem, in bits per second.
+    pub(crate) fn change_modem(&self, rate_bps: u64) -> Result {
+        let modem = self.modem.as_ref().ok_or("this world has no modem")?;
+        let change = format!(
+            "class change dev {MODEM_INTERFACE} parent 1: classid 1:1 {}\n",
+            modem_class(rate_bps)
+        );
+        run(modem, "tc", &["-batch", "-"], &change).map(drop)
     }
 
     /// Runs a program with its standard input in the base station; what it printed.
@@ -137,6 +158,7 @@ struct Builder<'a> {
     base: &'a Namespace,
     ether: &'a Namespace,
     cabling: Vec<Namespace>,
+    modem: Option<Namespace>,
 }
 
 impl Builder<'_> {
@@ -146,19 +168,32 @@ impl Builder<'_> {
         let (host_end, station_end) = (format!("host{number}"), format!("station{number}"));
         pair((self.ether, &host_end), (host, "eth0"))?;
         let is_air = number < self.shape.mobiles;
-        if is_air && self.shape.has_offloads {
+        if is_air && self.shape.has_modem {
+            let modem = Namespace::new()?;
+            quiet(&modem)?;
+            pair((self.ether, &station_end), (&modem, MODEM_INTERFACE))?;
+            pair((&modem, "in"), (self.base, interface))?;
+            join(&modem)?;
+            let queue = format!(
+                "qdisc add dev {MODEM_INTERFACE} root handle 1: htb default 1\n\
+                 class add dev {MODEM_INTERFACE} parent 1: classid 1:1 {}\n\
+                 qdisc add dev {MODEM_INTERFACE} parent 1:1 pfifo limit {MODEM_FRAMES}\n",
+                modem_class(MODEM_BPS)
+            );
+            run(&modem, "tc", &["-batch", "-"], &queue)?;
+            self.modem = Some(modem);
+        } else if is_air && self.shape.has_offloads {
             // What leaves the bridge for an interface without offloads is split there.
             let splitter = Namespace::new()?;
             quiet(&splitter)?;
             pair((self.ether, &station_end), (&splitter, "out"))?;
             veth((&splitter, "in"), (self.base, interface))?;
-            splitter.ip("link add br0 type bridge\nlink set br0 up\nlink set in master br0\n\
-                 link set out master br0\nlink set in up\nlink set out up\n")?;
+            join(&splitter)?;
             self.cabling.push(splitter);
         } else {
             pair((self.ether, &station_end), (self.base, interface))?;
         }
-        if is_air {
+        if is_air && !self.shape.has_modem {
             run(self.base, "tc", &["-batch", "-"], &air_queue(interface, RATE_BPS))?;
         }
         for end in [&host_end, &station_end] {
@@ -232,6 +267,16 @@ pub(crate) fn quiet(namespace: &Namespace) -> Result {
         fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")
     };
     Ok(namespace.run(|| Ok(write()))??)
+}
+
+/// A bridge between `in` and `out`.
+fn join(namespace: &Namespace) -> Result {
+    Ok(namespace.ip("link add br0 type bridge\nlink set br0 up\nlink set in master br0\n\
+         link set out master br0\nlink set in up\nlink set out up\n")?)
+}
+
+fn modem_class(rate_bps: u64) -> String {
+    format!("htb rate {rate_bps} ceil {rate_bps} burst 2k cburst 2k quantum 1514")
 }
 
 type Place<'a> = (&'a Namespace, &'a str);

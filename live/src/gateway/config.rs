@@ -2,8 +2,10 @@
 
 use super::rules::FlowRules;
 use crate::bpf::Attach;
+use crate::qdisc::MAX_RATE;
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::named;
+use airmend_proto::units::{format_rate, parse_rate};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,9 @@ use std::str::FromStr;
 
 /// The default mark of packets that the gateway has sent or reinjected ("mend").
 pub const DEFAULT_MARK: u32 = 0x6d65_6e64;
+
+/// The lowest rate that an interface is shaped to, in bits per second.
+pub(super) const MIN_SHAPE: u64 = 64_000;
 
 /// One gateway on one interface.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +36,8 @@ pub struct GatewayConfig {
     /// of 802.11, or the handle of a class of the interface's queue (`1:10` is 0x0001_0010).
     /// `None` for the highest that this kind of interface honours.
     pub priority: Option<u32>,
+    /// A queue of the gateway's own at the interface, with this rate; `None` for the interface's.
+    pub shape: Option<Shape>,
     /// The hook of the BPF programs.
     pub attach: Attach,
     /// The rate of the air, in bits per second, where the interface's queue has none: only for the
@@ -61,6 +68,7 @@ impl GatewayConfig {
             rules: FlowRules::default(),
             mark: DEFAULT_MARK,
             priority: None,
+            shape: None,
             attach: Attach::default(),
             air_rate_bps: None,
             pcap: None,
@@ -85,6 +93,7 @@ impl GatewayConfig {
             ("flows", self.rules != wanted.rules),
             ("mark", self.mark != wanted.mark),
             ("priority", self.priority != wanted.priority),
+            ("shape", self.shape != wanted.shape),
             ("attach", self.attach != wanted.attach),
             ("air-rate", self.air_rate_bps != wanted.air_rate_bps),
             ("pcap", self.pcap != wanted.pcap),
@@ -102,6 +111,40 @@ impl GatewayConfig {
 /// own, since each instance of the service runs as a user of its own.
 pub fn default_socket(interface: &str) -> PathBuf {
     Path::new("/run/airmend").join(interface).join("status.sock")
+}
+
+/// The rate that the interface is shaped to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A little less than the hop beyond the interface delivers, as measured.
+    Auto,
+    /// So many bits per second.
+    Rate(u64),
+}
+
+impl FromStr for Shape {
+    type Err = String;
+
+    /// Reads `auto`, or a rate such as `20mbit`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        match parse_rate(text) {
+            Ok(rate) if (MIN_SHAPE..=MAX_RATE).contains(&rate) => Ok(Self::Rate(rate)),
+            Ok(_) => Err(format!("{text:?} must be a rate from 64kbit to 34gbit, or auto")),
+            Err(_) => Err(format!("{text:?} is no rate; write auto, or a rate such as 20mbit")),
+        }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Rate(rate) => f.write_str(&format_rate(*rate)),
+        }
+    }
 }
 
 /// The address of the metrics, on this machine only.
@@ -192,6 +235,7 @@ mod tests {
             rules: FlowRules::parse(["port:443"]).unwrap(),
             mark: 1,
             priority: Some(5),
+            shape: Some(Shape::Auto),
             attach: Attach::Tcx,
             air_rate_bps: Some(6),
             pcap: Some("a".into()),
@@ -202,13 +246,24 @@ mod tests {
             keep_privileges: true,
             ..config("snoop95")
         };
-        let all = "interface agent limit-memory limit-flows observe flows mark priority attach \
-                   air-rate pcap metrics socket log log-level keep-privileges";
+        let all = "interface agent limit-memory limit-flows observe flows mark priority shape \
+                   attach air-rate pcap metrics socket log log-level keep-privileges";
         assert_eq!(running.differences(&wanted).join(" "), all);
 
         let mut set = running.clone();
         set.agent.set("hold_limit", "7ms").unwrap();
         assert_eq!(running.differences(&set), ["set"]);
+    }
+
+    #[test]
+    fn a_shape_is_auto_or_a_rate_that_htb_has() {
+        assert_eq!("auto".parse(), Ok(Shape::Auto));
+        assert_eq!("20mbit".parse(), Ok(Shape::Rate(20_000_000)));
+        assert_eq!(Shape::Rate(20_000_000).to_string().parse(), Ok(Shape::Rate(20_000_000)));
+        for wrong in ["", "0", "1kbit", "60gbit", "fast", "-1mbit"] {
+            let why = wrong.parse::<Shape>().unwrap_err();
+            assert!(why.contains("auto"), "{wrong}: {why}");
+        }
     }
 
     #[test]

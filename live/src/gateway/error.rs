@@ -48,6 +48,28 @@ pub enum GatewayError {
         /// The name of the interface.
         name: String,
     },
+    /// `--shape` would destroy a queue that somebody has set up.
+    #[error(
+        "{name} has a queue of kind {kind} that this program has not set up, and --shape would \
+         replace it: remove it (`tc qdisc del dev {name} root`), or leave --shape out"
+    )]
+    OtherQueue {
+        /// The interface's name.
+        name: String,
+        /// The kind of the queue.
+        kind: String,
+    },
+    /// The gateway's own queue cannot be set up.
+    #[error(
+        "the queue of {name} cannot be set up or removed ({source}): --shape needs CAP_NET_ADMIN \
+         and a kernel with HTB (CONFIG_NET_SCH_HTB)"
+    )]
+    Shape {
+        /// The interface's name.
+        name: String,
+        /// The error of the kernel.
+        source: io::Error,
+    },
     /// Another gateway is at work.
     #[error(
         "another airmend gateway mends {name} already: `airmend status {name}` shows it, and only \

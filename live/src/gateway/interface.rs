@@ -74,8 +74,18 @@ impl Interface {
 
     /// The highest priority that this kind of interface honours.
     pub(super) fn highest_priority(&self) -> u32 {
-        let is_wireless = fs::exists(format!("/sys/class/net/{}/phy80211", self.name));
-        if is_wireless.unwrap_or(false) { WIRELESS_VOICE } else { CONTROL }
+        if self.is_wireless() { WIRELESS_VOICE } else { CONTROL }
+    }
+
+    /// Whether it is one of 802.11.
+    pub(super) fn is_wireless(&self) -> bool {
+        fs::exists(format!("/sys/class/net/{}/phy80211", self.name)).unwrap_or(false)
+    }
+
+    /// Whether it is one of a modem that carries bare IP packets or PPP.
+    pub(super) fn is_modem(&self) -> bool {
+        let kind = sys::hardware_type(&self.name);
+        kind.is_ok_and(|kind| matches!(kind, libc::ARPHRD_PPP | ARPHRD_RAWIP))
     }
 }
 

@@ -18,14 +18,17 @@ pub mod observe;
 mod outbound;
 mod pace;
 pub mod privileges;
+mod queue_place;
 pub mod rules;
+mod shape;
 pub mod telemetry;
 mod work;
 
 pub use config::{
-    DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress, default_socket,
+    DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress, Shape, default_socket,
 };
 pub use error::GatewayError;
+pub use queue_place::queue_places;
 
 use crate::bpf::{self, BpfConfig, BpfCounters, BpfPrograms};
 use crate::clock::{self, Clock};
@@ -41,6 +44,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use observe::{CapacityFrom, Observer, shaper};
 use outbound::Outbound;
 use pace::Pace;
+use shape::Shaper;
 use std::io::Read;
 use std::os::fd::AsFd;
 use std::time::{Duration, SystemTime};
@@ -68,6 +72,7 @@ pub struct Gateway {
     journal: Journal,
     /// With `--observe`, what looks at packets instead of the agent.
     observer: Option<Observer>,
+    shaper: Option<Shaper>,
     /// Time as the agent knows it, which never goes back.
     now: Instant,
     last_beat: Duration,
@@ -100,8 +105,10 @@ impl Gateway {
         let link_type = interface.link_type;
         let data = PacketSocket::open_copies(interface.index).map_err(GatewayError::Socket)?;
         let repairs = PacketSocket::open_headers(interface.index).map_err(GatewayError::Socket)?;
-        let outbound =
-            Outbound::open(&config, &interface, reinjection).map_err(GatewayError::Socket)?;
+        let shaper = Shaper::open(&config, &interface)?;
+        let priority = shaper.as_ref().and_then(|shaper| shaper.priority).or(config.priority);
+        let outbound = Outbound::open(&config, &interface, reinjection, priority)
+            .map_err(GatewayError::Socket)?;
         let bpf_config = BpfConfig {
             air: interface.index as u32,
             reinjection: outbound.reinjection.index(),
@@ -126,9 +133,7 @@ impl Gateway {
             .observe
             .then(|| Observer::new(air_rate(&config, &interface), config.limits.flows));
         telemetry::log::started(journal.telemetry.about(), bpf.attached());
-        if let Some(kind) = interface.stacked() {
-            telemetry::log::queue_below(journal.telemetry.about(), &kind);
-        }
+        log_queue(journal.telemetry.about(), &interface, shaper.is_some());
         Ok(Self {
             forwarder: forwarder(&config),
             clock: Clock::start(),
@@ -140,6 +145,7 @@ impl Gateway {
             interface,
             journal,
             observer,
+            shaper,
             now: Instant::ZERO,
             last_beat,
             last_inspection: None,
@@ -171,6 +177,7 @@ impl Gateway {
         let known = self.collect()?;
         self.work()?;
         self.now = self.now.max(known);
+        self.shaper.iter_mut().for_each(|shaper| shaper.turn(self.now));
         if self.forwarder.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
             self.journal.timers(self.now);
         }
@@ -195,7 +202,8 @@ impl Gateway {
             flow: &|key| self.bpf.flow(key),
         };
         let now = self.clock.now();
-        let status = self.journal.telemetry.status(now, self.forwarder.load(), &kernel);
+        let mut status = self.journal.telemetry.status(now, self.forwarder.load(), &kernel);
+        status.shape = self.shaper.as_ref().map(Shaper::status);
         match &mut self.observer {
             Some(observer) => status.observed(observer.observation(now), observer.len()),
             None => status,
@@ -208,7 +216,7 @@ impl Gateway {
     /// # Errors
     /// The kernel refuses the new priority: privileges were given up.
     pub fn reload(&mut self, wanted: &GatewayConfig) -> Result<Vec<&'static str>, GatewayError> {
-        if wanted.priority != self.config.priority {
+        if wanted.priority != self.config.priority && self.shaper.is_none() {
             let priority = wanted.priority.unwrap_or_else(|| self.interface.highest_priority());
             let changed = self.outbound.repairs.set(self.config.mark, priority);
             changed.map_err(GatewayError::io("changing the priority of repairs"))?;
@@ -351,6 +359,15 @@ fn forwarder(config: &GatewayConfig) -> Forwarder<Guard> {
 fn air_rate(config: &GatewayConfig, interface: &Interface) -> Option<(u64, CapacityFrom)> {
     let configured = config.air_rate_bps.map(|rate| (rate, CapacityFrom::Configured));
     configured.or_else(|| Some((shaper::rate(&interface.name)?, CapacityFrom::Shaper)))
+}
+
+/// Where the interface's queue stands, unless it is this program's own.
+fn log_queue(about: &About, interface: &Interface, is_ours: bool) {
+    match interface.stacked() {
+        Some(kind) => telemetry::log::queue_below(about, &kind),
+        None if is_ours => {}
+        None => telemetry::log::queue_place(about, &queue_place::queue_place(interface)),
+    }
 }
 
 fn journal(config: &GatewayConfig, link_type: LinkType) -> Result<Journal, GatewayError> {

@@ -29,13 +29,14 @@ pub(super) struct Watched<'a, 'b> {
 }
 
 impl Outbound {
-    /// Opens the way towards the mobiles.
+    /// Opens the way towards the mobiles; `None` for the interface's highest priority.
     pub(super) fn open(
         config: &GatewayConfig,
         interface: &Interface,
         reinjection: Reinjection,
+        priority: Option<u32>,
     ) -> io::Result<Self> {
-        let priority = config.priority.unwrap_or_else(|| interface.highest_priority());
+        let priority = priority.unwrap_or_else(|| interface.highest_priority());
         let repairs = Transmitter::open(interface.index, config.mark, priority)?;
         Ok(Self { reinjection, repairs, error: None })
     }

@@ -84,6 +84,14 @@ pub fn drop_all() -> Result<(), PrivilegeError> {
     keep(&CapsHashSet::new())
 }
 
+/// Gives up every capability of this thread but CAP_NET_ADMIN, which changes queues.
+///
+/// # Errors
+/// The kernel refuses, which it never should.
+pub(super) fn keep_net_admin() -> Result<(), PrivilegeError> {
+    keep(&CapsHashSet::from([Capability::CAP_NET_ADMIN]))
+}
+
 /// An effective capability must be permitted, and an ambient one also inheritable.
 fn keep(capabilities: &CapsHashSet) -> Result<(), PrivilegeError> {
     caps::clear(None, CapSet::Ambient)?;

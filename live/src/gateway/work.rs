@@ -112,6 +112,9 @@ impl Gateway {
             // The kernel knows the flow by the same key, be the rest damaged.
             self.report_gap(&packet);
         }
+        if let Some(shaper) = self.shaper.as_mut().filter(|_| !damaged) {
+            shaper.packet(at, kind, &packet);
+        }
         if kind == Kind::Repair {
             self.journal.departs(self.now, &packet);
             self.forwarder.confirm_copy(self.now, Port::Air, &packet);

@@ -2,6 +2,7 @@
 
 pub use super::air_queue::{AirQueue, FarQueue};
 use super::error::LabError;
+use crate::gateway::Shape;
 use airmend_proto::link::mac::MacParams;
 use airmend_proto::link::{ErrorModel, Fate, goodput_bound};
 use airmend_proto::recording::RecordedAgent;
@@ -115,6 +116,8 @@ with_defaults! {
     /// The queue of a modem between the base station and the air: data then waits for the air
     /// there, and the hop to the modem is a fast one. `None` without a modem.
     far_queue: Option<FarQueue> = None;
+    /// The gateway shapes the interface of the base station, which then has no queue of its own.
+    shape: Option<Shape> = None;
     /// A gateway there only observes, and tells what mending would gain.
     observe: bool = false;
     /// The sender's congestion control.

@@ -71,6 +71,11 @@ pub(crate) fn queue_below(about: &About, kind: &str) {
     );
 }
 
+/// Where the queue of the interface stands, as far as the system tells.
+pub(crate) fn queue_place(about: &About, place: &str) {
+    info!(interface = about.interface, "the queue is {place}");
+}
+
 /// The interface has another name now.
 pub(crate) fn renamed(about: &About, from: &str) {
     info!(interface = about.interface, from, "interface renamed");

@@ -93,6 +93,10 @@ impl Snapshot {
         out.family("repairs", help, "cause", &status.repairs)?;
         let help = "SYNs and SYN-ACKs that were repeated.";
         out.count("repeated_handshakes", help, status.counters.repeated_handshakes)?;
+        if let Some(rate) = status.shape.as_ref().and_then(|shape| shape.rate_bps) {
+            let help = "Bytes per second that the gateway's own queue sends at most.";
+            out.gauge("shape_rate", help, None, rate / 8)?;
+        }
         let help = "Packets marked as having met congestion.";
         out.count("congestion_marks", help, status.counters.congestion_marks)
     }
@@ -192,6 +196,7 @@ impl Output<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Histogram, ShapeStatus};
     use super::*;
     use std::time::Duration;
 
@@ -212,6 +217,7 @@ mod tests {
             air_losses: 5,
             repairs: [("rack".into(), 4), ("tail_probe".into(), 0)].into(),
             air_rtt_seconds: rtt,
+            shape: Some(ShapeStatus { rate_bps: Some(8_000), ..ShapeStatus::default() }),
             ..Status::default()
         }
     }
@@ -225,6 +231,7 @@ mod tests {
             format!("airmend_flows{{{same}}} 3"),
             format!("airmend_cache_bytes{{{same}}} 4096"),
             format!("airmend_build_info{{{same},version=\"1.2.3\"}} 1"),
+            format!("airmend_shape_rate{{{same}}} 1000"),
             format!("airmend_start_time_seconds{{{same}}} 1000.5"),
             format!("airmend_cpu_seconds_total{{{same}}} 0.25"),
             "# TYPE airmend_repairs counter".to_owned(),

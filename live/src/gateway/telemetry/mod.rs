@@ -15,7 +15,7 @@ mod tally;
 
 pub use about::About;
 pub use histogram::Histogram;
-pub use status::{Counters, FlowStatus, Status, StatusLimits, TimeoutsSaved};
+pub use status::{Counters, FlowStatus, ShapeStatus, Status, StatusLimits, TimeoutsSaved};
 pub use tally::Path;
 
 use crate::bpf::KernelFlow;
@@ -168,6 +168,7 @@ impl Telemetry {
             ack_wait_seconds: self.ack_wait.clone(),
             top: self.flows.top(TOP, now, kernel.flow),
             observation: None,
+            shape: None,
         }
     }
 

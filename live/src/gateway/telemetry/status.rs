@@ -63,6 +63,9 @@ pub struct Status {
     /// Only with `--observe`: what mending would gain. No agent runs, and what it counts is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observation: Option<Observation>,
+    /// Only with `--shape`: the gateway's own queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<ShapeStatus>,
 }
 
 impl Status {
@@ -82,6 +85,18 @@ impl Status {
             ..self
         }
     }
+}
+
+/// The gateway's own queue at the interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ShapeStatus {
+    /// Whether the rate follows what is measured.
+    pub is_auto: bool,
+    /// The kind of queue below HTB: `cake`, `fq_codel` or `pfifo`.
+    pub queue: String,
+    /// The present rate, in bits per second; `None` while there is no limit.
+    pub rate_bps: Option<u64>,
 }
 
 /// The limits of the agent.

@@ -26,7 +26,8 @@ pub(crate) struct Kernel {
 
 /// The queue of a kernel's interface to the air.
 struct Egress {
-    discipline: AirQueue,
+    /// `None` where the gateway sets one up.
+    discipline: Option<AirQueue>,
     /// The hop behind it.
     hop: Hop,
     frames: usize,
@@ -40,7 +41,8 @@ impl Kernel {
         station: &Namespace,
         pairs: &[Pair],
     ) -> Result<Self, LabError> {
-        let (discipline, hop) = (config.station_queue(), config.station_hop());
+        let discipline = config.shape.is_none().then(|| config.station_queue());
+        let hop = config.station_hop();
         let egress = Egress { discipline, hop, frames: config.queue_frames };
         Self::create(config, station, pairs, ["wired", "air"], &egress)
     }
@@ -52,7 +54,7 @@ impl Kernel {
         station: &Namespace,
         pairs: &[Pair],
     ) -> Result<Self, LabError> {
-        let (discipline, hop) = (queue.discipline(), config.air);
+        let (discipline, hop) = (Some(queue.discipline()), config.air);
         let egress = Egress { discipline, hop, frames: queue.frames() };
         Self::create(config, station, pairs, ["near", "far"], &egress).map_err(
             |error| match error {
@@ -75,7 +77,7 @@ impl Kernel {
         namespace.run(|| {
             set_up_forwarding(config, pairs)?;
             [WIRED, AIR].into_iter().try_for_each(disable_offloads)?;
-            air_queue::set_up(discipline, hop, frames)
+            discipline.map_or(Ok(()), |discipline| air_queue::set_up(discipline, hop, frames))
         })?;
         Ok(Self { namespace, wired: Box::new(wired), air: Box::new(air) })
     }

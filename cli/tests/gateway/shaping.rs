@@ -1,0 +1,216 @@
+//! A queue of the gateway's own, in front of a modem with a FIFO of 140 frames.
+
+use crate::daemon::{Daemon, default_command, socket};
+use crate::kit::{Result, until};
+use crate::transfer::{Plan, Progress, transfer};
+use crate::world::{MODEM_BPS, Shape, World};
+use airmend_live::lab::Namespace;
+use std::fs;
+use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const ECHO_PORT: u16 = 7007;
+const PING_INTERVAL: Duration = Duration::from_millis(10);
+
+/// What was measured during a part of a transfer.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    goodput_bps: f64,
+    /// The median round trip between the hosts, past the modem's queue.
+    ping: Duration,
+}
+
+/// With a rate of the operator's: the goodput stays, and the modem's queue is short.
+pub(crate) fn shaped() -> Result {
+    let world = world()?;
+    let [without, with] = [&[][..], &["--shape", "19mbit"]].map(|flags| -> Result<Measured> {
+        let daemon = start(&world, flags)?;
+        let measured = measured_transfer(&world, 12_000_000)?;
+        println!("{flags:?}: {measured:?}");
+        daemon.end()?;
+        Ok(measured)
+    });
+    let (without, with) = (without?, with?);
+    assert!(with.goodput_bps >= 0.9 * without.goodput_bps, "{without:?} {with:?}");
+    assert!(with.ping <= without.ping / 2, "{without:?} {with:?}");
+    Ok(())
+}
+
+/// The rate is found, and followed when the modem becomes slower and faster.
+pub(crate) fn shaped_auto() -> Result {
+    let world = world()?;
+    let daemon = start(&world, &[])?;
+    let without = measured_transfer(&world, 12_000_000)?;
+    daemon.end()?;
+
+    let daemon = start(&world, &["--shape", "auto"])?;
+    let plan = Plan::equal(1, 60_000_000);
+    transfer(&world, &plan, |progress| {
+        progress.reach(&plan, 0.15)?;
+        let full = measure(&world, progress, Duration::from_secs(4))?;
+        println!("without {without:?}, with {full:?} at {:?} b/s", rate(&daemon)?);
+        assert!(full.goodput_bps >= 0.9 * without.goodput_bps, "{without:?} {full:?}");
+        assert!(full.ping <= without.ping / 2, "{without:?} {full:?}");
+
+        world.change_modem(MODEM_BPS / 2)?;
+        let took = reached(&daemon, |rate| rate <= 1.02 * MODEM_BPS as f64 / 2.0)?;
+        thread::sleep(Duration::from_secs(1));
+        let half = measure(&world, progress, Duration::from_secs(4))?;
+        println!("half the rate: {half:?} after {took:?}");
+        assert!(took <= Duration::from_secs(5), "{took:?}");
+        assert!(half.goodput_bps >= 0.9 * without.goodput_bps / 2.0, "{without:?} {half:?}");
+        // The modem's queue would be twice as long in time.
+        assert!(half.ping <= without.ping, "{without:?} {half:?}");
+
+        world.change_modem(MODEM_BPS)?;
+        let took = reached(&daemon, |rate| rate >= 0.9 * MODEM_BPS as f64)?;
+        println!("the whole rate again after {took:?}");
+        assert!(took <= Duration::from_secs(20), "{took:?}");
+        assert!(progress.received() < plan.bytes(), "in the middle");
+        Ok(())
+    })?;
+    daemon.end()?;
+    Ok(())
+}
+
+/// The queue goes with the gateway, and that of a killed one with the next start.
+pub(crate) fn ends() -> Result {
+    let world = world()?;
+    let root = || world.at_base("tc", &["qdisc", "show", "dev", "air0", "root"], "");
+    let before = root()?;
+    for is_killed in [false, true] {
+        let daemon = start(&world, &["--shape", "5mbit"])?;
+        assert!(root()?.contains("htb 6d65:"), "{}", root()?);
+        assert!((rate(&daemon)?.unwrap_or(0.0) - 5e6).abs() < 1.0);
+        match is_killed {
+            false => drop(daemon.end()?),
+            true => {
+                daemon.kill()?;
+                assert!(root()?.contains("htb 6d65:"), "a killed gateway leaves it");
+                start(&world, &[])?.end()?;
+            }
+        }
+        assert_eq!(root()?, before);
+    }
+    Ok(())
+}
+
+/// An administrator's queue is not replaced, and one that somebody puts in place of ours stays.
+pub(crate) fn spares_others() -> Result {
+    let world = world()?;
+    let tc = |arguments: &[&str]| world.at_base("tc", arguments, "");
+    tc(&["qdisc", "add", "dev", "air0", "root", "handle", "5:", "pfifo", "limit", "77"])?;
+    let refused = start(&world, &["--shape", "auto"]).err().ok_or("it was not refused")?;
+    let sentence = refused.to_string();
+    assert!(sentence.contains("pfifo") && sentence.contains("leave --shape out"), "{sentence}");
+    tc(&["qdisc", "del", "dev", "air0", "root"])?;
+
+    let daemon = start(&world, &["--shape", "5mbit"])?;
+    tc(&["qdisc", "replace", "dev", "air0", "root", "handle", "5:", "pfifo", "limit", "77"])?;
+    until("a warning", || {
+        daemon
+            .said()
+            .iter()
+            .any(|line| line.contains("has removed the gateway's queue"))
+            .then_some(())
+    })?;
+    assert_eq!(rate(&daemon)?, None);
+    daemon.end()?;
+    let root = tc(&["qdisc", "show", "dev", "air0", "root"])?;
+    assert!(root.contains("pfifo 5:"), "{root}");
+    Ok(())
+}
+
+fn world() -> Result<World> {
+    let world = World::new(Shape { loss: 0.0, has_modem: true, ..Shape::default() })?;
+    // Every namespace may have Reno, and the machine's default may be BBR.
+    let reno = || fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno");
+    world.fixed.run(|| Ok(reno()))??;
+    Ok(world)
+}
+
+fn start(world: &World, flags: &[&str]) -> Result<Daemon> {
+    let socket = socket();
+    let mut command = default_command("air0", &socket);
+    command.args(flags);
+    Daemon::launch(&world.base, command, socket)
+}
+
+/// The present rate, in bits per second.
+fn rate(daemon: &Daemon) -> Result<Option<f64>> {
+    Ok(daemon.status()?["shape"]["rate_bps"].as_f64())
+}
+
+/// How long it takes until the rate is like that.
+fn reached(daemon: &Daemon, is_reached: impl Fn(f64) -> bool) -> Result<Duration> {
+    let begin = Instant::now();
+    until("the rate", || rate(daemon).ok().flatten().filter(|rate| is_reached(*rate)))?;
+    Ok(begin.elapsed())
+}
+
+/// A transfer of so many bytes, without its beginning and end.
+fn measured_transfer(world: &World, bytes: u64) -> Result<Measured> {
+    let plan = Plan::equal(1, bytes);
+    let mut measured = None;
+    transfer(world, &plan, |progress| {
+        progress.reach(&plan, 0.3)?;
+        measured = Some(measure(world, progress, Duration::from_millis(2_500))?);
+        assert!(progress.received() < plan.bytes(), "in the middle");
+        Ok(())
+    })?;
+    Ok(measured.ok_or("nothing was measured")?)
+}
+
+/// Goodput and ping for so long.
+fn measure(world: &World, progress: &Progress, time: Duration) -> Result<Measured> {
+    let bind = |namespace: &Namespace| -> Result<UdpSocket> {
+        let socket = namespace.run(|| Ok(UdpSocket::bind(("0.0.0.0", ECHO_PORT))))??;
+        socket.set_read_timeout(Some(Duration::from_millis(500)))?;
+        Ok(socket)
+    };
+    let (near, far) = (bind(&world.fixed)?, bind(&world.mobiles[0])?);
+    near.connect(("10.77.2.2", ECHO_PORT))?;
+    let (begin, received) = (Instant::now(), progress.received());
+    let is_done = AtomicBool::new(false);
+    let mut pings = thread::scope(|scope| -> Result<Vec<Duration>> {
+        scope.spawn(|| {
+            let mut buffer = [0; 8];
+            while !is_done.load(Ordering::Relaxed) {
+                if let Ok((length, from)) = far.recv_from(&mut buffer) {
+                    far.send_to(&buffer[..length], from).ok();
+                }
+            }
+        });
+        let pings = ping(&near, begin, time);
+        is_done.store(true, Ordering::Relaxed);
+        pings
+    })?;
+    let bits = 8.0 * (progress.received() - received) as f64;
+    let goodput_bps = bits / begin.elapsed().as_secs_f64();
+    pings.sort();
+    assert!(pings.len() > 20, "{pings:?}");
+    Ok(Measured { goodput_bps, ping: pings[pings.len() / 2] })
+}
+
+/// One after the other; a lost one costs its timeout.
+fn ping(socket: &UdpSocket, begin: Instant, time: Duration) -> Result<Vec<Duration>> {
+    let mut pings = Vec::new();
+    for number in 0_u64.. {
+        if begin.elapsed() >= time {
+            break;
+        }
+        let sent = Instant::now();
+        socket.send(&number.to_be_bytes())?;
+        let mut buffer = [0; 8];
+        while socket.recv(&mut buffer).is_ok() {
+            if buffer == number.to_be_bytes() {
+                pings.push(sent.elapsed());
+                break;
+            }
+        }
+        thread::sleep(PING_INTERVAL);
+    }
+    Ok(pings)
+}
