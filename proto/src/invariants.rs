@@ -88,6 +88,9 @@ enum Highest {
     Known(SeqNumber),
     /// ACKs have entered that are too far apart for one window, which only a hostile host sends.
     Unordered,
+    /// A SYN was sent in mid-connection: a new connection if it is answered with this ACK number,
+    /// or a forgery.
+    Offered(SeqNumber),
 }
 
 /// Whether both can belong to one connection at a time (RFC 7323 §2.2: a window of 2^30).
@@ -119,14 +122,36 @@ impl Default for Invariants {
 }
 
 impl Invariants {
+    /// Notes a SYN, which may open a new connection, repeat itself, or be a forgery that no host
+    /// believes. Numbers of an older connection with the same ports are void once it is answered.
+    fn connects(&mut self, flow: Flow, segment: &Segment) {
+        let reverse = (flow.1, flow.0);
+        let (next, is_answer) = (segment.seq + 1, segment.flags.intersects(Flags::ACK));
+        match self.highest_ack.get(&flow).copied() {
+            Some(Highest::Offered(offered)) if is_answer && offered == segment.ack => {
+                self.highest_ack.insert(flow, Highest::None);
+                self.highest_ack.insert(reverse, Highest::None);
+                return;
+            }
+            None => self.highest_ack.insert(flow, Highest::None),
+            _ => {}
+        }
+        let is_first = matches!(self.highest_ack.get(&flow), Some(Highest::None));
+        match self.highest_ack.get(&reverse) {
+            Some(Highest::Known(known)) if *known == next => {}
+            None | Some(Highest::None) if is_first => {
+                self.highest_ack.insert(reverse, Highest::None);
+            }
+            _ => self.highest_ack.insert(reverse, Highest::Offered(next)),
+        }
+    }
+
     /// Notes a packet that is about to enter the agent.
     pub fn enters(&mut self, packet: &Packet) {
         let Ok(segment) = Segment::parse(packet) else { return };
         let flow = (segment.source, segment.destination);
         if segment.flags.intersects(Flags::SYN) {
-            // A new connection: numbers of an older connection with the same ports are void.
-            self.highest_ack.insert(flow, Highest::None);
-            self.highest_ack.insert((segment.destination, segment.source), Highest::None);
+            self.connects(flow, &segment);
         }
         if segment.flags.intersects(Flags::ACK) {
             let known = self.highest_ack.get(&flow).copied();
@@ -136,6 +161,7 @@ impl Invariants {
                 Some(Highest::Known(known)) if is_near(known, segment.ack) => {
                     Highest::Known(known.max(segment.ack))
                 }
+                Some(Highest::Offered(next)) => Highest::Offered(next),
                 Some(Highest::Known(_) | Highest::Unordered) => Highest::Unordered,
                 Some(Highest::None) | None => Highest::Known(segment.ack),
             };
@@ -341,8 +367,12 @@ mod tests {
     fn a_new_connection_on_the_same_ports_starts_anew() {
         let mut invariants = Invariants::default();
         invariants.enters(&ack(1_000_000));
-        let syn = SegmentBuilder::new(MOBILE, FIXED).flags(Flags::SYN).build(LinkType::Ip);
-        invariants.enters(&syn);
+        let seq = SeqNumber(7);
+        let syn = SegmentBuilder::new(MOBILE, FIXED).seq(seq).flags(Flags::SYN);
+        invariants.enters(&syn.build(LinkType::Ip));
+        assert_eq!(invariants.leaves(Port::Wired, &ack(600)), Ok(()), "it may be a forgery");
+        let answer = SegmentBuilder::new(FIXED, MOBILE).ack(seq + 1).flags(Flags::SYN);
+        invariants.enters(&answer.build(LinkType::Ip));
         invariants.enters(&ack(500));
         assert!(invariants.leaves(Port::Wired, &ack(600)).is_err());
         assert_eq!(invariants.leaves(Port::Wired, &ack(500)), Ok(()));

@@ -99,9 +99,9 @@ impl<F: FlowState> Flows<F> {
         self.cache_limit.saturating_sub(self.cache_bytes)
     }
 
-    /// Under pressure, a flow that holds more than twice what `flow` holds: it must give its memory,
-    /// so that a flow finds room whatever the others hold. The search sees the largest of the flows
-    /// that changed of late, and a few others.
+    /// Under pressure, a flow that holds more than twice what `flow` holds: it must give its
+    /// memory, so that a flow finds room whatever the others hold. The search sees the largest of
+    /// the flows that changed of late, and a few others.
     pub(super) fn larger_holder(&mut self, flow: FlowRef) -> Option<FlowRef> {
         if self.room() >= RESERVE.min(self.cache_limit / 8) {
             return None;

@@ -177,8 +177,9 @@ impl Flow {
         self.suppressed = Some(SuppressedAck { packet, ack: segment.ack, deadline, hole });
     }
 
-    /// [C-9] Whether the ACK has a DSACK block for data that the sender has sent twice. Such a block
-    /// lies within the second one (RFC 2883 §4); the agent's own retransmissions cause it as well.
+    /// [C-9] Whether the ACK has a DSACK block for data that the sender has sent twice. Such a
+    /// block lies within the second one (RFC 2883 §4); the agent's own retransmissions cause it as
+    /// well.
     fn answers_retransmission(&self, segment: &Segment) -> bool {
         let &[(left, right), (outer_left, outer_right), ..] = segment.options.sack.as_slice()
         else {

@@ -1,6 +1,6 @@
 //! The cache of unacknowledged data: byte ranges that refer to the packets in which they arrived.
 
-use super::flight::{Flight, Transmission};
+use super::flight::{Flight, IDLE_CAPACITY, Transmission};
 use crate::packet::Packet;
 use crate::ranges::Span;
 use crate::time::Instant;
@@ -44,8 +44,8 @@ pub(super) struct Cached {
     /// Whether the loss of the last transmission counts as congestion: the loss is neither repaired
     /// nor masked [C-22].
     pub(super) is_congestion: bool,
-    /// Whether the sender sent other bytes for the same positions: the range is neither repaired nor
-    /// masked [C-24].
+    /// Whether the sender sent other bytes for the same positions: the range is neither repaired
+    /// nor masked [C-24].
     pub(super) is_disputed: bool,
     /// When the range was first found missing: a later transmission had arrived and it had not.
     pub(super) missing_since: Option<Instant>,
@@ -122,9 +122,6 @@ pub(super) struct Cache {
     captured_bytes: usize,
 }
 
-/// The capacity that an empty buffer keeps: enough for a small exchange, little for 100,000 idle
-/// flows.
-pub(super) const IDLE_CAPACITY: usize = 4;
 /// The most segments of a flow in the cache: 24 MB of full segments [C-26].
 const MAX_SEGMENTS: usize = 16_384;
 /// The most ranges from the nearer end at which a range is added: farther ones are refused, since

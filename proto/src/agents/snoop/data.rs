@@ -139,8 +139,8 @@ impl Flow {
         !is_silent && self.window.holds(span.end) && !self.ts_recent.is_some_and(is_old)
     }
 
-    /// [C-9, C-10] The sender retransmitted `span`: its loss is no longer masked. Returns the end of
-    /// the last cached range that overlaps, if there is one.
+    /// [C-9, C-10] The sender retransmitted `span`: its loss is no longer masked. Returns the end
+    /// of the last cached range that overlaps, if there is one.
     fn mark_resent(
         &mut self,
         now: Instant,

@@ -1,9 +1,12 @@
 //! The transmissions of one flow in their order: what was overtaken is found without a walk over
 //! the cache [C-4, C-26].
 
-use super::cache::IDLE_CAPACITY;
 use crate::ranges::Span;
 use alloc::collections::VecDeque;
+
+/// The capacity that an empty buffer keeps: enough for a small exchange, little for 100,000 idle
+/// flows.
+pub(super) const IDLE_CAPACITY: usize = 4;
 
 /// One transmission: the number of its first segment within the flow, and its positions.
 ///

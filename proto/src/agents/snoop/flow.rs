@@ -227,8 +227,8 @@ impl Flow {
         budget.min(settings.hold_limit)
     }
 
-    /// Whether the loss of a cached range is masked: the range was found missing, the sender has not
-    /// retransmitted it, and the hold budget is not spent [C-7, C-10].
+    /// Whether the loss of a cached range is masked: the range was found missing, the sender has
+    /// not retransmitted it, and the hold budget is not spent [C-7, C-10].
     fn is_masked(cached: &Cached, now: Instant, budget: Duration) -> bool {
         !cached.resent
             && !cached.is_congestion

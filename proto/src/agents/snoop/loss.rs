@@ -86,8 +86,8 @@ impl Flow {
         }
     }
 
-    /// [C-2] The mobile has discarded data that it had acknowledged selectively: the first ranges are
-    /// judged again.
+    /// [C-2] The mobile has discarded data that it had acknowledged selectively: the first ranges
+    /// are judged again.
     pub(super) fn reconsider(&mut self, now: Instant) {
         for index in 0..RECONSIDERED {
             let Some(cached) = self.cache.get(index) else { return };
