@@ -240,8 +240,8 @@ impl World {
             let known = self.seen.contains(&key) || self.seen.iter().any(known);
             let right = known && to == Port::Air;
             self.repairs += 1;
-            // [C-23] What no delivery has earned, and half of what can have been delivered.
-            let bound = UNEARNED * self.flows.len() as u32 + self.segments / 2;
+            // [C-23] What no delivery has earned, and what can have been delivered.
+            let bound = UNEARNED * self.flows.len() as u32 + self.segments;
             if self.is_bounded && self.repairs > bound {
                 return Err(format!("{} repairs, the bound is {bound}", self.repairs));
             }
