@@ -13,8 +13,8 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use core::time::Duration;
 
-/// The time without another packet after which an ACK above all data shows that the agent has lost
-/// sight of the flow.
+/// The time without another packet after which an ACK above all data, or far from it, shows that the
+/// agent has lost sight of the flow.
 const LOST_SIGHT: Duration = Duration::from_secs(1);
 
 /// The part of an ACK that is forwarded to the sender.
@@ -50,11 +50,18 @@ impl Snoop {
         else {
             return Verdict::Pass;
         };
-        let Some(ack) = flow.position(segment.ack) else { return Verdict::Pass };
+        let is_lost = now.since(flow.base.active_at) >= LOST_SIGHT;
+        let Some(ack) = flow.position(segment.ack) else {
+            // The state is that of another connection, or of a stranger's data [C-24].
+            if is_lost {
+                self.flows.end(reference, FlowEnd::Reopened);
+            }
+            return Verdict::Pass;
+        };
         flow.is_answered = true;
         if ack > flow.highest {
             // The ACK is beyond all data that passed here: there is no state to judge it by.
-            if !flow.has_acked || now.since(flow.base.active_at) >= LOST_SIGHT {
+            if !flow.has_acked || is_lost {
                 self.flows.release(reference);
                 self.flows.update(reference, |flow| flow.pick_up(now, ack, segment.window));
             }

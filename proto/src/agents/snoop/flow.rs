@@ -3,7 +3,7 @@
 use super::budget::RepairBudget;
 use super::cache::{Cache, Cached, Sent};
 use super::flight::{Flight, Transmission};
-use super::handshake::Opened;
+use super::handshake::{FIRST_ACK, Opened};
 use super::local_queue::LocalQueue;
 use super::response::LossResponse;
 use super::rtt::{AirPath, WiredPath};
@@ -165,17 +165,16 @@ impl Flow {
         self.window.pick_up(ack, window);
     }
 
-    /// Whether the other host would believe this RST (RFC 5961 §3.2), as far as the agent knows:
-    /// that of the fixed host has a number in flight, that of the mobile acknowledges such a number
-    /// or has the number that the fixed host expects.
+    /// Whether the other host would believe this RST, as far as the agent knows: its number is the
+    /// one that the other host expects next, and no other (RFC 5961 §3.2). For an RST of the fixed
+    /// host that is the end of the data, or what the mobile has acknowledged.
     pub(super) fn believes_reset(&self, from: Port, segment: &Segment) -> bool {
-        let is_in_flight =
-            |seq| self.position(seq).is_some_and(|at| (self.acked..=self.highest).contains(&at));
-        if from != Port::Air {
-            return is_in_flight(segment.seq);
+        match from {
+            Port::Air => self.wired_ack == Some(segment.seq),
+            _ => self
+                .position(segment.seq)
+                .is_some_and(|position| position == self.highest || position == self.acked),
         }
-        let is_ack = segment.flags.intersects(Flags::ACK);
-        is_ack && is_in_flight(segment.ack) || self.wired_ack == Some(segment.seq)
     }
 
     /// Forgets all data sent so far, which is neither repaired nor masked any more. After an
@@ -212,6 +211,12 @@ impl Flow {
         let offset = seq.offset_from(SeqNumber(self.acked as u32));
         let near = (-MAX_WINDOW..MAX_WINDOW).contains(&offset);
         near.then(|| self.acked.saturating_add_signed(i64::from(offset)))
+    }
+
+    /// Whether an ACK of this flow may have this number, also one that was overtaken.
+    pub(super) fn covers(&self, ack: SeqNumber) -> bool {
+        let overtaken = u64::from(FIRST_ACK.unsigned_abs());
+        self.position(ack).is_some_and(|ack| ack + overtaken >= self.acked && ack <= self.highest)
     }
 
     /// [C-13] The longest time for which a hole may be masked.

@@ -24,9 +24,9 @@ pub(super) const LEAST_INTERVAL: Duration = Duration::from_millis(40);
 pub(super) const LONGEST_INTERVAL: Duration = Duration::from_millis(100);
 /// The time for which the SYN of a mobile is kept: the fixed host may be far away.
 const MOBILE_SYN_KEPT: Duration = Duration::from_secs(3);
-/// The most bytes by which the mobile's first ACK that is seen exceeds the number of the handshake:
-/// an earlier ACK may be lost.
-const FIRST_ACK: i32 = 1 << 20;
+/// The mobile's first ACK that is seen exceeds the number of the handshake by less: an earlier ACK
+/// may be lost.
+pub(super) const FIRST_ACK: i32 = 1 << 20;
 
 /// The connections that are being opened.
 #[derive(Debug, Default)]
@@ -108,9 +108,11 @@ impl Handshakes {
         let fixed = handshake.fixed.as_ref()?;
         let is_syn = segment.flags.intersects(Flags::SYN);
         let offset = segment.ack.offset_from(fixed.next);
+        let most = if is_syn { 1 } else { FIRST_ACK };
         let is_answer = segment.flags.intersects(Flags::ACK)
+            && !segment.flags.intersects(Flags::RST)
             && is_syn != fixed.is_answer
-            && (0..FIRST_ACK).contains(&offset);
+            && (0..most).contains(&offset);
         if !is_answer {
             return None;
         }

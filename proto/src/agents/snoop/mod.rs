@@ -116,10 +116,6 @@ impl Snoop {
     fn handle_connection_change(&mut self, from: Port, key: &FlowKey, segment: &Segment) {
         self.event(Event::ConnectionChange(from));
         if !segment.flags.intersects(Flags::RST) {
-            // No ACK counts as a duplicate of one before the SYN.
-            if let Some(flow) = self.flows.find(key).and_then(|flow| self.flows.get_mut(flow)) {
-                flow.has_acked = false;
-            }
             return;
         }
         self.handshakes.end(key);
@@ -128,6 +124,13 @@ impl Snoop {
         {
             self.flows.end(flow, FlowEnd::Closed);
         }
+    }
+
+    /// Whether this is an ACK of a flow that is there, and so cannot answer a SYN: a stranger's SYN
+    /// may have a number close below it.
+    fn is_of_known_flow(&self, key: &FlowKey, segment: &Segment) -> bool {
+        let flow = self.flows.find(key).and_then(|flow| self.flows.get(flow));
+        !segment.flags.intersects(Flags::SYN) && flow.is_some_and(|flow| flow.covers(segment.ack))
     }
 
     /// Opens the flow of a connection that the mobile has accepted, in place of an older one.
@@ -170,6 +173,7 @@ impl Agent for Snoop {
         }
         let Some((segment, key)) = self.parse(from, packet) else { return Verdict::Pass };
         if !self.handshakes.is_empty()
+            && !self.is_of_known_flow(&key, &segment)
             && let Some(opened) = self.handshakes.mobile_answers(&key, &segment)
         {
             self.open_accepted(now, key, opened);
