@@ -13,8 +13,8 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use core::time::Duration;
 
-/// The time without another packet after which an ACK above all data, or far from it, shows that the
-/// agent has lost sight of the flow.
+/// The time without another packet after which an ACK above all data, or far from it, shows that
+/// the agent has lost sight of the flow.
 const LOST_SIGHT: Duration = Duration::from_secs(1);
 
 /// The part of an ACK that is forwarded to the sender.
