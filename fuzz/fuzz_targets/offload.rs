@@ -6,7 +6,7 @@
 #[path = "../../proto/tests/common/mod.rs"]
 mod common;
 
-use airmend_live::device::fuzzing::{join, read_frame, split, write_frame};
+use airmend_live::device::fuzzing::{join, read_frame, split, split_frame, write_frame};
 use airmend_proto::wire::tcp::Flags;
 use airmend_proto::{Packet, Port};
 use common::packet::Tcp;
@@ -75,6 +75,11 @@ fn frame(read: &[u8], vlan: Option<(u16, u16)>) {
     let Some(packet) = read_frame(read, vlan) else { return };
     let tag = if vlan.is_some() { 4 } else { 0 };
     assert_eq!(packet.bytes().len() + 10, read.len() + tag);
+    if let Some(frames) = split_frame(packet.clone()) {
+        assert!(frames.iter().all(|frame| frame.segment_size().is_none()));
+        let bytes: usize = frames.iter().map(|frame| frame.bytes().len()).sum();
+        assert!(bytes <= packet.bytes().len() * (1 + frames.len()), "no more than headers");
+    }
     let Some(written) = write_frame(&packet) else { return };
     assert_eq!(written.len(), packet.bytes().len() + 10);
     let again = read_frame(&written, None).expect("what was written can be read");

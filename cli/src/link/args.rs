@@ -23,6 +23,10 @@ pub(crate) struct LinkArgs {
     /// The virtual interface's MTU; the path decides if this is not given.
     #[arg(long, value_name = "BYTES", value_parser = mtu)]
     pub(super) mtu: Option<u32>,
+    /// Make no virtual interface, but join the LAN of this interface with that of the other end:
+    /// every frame that comes in crosses the link and leaves through the other end's interface.
+    #[arg(long, value_name = "IF", conflicts_with_all = ["dev", "address", "mtu"])]
+    pub(super) bridge: Option<String>,
     /// Wait here for the peer: [::]:4433 or, over Ethernet, any.
     #[arg(long, value_name = "ADDR", required_unless_present = "peer")]
     pub(super) listen: Option<String>,

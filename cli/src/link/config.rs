@@ -3,7 +3,7 @@
 use super::args::{CarrierKind, LinkArgs};
 use crate::process::BadUsage;
 use airmend_live::tunnel::{
-    CarrierConfig, Keys, PresharedKey, PrivateKey, Rekey, Security, TunnelConfig,
+    CarrierConfig, DeviceConfig, Keys, PresharedKey, PrivateKey, Rekey, Security, TunnelConfig,
 };
 use anyhow::Result;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
@@ -14,14 +14,15 @@ pub(super) fn config(args: &LinkArgs) -> Result<TunnelConfig> {
         CarrierKind::Udp => udp(args)?,
         CarrierKind::Ethernet => ethernet(args)?,
     };
-    Ok(TunnelConfig {
-        device: args.dev.clone(),
-        addresses: args.address.clone(),
-        mtu: args.mtu,
-        carrier,
-        security: security(args)?,
-        padding: args.pad,
-    })
+    let device = match &args.bridge {
+        Some(interface) => DeviceConfig::Bridge { interface: interface.clone() },
+        None => DeviceConfig::Tun {
+            name: args.dev.clone(),
+            addresses: args.address.clone(),
+            mtu: args.mtu,
+        },
+    };
+    Ok(TunnelConfig { device, carrier, security: security(args)?, padding: args.pad })
 }
 
 /// The description of the tunnel.
@@ -40,7 +41,11 @@ pub(super) fn begins(config: &TunnelConfig, mtu: u32) -> String {
         Security::Noise(Keys { psk: Some(_), .. }, _) => " and a pre-shared key",
         _ => "",
     };
-    format!("{} is up, MTU {mtu}, {whereto}, {how}{psk}", config.device)
+    let device = match &config.device {
+        DeviceConfig::Tun { name, .. } => name.clone(),
+        DeviceConfig::Bridge { interface } => format!("the bridge of {interface}"),
+    };
+    format!("{device} is up, MTU {mtu}, {whereto}, {how}{psk}")
 }
 
 fn security(args: &LinkArgs) -> Result<Security> {

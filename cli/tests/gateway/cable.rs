@@ -5,14 +5,10 @@ use crate::kit::Result;
 use airmend_proto::link::{ErrorModel, Link, LinkParams};
 use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{Instant as LinkInstant, LinkType, Packet};
-use nix::ifaddrs::getifaddrs;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockProtocol, SockType, bind, setsockopt, socket, sockopt,
-};
 use nix::unistd::{read, write};
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -98,17 +94,6 @@ struct Shared {
     stop: AtomicBool,
     logs: Mutex<Vec<Log>>,
     insertions: Mutex<VecDeque<Insertion>>,
-}
-
-/// Opens one end on an interface of the calling thread's namespace.
-pub(crate) fn open_end(interface: &str) -> Result<OwnedFd> {
-    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-    let fd = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)?;
-    let mut all = getifaddrs()?.filter(|found| found.interface_name == interface);
-    let address = all.find_map(|found| found.address?.as_link_addr().copied());
-    bind(fd.as_raw_fd(), &address.ok_or("the interface has no link address")?)?;
-    setsockopt(&fd, sockopt::RcvBufForce, &(8 << 20))?;
-    Ok(fd)
 }
 
 impl Cables {

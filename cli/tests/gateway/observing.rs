@@ -1,8 +1,8 @@
 //! With `--observe`: what passes is, byte for byte, what would pass without.
 
-use crate::cable::open_end;
 use crate::daemon::{Daemon, repairs};
 use crate::kit::Result;
+use crate::kit::raw::open_end;
 use crate::transfer::{Plan, transfer};
 use crate::world::{Shape, World};
 use airmend_proto::wire::tcp::Segment;

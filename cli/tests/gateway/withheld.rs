@@ -1,8 +1,9 @@
 //! What the gateway withholds from senders when it ends, or could not look for a while.
 
-use crate::cable::{End, open_end};
+use crate::cable::End;
 use crate::daemon::Daemon;
 use crate::hostile::{frame, mac, silent};
+use crate::kit::raw::open_end;
 use crate::kit::{Result, until};
 use crate::world::{AIR, Shape, World};
 use airmend_proto::wire::build::SegmentBuilder;

@@ -1,8 +1,9 @@
 //! A fixed host, a base station whose kernel forwards, and mobile hosts: a namespace each. Nothing
 //! has a name, so nothing is left behind.
 
-use crate::cable::{Cables, Ends, Quality, open_end};
+use crate::cable::{Cables, Ends, Quality};
 use crate::kit::Result;
+use crate::kit::raw::open_end;
 use airmend_live::lab::Namespace;
 use std::fs;
 use std::io::Write;

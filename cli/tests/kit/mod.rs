@@ -1,6 +1,7 @@
 //! What tests on several machines share: waiting, processes, and checked bytes.
 
 pub(crate) mod bytes;
+pub(crate) mod raw;
 
 pub(crate) use airmend_testkit::{PATIENCE, Result, until};
 

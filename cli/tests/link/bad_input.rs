@@ -92,6 +92,9 @@ fn addresses(world: &World) -> Result {
     let peer = |peer| vec!["link", "--insecure", "--peer", peer];
     let ethernet =
         |flags: &[&'static str]| [&["link", "--insecure", "--over", "ethernet"], flags].concat();
+    let bridge = |flags: &[&'static str]| {
+        ethernet(&[&["--interface", "eth0", "--listen", "any"], flags].concat())
+    };
     check(
         world,
         &[
@@ -102,6 +105,10 @@ fn addresses(world: &World) -> Result {
             (ethernet(&["--listen", "any"]), "--interface IF", 2),
             (ethernet(&["--interface", "eth7", "--listen", "any"]), "no interface eth7", 1),
             (ethernet(&["--interface", "eth0", "--peer", "192.0.2.2"]), "02:00:00:00:00:01", 2),
+            (bridge(&["--bridge", "eth0"]), "eth0 carries the frames", 1),
+            (bridge(&["--bridge", "lo"]), "lo is no Ethernet", 1),
+            (bridge(&["--bridge", "eth7"]), "no interface eth7", 1),
+            (bridge(&["--bridge", "lo", "--mtu", "1500"]), "exclude each other", 2),
             (ethernet(&["--interface", "eth0", "--listen", "eth0"]), "write any", 2),
         ],
     )

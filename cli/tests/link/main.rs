@@ -3,6 +3,7 @@
 
 mod attack;
 mod bad_input;
+mod bridge;
 mod flood;
 #[path = "../kit/mod.rs"]
 mod kit;
@@ -24,7 +25,7 @@ use world::{INNER, LEFT, Link, RIGHT, World};
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 24] = [
+const TESTS: [(&str, Test); 27] = [
     ("over_ipv4", over_ipv4),
     ("over_ipv6", over_ipv6),
     ("over_ethernet", over_ethernet),
@@ -47,6 +48,9 @@ const TESTS: [(&str, Test); 24] = [
     ("wrong_key", wrong_key),
     ("pre_shared_key", options::pre_shared_key),
     ("padded", options::padded),
+    ("bridged_lans", bridge::bridged_lans),
+    ("bridged_frames", bridge::bridged_frames),
+    ("bridge_killed", bridge::bridge_killed),
     ("figures_and_end", figures_and_end),
     ("bad_input", bad_input::bad_input),
 ];

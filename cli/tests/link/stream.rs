@@ -3,7 +3,8 @@
 use crate::kit::bytes::{patient, receive, send};
 use crate::kit::{Result, until};
 use crate::world::{INNER, World};
-use std::net::{TcpListener, TcpStream};
+use airmend_live::lab::Namespace;
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -16,9 +17,19 @@ pub(crate) fn transfer(
     bytes: u64,
     meanwhile: impl FnOnce(&dyn Fn() -> u64) -> Result,
 ) -> Result {
-    let listener = world.right.run(|| Ok(TcpListener::bind((INNER[1], PORT))))??;
+    stream([&world.left, &world.right], INNER[1].parse()?, bytes, meanwhile)
+}
+
+/// The same between any two hosts, to this address of the second.
+pub(crate) fn stream(
+    [from, to]: [&Namespace; 2],
+    address: IpAddr,
+    bytes: u64,
+    meanwhile: impl FnOnce(&dyn Fn() -> u64) -> Result,
+) -> Result {
+    let listener = to.run(|| Ok(TcpListener::bind((address, PORT))))??;
     let sender = until("a connection", || {
-        world.left.run(|| Ok(TcpStream::connect((INNER[1], PORT)).ok())).ok().flatten()
+        from.run(|| Ok(TcpStream::connect((address, PORT)).ok())).ok().flatten()
     })?;
     let (receiver, _) = listener.accept()?;
     [&sender, &receiver].into_iter().try_for_each(patient)?;

@@ -34,6 +34,12 @@ pub fn read_frame(read: &[u8], vlan: Option<(u16, u16)>) -> Option<Packet> {
     offload::parse_frame(LinkType::Ethernet, *header, vlan, frame.into())
 }
 
+/// The frames of wire size that a frame of a LAN becomes; `None` if it is refused.
+pub fn split_frame(frame: Packet) -> Option<Vec<Packet>> {
+    let mut batch = Vec::new();
+    offload::split_frame(frame, &mut batch).then_some(batch)
+}
+
 /// What is written to a packet socket for a packet; `None` if that is a super-packet without TCP.
 pub fn write_frame(packet: &Packet) -> Option<Vec<u8>> {
     let (header, bytes) = offload::build_frame(packet)?;

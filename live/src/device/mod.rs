@@ -1,7 +1,8 @@
-//! What joins a loop in user space to a host's network stack.
+//! What joins a loop in user space to a host's network stack, or to a LAN.
 
 #[cfg(fuzzing)]
 pub mod fuzzing;
+pub(crate) mod lan;
 pub(crate) mod offload;
 pub mod packet;
 pub(crate) mod reinjection;
@@ -13,14 +14,21 @@ use airmend_proto::Packet;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Packets to and from one interface, each beginning with its IP header: whatever the kind of
-/// device, the links then charge a packet the same airtime.
+/// Packets to and from one interface, each beginning with its IP header (whatever the kind of
+/// device, the links then charge a packet the same airtime) or, of a LAN, with its Ethernet header.
 pub trait Device: Send {
-    /// Takes what has arrived, at most one batch, without waiting.
-    fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<()>;
+    /// Takes what has arrived, at most one batch, without waiting; each packet of wire size. True
+    /// if there may be more.
+    fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<bool>;
 
-    /// Sends one packet. One that the kernel has no room for is dropped and counted.
+    /// Sends one packet, perhaps not before `flush`. One that the kernel has no room for, or that
+    /// it does not take, is dropped and counted.
     fn send(&mut self, packet: &Packet) -> io::Result<()>;
+
+    /// Sends what `send` has kept.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Packets lost between the kernel and this device, in both directions, since it was opened.
     fn drops(&mut self) -> u64;

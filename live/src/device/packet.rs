@@ -30,7 +30,7 @@ impl PacketDevice {
 }
 
 impl Device for PacketDevice {
-    fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<()> {
+    fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<bool> {
         let mut take = |protocol: u16, _from: [u8; 6], bytes: &[u8]| {
             if ethertype(bytes) == Some(protocol) {
                 batch.push(Packet::new(LinkType::Ip, Bytes::copy_from_slice(bytes)));
@@ -38,10 +38,10 @@ impl Device for PacketDevice {
         };
         for _ in 0..BATCH {
             if !self.socket.receive(&mut take) {
-                break;
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn send(&mut self, packet: &Packet) -> io::Result<()> {

@@ -35,18 +35,18 @@ impl TunDevice {
 }
 
 impl Device for TunDevice {
-    fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<()> {
+    fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<bool> {
         for _ in 0..BATCH {
             match self.device.read(&mut self.buffer) {
                 Ok(length) => {
                     let bytes = self.buffer.get(..length).unwrap_or(&[]);
                     batch.push(Packet::new(LinkType::Ip, Bytes::copy_from_slice(bytes)));
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn send(&mut self, packet: &Packet) -> io::Result<()> {

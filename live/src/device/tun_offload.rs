@@ -1,8 +1,8 @@
 //! A TUN device with segmentation offload: super-packets are split when they are read, and what
 //! belongs together is written as one.
 
-use super::is_transient;
 use super::offload::{Coalescer, HEADER_LEN, split};
+use super::{Device, is_transient};
 use crate::sys;
 use airmend_proto::Packet;
 use nix::sys::uio::writev;
@@ -30,10 +30,10 @@ impl OffloadTun {
         let buffer = vec![0; HEADER_LEN + usize::from(u16::MAX)];
         Ok(Self { device, buffer, joined: Coalescer::default(), drops: 0 })
     }
+}
 
-    /// Takes what the kernel has sent, at most one batch, without waiting; each packet of wire
-    /// size. True if there may be more.
-    pub(crate) fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<bool> {
+impl Device for OffloadTun {
+    fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<bool> {
         for _ in 0..BATCH {
             match self.device.read(&mut self.buffer) {
                 Ok(length) => {
@@ -48,9 +48,8 @@ impl OffloadTun {
         Ok(true)
     }
 
-    /// Hands the kernel a packet, perhaps not before `flush`.
-    pub(crate) fn send(&mut self, packet: Packet) -> io::Result<()> {
-        if let Err(packet) = self.joined.push(packet) {
+    fn send(&mut self, packet: &Packet) -> io::Result<()> {
+        if let Err(packet) = self.joined.push(packet.clone()) {
             self.flush()?;
             // An empty run takes any packet.
             self.joined.push(packet).ok();
@@ -58,9 +57,7 @@ impl OffloadTun {
         Ok(())
     }
 
-    /// Hands the kernel what `send` has kept. A packet that it has no room for, or that it does
-    /// not take for one, is dropped and counted.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         let result = self.joined.flush(|slices| writev(&self.device, slices));
         match result.map_or(Ok(0), |result| result.map_err(io::Error::from)) {
             Ok(_) => Ok(()),
@@ -72,13 +69,11 @@ impl OffloadTun {
         }
     }
 
-    /// Packets lost between the kernel and this port, in both directions.
-    pub(crate) fn drops(&self) -> u64 {
+    fn drops(&mut self) -> u64 {
         self.drops
     }
 
-    /// Becomes readable when something has arrived.
-    pub(crate) fn readable(&self) -> BorrowedFd<'_> {
+    fn readable(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
     }
 }

@@ -67,7 +67,7 @@ struct RingStatistics {
     drops: u32,
 }
 
-/// A packet that left through the interface, as the driver took it.
+/// A packet that left through the interface, as the driver took it, or came in through it.
 #[derive(Debug)]
 pub(crate) struct Copied {
     /// Since 1970, by the system's clock.
@@ -80,6 +80,8 @@ pub(crate) struct Copied {
     pub(crate) bytes: BytesMut,
     /// Bytes of the packet, of which `bytes` may be fewer if the socket's buffer was full.
     pub(crate) wire_len: u32,
+    /// It came in with this machine's own address.
+    pub(crate) is_for_this_machine: bool,
 }
 
 /// A packet socket bound to one interface. The ring, unlike a socket's buffer, may be large for
@@ -117,7 +119,25 @@ impl PacketSocket {
         Self::with_ring(fd, interface_index, SLOT_BYTES)
     }
 
-    /// The same for the headers of what leaves: the filter must keep at most 256 bytes of a packet.
+    /// Opens a socket for all frames that come in through an interface, also those that are for
+    /// other machines.
+    pub(crate) fn open_promiscuous(interface_index: i32) -> io::Result<Self> {
+        let socket = Self::open_copies(interface_index)?;
+        set_option(socket.fd.as_fd(), libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
+        let membership = libc::packet_mreq {
+            mr_ifindex: interface_index,
+            mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        let option = libc::PACKET_ADD_MEMBERSHIP;
+        set_option_value(socket.fd.as_fd(), libc::SOL_PACKET, option, &membership)?;
+        socket.listen()?;
+        Ok(socket)
+    }
+
+    /// Opens a socket for copies of the headers of what leaves: the filter must keep at most 256
+    /// bytes of a packet.
     pub(crate) fn open_headers(interface_index: i32) -> io::Result<Self> {
         let fd = packet_socket(libc::SOCK_RAW)?;
         set_option(fd.as_fd(), libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
@@ -187,7 +207,8 @@ impl PacketSocket {
 
     /// The next copy, if there is one.
     pub(crate) fn receive_copy(&mut self) -> Option<Copied> {
-        let Slot { header, slot, .. } = self.next()?;
+        let Slot { header, address, slot } = self.next()?;
+        let is_for_this_machine = address.sll_pkttype == libc::PACKET_HOST;
         let status = header.status.load(Ordering::Relaxed);
         let tagged = status & libc::TP_STATUS_VLAN_VALID != 0;
         let at = Duration::new(header.seconds.into(), header.nanoseconds);
@@ -197,7 +218,7 @@ impl PacketSocket {
         let long = is_long.then(|| self.receive_long(wire_len as usize)).flatten();
         let (vnet_header, bytes) = long.unwrap_or_else(|| short(slot, header));
         self.hand_back();
-        Some(Copied { at, vnet_header, vlan, bytes, wire_len })
+        Some(Copied { at, vnet_header, vlan, bytes, wire_len, is_for_this_machine })
     }
 
     /// Reads a packet that was too long for its slot, straight into a buffer of its own.

@@ -5,6 +5,8 @@ use super::channel::Channel;
 use super::error::TunnelError;
 use super::padding::Padding;
 use super::security::{self, Security};
+use crate::device::Device;
+use crate::device::lan::LanDevice;
 use crate::device::tun::TunDevice;
 use crate::device::tun_offload::OffloadTun;
 use crate::sys;
@@ -15,18 +17,43 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The configuration of a tunnel.
 #[derive(Clone, Debug)]
 pub struct TunnelConfig {
-    /// The name of the TUN device that it makes.
-    pub device: String,
-    /// Addresses that the device gets, each with the length of its prefix.
-    pub addresses: Vec<(IpAddr, u8)>,
-    /// The device's MTU; `None` to follow the path.
-    pub mtu: Option<u32>,
+    /// Where the packets come from.
+    pub device: DeviceConfig,
     /// The carrier of the frames.
     pub carrier: CarrierConfig,
     /// The protection of the frames.
     pub security: Security,
     /// What hides the lengths of frames.
     pub padding: Option<Padding>,
+}
+
+/// What the tunnel joins with that of the other end.
+#[derive(Clone, Debug)]
+pub enum DeviceConfig {
+    /// A TUN device, which the tunnel makes.
+    Tun {
+        /// Its name.
+        name: String,
+        /// Addresses that it gets, each with the length of its prefix.
+        addresses: Vec<(IpAddr, u8)>,
+        /// Its MTU; `None` to follow the path.
+        mtu: Option<u32>,
+    },
+    /// A LAN: every frame that comes in through an interface and is not for this machine.
+    Bridge {
+        /// The interface.
+        interface: String,
+    },
+}
+
+impl DeviceConfig {
+    /// The name of the interface.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Tun { name, .. } => name,
+            Self::Bridge { interface } => interface,
+        }
+    }
 }
 
 /// The carrier and the address of the peer; without a peer's address, the other end sends first.
@@ -74,11 +101,32 @@ impl TunnelConfig {
         }
     }
 
-    pub(super) fn open_device(&self) -> Result<OffloadTun, TunnelError> {
-        let name = &self.device;
+    pub(super) fn open_device(&self) -> Result<Box<dyn Device>, TunnelError> {
+        Ok(match &self.device {
+            DeviceConfig::Tun { name, .. } => Box::new(self.open_tun(name)?),
+            DeviceConfig::Bridge { interface } => Box::new(self.open_lan(interface)?),
+        })
+    }
+
+    /// Opens the interface of a LAN; one that carries the frames would carry its own again.
+    fn open_lan(&self, interface: &str) -> Result<LanDevice, TunnelError> {
+        let name = interface.to_owned();
+        match &self.carrier {
+            CarrierConfig::Ethernet { interface, .. } if *interface == name => {
+                return Err(TunnelError::BridgeIsCarrier(name));
+            }
+            _ => {}
+        }
+        if sys::hardware_type(interface).is_ok_and(|kind| kind != libc::ARPHRD_ETHER) {
+            return Err(TunnelError::BridgeIsNoEthernet(name));
+        }
+        LanDevice::open(interface).map_err(|error| ethernet(interface, error))
+    }
+
+    fn open_tun(&self, name: &str) -> Result<OffloadTun, TunnelError> {
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.len() > 15 || !name.chars().all(is_allowed) {
-            return Err(TunnelError::DeviceName(name.clone()));
+            return Err(TunnelError::DeviceName(name.to_owned()));
         }
         let device = TunDevice::open_device().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => TunnelError::NoTunDevice,
@@ -88,9 +136,9 @@ impl TunnelConfig {
             _ => TunnelError::Rights(error),
         })?;
         OffloadTun::create(device, name).map_err(|error| match error.kind() {
-            io::ErrorKind::ResourceBusy => TunnelError::DeviceBusy(name.clone()),
+            io::ErrorKind::ResourceBusy => TunnelError::DeviceBusy(name.to_owned()),
             // It exists and is no TUN device.
-            io::ErrorKind::InvalidInput => TunnelError::DeviceBusy(name.clone()),
+            io::ErrorKind::InvalidInput => TunnelError::DeviceBusy(name.to_owned()),
             io::ErrorKind::PermissionDenied => TunnelError::Rights(error),
             _ => self.device_failed()(error),
         })
@@ -98,10 +146,11 @@ impl TunnelConfig {
 
     /// Sets the device up and gives it its addresses.
     pub(super) fn set_up_device(&self) -> Result<(), TunnelError> {
-        sys::set_interface_up(&self.device).map_err(self.device_failed())?;
-        for &(address, prefix) in &self.addresses {
-            sys::add_address(&self.device, address, prefix).map_err(|source| {
-                let interface = self.device.clone();
+        sys::set_interface_up(self.device.name()).map_err(self.device_failed())?;
+        let DeviceConfig::Tun { name, addresses, .. } = &self.device else { return Ok(()) };
+        for &(address, prefix) in addresses {
+            sys::add_address(name, address, prefix).map_err(|source| {
+                let interface = name.clone();
                 TunnelError::DeviceAddress { interface, address, prefix, source }
             })?;
         }
@@ -109,7 +158,7 @@ impl TunnelConfig {
     }
 
     pub(super) fn device_failed(&self) -> impl FnOnce(io::Error) -> TunnelError {
-        let interface = self.device.clone();
+        let interface = self.device.name().to_owned();
         |source| TunnelError::Device { interface, source }
     }
 }

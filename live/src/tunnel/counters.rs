@@ -5,11 +5,11 @@ use serde::Serialize;
 /// What has happened since the tunnel began; names are stable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
-    /// Packets read from the TUN device, of wire size.
+    /// Packets read from the TUN device or the LAN, of wire size.
     pub packets_in: u64,
     /// Their bytes.
     pub bytes_in: u64,
-    /// Packets written to the TUN device.
+    /// Packets written to the TUN device or the LAN.
     pub packets_out: u64,
     /// Their bytes.
     pub bytes_out: u64,
@@ -39,6 +39,6 @@ pub struct Counters {
     pub sessions: u64,
     /// Times that the peer's address changed.
     pub peer_moves: u64,
-    /// Packets lost between the kernel and the TUN device.
-    pub tun_drops: u64,
+    /// Packets lost between the kernel and the device, in both directions.
+    pub device_drops: u64,
 }

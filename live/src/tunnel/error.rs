@@ -62,6 +62,12 @@ pub enum TunnelError {
     /// The carrier's interface does not exist.
     #[error("there is no interface {0}: `ip link` lists those there are")]
     NoInterface(String),
+    /// The interface of the bridge carries the frames.
+    #[error("{0} carries the frames already: name the interface of the LAN with --bridge")]
+    BridgeIsCarrier(String),
+    /// The interface of the bridge has no Ethernet frames.
+    #[error("{0} is no Ethernet interface: --bridge joins Ethernets only")]
+    BridgeIsNoEthernet(String),
     /// The packet socket cannot be opened.
     #[error(
         "cannot send Ethernet frames on {interface} ({source}): run as root, or with CAP_NET_RAW"

@@ -1,12 +1,14 @@
-//! A virtual interface between two machines: packets cross to the peer as frames of an agent, over
-//! UDP or raw Ethernet, encrypted with Noise.
+//! A virtual interface between two machines, or a bridge between two LANs: packets cross to the
+//! peer as frames of an agent, over UDP or raw Ethernet, encrypted with Noise.
 //!
 //! ```text
-//! kernel – TUN device – agent – channel (Noise) – carrier (UDP, Ethernet) – peer
+//! kernel – TUN device ╮
+//!                     ├ agent – channel (Noise) – carrier (UDP, Ethernet) – peer
+//! LAN – packet socket ╯
 //! ```
 //!
 //! One thread, one loop. The agent sees packets of wire size on its wired side and frames on its
-//! air side; super-packets are split before it and joined behind it.
+//! air side; super-packets are split before it, and joined behind it for a TUN device.
 
 mod carrier;
 mod channel;
@@ -31,7 +33,7 @@ mod random;
 mod security;
 
 pub use carrier::Address;
-pub use config::{CarrierConfig, TunnelConfig};
+pub use config::{CarrierConfig, DeviceConfig, TunnelConfig};
 pub use counters::Counters;
 pub use endpoint::Endpoint;
 pub use error::{KeyError, TunnelError};
@@ -74,7 +76,11 @@ pub struct Tunnel {
     packets: Vec<Packet>,
     /// Bytes that the agent adds to each packet.
     frame_overhead: usize,
+    /// The MTU of the device that does not follow the path.
     fixed_mtu: Option<u32>,
+    /// The device is a LAN, whose frames are as long as they are: what the path does not carry
+    /// crosses in parts.
+    is_bridge: bool,
     /// The path to the peer at this address.
     path: Option<(Address, PathMtu)>,
     inbound: Inbound,
@@ -88,9 +94,9 @@ pub struct Tunnel {
 /// The state and the counters of a tunnel.
 #[derive(Clone, Debug)]
 pub struct TunnelReport {
-    /// The TUN device.
+    /// The TUN device, or the interface of the LAN.
     pub device: String,
-    /// The MTU of the TUN device.
+    /// The MTU of the device.
     pub mtu: u32,
     /// The peer's address, once it is there.
     pub peer: Option<Address>,
@@ -101,7 +107,7 @@ pub struct TunnelReport {
 }
 
 impl Tunnel {
-    /// Makes the TUN device and opens the carrier, in the calling thread's network namespace.
+    /// Makes or opens the device and opens the carrier, in the calling thread's network namespace.
     ///
     /// `agent` is one end of `link`, or passthrough without one. Debug builds check its invariants.
     ///
@@ -113,19 +119,20 @@ impl Tunnel {
         link: Option<&LinkProtocol>,
     ) -> Result<Self, TunnelError> {
         let (carrier, channel) = (config.open_carrier()?, config.open_channel());
-        let tun = config.open_device()?;
+        let device = config.open_device()?;
         let limits = Limits::default().egress;
         let mut tunnel = Self {
             clock: Clock::start(),
-            device: config.device.clone(),
+            device: config.device.name().to_owned(),
             forwarder: match cfg!(debug_assertions) {
                 true => Forwarder::checked(agent, limits, link),
                 false => Forwarder::new(agent, limits),
             },
-            outbound: Outbound::new(tun, carrier, channel, config.padding),
+            outbound: Outbound::new(device, carrier, channel, config.padding),
             packets: Vec::new(),
             frame_overhead: link.map_or(0, |link| link.frame_overhead),
-            fixed_mtu: config.mtu,
+            fixed_mtu: None,
+            is_bridge: false,
             path: None,
             inbound: Inbound::default(),
             mtu: 0,
@@ -134,25 +141,20 @@ impl Tunnel {
             notices: VecDeque::new(),
             agent_counters: BTreeMap::new(),
         };
-        // What is right from the beginning need not be changed when the peer is there.
-        let carrier = &mut tunnel.outbound.carrier;
-        let datagram = config.peer().and_then(|peer| carrier.max_datagram(peer));
-        let datagram = datagram.unwrap_or_else(|| carrier.usual_datagram());
-        let mtu = config.mtu.unwrap_or_else(|| tunnel.inner_mtu(datagram));
-        tunnel.set_mtu(mtu).map_err(config.device_failed())?;
+        tunnel.set_first_mtu(config).map_err(config.device_failed())?;
         config.set_up_device()?;
         // The kernel may otherwise delay a wake-up by 50 microseconds to save energy.
         nix::sys::prctl::set_timerslack(1).ok();
         Ok(tunnel)
     }
 
-    /// The MTU of the TUN device.
+    /// The MTU of the device.
     pub fn mtu(&self) -> u32 {
         self.mtu
     }
 
     /// The report of the tunnel so far.
-    pub fn report(&self) -> TunnelReport {
+    pub fn report(&mut self) -> TunnelReport {
         TunnelReport {
             device: self.device.clone(),
             mtu: self.mtu,
@@ -173,7 +175,7 @@ impl Tunnel {
     /// The device or the socket is gone.
     pub fn step(&mut self) -> Result<(), TunnelError> {
         let now = self.clock.now();
-        let more_packets = self.take_from_device(now).map_err(failed("reading the TUN device"))?;
+        let more_packets = self.take_from_device(now).map_err(failed("reading the device"))?;
         let more_frames = self.take_from_peer(now).map_err(failed("reading the socket"))?;
         self.outbound.channel.handle_timeout(now);
         self.outbound.now = now;
@@ -183,7 +185,7 @@ impl Tunnel {
         };
         let deadline = drain(&mut self.forwarder, now, &mut self.outbound, &mut on_event);
         self.deadline = deadline.map(|deadline| deadline.at);
-        self.outbound.flush().map_err(failed("writing the TUN device"))?;
+        self.outbound.flush().map_err(failed("writing to the device"))?;
         self.follow_path(now).map_err(failed("setting the MTU"))?;
         let wait = if more_packets || more_frames { Duration::ZERO } else { self.wait() };
         self.sleep(wait).map_err(failed("waiting for packets"))
@@ -195,7 +197,7 @@ impl Tunnel {
         if !self.outbound.has_room() {
             return Ok(false);
         }
-        let more = self.outbound.tun.receive(&mut self.packets)?;
+        let more = self.outbound.device.receive(&mut self.packets)?;
         let counters = &mut self.outbound.own;
         for packet in self.packets.drain(..) {
             counters.packets_in += 1;
@@ -261,7 +263,8 @@ impl Tunnel {
             self.outbound.send_message(Message::Probe { number }, length);
         }
         // A peer that answers nothing would not know parts either: IP has to fragment for it.
-        self.outbound.limit = if path.is_answering() { path.limit() } else { usize::MAX };
+        let knows_parts = self.is_bridge || path.is_answering();
+        self.outbound.limit = if knows_parts { path.limit() } else { usize::MAX };
         self.outbound.padded_limit = path.limit();
         let settled = path.settled();
         let mtu = self.fixed_mtu.unwrap_or_else(|| self.inner_mtu(settled));
@@ -270,6 +273,25 @@ impl Tunnel {
             self.notices.push_back(Notice::Mtu(mtu));
         }
         Ok(())
+    }
+
+    /// Sets the device's MTU to what is right from the beginning, so that it need not be changed
+    /// when the peer is there. That of a LAN's interface stays.
+    fn set_first_mtu(&mut self, config: &TunnelConfig) -> io::Result<()> {
+        let mtu = match &config.device {
+            DeviceConfig::Tun { mtu, .. } => *mtu,
+            DeviceConfig::Bridge { interface } => {
+                self.is_bridge = true;
+                self.mtu = sys::interface_mtu(interface)?;
+                self.fixed_mtu = Some(self.mtu);
+                return Ok(());
+            }
+        };
+        self.fixed_mtu = mtu;
+        let carrier = &mut self.outbound.carrier;
+        let datagram = config.peer().and_then(|peer| carrier.max_datagram(peer));
+        let datagram = datagram.unwrap_or_else(|| carrier.usual_datagram());
+        self.set_mtu(mtu.unwrap_or_else(|| self.inner_mtu(datagram)))
     }
 
     /// The MTU whose packets fit a datagram of this length.
@@ -303,7 +325,7 @@ impl Tunnel {
         let device = if self.outbound.has_room() { PollFlags::POLLIN } else { PollFlags::empty() };
         let mut ports = [
             PollFd::new(self.outbound.carrier.socket(), socket),
-            PollFd::new(self.outbound.tun.readable(), device),
+            PollFd::new(self.outbound.device.readable(), device),
         ];
         match ppoll(&mut ports, Some(wait.into()), None) {
             Ok(_) | Err(nix::Error::EINTR) => Ok(()),

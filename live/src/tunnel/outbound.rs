@@ -7,13 +7,13 @@ use super::message::{Message, PADDED_HEADER};
 use super::padding::Padding;
 use super::parts;
 use super::random::random;
-use crate::device::tun_offload::OffloadTun;
+use crate::device::Device;
 use airmend_proto::{Instant, Packet, Port, Ports};
 use std::io;
 
 /// Everything that packets leave through.
 pub(super) struct Outbound {
-    pub(super) tun: OffloadTun,
+    pub(super) device: Box<dyn Device>,
     pub(super) carrier: Box<dyn Carrier>,
     pub(super) channel: Box<dyn Channel>,
     /// The counters of the tunnel itself.
@@ -22,7 +22,7 @@ pub(super) struct Outbound {
     batch: Batch,
     /// A batch that the socket had no room for.
     waiting: Option<Batch>,
-    tun_error: Option<io::Error>,
+    device_error: Option<io::Error>,
     /// The longest datagram of data since this was last asked for.
     pub(super) longest_sent: usize,
     /// Frames that make longer datagrams leave in parts.
@@ -35,7 +35,7 @@ pub(super) struct Outbound {
 
 impl Outbound {
     pub(super) fn new(
-        tun: OffloadTun,
+        device: Box<dyn Device>,
         carrier: Box<dyn Carrier>,
         channel: Box<dyn Channel>,
         padding: Option<Padding>,
@@ -43,14 +43,14 @@ impl Outbound {
         let mut number = [0; 4];
         random(&mut number).ok();
         Self {
-            tun,
+            device,
             carrier,
             channel,
             own: Counters::default(),
             now: Instant::ZERO,
             batch: Batch::default(),
             waiting: None,
-            tun_error: None,
+            device_error: None,
             longest_sent: 0,
             limit: usize::MAX,
             padded_limit: 0,
@@ -83,8 +83,8 @@ impl Outbound {
         while let Some((to, message)) = self.channel.poll_transmit() {
             self.carrier.send(to, &Batch::single(message));
         }
-        self.tun.flush()?;
-        self.tun_error.take().map_or(Ok(()), Err)
+        self.device.flush()?;
+        self.device_error.take().map_or(Ok(()), Err)
     }
 
     /// Sends a message to the peer's tunnel, which arrives whole or not at all.
@@ -99,11 +99,11 @@ impl Outbound {
     }
 
     /// The counters here, in the channel and at the device.
-    pub(super) fn counters(&self) -> Counters {
+    pub(super) fn counters(&mut self) -> Counters {
         let Counters {
             packets_in, bytes_in, packets_out, bytes_out, frames_sent, send_errors, ..
         } = self.own;
-        let tun_drops = self.tun.drops();
+        let device_drops = self.device.drops();
         let fragmented = self.own.fragmented + self.carrier.fragmented();
         Counters {
             packets_in,
@@ -112,7 +112,7 @@ impl Outbound {
             bytes_out,
             frames_sent,
             send_errors,
-            tun_drops,
+            device_drops,
             fragmented,
             ..*self.channel.counters()
         }
@@ -192,8 +192,8 @@ impl Ports for Outbound {
             Port::Wired => {
                 self.own.packets_out += 1;
                 self.own.bytes_out += u64::from(packet.wire_len());
-                if let Err(error) = self.tun.send(packet) {
-                    self.tun_error = Some(error);
+                if let Err(error) = self.device.send(&packet) {
+                    self.device_error = Some(error);
                 }
             }
         }

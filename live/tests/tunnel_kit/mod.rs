@@ -1,7 +1,9 @@
 //! Two namespaces with a veth pair between them, and a tunnel whose ends both run in this process.
 
 use airmend_live::lab::{LabError, Namespace};
-use airmend_live::tunnel::{CarrierConfig, Security, Tunnel, TunnelConfig, TunnelError};
+use airmend_live::tunnel::{
+    CarrierConfig, DeviceConfig, Security, Tunnel, TunnelConfig, TunnelError,
+};
 use airmend_proto::agents::Limits;
 use airmend_proto::agents::tulip::{PROTOCOL, Settings, Tulip};
 use airmend_testkit::Result;
@@ -32,9 +34,11 @@ pub(crate) fn open(
     let any = ([0, 0, 0, 0], 0).into();
     let (local, peer) = if side == 0 { (any, Some(listener)) } else { (listener, None) };
     let config = TunnelConfig {
-        device: "mend0".to_owned(),
-        addresses: vec![([10, 9, 0, side + 1].into(), 24)],
-        mtu: None,
+        device: DeviceConfig::Tun {
+            name: "mend0".to_owned(),
+            addresses: vec![([10, 9, 0, side + 1].into(), 24)],
+            mtu: None,
+        },
         carrier: CarrierConfig::Udp { local, peer },
         security,
         padding: None,

@@ -8,9 +8,10 @@
 //! The honest flow's bottleneck is before the gateway and its losses are beyond the hub, so that
 //! what strangers send takes the gateway's time and memory and not the honest flow's air.
 
-use crate::cable::{Cables, Ends, Quality, open_end};
+use crate::cable::{Cables, Ends, Quality};
 use crate::hostile::mac;
 use crate::kit::Result;
+use crate::kit::raw::open_end;
 use crate::transfer::Hosts;
 use crate::world::{fixed_address, forwarding, pair, quiet};
 use airmend_live::lab::Namespace;

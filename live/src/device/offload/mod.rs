@@ -1,4 +1,5 @@
-//! Segmentation offload on a TUN device: one read or write moves up to 64 kB of one TCP stream.
+//! Segmentation offload on TUN devices and packet sockets: one read or write moves up to 64 kB of
+//! one TCP stream.
 //!
 //! The kernel hands over super-packets, each behind a `virtio_net_hdr` (Virtual I/O Device
 //! specification §5.1.6). A lossy link wants frames of wire size, so they are split here, and what
@@ -14,4 +15,4 @@ mod tests;
 pub(super) use coalesce::Coalescer;
 pub(crate) use frame::{build_frame, parse_frame};
 pub(super) use layout::HEADER_LEN;
-pub(super) use split::split;
+pub(super) use split::{split, split_frame};

@@ -5,6 +5,7 @@ use super::layout::{
     TcpLayout, get_u16, get_u32, put_u16, tcp_checksum,
 };
 use airmend_proto::wire::checksum;
+use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{LinkType, Packet};
 use bytes::BytesMut;
 
@@ -34,7 +35,22 @@ pub(in super::super) fn split(read: &[u8], batch: &mut Vec<Packet>) -> bool {
     if gso_type != (if layout.is_ipv4 { GSO_TCPV4 } else { GSO_TCPV6 }) {
         return false;
     }
-    segments(packet, layout, usize::from(header.segment_size), batch)
+    segments(&[], packet, layout, usize::from(header.segment_size), batch)
+}
+
+/// Splits a super-packet that begins with an Ethernet header and appends the frames to `batch`;
+/// what is none is appended as it is. False if it is nothing that this code understands.
+#[must_use]
+pub(in super::super) fn split_frame(frame: Packet, batch: &mut Vec<Packet>) -> bool {
+    let Some(size) = frame.segment_size() else {
+        batch.push(frame);
+        return true;
+    };
+    let Ok(segment) = Segment::parse(&frame) else { return false };
+    let network = usize::from(segment.network_offset);
+    let (link_header, packet) = frame.bytes().split_at(network.min(frame.bytes().len()));
+    let Some(layout) = TcpLayout::parse(packet) else { return false };
+    segments(link_header, packet, layout, usize::from(size.get()), batch)
 }
 
 /// The field holds the sum of the pseudo-header; what follows the start is added to it.
@@ -52,19 +68,29 @@ pub(super) fn complete_checksum(packet: &mut [u8], header: Header) -> bool {
     is_inside
 }
 
-fn segments(packet: &[u8], layout: TcpLayout, size: usize, batch: &mut Vec<Packet>) -> bool {
+/// The segments of `packet`, each behind a copy of `link_header`.
+fn segments(
+    link_header: &[u8],
+    packet: &[u8],
+    layout: TcpLayout,
+    size: usize,
+    batch: &mut Vec<Packet>,
+) -> bool {
     let (headers, payload) = packet.split_at(layout.payload);
     let count = payload.len().div_ceil(size.max(1));
     if size == 0 || count == 0 || count > MAX_SEGMENTS {
         return false;
     }
-    let mut buffer = BytesMut::with_capacity(count * headers.len() + payload.len());
+    let each = link_header.len() + headers.len();
+    let link_type = if link_header.is_empty() { LinkType::Ip } else { LinkType::Ethernet };
+    let mut buffer = BytesMut::with_capacity(count * each + payload.len());
     let identification = get_u16(headers, 4);
     let seq = get_u32(headers, layout.transport + 4);
     for (number, chunk) in payload.chunks(size).enumerate() {
+        buffer.extend_from_slice(link_header);
         buffer.extend_from_slice(headers);
         buffer.extend_from_slice(chunk);
-        let segment = &mut buffer[..];
+        let segment = &mut buffer[link_header.len()..];
         let length = segment.len();
         if layout.is_ipv4 {
             put_u16(segment, 2, length as u16);
@@ -87,7 +113,7 @@ fn segments(packet: &[u8], layout: TcpLayout, size: usize, batch: &mut Vec<Packe
         put_u16(segment, transport + 16, 0);
         let sum = tcp_checksum(layout.addresses(segment), &segment[transport..]);
         put_u16(segment, transport + 16, sum);
-        batch.push(Packet::new(LinkType::Ip, buffer.split().freeze()));
+        batch.push(Packet::new(link_type, buffer.split().freeze()));
     }
     true
 }

@@ -5,6 +5,7 @@ use airmend_proto::wire::checksum;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{LinkType, Packet};
+use std::num::NonZeroU16;
 
 const FOUR: ([u8; 4], [u8; 4]) = ([10, 0, 0, 1], [10, 0, 0, 2]);
 
@@ -79,6 +80,28 @@ fn a_super_packet_becomes_whole_segments() {
     assert_eq!(has(Flags::FIN), [false, false, true]);
     assert_eq!(has(Flags::PSH), [false, false, true]);
     assert_eq!(has(Flags::CWR), [true, false, false]);
+}
+
+#[test]
+fn a_super_packet_of_a_lan_becomes_frames_with_its_link_header() {
+    let packet = super_packet(&payload(4000), Flags::ACK.union(Flags::PSH));
+    let mut packets = Vec::new();
+    assert!(split(&read(&packet, GSO_TCPV4, 1460), &mut packets));
+    let tagged = [&[2; 12][..], &[0x81, 0, 0xe0, 7, 8, 0]].concat();
+    for header in [[&[2; 12][..], &[8, 0]].concat(), tagged] {
+        let bytes = [&header[..], packet.bytes()].concat();
+        let frame = Packet::new(LinkType::Ethernet, bytes.into());
+        let mut frames = Vec::new();
+        assert!(split_frame(frame.clone(), &mut frames));
+        assert_eq!(frames, [frame.clone()], "no super-packet");
+        frames.clear();
+        assert!(split_frame(frame.with_segment_size(NonZeroU16::new(1460)), &mut frames));
+        let expected = packets.iter().map(|packet| {
+            let bytes = [&header[..], packet.bytes()].concat();
+            Packet::new(LinkType::Ethernet, bytes.into())
+        });
+        assert_eq!(frames, expected.collect::<Vec<_>>());
+    }
 }
 
 #[test]

@@ -1,0 +1,74 @@
+//! All frames of a LAN: a packet socket in promiscuous mode.
+//!
+//! The interface keeps its addresses and its own traffic. Nothing in the system is changed, so
+//! nothing is left behind, however the process ends.
+
+use super::offload::{parse_frame, split_frame};
+use super::transmitter::Transmitter;
+use super::{BATCH, Device, is_transient};
+use crate::sys::{self, Copied, PacketSocket};
+use airmend_proto::{LinkType, Packet};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// The frames that come in through an interface and are not for this machine.
+pub(crate) struct LanDevice {
+    socket: PacketSocket,
+    transmitter: Transmitter,
+    drops: u64,
+}
+
+impl LanDevice {
+    /// Opens the device on `interface` of the calling thread's network namespace.
+    pub(crate) fn open(interface: &str) -> io::Result<Self> {
+        let index = sys::interface_index(interface)?;
+        let transmitter = Transmitter::open(index, 0, 0)?;
+        Ok(Self { socket: PacketSocket::open_promiscuous(index)?, transmitter, drops: 0 })
+    }
+
+    fn take(&mut self, copied: Copied, batch: &mut Vec<Packet>) {
+        if copied.is_for_this_machine {
+            return;
+        }
+        let Copied { vnet_header, vlan, bytes, wire_len, .. } = copied;
+        let is_whole = bytes.len() == wire_len as usize;
+        let frame =
+            is_whole.then(|| parse_frame(LinkType::Ethernet, vnet_header, vlan, bytes)).flatten();
+        if !frame.is_some_and(|frame| split_frame(frame, batch)) {
+            self.drops += 1;
+        }
+    }
+}
+
+impl Device for LanDevice {
+    fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<bool> {
+        for _ in 0..BATCH {
+            let Some(copied) = self.socket.receive_copy() else {
+                // An interface that is set down would seem readable until its error is taken.
+                sys::option(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR)?;
+                return match self.socket.is_bound() {
+                    true => Ok(false),
+                    false => Err(io::Error::other("the interface has vanished")),
+                };
+            };
+            self.take(copied, batch);
+        }
+        Ok(true)
+    }
+
+    fn send(&mut self, packet: &Packet) -> io::Result<()> {
+        match self.transmitter.send(packet) {
+            Err(error) if !is_transient(&error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn drops(&mut self) -> u64 {
+        self.drops += self.socket.drops().unwrap_or(0);
+        self.drops + self.transmitter.drops()
+    }
+
+    fn readable(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
