@@ -1,7 +1,6 @@
 //! Cables between machines, each with a rate, a delay and losses: a thread carries their frames,
 //! and so it knows what crossed when, whatever happens to the machines.
 
-use crate::kit::Result;
 use airmend_proto::link::{ErrorModel, Link, LinkParams};
 use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{Instant as LinkInstant, LinkType, Packet};
