@@ -121,7 +121,11 @@ impl LocalQueue {
         }
         let round_trip = wired + history.least();
         let has_stood = now >= since + round_trip / 3;
-        let is_congestion = (has_stood || history.is_train()) && history.is_full(now, wired);
+        // A queue that has grown stands for as long as it takes to empty. A late ACK in a fade, in
+        // which those before it were lost, is one sample.
+        let has_grown = now >= standing_since + (history.latest - history.least());
+        let is_congestion =
+            (has_stood || has_grown && history.is_train()) && history.is_full(now, wired);
         if is_congestion {
             history.signalled_at = Some(now);
             history.standing = Tally::default();
@@ -296,6 +300,18 @@ mod tests {
             let (_, congested) = feed(&mut queue, &mut millis, grow, 1_000, interval);
             assert_eq!(congested > 0, is_congestion, "one of {interval} lost");
         }
+    }
+
+    #[test]
+    fn a_late_ack_in_a_fade_is_no_queue() {
+        let (mut queue, mut millis) = (LocalQueue::default(), 1_000);
+        feed(&mut queue, &mut millis, |_| 0, 2_000, 100);
+        let now = Instant::from_millis(millis + 8);
+        queue.sample(now, Duration::from_millis(12), true);
+        let sent_at = Instant::from_millis(millis);
+        assert_eq!((0..20).filter(|_| queue.lost(now, sent_at, WIRED)).count(), 0);
+        let later = Instant::from_millis(millis + 16);
+        assert!(queue.lost(later, sent_at, WIRED), "a train at a queue that has stood");
     }
 
     #[test]
