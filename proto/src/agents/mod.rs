@@ -3,6 +3,7 @@
 //! Nothing else outside an agent's folder knows the agent by name. A new agent needs its module and
 //! one entry of [`AGENTS`] here, and nothing in any other file.
 
+mod arq;
 pub mod config;
 mod deadlines;
 mod flow_index;

@@ -2,6 +2,7 @@
 //! [tulip99 §III S2-01]. No state of a transport protocol is kept.
 
 use crate::packet::Packet;
+use crate::settings::written_as_displayed;
 use crate::units;
 use crate::wire::ip::{Network, TCP};
 use alloc::format;
@@ -14,7 +15,7 @@ use core::time::Duration;
 use foldhash::fast::FixedState;
 
 /// The number of hash values that distinguish flows; two flows with one value keep their order.
-pub(super) const FLOWS: usize = 256;
+pub(crate) const FLOWS: usize = 256;
 /// The most rules of a link.
 const MAX_RULES: usize = 64;
 
@@ -57,15 +58,17 @@ struct Rule {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rules(Vec<Rule>);
 
+written_as_displayed!(Rules);
+
 /// The fields of a packet that the link reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct View {
+pub(crate) struct View {
     protocol: u8,
     ports: Option<[u16; 2]>,
     /// Bytes behind the transport header of TCP and UDP, behind the IP header of other protocols.
     payload_len: u32,
     /// The number of its flow, below [`FLOWS`].
-    pub(super) flow: usize,
+    pub(crate) flow: usize,
 }
 
 impl Rules {
@@ -81,7 +84,7 @@ impl Rules {
     }
 
     /// The class of a packet.
-    pub(super) fn class(&self, view: &View) -> Class {
+    pub(crate) fn class(&self, view: &View) -> Class {
         let matching = self.0.iter().find(|rule| rule.matches(view));
         matching.map_or(Class::Unreliable, |rule| rule.class)
     }
@@ -100,7 +103,7 @@ impl Default for Rules {
 
 impl Rules {
     /// Makes TCP to and from this port unreliable, before all other rules.
-    pub(super) fn exempt(&mut self, port: u16) {
+    pub(crate) fn exempt(&mut self, port: u16) {
         let class = Class::Unreliable;
         let rule = Rule { protocol: Some(TCP), port: Some(port), longer_than: None, class };
         self.0.insert(0, rule);
@@ -197,7 +200,7 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
 impl View {
     /// Reads a packet. A packet that is not IP, or malformed, has the reserved protocol number 255,
     /// and shares one flow with all such packets.
-    pub(super) fn of(packet: &Packet) -> Self {
+    pub(crate) fn of(packet: &Packet) -> Self {
         let Ok(network) = Network::walk(packet) else {
             return Self { protocol: 255, ports: None, payload_len: packet.wire_len(), flow: 0 };
         };

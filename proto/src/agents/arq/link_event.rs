@@ -1,13 +1,13 @@
 //! The events of one end of the link.
 
-use super::frame::Malformed;
+use super::malformed::Malformed;
 use crate::event::{Event, OwnEvent};
 use crate::wire::seq::SeqNumber;
 use core::time::Duration;
 
-/// An event of one end of a TULIP link.
+/// An event of one end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum LinkEvent {
+pub(crate) enum LinkEvent {
     /// The first frame of the other end arrived; its epoch.
     PeerFound(u32),
     /// The other end has restarted with this epoch: unacknowledged packets are retransmitted.
