@@ -5,6 +5,8 @@ use crate::packet::Packet;
 use crate::settings::written_as_displayed;
 use crate::units;
 use crate::wire::ip::{Network, TCP};
+use crate::wire::seq::SeqNumber;
+use crate::wire::tcp::Flags;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -66,9 +68,13 @@ pub(crate) struct View {
     protocol: u8,
     ports: Option<[u16; 2]>,
     /// Bytes behind the transport header of TCP and UDP, behind the IP header of other protocols.
-    payload_len: u32,
+    pub(crate) payload_len: u32,
+    /// The hash of its addresses, protocol and ports.
+    pub(crate) hash: u64,
     /// The number of its flow, below [`FLOWS`].
     pub(crate) flow: usize,
+    /// The sequence number and the flags of a TCP segment.
+    pub(crate) tcp: Option<(SeqNumber, Flags)>,
 }
 
 impl Rules {
@@ -202,7 +208,8 @@ impl View {
     /// and shares one flow with all such packets.
     pub(crate) fn of(packet: &Packet) -> Self {
         let Ok(network) = Network::walk(packet) else {
-            return Self { protocol: 255, ports: None, payload_len: packet.wire_len(), flow: 0 };
+            let payload_len = packet.wire_len();
+            return Self { protocol: 255, ports: None, payload_len, hash: 0, flow: 0, tcp: None };
         };
         let Network { source, destination, protocol, transport_len, .. } = network;
         let transport = packet.bytes().get(usize::from(network.transport_offset)..);
@@ -219,8 +226,15 @@ impl View {
             _ => 0,
         };
         let hash = FixedState::default().hash_one((source, destination, protocol, ports));
-        let flow = hash as usize % FLOWS;
-        Self { protocol, ports, payload_len: transport_len.saturating_sub(header_len), flow }
+        let tcp = match (protocol, transport) {
+            (TCP, Some([_, _, _, _, a, b, c, d, _, _, _, _, _, flags, ..])) => {
+                let seq = SeqNumber(u32::from_be_bytes([*a, *b, *c, *d]));
+                Some((seq, Flags(u16::from(*flags))))
+            }
+            _ => None,
+        };
+        let payload_len = transport_len.saturating_sub(header_len);
+        Self { protocol, ports, payload_len, hash, flow: hash as usize % FLOWS, tcp }
     }
 }
 

@@ -47,6 +47,12 @@ pub(crate) enum LinkEvent {
     Damaged,
     /// A round-trip sample of the link.
     RoundTrip(Duration),
+    /// A host sent a packet again.
+    SenderDuplicate,
+    /// A packet is missing that was lost before this end.
+    LostBefore,
+    /// An EACK showed a loss.
+    Eack,
 }
 
 impl From<LinkEvent> for Event {
@@ -92,6 +98,13 @@ impl From<LinkEvent> for Event {
             E::TooLong(len) => {
                 ("link_too_long", "link: packet of {} bytes dropped, too long", [len.into(), 0])
             }
+            E::SenderDuplicate => {
+                ("link_sender_duplicates", "link: the host sent the packet again", [0; 2])
+            }
+            E::LostBefore => {
+                ("link_lost_before", "link: a packet before this one was lost upstream", [0; 2])
+            }
+            E::Eack => ("link_eacks", "link: an EACK shows a loss", [0; 2]),
             E::Damaged => ("link_damaged", "link: a frame arrived damaged", [0; 2]),
             E::RoundTrip(sample) => (
                 "link_rtt_samples",

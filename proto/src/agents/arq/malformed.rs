@@ -7,6 +7,8 @@ pub enum Malformed {
     Version,
     /// The kind is unknown.
     Kind,
+    /// The kind is unknown to the agent `lack`.
+    LackKind,
     /// The frame is shorter than its header says, or was captured without its packet.
     Truncated,
     /// The epoch of the sender is 0.
@@ -23,6 +25,7 @@ impl Malformed {
         match self {
             Self::Version => "link: dropped, a version other than 1",
             Self::Kind => "link: dropped, a kind other than 0 to 3",
+            Self::LackKind => "link: dropped, a kind other than 0 to 4",
             Self::Truncated => "link: dropped, shorter than its header says",
             Self::Epoch => "link: dropped, a sender's epoch of 0",
             Self::Vector => "link: dropped, a bit vector of more than 512 bytes",

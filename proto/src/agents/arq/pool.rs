@@ -60,6 +60,13 @@ pub(crate) enum Delivery {
     Arrived,
 }
 
+impl SentPacket {
+    /// Whether it is known to have arrived.
+    pub(crate) fn has_arrived(&self) -> bool {
+        self.delivery == Delivery::Arrived
+    }
+}
+
 /// A transmission whose outcome is not known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Transmission {
@@ -151,8 +158,11 @@ impl Pool {
     /// The place of the newest packet with this identity that is not known to have arrived.
     pub(crate) fn find(&self, identity: u64) -> Option<usize> {
         let is_it = |sent: &SentPacket| {
-            sent.identity == identity && sent.delivery != Delivery::Arrived && sent.packet.is_some()
+            sent.identity == identity && !sent.has_arrived() && sent.packet.is_some()
         };
+        if identity == 0 {
+            return None;
+        }
         self.packets.iter().rposition(is_it)
     }
 

@@ -113,6 +113,13 @@ impl Queue {
         }
     }
 
+    /// Puts a packet in the place of the waiting one with this identity; false if there is none.
+    pub(crate) fn replace(&mut self, identity: u64, packet: &Packet) -> bool {
+        let mut waiting = self.normal.iter_mut().chain(&mut self.priority);
+        let waiting = waiting.find(|queued| identity != 0 && queued.identity == identity);
+        waiting.map(|queued| queued.packet = packet.clone()).is_some()
+    }
+
     /// Takes the next packet; only an unreliable one unless the window has `room` for a reliable
     /// one.
     pub(crate) fn pop(&mut self, room: bool) -> Option<Queued> {

@@ -366,6 +366,14 @@ impl Agent for Tulip {
         Verdict::Withhold
     }
 
+    fn handle_damaged(&mut self, _now: Instant, _frame: &Packet) {
+        self.report(LinkEvent::Damaged);
+        // On this link the damaged frame can only be the answer.
+        if matches!(self.turn, Turn::Theirs(_)) && self.turn.give_up() {
+            self.answer_missing();
+        }
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         self.epochs.expire(now);
         self.receiver.expire(now);
@@ -390,13 +398,6 @@ impl Agent for Tulip {
                 let held = self.held.take().or_else(|| self.returned.take());
                 held.iter().for_each(|frame| self.report_bare_ack(frame));
                 self.turn.left(now, self.wait());
-            }
-            LinkSignal::Damaged => {
-                self.report(LinkEvent::Damaged);
-                // On this link the damaged frame can only be the answer.
-                if matches!(self.turn, Turn::Theirs(_)) && self.turn.give_up() {
-                    self.answer_missing();
-                }
             }
             LinkSignal::Idle => {
                 if self.turn.give_up() {
