@@ -80,11 +80,12 @@ proptest! {
         in_flow: bool,
         adaptive: bool,
         half_duplex: bool,
+        idle_copies: bool,
         gap_eack in 0u32..4,
         window in 1u32..6,
     ) {
         let profile = if in_flow { Settings::flow() } else { Settings::default() };
-        let settings = Settings { adaptive, half_duplex, gap_eack, window, ..profile };
+        let settings = Settings { adaptive, half_duplex, idle_copies, gap_eack, window, ..profile };
         prop_assert_eq!(settings.order == Order::Flow, in_flow);
         play(&settings, &steps).map_err(TestCaseError::fail)?;
     }

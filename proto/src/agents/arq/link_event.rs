@@ -53,6 +53,8 @@ pub(crate) enum LinkEvent {
     LostBefore,
     /// An EACK showed a loss.
     Eack,
+    /// A packet in flight was transmitted once more, since the link had nothing else to carry.
+    Copied(SeqNumber),
 }
 
 impl From<LinkEvent> for Event {
@@ -103,6 +105,9 @@ impl From<LinkEvent> for Event {
             }
             E::LostBefore => {
                 ("link_lost_before", "link: a packet before this one was lost upstream", [0; 2])
+            }
+            E::Copied(seq) => {
+                ("link_copies", "link: {} transmitted once more while idle", [number(seq), 0])
             }
             E::Eack => ("link_eacks", "link: an EACK shows a loss", [0; 2]),
             E::Damaged => ("link_damaged", "link: a frame arrived damaged", [0; 2]),

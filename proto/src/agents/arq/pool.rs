@@ -65,6 +65,11 @@ impl SentPacket {
     pub(crate) fn has_arrived(&self) -> bool {
         self.delivery == Delivery::Arrived
     }
+
+    /// Whether it is given up after a time.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.expires.is_some()
+    }
 }
 
 /// A transmission whose outcome is not known.
@@ -73,6 +78,8 @@ pub(crate) struct Transmission {
     pub(crate) serial: SeqNumber,
     pub(crate) seq: SeqNumber,
     pub(crate) at: Instant,
+    /// Whether nothing had shown the packet to be lost, and the link had nothing else to carry.
+    pub(crate) is_copy: bool,
 }
 
 /// The fields of a numbered frame that the pool sets.
@@ -255,6 +262,13 @@ impl Pool {
         (self.transmit(now, index), event)
     }
 
+    /// Transmits a packet in flight once more.
+    pub(crate) fn copy(&mut self, now: Instant, index: usize) -> Numbered {
+        let (numbered, _) = self.resend(now, index);
+        self.log.iter_mut().last().into_iter().for_each(|sent| sent.is_copy = true);
+        numbered
+    }
+
     /// A packet in flight is lost: it enters the retransmission list.
     pub(crate) fn lose(&mut self, index: usize) {
         let sent = &mut self.packets[index];
@@ -301,7 +315,7 @@ impl Pool {
         sent.delivery = Delivery::Outstanding;
         sent.serial = self.serial;
         sent.transmissions += 1;
-        self.log.push_back(Transmission { serial: self.serial, seq, at: now });
+        self.log.push_back(Transmission { serial: self.serial, seq, at: now, is_copy: false });
         Numbered {
             serial: self.serial,
             seq,

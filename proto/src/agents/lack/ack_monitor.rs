@@ -21,6 +21,8 @@ pub(super) struct AckMonitor {
     erroneous: u32,
     /// The serial number up to which no transmission has a timer.
     timed: SeqNumber,
+    /// The serial number up to which every packet in flight has been copied.
+    copied: SeqNumber,
 }
 
 /// The new information of a local ACK.
@@ -38,7 +40,8 @@ impl AckMonitor {
     /// The state before the first packet.
     pub(super) fn new() -> Self {
         let none = SeqNumber(0);
-        Self { pool: Pool::new(), heard: none, correct: 0, erroneous: 0, timed: none }
+        let (timed, copied) = (none, none);
+        Self { pool: Pool::new(), heard: none, correct: 0, erroneous: 0, timed, copied }
     }
 
     /// Begins a new stream; returns the packets that must be sent in it.
@@ -173,6 +176,27 @@ impl AckMonitor {
         let is_overdue = !self.pool.packet(index).was_missing;
         let (numbered, event) = self.pool.resend(now, index);
         Some((numbered, event, is_overdue))
+    }
+
+    /// Transmits the packet once more that was transmitted first of those in flight, unless that was
+    /// done since. One that is given up at its next retransmission is left to it.
+    pub(super) fn copy_oldest(&mut self, now: Instant) -> Option<Numbered> {
+        let log = self.pool.log();
+        let first = log.partition_point(|sent| sent.serial <= self.copied);
+        let may = |index: usize| !log[index].is_copy && self.is_in_flight(index);
+        let place = (first..log.len()).find(|&index| may(index));
+        self.copied = self.pool.serial();
+        let sent = &log[place?];
+        self.copied = sent.serial;
+        let index = self.pool.index(sent.seq)?;
+        let is_bounded = self.pool.packet(index).is_bounded();
+        (!is_bounded).then(|| self.pool.copy(now, index))
+    }
+
+    /// Whether the outcome of a transmission of the log is open.
+    fn is_in_flight(&self, place: usize) -> bool {
+        let sent = &self.pool.log()[place];
+        self.pool.is_outstanding(sent.seq, sent.serial)
     }
 
     /// Replaces the copy of a packet that the host has sent again, if it is still in the pool, and

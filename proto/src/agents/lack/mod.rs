@@ -297,7 +297,9 @@ impl Lack {
         }
         let has_room = self.has_room();
         let urgent = if has_room { self.urgent.pop_front() } else { None };
-        let queued = urgent.or_else(|| self.queue.pop(has_room))?;
+        let Some(queued) = urgent.or_else(|| self.queue.pop(has_room)) else {
+            return self.copy(now, run);
+        };
         if queued.class != Class::Unreliable {
             let numbered = self.sender.pool.send(now, queued, order);
             return Some(self.numbered_frame(run, numbered));
@@ -306,6 +308,14 @@ impl Lack {
         let after = (after != 0).then_some(after);
         let payload = Some(queued.packet);
         Some(Frame { serial, seq, after, payload, ..Frame::bare(FrameKind::Once, run) })
+    }
+
+    /// A packet in flight once more, if the settings say so.
+    fn copy(&mut self, now: Instant, run: u32) -> Option<Frame> {
+        let copies = self.settings.idle_copies && self.receiver.ack_due() != Due::Now;
+        let numbered = if copies { self.sender.copy_oldest(now)? } else { return None };
+        self.report(LinkEvent::Copied(numbered.seq));
+        Some(self.numbered_frame(run, numbered))
     }
 
     fn numbered_frame(&self, run: u32, numbered: Numbered) -> Frame {

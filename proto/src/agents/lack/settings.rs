@@ -38,6 +38,9 @@ settings! {
     /// Whether a packet that the host sends again while its copy is not acknowledged is
     /// retransmitted at once [lack §3.2 S1-12], or only takes the place of the copy.
     resend_duplicates: bool = true, switch();
+    /// Whether a packet in flight is transmitted once more while the link has nothing else to carry.
+    /// On a channel that others share, their time is not idle.
+    idle_copies: bool = false, switch();
     /// The number of packets after which a local ACK is sent, unless `ack_delay` ends before.
     ack_every: u32 = 1, count(1, 31);
     /// The longest time for which a local ACK waits.

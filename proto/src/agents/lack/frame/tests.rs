@@ -1,5 +1,4 @@
 use super::*;
-use alloc::vec;
 use bytes::Bytes;
 use proptest::prelude::*;
 
@@ -139,5 +138,5 @@ fn what_contradicts_itself_is_refused() {
     }
     let hello = Frame::hello(0, 1);
     assert_eq!(refused(&hello, 0, 0x14, 12), Some(Malformed::Epoch));
-    assert_eq!(Frame::parse_damaged(&vec![]), Err(Malformed::Truncated));
+    assert_eq!(Frame::parse_damaged(&[]), Err(Malformed::Truncated));
 }
