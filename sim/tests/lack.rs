@@ -167,3 +167,56 @@ fn windows_with_calibrated_errors() {
         }
     }
 }
+
+/// Jain's index of fairness over the flows of a run: 1 if all get the same.
+fn fairness(run: &Outcome) -> f64 {
+    let flows = &run.flow_goodput_bps;
+    let sum: f64 = flows.iter().sum();
+    sum * sum / (flows.len() as f64 * flows.iter().map(|rate| rate * rate).sum::<f64>())
+}
+
+/// S1-01, S1-11, S1-12: many connections share the link; what is lost in WN1 and in WN2 their
+/// senders repair, and it crosses the link again.
+#[test]
+fn connections_share_the_link() {
+    let figure = Figure::new("connections", &[("runs", "1"), ("time_limit", "60s")]);
+    for (values, runs) in &figure.0 {
+        let run = &runs[0];
+        let mbps = run.goodput_bps / 1e6;
+        println!("{values:?}: {mbps:.3} Mb/s, fairness {:.3}", fairness(run));
+    }
+    let [none, wn1, wn2] = ["no loss", "0.1 % in WN1", "0.1 % in WN2"];
+    for count in ["1", "5", "20"] {
+        for wired in [none, wn1, wn2] {
+            let [tcp, lack, flow] =
+                [TCP, LACK, FLOW].map(|scheme| figure.packets(&[scheme, count, wired]));
+            assert!(lack > 2.0 * tcp && flow > 2.0 * tcp, "{count}, {wired}: {tcp} {lack} {flow}");
+        }
+        for scheme in [LACK, FLOW] {
+            let run = &figure.runs(&[scheme, count, none])[0];
+            assert!(fairness(run) > 0.8, "{scheme}, {count}: {}", fairness(run));
+        }
+    }
+    let counted = |wired, counter| {
+        let run = &figure.runs(&[LACK, "5", wired])[0];
+        run.agent_counters.get(counter).copied().unwrap_or(0)
+    };
+    assert!(counted(wn1, "link_lost_before") > 0);
+    assert!(counted(wn2, "link_sender_duplicates") > 0);
+    assert_eq!(counted(none, "link_lost_before"), 0);
+}
+
+/// What a window of the link costs: with 8 packets a link of 20 ms is idle most of the time.
+#[test]
+fn windows_of_the_link() {
+    let figure = Figure::new("link-window", &[("runs", "1"), ("time_limit", "60s")]);
+    figure.print();
+    for ber in ["1/4k", "1/10k", "1/20k", "1/100k"] {
+        for scheme in ["lack", "lack-flow", "tulip"] {
+            let [narrow, wide, widest] = ["8", "50", "400"]
+                .map(|window| figure.packets(&[&format!("{scheme}, {window}"), ber]));
+            assert!(3.0 * narrow < widest, "{scheme} at {ber}: {narrow} {widest}");
+            assert!(wide < 1.02 * widest, "{scheme} at {ber}: {wide} {widest}");
+        }
+    }
+}
