@@ -25,8 +25,8 @@ fn pcap(link_type: u32, packets: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// What tshark with this script shows of each packet: these fields, separated by `|`. `name` is that
-/// of the file of packets.
+/// What tshark with this script shows of each packet: these fields, separated by `|`. `name` is
+/// that of the file of packets.
 pub(crate) fn tshark(
     (script, fields): (&str, &[&str]),
     name: &str,

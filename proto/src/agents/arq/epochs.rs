@@ -1,5 +1,5 @@
-//! The runs of both ends: each end is named by its epoch, so that a restart is seen and no old frame
-//! is mistaken for a new one.
+//! The runs of both ends: each end is named by its epoch, so that a restart is seen and no old
+//! frame is mistaken for a new one.
 
 use super::due::Due;
 use super::link_event::LinkEvent;

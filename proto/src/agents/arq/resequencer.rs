@@ -97,8 +97,8 @@ impl Resequencer {
         self.bytes
     }
 
-    /// Takes a reliable packet, which is released after sequence number `seq - after`; `None` if its
-    /// sender has given it up. Returns whether it is next to the highest one that has arrived: it
+    /// Takes a reliable packet, which is released after sequence number `seq - after`; `None` if
+    /// its sender has given it up. Returns whether it is next to the highest one that has arrived: it
     /// neither leaves a gap nor fills one.
     ///
     /// # Errors

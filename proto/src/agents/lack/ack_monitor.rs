@@ -178,8 +178,8 @@ impl AckMonitor {
         Some((numbered, event, is_overdue))
     }
 
-    /// Transmits the packet once more that was transmitted first of those in flight, unless that was
-    /// done since. One that is given up at its next retransmission is left to it.
+    /// Transmits the packet once more that was transmitted first of those in flight, unless that
+    /// was done since. One that is given up after a time is not.
     pub(super) fn copy_oldest(&mut self, now: Instant) -> Option<Numbered> {
         let log = self.pool.log();
         let first = log.partition_point(|sent| sent.serial <= self.copied);

@@ -1,5 +1,5 @@
-//! The constants of the link by name, in two profiles: the order of the paper, and one order for each
-//! flow.
+//! The constants of the link by name, in two profiles: the order of the paper, and one order for
+//! each flow.
 
 use super::frame::{ACK_LEN, EACK_LEN};
 use crate::agents::arq::{MAX_WINDOW, Order, Rules};
@@ -38,8 +38,8 @@ settings! {
     /// Whether a packet that the host sends again while its copy is not acknowledged is
     /// retransmitted at once [lack §3.2 S1-12], or only takes the place of the copy.
     resend_duplicates: bool = true, switch();
-    /// Whether a packet in flight is transmitted once more while the link has nothing else to carry.
-    /// On a channel that others share, their time is not idle.
+    /// Whether a packet in flight is transmitted once more while the link has nothing else to
+    /// carry. On a channel that others share, their time is not idle.
     idle_copies: bool = false, switch();
     /// The number of packets after which a local ACK is sent, unless `ack_delay` ends before.
     ack_every: u32 = 1, count(1, 31);
@@ -52,7 +52,7 @@ settings! {
     /// Service classes.
     classes: Rules = rules(EVERY_PACKET), parsed();
     /// Whether the radio cannot receive while it transmits, and may return a frame.
-    half_duplex: bool = false;
+    half_duplex: bool = false, switch();
 }
 
 /// A text of this file that is right.
@@ -76,10 +76,9 @@ impl Settings {
 
     /// Sets one constant from text; `profile` sets all of them, to `lack` or `lack-flow`.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let half_duplex = self.half_duplex;
         match (name, value) {
-            ("profile", "lack") => *self = Self { half_duplex, ..Self::default() },
-            ("profile", "lack-flow") => *self = Self { half_duplex, ..Self::flow() },
+            ("profile", "lack") => *self = Self::default(),
+            ("profile", "lack-flow") => *self = Self::flow(),
             ("profile", _) => {
                 return Err(alloc::format!("profile {value:?} must be lack or lack-flow"));
             }
@@ -124,7 +123,6 @@ mod tests {
         assert!(refusal("windw", "8").contains("it has profile, adaptive, response_time"));
         assert!(refusal("window", "5000").contains("from 1 to 4096"));
         assert!(refusal("profile", "tulip").contains("must be lack or lack-flow"));
-        assert!(refusal("half_duplex", "true").contains("no setting"));
         assert_eq!(settings, Settings::default());
     }
 }
