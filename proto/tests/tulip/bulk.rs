@@ -6,7 +6,7 @@ use std::time::Duration;
 
 #[test]
 fn a_full_duplex_link_loses_little_more_than_what_is_lost() {
-    // [tulip99 §V.B S2-03 S2-04 S2-09]
+    // [tulip99 §V.B S2-02 S2-03 S2-04 S2-09]
     for loss in [0.0, 0.01, 0.05, 0.1, 0.2] {
         let share = share(&Settings::default(), 20_000_000, Duration::from_millis(2), loss);
         assert!(share > 0.96, "{share:.3} of the bound at loss {loss}");

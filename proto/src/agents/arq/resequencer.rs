@@ -98,8 +98,8 @@ impl Resequencer {
     }
 
     /// Takes a reliable packet, which is released after sequence number `seq - after`; `None` if
-    /// its sender has given it up. Returns whether it is next to the highest one that has arrived: it
-    /// neither leaves a gap nor fills one.
+    /// its sender has given it up. Returns whether it is next to the highest one that has arrived:
+    /// it neither leaves a gap nor fills one.
     ///
     /// # Errors
     /// It had arrived before, lies beyond the widest window, or there is no memory for it.
