@@ -104,9 +104,10 @@ impl Queue {
     pub(crate) fn put_back(&mut self, packets: impl DoubleEndedIterator<Item = Queued>) {
         for mut queued in packets.rev() {
             queued.after_priority = 0;
-            self.left_normal -= 1;
             self.normal.push_front(queued);
         }
+        // Some of them were never in this queue: places are counted anew.
+        (self.left_normal, self.joined_normal) = (0, self.normal.len() as u64);
         self.flows.iter_mut().for_each(|flow| flow.normal = 0);
         for (place, queued) in (self.left_normal + 1..).zip(&self.normal) {
             self.flows[queued.flow].normal = place;

@@ -183,20 +183,22 @@ impl AckMonitor {
     pub(super) fn copy_oldest(&mut self, now: Instant) -> Option<Numbered> {
         let log = self.pool.log();
         let first = log.partition_point(|sent| sent.serial <= self.copied);
-        let may = |index: usize| !log[index].is_copy && self.is_in_flight(index);
+        let may = |index: usize| !log[index].is_copy && self.may_be_copied(index);
         let place = (first..log.len()).find(|&index| may(index));
         self.copied = self.pool.serial();
         let sent = &log[place?];
         self.copied = sent.serial;
         let index = self.pool.index(sent.seq)?;
-        let is_bounded = self.pool.packet(index).is_bounded();
-        (!is_bounded).then(|| self.pool.copy(now, index))
+        Some(self.pool.copy(now, index))
     }
 
-    /// Whether the outcome of a transmission of the log is open.
-    fn is_in_flight(&self, place: usize) -> bool {
+    /// Whether the outcome of a transmission of the log is open, and its packet is not given up
+    /// after a time.
+    fn may_be_copied(&self, place: usize) -> bool {
         let sent = &self.pool.log()[place];
-        self.pool.is_outstanding(sent.seq, sent.serial)
+        let index = self.pool.index(sent.seq);
+        index.is_some_and(|index| !self.pool.packet(index).is_bounded())
+            && self.pool.is_outstanding(sent.seq, sent.serial)
     }
 
     /// Replaces the copy of a packet that the host has sent again, if it is still in the pool, and
