@@ -85,7 +85,7 @@ pub(crate) struct DoctorArgs {
 #[command(allow_negative_numbers = true)]
 pub(crate) struct RunArgs {
     /// The agent at the base station: plain, snoop95, snoop or snoop-nosuppress; or at both ends of
-    /// the air: tulip or tulip99.
+    /// the air: tulip, tulip99, lack or lack-flow.
     #[arg(long, value_name = "NAME", default_value = "snoop", value_parser = AgentConfig::by_name)]
     pub(crate) agent: AgentConfig,
     /// The sender's congestion control: cubic, reno or bbr.

@@ -2,8 +2,14 @@
 //! with small limits: what is read is written as it was, and the end keeps its promises.
 #![no_main]
 
-#[path = "../../proto/tests/tulip/hostile.rs"]
+#[path = "../../proto/tests/link/hostile.rs"]
 mod hostile;
+
+/// The agent under test.
+mod kit {
+    pub(crate) use airmend_proto::agents::tulip::frame::Frame;
+    pub(crate) use airmend_proto::agents::tulip::{Settings, Tulip as Station};
+}
 
 use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
 use airmend_proto::agents::tulip::{Order, Settings};
@@ -73,10 +79,12 @@ impl Input<'_> {
             0..6 => Step::Frame(self.frame()),
             6..9 => Step::Packet(self.packet()),
             9..12 => Step::Take(usize::from(self.byte() & 3), usize::from(self.byte() & 3)),
-            12 => Step::Signal(
-                [LinkSignal::Sent, LinkSignal::Leaving, LinkSignal::Damaged, LinkSignal::Idle]
-                    [usize::from(self.byte() & 3)],
-            ),
+            12 => match self.byte() & 3 {
+                0 => Step::Damaged(self.frame(), usize::from(self.byte())),
+                1 => Step::Signal(LinkSignal::Sent),
+                2 => Step::Signal(LinkSignal::Leaving),
+                _ => Step::Signal(LinkSignal::Idle),
+            },
             13 | 14 => Step::Wait(Duration::from_micros(u64::from(self.word()) * 4)),
             _ => {
                 let len = usize::from(self.byte()).min(self.0.len());

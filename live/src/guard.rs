@@ -72,6 +72,11 @@ impl Agent for Guard {
         self.call(|agent| agent.handle_link(now, signal));
     }
 
+    fn handle_damaged(&mut self, now: Instant, frame: &Packet) {
+        self.now = now;
+        self.call(|agent| agent.handle_damaged(now, frame));
+    }
+
     fn poll_transmit(&mut self, now: Instant, to: Port, class: Class) -> Option<Packet> {
         self.now = now;
         self.call(|agent| agent.poll_transmit(now, to, class)).flatten()

@@ -92,8 +92,6 @@ pub enum LinkSignal {
     /// The runner ends: the agent originates for the wired side what it withholds of any flow. No
     /// packet is shown to it afterwards; what is polled once more leaves.
     Stop,
-    /// A frame arrived damaged; its content is unknown.
-    Damaged,
     /// Half duplex: no answer will come to the last frame (no frame followed in the exchange, or
     /// the channel could not be acquired and the frame was not sent), and the channel is free. A
     /// link that cannot detect this need not signal it: the agent's reply timeout then ends the
@@ -118,6 +116,10 @@ pub struct Load {
 pub trait Agent {
     /// Returns the verdict on a packet that arrived at `from`.
     fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict;
+
+    /// A frame arrived from the air damaged. Any of its bytes may be wrong or missing; a frame of a
+    /// link protocol may have a header that shows by itself whether it is right.
+    fn handle_damaged(&mut self, _now: Instant, _frame: &Packet) {}
 
     /// A forwarded packet has left the queue of `to` and is on the link. `packet` is as it arrived,
     /// without the queue's ECN mark.

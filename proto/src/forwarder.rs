@@ -140,6 +140,12 @@ impl<A: Agent + ?Sized> Forwarder<A> {
         let _too_late = self.agent.confirm_departure(now, to, packet);
     }
 
+    /// Shows the agent a frame that arrived from the air damaged.
+    pub fn handle_damaged(&mut self, now: Instant, frame: &Packet) {
+        self.agent.handle_damaged(now, frame);
+        self.enqueue_originated(now);
+    }
+
     /// Lets the agent act on expired timers.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.agent.handle_timeout(now);

@@ -106,6 +106,17 @@ pub enum TraceKind {
     SenderRetransmit,
     /// An ACK left for the sender.
     Ack,
+    /// The sender's congestion window has changed to so many bytes.
+    Window,
+    /// So many bytes have arrived at the receiver in order.
+    Received,
+}
+
+impl TraceKind {
+    /// Whether the point is a data packet.
+    pub fn is_data(self) -> bool {
+        matches!(self, Self::Data | Self::LocalRetransmit | Self::SenderRetransmit)
+    }
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ mod tests {
         for name in crate::agents::link_names() {
             let mut config = AgentConfig::by_name(name).unwrap();
             config.set("classes", "udp:443>9=2s,esp>120=reliable").unwrap();
-            config.set("rate", "3mbit").unwrap();
+            config.set("ack_delay", "3ms").unwrap();
             let recorded = RecordedAgent { config, limits: Limits::default() };
             assert_eq!(recorded.to_string().parse(), Ok(recorded), "{name}");
         }

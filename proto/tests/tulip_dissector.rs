@@ -1,12 +1,15 @@
 //! Wireshark shows what is in a frame: `docs/wireshark/tulip.lua` in tshark, if that is installed.
 
+#[path = "link/tshark.rs"]
+mod shark;
+
 use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::{LinkType, Packet};
 use airmend_testkit::Suite;
-use std::path::Path;
-use std::process::{Command, ExitCode};
+use shark::{lacks, tshark};
+use std::process::ExitCode;
 use std::time::Duration;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/wireshark/tulip.lua");
@@ -38,9 +41,7 @@ const TESTS: [(&str, fn()); 2] = [
 ];
 
 fn main() -> ExitCode {
-    let is_installed = Command::new("tshark").arg("--version").output().is_ok();
-    let lacks = "tshark is not installed (Debian: apt-get install tshark)";
-    Suite::default().tests((!is_installed).then_some(lacks), TESTS).run(None)
+    Suite::default().tests(lacks(), TESTS).run(None)
 }
 
 fn frame(kind: FrameKind, ack: Option<Ack>) -> Frame {
@@ -66,38 +67,6 @@ fn ack() -> Ack {
     Ack { next, highest_serial, delay: Duration::from_micros(1_600), vector }
 }
 
-/// A pcap file of these packets (draft-ietf-opsawg-pcap).
-fn pcap(link_type: u32, packets: &[Vec<u8>]) -> Vec<u8> {
-    let mut file = Vec::new();
-    for word in [0xa1b2_c3d4, 0x0002_0004, 0, 0, 65_535, link_type] {
-        file.extend(u32::to_be_bytes(word));
-    }
-    for packet in packets {
-        let len = packet.len() as u32;
-        for word in [0, 0, len, len] {
-            file.extend(u32::to_be_bytes(word));
-        }
-        file.extend(packet);
-    }
-    file
-}
-
-/// What tshark shows of each packet, fields separated by `|`.
-fn tshark(name: &str, link_type: u32, packets: &[Vec<u8>]) -> Vec<String> {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::write(&path, pcap(link_type, packets)).expect("a writable folder for test files");
-    let mut command = Command::new("tshark");
-    command.args(["-X", &format!("lua_script:{SCRIPT}"), "-r"]).arg(&path);
-    command.args(["-T", "fields", "-E", "separator=|", "-E", "aggregator=,"]);
-    FIELDS.iter().for_each(|field| {
-        command.args(["-e", field]);
-    });
-    let output = command.output().expect("tshark starts");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && !errors.contains("Lua"), "{errors}");
-    String::from_utf8_lossy(&output.stdout).lines().map(String::from).collect()
-}
-
 fn tshark_shows_every_field() {
     let mut broken = frame(FrameKind::Control, None).emit().bytes().to_vec();
     broken[0] = 0x70;
@@ -117,7 +86,7 @@ fn tshark_shows_every_field() {
         format!("0|0|0|0|{epochs}|77|5|2|4294967295|9|1.6|0,1,15||"),
         format!("0|0|0|0|{epochs}|77|5|2||||||1"),
     ];
-    let shown = tshark("tulip-frames.pcap", USER0, &packets);
+    let shown = tshark((SCRIPT, &FIELDS), "tulip-frames.pcap", USER0, &packets);
     assert_eq!(shown.len(), expected.len());
     for (shown, expected) in shown.iter().zip(&expected) {
         assert_eq!(shown.replace("True", "1").replace("False", "0"), *expected);
@@ -129,6 +98,6 @@ fn tshark_finds_frames_behind_their_ethertype() {
     let mut bytes = vec![2; 12];
     bytes.extend([0x88, 0xb5, 5, 0, 0, 0]);
     bytes.extend(packet.bytes());
-    let shown = tshark("tulip-ethernet.pcap", ETHERNET, &[bytes]);
+    let shown = tshark((SCRIPT, &FIELDS), "tulip-ethernet.pcap", ETHERNET, &[bytes]);
     assert!(shown[0].starts_with("1|") && shown[0].contains("|77|5|2|"), "{}", shown[0]);
 }

@@ -66,8 +66,7 @@ fn draw(root: &Area<'_>, panel: &Panel<'_>, trace: &[TracePoint], size: i32) -> 
 /// The time of [`PART`] packets around the middle one of the local retransmissions, of the sender's
 /// if there are none, or of all packets.
 fn part(trace: &[TracePoint], end: f64) -> Range<f64> {
-    let packets: Vec<&TracePoint> =
-        trace.iter().filter(|point| point.kind != TraceKind::Ack).collect();
+    let packets: Vec<&TracePoint> = trace.iter().filter(|point| point.kind.is_data()).collect();
     let middle_of = |kind| {
         let places = packets.iter().enumerate().filter(|(_, point)| point.kind == kind);
         let places: Vec<usize> = places.map(|(place, _)| place).collect();

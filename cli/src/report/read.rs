@@ -144,15 +144,16 @@ fn number_at_least_0(fields: &Fields, name: &str) -> Result<f64, String> {
     }
 }
 
-/// A data packet; none for an ACK, which no picture of several runs has room for.
+/// A data packet; none for anything else, which no picture of several runs has room for.
 fn packet(fields: &Fields) -> Result<Option<Packet>, String> {
     let seconds = number_at_least_0(fields, "seconds")?;
     let offset = number_at_least_0(fields, "offset")?;
     let kind = fields.get("kind").unwrap_or(&Value::Null);
     let kind = TraceKind::deserialize(kind).map_err(|_| {
-        "kind must be one of data, local_retransmit, sender_retransmit, ack".to_owned()
+        "kind must be one of data, local_retransmit, sender_retransmit, ack, window, received"
+            .to_owned()
     })?;
-    Ok((kind != TraceKind::Ack).then_some(Packet { seconds, offset, kind }))
+    Ok(kind.is_data().then_some(Packet { seconds, offset, kind }))
 }
 
 /// The number of problems of a file that are described one by one.

@@ -72,6 +72,10 @@ impl Agent for Faulty {
         self.agent.handle_link(now, signal);
     }
 
+    fn handle_damaged(&mut self, now: Instant, frame: &Packet) {
+        self.agent.handle_damaged(now, frame);
+    }
+
     fn poll_transmit(&mut self, now: Instant, to: Port, class: Class) -> Option<Packet> {
         self.agent.poll_transmit(now, to, class)
     }

@@ -39,6 +39,13 @@ impl DataPath {
         }
     }
 
+    /// Takes a frame that arrived damaged.
+    pub(crate) fn damaged(&mut self, now: Instant, frame: &Packet) {
+        if let Self::Agent(forwarder) = self {
+            forwarder.handle_damaged(now, frame);
+        }
+    }
+
     /// Moves what a kernel has forwarded into the links towards the hosts; an agent waits until it
     /// is asked.
     pub(crate) fn take(

@@ -46,6 +46,11 @@ impl MobileEnd {
         self.forwarder.handle_link(now, signal);
     }
 
+    /// Takes a frame that arrived damaged.
+    pub(crate) fn damaged(&mut self, now: Instant, frame: &Packet) {
+        self.forwarder.handle_damaged(now, frame);
+    }
+
     /// Lets the agent act, and says when it must be asked again.
     pub(crate) fn serve(
         &mut self,

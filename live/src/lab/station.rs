@@ -165,6 +165,14 @@ impl Station {
                 record_lateness(lateness, now, at);
                 return self.handle_delivery(at, End::of_number(to), packet);
             }
+            Output::Damaged { to, packet } => {
+                match (End::of_number(to), &mut self.mobile) {
+                    (End::Station, _) => self.data_path.damaged(at, &packet),
+                    (End::Host, Some(mobile)) => mobile.damaged(at, &packet),
+                    (End::Host, None) => {}
+                }
+                return Ok(());
+            }
             Output::Signal(end, signal) => (end, signal),
             // Both ends are served after every output.
             Output::Ready(_) => return Ok(()),

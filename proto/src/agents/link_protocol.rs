@@ -9,4 +9,6 @@ pub struct LinkProtocol {
     pub frame_overhead: usize,
     /// The packet of the network layer that a frame carries, if it carries one.
     pub payload: fn(&Packet) -> Option<Packet>,
+    /// Whether the agent makes use of a damaged frame.
+    pub takes_damaged: bool,
 }

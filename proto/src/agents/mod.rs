@@ -3,6 +3,7 @@
 //! Nothing else outside an agent's folder knows the agent by name. A new agent needs its module and
 //! one entry of [`AGENTS`] here, and nothing in any other file.
 
+mod arq;
 pub mod config;
 mod deadlines;
 mod flow_index;
@@ -12,6 +13,7 @@ pub mod limits;
 pub mod link_protocol;
 pub mod settings;
 
+pub mod lack;
 pub mod plain;
 pub mod snoop;
 pub mod snoop95;
@@ -67,6 +69,18 @@ pub static AGENTS: &[Registration] = &[
         settings: || Box::new(snoop::Settings { suppress: false, ..Default::default() }),
         link: None,
         tight: &[("idle_timeout", "2s")],
+    },
+    Registration {
+        name: "lack",
+        settings: || Box::new(lack::Settings::default()),
+        link: Some(lack::PROTOCOL),
+        tight: &[],
+    },
+    Registration {
+        name: "lack-flow",
+        settings: || Box::new(lack::Settings::flow()),
+        link: Some(lack::PROTOCOL),
+        tight: &[],
     },
     Registration {
         name: "tulip",

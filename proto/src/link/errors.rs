@@ -13,8 +13,9 @@ use core::time::Duration;
 pub enum Fate {
     /// The frame arrives unchanged.
     Intact,
-    /// The frame arrives with bit errors, and fails the receiver's checksum.
-    Damaged,
+    /// The frame arrives with bit errors, and fails the receiver's checksum; how many bits are
+    /// before the first wrong one.
+    Damaged(u64),
     /// The frame does not arrive.
     Lost,
 }
@@ -250,8 +251,9 @@ impl ErrorProcess for BitErrors {
         }
         // Further errors in this frame change nothing, and the gaps have no memory: the next one
         // may as well be counted from the frame's end.
+        let intact = self.gap;
         self.gap = bit_gap(self.ber, &mut self.stream);
-        Damaged
+        Damaged(intact)
     }
 }
 

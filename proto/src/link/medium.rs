@@ -24,7 +24,15 @@ pub enum Output {
         /// The frame.
         packet: Packet,
     },
-    /// A signal to this station about its own frame, or about a damaged one. After
+    /// A frame has arrived damaged at this station. On a full-duplex medium only where
+    /// [`Pair::tells_damage`] is set.
+    Damaged {
+        /// The station where it has arrived.
+        to: usize,
+        /// The frame, cut off before its first wrong byte.
+        packet: Packet,
+    },
+    /// A signal to this station about its own frame. After
     /// [`LinkSignal::Leaving`] the station's frame can be exchanged for another one until
     /// [`Medium::handle_timeout`] is called again, which is due at once.
     Signal(usize, LinkSignal),
@@ -78,6 +86,8 @@ pub struct Pair {
     pub delay: [Duration; 2],
     /// Fates of the packets on each way.
     pub errors: [Box<dyn ErrorProcess + Send>; 2],
+    /// Whether the stations are told of frames that arrive damaged.
+    pub tells_damage: bool,
     /// Fates of what stations exchange in order to acquire a channel.
     pub(super) control_errors: [Box<dyn ErrorProcess + Send>; 2],
     /// The backoffs of each station, if this is its first pair.
@@ -103,6 +113,7 @@ impl Pair {
             stations,
             delay,
             errors: [down.process(seed, link, 0), up.process(seed, link, 1)],
+            tells_damage: false,
             // Streams of their own, as if of a third and a fourth direction.
             control_errors: [control[0].process(seed, link, 2), control[1].process(seed, link, 3)],
             backoff: [0, 1].map(|way| Stream::new(seed, link, way, Purpose::Backoff)),
@@ -117,6 +128,7 @@ pub(super) struct Path {
     pub(super) delay: Duration,
     pub(super) errors: Box<dyn ErrorProcess + Send>,
     pub(super) control_errors: Box<dyn ErrorProcess + Send>,
+    pub(super) tells_damage: bool,
     pub(super) counters: LinkCounters,
 }
 
@@ -142,7 +154,8 @@ impl Paths {
 impl Pair {
     /// Both ways.
     pub(super) fn into_paths(self) -> [Path; 2] {
-        let Self { stations: [first, second], delay, errors, control_errors, .. } = self;
+        let Self { stations: [first, second], delay, errors, tells_damage, control_errors, .. } =
+            self;
         let ([down, up], [control_down, control_up]) = (errors, control_errors);
         let path = |from, to, delay, errors, control_errors| Path {
             from,
@@ -150,6 +163,7 @@ impl Pair {
             delay,
             errors,
             control_errors,
+            tells_damage,
             counters: LinkCounters::default(),
         };
         [
@@ -162,4 +176,11 @@ impl Pair {
 /// How many stations there are.
 pub(super) fn stations(pairs: &[Pair]) -> usize {
     pairs.iter().flat_map(|pair| pair.stations).max().map_or(0, |last| last + 1)
+}
+
+/// A frame without its bytes from the one on in which the first wrong bit is.
+pub(super) fn cut(packet: &Packet, intact_bits: u64) -> Packet {
+    let whole = packet.bytes().len();
+    let intact = usize::try_from(intact_bits / 8).unwrap_or(whole).min(whole);
+    Packet::truncated(packet.link_type(), packet.shared_bytes().slice(..intact), packet.wire_len())
 }

@@ -31,7 +31,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
-use medium::{Path, Paths};
+use medium::{Path, Paths, cut};
 
 /// Frames that one direction holds at most, whatever its parameters say: queued, being serialised
 /// or propagating. It is 12 seconds of full frames at 1 Gb/s.
@@ -93,6 +93,7 @@ impl Link {
             delay: params.delay,
             errors,
             control_errors: ErrorModel::None.process(0, 0, 0),
+            tells_damage: false,
             counters: LinkCounters::default(),
         };
         Self::of_paths(params, 1, Paths::new(vec![path]))
@@ -164,7 +165,7 @@ impl Link {
     }
 
     fn send_on(&mut self, now: Instant, place: usize, packet: Packet) -> bool {
-        let Path { from, to, errors, counters, delay, .. } = &mut self.paths.0[place];
+        let Path { from, to, errors, counters, delay, tells_damage, .. } = &mut self.paths.0[place];
         let queue = &mut self.queues[*from];
         while queue.front().is_some_and(|&start| start <= now) {
             queue.pop_front();
@@ -189,20 +190,30 @@ impl Link {
         counters.busy = counters.busy.saturating_add(airtime);
         match errors.draw(start, airtime, bits) {
             Fate::Intact => {
-                let at = end + *delay;
-                let arrival = (at, Output::Delivery { from: *from, to: *to, packet });
-                let earlier = |(other, _): &(Instant, Output)| *other <= at;
-                if self.arrivals.back().is_none_or(earlier) {
-                    self.arrivals.push_back(arrival);
-                } else {
-                    // Its path is shorter than those of others.
-                    self.arrivals.insert(self.arrivals.partition_point(earlier), arrival);
+                let (at, from, to) = (end + *delay, *from, *to);
+                self.arrive(at, Output::Delivery { from, to, packet });
+            }
+            Fate::Damaged(intact) => {
+                counters.damaged += 1;
+                if *tells_damage {
+                    let (at, to, packet) = (end + *delay, *to, cut(&packet, intact));
+                    self.arrive(at, Output::Damaged { to, packet });
                 }
             }
-            Fate::Damaged => counters.damaged += 1,
             Fate::Lost => counters.lost += 1,
         }
         true
+    }
+
+    #[inline]
+    fn arrive(&mut self, at: Instant, output: Output) {
+        let earlier = |(other, _): &(Instant, Output)| *other <= at;
+        if self.arrivals.back().is_none_or(earlier) {
+            self.arrivals.push_back((at, output));
+        } else {
+            // Its path is shorter than those of others.
+            self.arrivals.insert(self.arrivals.partition_point(earlier), (at, output));
+        }
     }
 
     /// The next frame that has arrived by now.

@@ -57,9 +57,9 @@ fn frame() -> impl Strategy<Value = Frame> {
 
 fn step() -> impl Strategy<Value = Step> {
     let signal = prop_oneof![
-        4 => Just(LinkSignal::Sent),
-        1 => Just(LinkSignal::Damaged),
-        1 => Just(LinkSignal::Idle)
+        4 => Just(Step::Signal(LinkSignal::Sent)),
+        1 => (frame(), 0usize..60).prop_map(|(frame, intact)| Step::Damaged(frame, intact)),
+        1 => Just(Step::Signal(LinkSignal::Idle))
     ];
     let packet = prop::collection::vec(any::<u8>(), 0..60).prop_map(|mut bytes| {
         // Often TCP over IPv4, so that it is reliable.
@@ -74,7 +74,7 @@ fn step() -> impl Strategy<Value = Step> {
         8 => frame().prop_map(Step::Frame),
         6 => packet.prop_map(Step::Packet),
         6 => (0usize..4, 0usize..4).prop_map(|(frames, packets)| Step::Take(frames, packets)),
-        3 => signal.prop_map(Step::Signal),
+        3 => signal,
         2 => (0u64..200_000).prop_map(|micros| Step::Wait(Duration::from_micros(micros))),
         1 => prop::collection::vec(any::<u8>(), 0..60).prop_map(Step::Bytes),
     ]

@@ -4,7 +4,7 @@ use super::arq::Repeating;
 use super::handoff::WithHandoffs;
 use crate::agenda::Agenda;
 use crate::graph::opposite;
-use crate::plan::{Direction, Plan};
+use crate::plan::{Direction, Plan, StationAgent};
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::link::mac::FamaNcs;
 use airmend_proto::link::{
@@ -41,6 +41,8 @@ struct Way {
 pub(crate) enum Happening {
     /// A packet comes out of a direction.
     Arrival(u32, Packet),
+    /// A frame has arrived damaged at a node.
+    Damaged(u32, Packet),
     /// A signal of the channel to a node, or its readiness to take a packet.
     Signal(u32, Option<LinkSignal>),
 }
@@ -89,6 +91,7 @@ impl Medium {
             Output::Delivery { from, to, packet } => {
                 Happening::Arrival(channel.direction(from as u32, to as u32), packet)
             }
+            Output::Damaged { to, packet } => Happening::Damaged(channel.nodes[to], packet),
             Output::Signal(station, signal) => {
                 Happening::Signal(channel.nodes[station], Some(signal))
             }
@@ -121,7 +124,10 @@ impl Channel {
             });
             let [first, second] = ends.map(|end| end as u32);
             ways.extend([([first, second], directions[0]), ([second, first], directions[1])]);
-            pairs.push(pair(directions.map(|way| plan.directions[way as usize]), ends, seed, link));
+            let mut pair =
+                pair(directions.map(|way| plan.directions[way as usize]), ends, seed, link);
+            pair.tells_damage = ends.iter().any(|end| takes_damaged(plan, nodes[*end]));
+            pairs.push(pair);
         }
         ways.sort_unstable();
         let first = links.first().map_or(0, |link| 2 * link);
@@ -138,6 +144,15 @@ impl Channel {
         // A medium delivers between its pairs only.
         place.map_or(0, |place| self.ways[place].1)
     }
+}
+
+/// Whether the agent at a node makes use of damaged frames.
+fn takes_damaged(plan: &Plan, node: u32) -> bool {
+    let station = plan.station(node).and_then(|number| plan.stations.get(number as usize));
+    station.is_some_and(|station| match &station.agent {
+        StationAgent::Everywhere(config) => config.link().is_some_and(|link| link.takes_damaged),
+        StationAgent::Split => false,
+    })
 }
 
 fn pair(ways: [Direction; 2], stations: [usize; 2], seed: u64, link: u32) -> Pair {

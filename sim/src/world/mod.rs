@@ -35,7 +35,7 @@ use medium::Happening;
 use station::Station;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use trace::Trace;
+use trace::{Progress, Trace};
 
 /// The reason why a run has no outcome.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -81,6 +81,8 @@ struct World<'a> {
     left_behind: u64,
     /// The directions over the air in which flows have been routed to their receivers.
     air_routes: BTreeSet<u32>,
+    /// The window of the first flow's sender and what has arrived, if the plan asks for a trace.
+    progress: Option<Progress>,
     /// The number of unfinished flows.
     open: usize,
     steps: u64,
@@ -133,6 +135,7 @@ impl<'a> World<'a> {
             moved: 0,
             left_behind: 0,
             air_routes: BTreeSet::new(),
+            progress: plan.trace.then(Progress::default),
             open,
             steps: 0,
         };
@@ -175,6 +178,7 @@ impl<'a> World<'a> {
             match self.medium.poll(self.now, machine) {
                 Some(Happening::Arrival(direction, packet)) => self.arrive(direction, packet)?,
                 Some(Happening::Signal(node, signal)) => self.signal(node, signal),
+                Some(Happening::Damaged(node, frame)) => self.damaged(node, &frame),
                 None => {}
             }
         } else if machine < channels + stations {
@@ -226,6 +230,14 @@ impl<'a> World<'a> {
             if let Some(signal) = signal {
                 self.stations[station as usize].signal(self.now, signal);
             }
+            self.serve_station(station);
+        }
+    }
+
+    /// A frame has arrived damaged: a host drops it.
+    fn damaged(&mut self, node: u32, frame: &Packet) {
+        if let Some(station) = self.plan.station(node) {
+            self.stations[station as usize].damaged(self.now, frame);
             self.serve_station(station);
         }
     }
@@ -303,6 +315,9 @@ impl<'a> World<'a> {
             return;
         }
         flow.application.serve(self.now, &mut flow.ends);
+        if let (0, Some(progress)) = (number, &mut self.progress) {
+            progress.note(self.now, &flow.ends);
+        }
         for (end, outbound) in flow.outbound.into_iter().enumerate() {
             while let Some(packet) = flow.ends[end].poll_transmit(self.now) {
                 if let (0, Some(delays)) = (end, &mut flow.packet_delays) {

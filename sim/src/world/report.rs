@@ -12,6 +12,10 @@ impl World<'_> {
         let seconds = end.since(first).as_secs_f64();
         let bytes_received = self.flows.iter().map(Flow::received).sum::<u64>();
         let delays = self.flows.iter().flat_map(Flow::delays_ms);
+        let traces = self.stations.iter().filter_map(|station| station.trace.as_ref());
+        let mut trace = traces.map(|trace| &trace.points).next().cloned().unwrap_or_default();
+        trace.extend(self.progress.iter().flat_map(|progress| &progress.points));
+        trace.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let mut agent_counters = BTreeMap::new();
         for station in &self.stations {
             for (name, count) in &station.counters {
@@ -41,11 +45,7 @@ impl World<'_> {
             each_link,
             delay: Delay::of(delays.copied().collect()),
             steps: self.steps,
-            trace: self
-                .stations
-                .into_iter()
-                .find_map(|station| station.trace)
-                .map_or(Vec::new(), |trace| trace.points),
+            trace,
         }
     }
 

@@ -98,6 +98,13 @@ impl Station {
         }
     }
 
+    /// Shows the agent a frame that arrived damaged.
+    pub(crate) fn damaged(&mut self, now: Instant, frame: &Packet) {
+        if now < self.dies {
+            self.forwarder.handle_damaged(now, frame);
+        }
+    }
+
     /// Lets the agent act; returns the time of the next call: the agent's deadline, or the time at
     /// which a busy link can take a frame.
     pub(crate) fn serve(&mut self, now: Instant, medium: &mut Medium) -> Option<Instant> {

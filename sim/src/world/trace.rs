@@ -1,7 +1,8 @@
-//! The sequence-time plot of the first flow, as its first station sees it.
+//! The sequence-time plot of the first flow, as its first station sees it, and what its ends do.
 
 use super::address;
 use crate::outcome::{TraceKind, TracePoint};
+use airmend_proto::tcp::Endpoint;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{Instant, Packet};
@@ -52,6 +53,31 @@ impl Trace {
         if self.points.len() < MAX_POINTS {
             let offset = u64::from(number.0.wrapping_sub(initial.0));
             self.points.push(TracePoint { seconds: now.as_secs_f64(), offset, kind });
+        }
+    }
+}
+
+/// The window of a sender, and what has arrived at the receiver.
+#[derive(Default)]
+pub(crate) struct Progress {
+    pub(crate) points: Vec<TracePoint>,
+    window: u64,
+    received: u64,
+}
+
+impl Progress {
+    /// Notes what has changed at the sending and at the receiving end.
+    pub(crate) fn note(&mut self, now: Instant, [sender, receiver]: &[Endpoint; 2]) {
+        let (window, received) = (sender.stats().cwnd, receiver.delivered());
+        let changes = [
+            (TraceKind::Window, window, &mut self.window),
+            (TraceKind::Received, received, &mut self.received),
+        ];
+        for (kind, offset, known) in changes {
+            if offset != *known && self.points.len() < MAX_POINTS {
+                *known = offset;
+                self.points.push(TracePoint { seconds: now.as_secs_f64(), offset, kind });
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
 //! Experiments of the tree, run with fewer repetitions than their files ask for.
+#![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 use airmend_sim::{Experiment, Outcome};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,8 @@
 //! TULIP frames, as `docs/wire-tulip.md` lays them out: a fixed header, perhaps a link ACK with the
 //! bit vector of the receiver's complete state [tulip99 §III S2-03], and a packet.
 
+use crate::agents::arq::fields::{DELAY_UNIT, delay_field, half, word};
+pub use crate::agents::arq::{MAX_WINDOW, Malformed};
 use crate::packet::{LinkType, Packet};
 use crate::wire::seq::SeqNumber;
 use alloc::vec::Vec;
@@ -11,14 +13,10 @@ use core::time::Duration;
 pub const HEADER_LEN: usize = 22;
 /// Length of a link ACK before its bit vector, in bytes.
 pub const ACK_LEN: usize = 12;
-/// The longest bit vector, in bytes. It limits the window to one frame more than its bits.
-pub const MAX_VECTOR_LEN: usize = 512;
-/// The widest window of any end, in frames.
-pub const MAX_WINDOW: u32 = MAX_VECTOR_LEN as u32 * 8;
+/// The longest bit vector, in bytes: a bit for each frame of the widest window.
+pub const MAX_VECTOR_LEN: usize = MAX_WINDOW as usize / 8;
 
 const VERSION: u8 = 1;
-/// The unit of the delay field of a link ACK.
-const DELAY_UNIT: Duration = Duration::from_micros(16);
 
 const ACK: u8 = 0x01;
 const POLL: u8 = 0x02;
@@ -90,34 +88,6 @@ pub struct Frame {
     pub ack: Option<Ack>,
     /// The packet of the network layer, in reliable and unreliable frames.
     pub payload: Option<Packet>,
-}
-
-/// The reason why a frame cannot be parsed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Malformed {
-    /// The version is unknown.
-    Version,
-    /// The kind is unknown.
-    Kind,
-    /// The frame is shorter than its header says, or was captured without its packet.
-    Truncated,
-    /// The epoch of the sender is 0.
-    Epoch,
-    /// The bit vector is longer than the widest window.
-    Vector,
-}
-
-impl Malformed {
-    /// A sentence for a log or a packet comment.
-    pub fn sentence(self) -> &'static str {
-        match self {
-            Self::Version => "link: dropped, a version other than 1",
-            Self::Kind => "link: dropped, a kind other than 0 to 3",
-            Self::Truncated => "link: dropped, shorter than its header says",
-            Self::Epoch => "link: dropped, a sender's epoch of 0",
-            Self::Vector => "link: dropped, a bit vector of more than 512 bytes",
-        }
-    }
 }
 
 impl Frame {
@@ -194,8 +164,7 @@ impl Frame {
         if let Some(ack) = &self.ack {
             bytes.extend(ack.next.0.to_be_bytes());
             bytes.extend(ack.highest_serial.0.to_be_bytes());
-            let delay = ack.delay.as_nanos() / DELAY_UNIT.as_nanos();
-            bytes.extend(u16::try_from(delay).unwrap_or(u16::MAX).to_be_bytes());
+            bytes.extend(delay_field(ack.delay).to_be_bytes());
             let vector = ack.vector.get(..MAX_VECTOR_LEN).unwrap_or(&ack.vector);
             bytes.extend((vector.len() as u16).to_be_bytes());
             bytes.extend(vector);
@@ -241,15 +210,6 @@ fn parse_ack(packet: &Packet) -> Result<Ack, Malformed> {
         delay: DELAY_UNIT * u32::from(half(fixed, 8)),
         vector: packet.shared_bytes().slice(at..at + vector_len),
     })
-}
-
-/// The big-endian 32-bit number at offset `at`; the caller has checked the length.
-fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from(half(bytes, at)) << 16 | u32::from(half(bytes, at + 2))
-}
-
-fn half(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
 #[cfg(test)]

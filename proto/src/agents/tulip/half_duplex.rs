@@ -1,7 +1,6 @@
 //! Half duplex: the end of a turn, and frames that the link returns.
 
 use super::Tulip;
-use super::due::Due;
 use super::frame::{Frame, FrameKind};
 use crate::time::Instant;
 
@@ -12,7 +11,7 @@ impl Tulip {
         if self.turn.received(now, (more, poll), frame_wait, ack_delay) {
             // The link ACK was written after every frame of this end: what it does not acknowledge
             // is lost, the last frame included.
-            self.sender.lose_outstanding();
+            self.sender.pool.lose_outstanding();
         }
     }
 
@@ -26,9 +25,9 @@ impl Tulip {
 
     /// Half duplex: every packet of the turn counts as lost.
     pub(super) fn no_answer(&mut self) {
-        self.sender.lose_outstanding();
-        if self.peer.is_none() && !self.queue.is_empty() {
-            self.hello = Due::Now;
+        self.sender.pool.lose_outstanding();
+        if !self.queue.is_empty() {
+            self.epochs.ask();
         }
     }
 
@@ -46,12 +45,14 @@ impl Tulip {
     /// Whether a packet that the link returned still has to be sent.
     fn is_current(&self, returned: &Frame) -> bool {
         let Frame { kind, from, to, seq, serial, .. } = *returned;
-        from == self.epoch
-            && Some(to) == self.peer
+        from == self.epochs.own()
+            && Some(to) == self.epochs.peer()
             && match kind {
                 FrameKind::Control => false,
                 FrameKind::Unreliable => true,
-                FrameKind::Reliable | FrameKind::Skip => self.sender.is_outstanding(seq, serial),
+                FrameKind::Reliable | FrameKind::Skip => {
+                    self.sender.pool.is_outstanding(seq, serial)
+                }
             }
     }
 }

@@ -7,23 +7,21 @@
 //! A station with several neighbours has one agent for each. The carrier of a frame (a radio's
 //! address, an Ethernet header, a UDP socket) identifies the neighbour.
 
-mod classes;
-mod due;
 pub mod frame;
 mod half_duplex;
-mod link_event;
-mod pace;
 mod protocol;
-mod queue;
 mod receiver;
 mod sender;
 mod settings;
 mod turn;
 
-pub use classes::{Class, Rules};
+pub use super::arq::{Class, Order, Rules};
 pub use protocol::PROTOCOL;
-pub use settings::{Order, Settings};
+pub use settings::Settings;
 
+use super::arq::{
+    Due, Epochs, LinkEvent, Malformed, Numbered, Pace, Queue, Queued, Resequencer, View,
+};
 use super::limits::Limits;
 use crate::agent::{Agent, Class as TransmitClass, Deadline, LinkSignal, Port, Timer, Verdict};
 use crate::event::Event;
@@ -31,19 +29,12 @@ use crate::packet::{LinkType, Packet};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use alloc::collections::VecDeque;
-use classes::View;
 use core::time::Duration;
-use due::Due;
-use frame::{ACK_LEN, Frame, FrameKind, Malformed};
-use link_event::LinkEvent;
-use pace::Pace;
-use queue::{Queue, Queued};
+use frame::{ACK_LEN, Frame, FrameKind};
 use receiver::Receiver;
-use sender::{Numbered, Sender};
+use sender::Sender;
 use turn::Turn;
 
-/// The interval of hello frames while packets wait and the other end is unknown.
-const HELLO_INTERVAL: Duration = Duration::from_millis(50);
 /// The longest bit vector that travels with a packet, in bytes: a longer one would make the frame
 /// too long.
 const MAX_TRAVELLING_VECTOR: usize = 16;
@@ -59,11 +50,7 @@ const HELLO_TIMER: Timer = Timer::new("tulip-hello");
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tulip {
     settings: Settings,
-    /// The epoch of this end, and the known epoch of the other end.
-    epoch: u32,
-    peer: Option<u32>,
-    hello: Due,
-    hello_left: Option<Instant>,
+    epochs: Epochs,
     queue: Queue,
     sender: Sender,
     receiver: Receiver,
@@ -85,14 +72,11 @@ impl Tulip {
     /// as a random number: the other end detects by it that this end has restarted.
     pub fn new(limits: Limits, settings: Settings, epoch: u32) -> Self {
         Self {
-            epoch: epoch.max(1),
-            peer: None,
-            hello: Due::Now,
-            hello_left: None,
+            epochs: Epochs::new(epoch),
             queue: Queue::new(limits.egress.air),
             sender: Sender::new(),
-            receiver: Receiver::new(limits.cache_bytes, limits.egress.wired),
-            pace: Pace::new(&settings),
+            receiver: Receiver::new(Resequencer::new(limits.cache_bytes, limits.egress.wired)),
+            pace: Pace::new(settings.adaptive, settings.answer_wait(), settings.ack_delay),
             turn: if settings.half_duplex { Turn::Free } else { Turn::Always },
             held: None,
             returned: None,
@@ -107,13 +91,13 @@ impl Tulip {
     /// The number of packets that wait for the link, and of sent packets that may have to be
     /// retransmitted.
     pub fn backlog(&self) -> (usize, u32) {
-        (self.queue.len(), self.sender.span())
+        (self.queue.len(), self.sender.pool.span())
     }
 
     /// Bytes of packets that have arrived and wait for packets before them, or for the network
     /// layer.
     pub fn held_bytes(&self) -> usize {
-        self.receiver.bytes()
+        self.receiver.window.bytes()
     }
 
     fn report(&mut self, event: LinkEvent) {
@@ -130,9 +114,7 @@ impl Tulip {
         if !self.queue.push(Queued::new(packet.clone(), class, view.flow)) {
             self.events.push_back(Event::EgressDropped(Port::Air));
         }
-        if self.peer.is_none() && self.hello == Due::Never {
-            self.hello = Due::Now;
-        }
+        self.epochs.keep_asking();
     }
 
     /// Processes a frame of the link.
@@ -151,49 +133,23 @@ impl Tulip {
     }
 
     /// Whether the frame is from the present run of the other end, and for the present run of this
-    /// end. Learns later epochs; epochs are compared as in RFC 1982.
+    /// end. The answer to any other frame has both epochs.
     fn is_of_this_run(&mut self, now: Instant, frame: &Frame) -> bool {
-        let (from, to) = (SeqNumber(frame.from), SeqNumber(frame.to));
-        match self.peer.map(SeqNumber) {
-            None => {
-                self.peer = Some(frame.from);
-                self.report(LinkEvent::PeerFound(frame.from));
-                if let (Some(left), true) = (self.hello_left, frame.to == self.epoch) {
-                    self.pace.round_trip(now, now - left);
-                }
-            }
-            Some(peer) if peer == from => {}
-            Some(peer) if peer < from => {
-                self.peer = Some(frame.from);
-                self.report(LinkEvent::PeerRestarted(frame.from));
-                self.receiver.restart();
-                self.resend_all();
-            }
-            Some(_) => {
-                // From a former run, or from a run with too low an epoch: the answer has both
-                // epochs.
-                self.report(LinkEvent::Stale);
-                self.receiver.want_ack();
-                self.take_turn(now, frame.more, true);
-                return false;
-            }
+        let events = &mut self.events;
+        let mut report = |event: LinkEvent| events.push_back(event.into());
+        let judgement = self.epochs.judge(now, (frame.from, frame.to), &mut report);
+        if let Some(sample) = judgement.round_trip {
+            self.pace.round_trip(now, sample);
         }
-        if frame.to == self.epoch {
-            return true;
-        }
-        if frame.to != 0 {
-            self.report(LinkEvent::Stale);
-        }
-        if frame.to != 0 && to > SeqNumber(self.epoch) {
-            // A former run of this end had a later epoch: take the epoch after it.
-            self.epoch = frame.to.wrapping_add(1).max(1);
-            self.report(LinkEvent::EpochRaised(self.epoch));
+        if judgement.is_restart {
             self.receiver.restart();
             self.resend_all();
         }
-        self.receiver.want_ack();
-        self.take_turn(now, frame.more, true);
-        false
+        if !judgement.is_current {
+            self.receiver.want_ack();
+            self.take_turn(now, frame.more, true);
+        }
+        judgement.is_current
     }
 
     /// Begins a new stream with the packets that the other end has not acknowledged.
@@ -219,8 +175,8 @@ impl Tulip {
                         self.unanswered = 0;
                         self.expect_reply(now);
                     }
-                    let (acked, sent) = (self.sender.acked_serial(), self.sender.serial());
-                    self.pace.acknowledged(now, self.sender.arrived(), acked, sent);
+                    let (acked, sent) = (self.sender.acked_serial(), self.sender.pool.serial());
+                    self.pace.acknowledged(now, self.sender.pool.arrived(), acked, sent);
                 }
             }
         }
@@ -237,7 +193,7 @@ impl Tulip {
             (FrameKind::Reliable | FrameKind::Skip, packet) => {
                 receiver.reliable(now, seq, after, packet, &self.settings)
             }
-            (FrameKind::Unreliable, Some(packet)) => receiver.unreliable(seq, after, packet),
+            (FrameKind::Unreliable, Some(packet)) => receiver.window.unreliable(seq, after, packet),
             (FrameKind::Unreliable | FrameKind::Control, _) => Ok(()),
         };
         if let Err(event) = result {
@@ -251,17 +207,17 @@ impl Tulip {
 
     /// Full duplex: restarts the reply timeout, if packets are in flight.
     fn expect_reply(&mut self, now: Instant) {
-        let is_open = self.turn == Turn::Always && self.sender.outstanding() > 0;
+        let is_open = self.turn == Turn::Always && self.sender.pool.outstanding() > 0;
         self.reply_due = if is_open { Due::At(now + self.wait()) } else { Due::Never };
     }
 
     /// Whether the window and the limit of packets in flight admit another reliable packet.
     fn has_room(&self) -> bool {
-        self.sender.span() < self.settings.window && self.is_below_limit()
+        self.sender.pool.span() < self.settings.window && self.is_below_limit()
     }
 
     fn is_below_limit(&self) -> bool {
-        self.sender.outstanding() < self.pace.limit()
+        self.sender.pool.outstanding() < self.pace.limit()
     }
 
     /// The next frame for the link, with its epoch, flags and link ACK.
@@ -269,14 +225,14 @@ impl Tulip {
         if !self.turn.may_send() {
             return None;
         }
-        let Some(peer) = self.peer else { return self.hello_frame(now) };
+        let Some(peer) = self.epochs.peer() else { return self.hello_frame(now) };
         let mut frame = self.next_payload(now)?;
         frame.to = peer;
         frame.more = self.turn.has_more(self.settings.strobe) && self.has_next();
         let is_full = frame.kind == FrameKind::Reliable && !self.has_room();
         frame.poll |= match self.turn {
             Turn::Always => is_full,
-            _ => !frame.more && self.sender.outstanding() > 0,
+            _ => !frame.more && self.sender.pool.outstanding() > 0,
         };
         self.add_ack(now, &mut frame);
         if matches!(frame.kind, FrameKind::Reliable | FrameKind::Skip) {
@@ -325,10 +281,10 @@ impl Tulip {
     fn new_frame(&mut self, now: Instant, queued: Queued) -> Frame {
         let order = self.settings.order;
         if queued.class != Class::Unreliable {
-            let numbered = self.sender.send(now, queued, order);
+            let numbered = self.sender.pool.send(now, queued, order);
             return self.numbered_frame(numbered, None, false);
         }
-        let (serial, seq, after) = self.sender.send_unreliable(queued.flow, order);
+        let (serial, seq, after) = self.sender.pool.send_once(queued.flow, order);
         let kind = FrameKind::Unreliable;
         Frame { kind, serial, seq, after, payload: Some(queued.packet), ..self.control_frame() }
     }
@@ -351,12 +307,9 @@ impl Tulip {
 
     /// A frame that asks for the epoch of the other end.
     fn hello_frame(&mut self, now: Instant) -> Option<Frame> {
-        if self.hello != Due::Now {
+        if !self.epochs.take_hello(now, !self.queue.is_empty()) {
             return None;
         }
-        let next = Due::At(now + HELLO_INTERVAL);
-        self.hello = if self.queue.is_empty() { Due::Never } else { next };
-        self.hello_left = Some(now);
         self.turn.sent(now, self.settings.strobe, false, true);
         Some(Frame { poll: true, ..self.control_frame() })
     }
@@ -366,9 +319,9 @@ impl Tulip {
             kind: FrameKind::Control,
             poll: false,
             more: false,
-            from: self.epoch,
-            to: self.peer.unwrap_or(0),
-            serial: self.sender.serial(),
+            from: self.epochs.own(),
+            to: self.epochs.peer().unwrap_or(0),
+            serial: self.sender.pool.serial(),
             seq: SeqNumber(0),
             after: 0,
             ack: None,
@@ -413,8 +366,16 @@ impl Agent for Tulip {
         Verdict::Withhold
     }
 
+    fn handle_damaged(&mut self, _now: Instant, _frame: &Packet) {
+        self.report(LinkEvent::Damaged);
+        // On this link the damaged frame can only be the answer.
+        if matches!(self.turn, Turn::Theirs(_)) && self.turn.give_up() {
+            self.answer_missing();
+        }
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
-        self.hello.expire(now);
+        self.epochs.expire(now);
         self.receiver.expire(now);
         if self.reply_due.expire(now) {
             self.unanswered += 1;
@@ -438,13 +399,6 @@ impl Agent for Tulip {
                 held.iter().for_each(|frame| self.report_bare_ack(frame));
                 self.turn.left(now, self.wait());
             }
-            LinkSignal::Damaged => {
-                self.report(LinkEvent::Damaged);
-                // On this link the damaged frame can only be the answer.
-                if matches!(self.turn, Turn::Theirs(_)) && self.turn.give_up() {
-                    self.answer_missing();
-                }
-            }
             LinkSignal::Idle => {
                 if self.turn.give_up() {
                     self.no_answer();
@@ -461,7 +415,7 @@ impl Agent for Tulip {
             return None;
         }
         match to {
-            Port::Wired => self.receiver.pop(),
+            Port::Wired => self.receiver.window.pop(),
             Port::Air => self.next_frame(now).map(|frame| frame.emit()),
         }
     }
@@ -473,7 +427,7 @@ impl Agent for Tulip {
             (self.turn.ack_timer(), ACK_TIMER),
             (self.reply_due.timer(), REPLY_TIMER),
             (self.turn.reply_timer(), REPLY_TIMER),
-            (self.hello.timer().filter(|_| self.peer.is_none()), HELLO_TIMER),
+            (self.epochs.hello_timer(), HELLO_TIMER),
         ];
         let timers = timers.into_iter().filter_map(|(at, why)| Some(Deadline { at: at?, why }));
         timers.min_by_key(|deadline| deadline.at)

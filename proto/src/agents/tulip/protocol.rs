@@ -14,6 +14,7 @@ use alloc::string::String;
 pub const PROTOCOL: LinkProtocol = LinkProtocol {
     frame_overhead: HEADER_LEN,
     payload: |packet| Frame::parse(packet).ok()?.payload,
+    takes_damaged: false,
 };
 
 impl AgentSettings for Settings {

@@ -1,9 +1,8 @@
 //! The constants of the link by name, in two profiles: that of the paper, and an adaptive one.
 
-use super::classes::Rules;
 use super::frame::{ACK_LEN, HEADER_LEN, MAX_WINDOW};
-use crate::named;
-use crate::settings::{settings, written_as_displayed};
+use crate::agents::arq::{Order, Rules};
+use crate::settings::settings;
 use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
@@ -50,18 +49,6 @@ settings! {
     /// Service classes.
     classes: Rules = Rules::default(), parsed();
 }
-
-/// The packets among which the order is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Order {
-    /// All packets to one destination [tulip99 §III S2-02].
-    Destination,
-    /// The packets of one flow: the same addresses, protocol and ports.
-    Flow,
-}
-
-named! { Order, "is no order of packets": Destination = "destination", Flow = "flow" }
-written_as_displayed!(Order, Rules);
 
 impl Settings {
     /// The link of the paper: half-duplex radios at 1 Mb/s that take turns, a window of 8 packets,

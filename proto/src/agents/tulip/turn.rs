@@ -3,7 +3,7 @@
 //! An end that has packets to send transmits a few frames and then listens. The other end answers,
 //! with a packet if it has one. Medium access below decides who transmits when both ends begin.
 
-use super::due::Due;
+use crate::agents::arq::Due;
 use crate::time::Instant;
 use core::time::Duration;
 

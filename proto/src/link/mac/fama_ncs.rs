@@ -10,7 +10,7 @@
 
 use super::MacParams;
 use crate::agent::LinkSignal;
-use crate::link::medium::{Medium, Output, Pair, Path, Paths, stations};
+use crate::link::medium::{Medium, Output, Pair, Path, Paths, cut, stations};
 use crate::link::{Fate, LinkCounters};
 use crate::packet::{LinkType, Packet};
 use crate::random::Stream;
@@ -40,7 +40,7 @@ pub struct FamaNcs {
     /// When the floor was last released.
     free_since: Instant,
     /// Frames in the air, each with its path; damaged ones without their packet.
-    arrivals: VecDeque<(Instant, usize, Option<Packet>)>,
+    arrivals: VecDeque<(Instant, Output)>,
     outputs: VecDeque<Output>,
     /// The times of the outputs.
     happened_at: Instant,
@@ -234,10 +234,14 @@ impl FamaNcs {
         let Path { to, delay: propagation, counters, .. } = &mut self.paths.0[path];
         let (to, arrives) = (*to, now + *propagation);
         match fate {
-            Fate::Intact => self.arrivals.push_back((arrives, path, Some(packet))),
-            Fate::Damaged => {
+            Fate::Intact => {
+                self.arrivals.push_back((arrives, Output::Delivery { from: by, to, packet }));
+            }
+            Fate::Damaged(intact) => {
                 counters.damaged += 1;
-                self.arrivals.push_back((arrives, path, None));
+                let intact = intact.saturating_sub(self.params.packet_bits(0));
+                let packet = cut(&packet, intact);
+                self.arrivals.push_back((arrives, Output::Damaged { to, packet }));
             }
             Fate::Lost => counters.lost += 1,
         }
@@ -322,13 +326,7 @@ impl Medium for FamaNcs {
         while let Some(at) = self.next_event().filter(|at| *at <= now) {
             self.happened_at = at;
             match self.arrivals.pop_front_if(|(arrives, ..)| *arrives == at) {
-                Some((_, path, packet)) => {
-                    let Path { from, to, .. } = self.paths.0[path];
-                    self.outputs.push_back(match packet {
-                        Some(packet) => Output::Delivery { from, to, packet },
-                        None => Output::Signal(to, LinkSignal::Damaged),
-                    });
-                }
+                Some((_, output)) => self.outputs.push_back(output),
                 None => self.advance(at),
             }
             if matches!(self.outputs.back(), Some(Output::Signal(_, LinkSignal::Leaving))) {

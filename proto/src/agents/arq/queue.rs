@@ -17,26 +17,28 @@ const PRIORITY_LEAD: i64 = 3_000;
 
 /// A queued packet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Queued {
-    pub(super) packet: Packet,
-    pub(super) class: Class,
-    pub(super) flow: usize,
+pub(crate) struct Queued {
+    pub(crate) packet: Packet,
+    pub(crate) class: Class,
+    pub(crate) flow: usize,
     /// When a packet with bounded persistence is given up, if it was sent before.
-    pub(super) expires: Option<Instant>,
+    pub(crate) expires: Option<Instant>,
+    /// The identity by which a retransmission of the host is recognized; 0 for none.
+    pub(crate) identity: u64,
     /// The number of priority packets that must be sent before this packet: those of its flow, and
     /// perhaps others.
     after_priority: u64,
 }
 
 impl Queued {
-    pub(super) fn new(packet: Packet, class: Class, flow: usize) -> Self {
-        Self { packet, class, flow, expires: None, after_priority: 0 }
+    pub(crate) fn new(packet: Packet, class: Class, flow: usize) -> Self {
+        Self { packet, class, flow, expires: None, identity: 0, after_priority: 0 }
     }
 }
 
 /// The two queues.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     normal: VecDeque<Queued>,
     priority: VecDeque<Queued>,
     /// Packets that were ever added to and taken from each queue.
@@ -59,7 +61,7 @@ struct LastJoined {
 
 impl Queue {
     /// Queues of at most `limit` packets each.
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
             normal: VecDeque::new(),
             priority: VecDeque::new(),
@@ -75,7 +77,7 @@ impl Queue {
 
     /// Adds a packet; false if its queue is full and the packet was dropped.
     #[must_use]
-    pub(super) fn push(&mut self, mut queued: Queued) -> bool {
+    pub(crate) fn push(&mut self, mut queued: Queued) -> bool {
         let last = &mut self.flows[queued.flow];
         let waits_in_normal = last.normal > self.left_normal;
         if queued.class == Class::Unreliable && !waits_in_normal {
@@ -99,21 +101,29 @@ impl Queue {
 
     /// Puts packets that must be sent a second time before all others, in their order. The limit is
     /// not applied: the packets were within it when they were first queued.
-    pub(super) fn put_back(&mut self, packets: impl DoubleEndedIterator<Item = Queued>) {
+    pub(crate) fn put_back(&mut self, packets: impl DoubleEndedIterator<Item = Queued>) {
         for mut queued in packets.rev() {
             queued.after_priority = 0;
-            self.left_normal -= 1;
             self.normal.push_front(queued);
         }
+        // Some of them were never in this queue: places are counted anew.
+        (self.left_normal, self.joined_normal) = (0, self.normal.len() as u64);
         self.flows.iter_mut().for_each(|flow| flow.normal = 0);
         for (place, queued) in (self.left_normal + 1..).zip(&self.normal) {
             self.flows[queued.flow].normal = place;
         }
     }
 
+    /// Puts a packet in the place of the waiting one with this identity; false if there is none.
+    pub(crate) fn replace(&mut self, identity: u64, packet: &Packet) -> bool {
+        let mut waiting = self.normal.iter_mut().chain(&mut self.priority);
+        let waiting = waiting.find(|queued| identity != 0 && queued.identity == identity);
+        waiting.map(|queued| queued.packet = packet.clone()).is_some()
+    }
+
     /// Takes the next packet; only an unreliable one unless the window has `room` for a reliable
     /// one.
-    pub(super) fn pop(&mut self, room: bool) -> Option<Queued> {
+    pub(crate) fn pop(&mut self, room: bool) -> Option<Queued> {
         let queued = if self.is_priority_next(room)? {
             self.left_priority += 1;
             let queued = self.priority.pop_front()?;
@@ -134,17 +144,17 @@ impl Queue {
     }
 
     /// Whether [`Queue::pop`] would return a packet.
-    pub(super) fn has_next(&self, room: bool) -> bool {
+    pub(crate) fn has_next(&self, room: bool) -> bool {
         self.is_priority_next(room).is_some()
     }
 
     /// Whether both queues are empty.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.normal.is_empty() && self.priority.is_empty()
     }
 
     /// The number of queued packets.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.normal.len() + self.priority.len()
     }
 

@@ -1,10 +1,9 @@
 //! Whatever arrives from the link, in whatever order and at whatever time: memory stays within its
 //! limits, timers make progress, and what leaves towards the network layer had arrived.
 
+use crate::kit::{Frame, Settings, Station};
 use airmend_proto::EgressLimits;
 use airmend_proto::agents::Limits;
-use airmend_proto::agents::tulip::frame::Frame;
-use airmend_proto::agents::tulip::{Settings, Tulip};
 use airmend_proto::{Agent, Class, Instant, LinkSignal, LinkType, Packet, Port};
 use std::time::Duration;
 
@@ -19,13 +18,15 @@ pub(crate) enum Step {
     Bytes(Vec<u8>),
     Packet(Packet),
     Signal(LinkSignal),
+    /// A frame arrives damaged, with so many of its bytes.
+    Damaged(Frame, usize),
     /// The link takes so many frames, the network layer so many packets.
     Take(usize, usize),
 }
 
 /// Plays the steps against an end in epoch 1; the error is a sentence.
 pub(crate) fn play(settings: &Settings, steps: &[Step]) -> Result<(), String> {
-    let mut agent = Tulip::new(LIMITS, settings.clone(), 1);
+    let mut agent = Station::new(LIMITS, settings.clone(), 1);
     let mut now = Instant::ZERO;
     let mut arrived: Vec<Packet> = Vec::new();
     for step in steps {
@@ -58,6 +59,12 @@ pub(crate) fn play(settings: &Settings, steps: &[Step]) -> Result<(), String> {
                 agent.handle_packet(now, Port::Wired, packet);
             }
             Step::Signal(signal) => agent.handle_link(now, *signal),
+            Step::Damaged(frame, intact) => {
+                let frame = frame.emit();
+                let bytes = frame.shared_bytes().slice(..frame.bytes().len().min(*intact));
+                let frame = Packet::truncated(LinkType::Frame, bytes, frame.wire_len());
+                agent.handle_damaged(now, &frame);
+            }
             Step::Take(frames, packets) => take(&mut agent, now, *frames, *packets, &arrived)?,
         }
         // One packet may be in hand when the limit is reached.
@@ -75,7 +82,7 @@ pub(crate) fn play(settings: &Settings, steps: &[Step]) -> Result<(), String> {
 }
 
 fn take(
-    agent: &mut Tulip,
+    agent: &mut Station,
     now: Instant,
     frames: usize,
     packets: usize,

@@ -1,8 +1,8 @@
-//! What a packet costs on a TULIP link, both ends together: `cargo bench -p airmend-proto --bench
-//! tulip`. Whole packets of 1,500 bytes one way, link ACKs the other, at several loss rates.
+//! What a packet costs on a link of each link protocol, both ends together: `cargo bench -p
+//! airmend-proto --bench links`. Whole packets of 1,500 bytes one way, link ACKs the other, at
+//! several loss rates.
 
-use airmend_proto::agents::Limits;
-use airmend_proto::agents::tulip::{Settings, Tulip};
+use airmend_proto::agents::{AgentConfig, Limits, link_names};
 use airmend_proto::random::{Purpose, Stream};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
@@ -16,51 +16,67 @@ const PACKETS_PER_ROUND: usize = 20_000;
 const STEP: Duration = Duration::from_micros(12);
 /// Frames that are on their way: 2.4 ms.
 const IN_FLIGHT: usize = 200;
+/// Packets that wait for the link, those in flight included.
+const BACKLOG: u64 = 2 * IN_FLIGHT as u64;
+/// Different packets, whose sequence numbers go once round.
+const PACKETS: u32 = 4_096;
 
 fn main() {
     println!("\nCost of a packet on a link, both ends: medians of {ROUNDS} rounds");
-    println!("{:>8}{:>12}{:>18}{:>16}", "loss", "ns/packet", "frames/packet", "ACKs/packet");
-    for loss in [0.0, 0.01, 0.1] {
-        let mut link = Link::new(loss);
-        let mut nanos: Vec<f64> = (0..ROUNDS).map(|_| link.round()).collect();
-        nanos.sort_by(f64::total_cmp);
-        let delivered = link.delivered as f64;
-        println!(
-            "{loss:>8}{:>12.0}{:>18.3}{:>16.3}",
-            nanos[ROUNDS / 2],
-            link.frames as f64 / delivered,
-            link.acks as f64 / delivered
-        );
+    println!(
+        "{:>10}{:>8}{:>12}{:>18}{:>16}",
+        "agent", "loss", "ns/packet", "frames/packet", "ACKs/packet"
+    );
+    // The profile of the TULIP paper is for radios that take turns.
+    for name in link_names().filter(|name| *name != "tulip99") {
+        for loss in [0.0, 0.01, 0.1] {
+            let mut link = Link::new(name, loss);
+            let mut nanos: Vec<f64> = (0..ROUNDS).map(|_| link.round()).collect();
+            nanos.sort_by(f64::total_cmp);
+            let delivered = link.delivered as f64;
+            println!(
+                "{name:>10}{loss:>8}{:>12.0}{:>18.3}{:>16.3}",
+                nanos[ROUNDS / 2],
+                link.frames as f64 / delivered,
+                link.acks as f64 / delivered
+            );
+        }
     }
 }
 
 /// Two ends, and frames on their way from one to the other.
 struct Link {
-    from: Tulip,
-    to: Tulip,
+    from: Box<dyn Agent + Send>,
+    to: Box<dyn Agent + Send>,
     now: Instant,
     losses: Stream,
     loss: f64,
-    packet: Packet,
+    packets: Vec<Packet>,
     there: VecDeque<Option<Packet>>,
+    handed: u64,
     delivered: u64,
     frames: u64,
     acks: u64,
 }
 
 impl Link {
-    fn new(loss: f64) -> Self {
-        let end = |epoch| Tulip::new(Limits::default(), Settings::default(), epoch);
-        let segment = SegmentBuilder::new(([10, 0, 0, 1], 80), ([10, 9, 0, 1], 5_000));
-        let packet = segment.seq(SeqNumber(1)).payload(&[7; 1_460]).build(LinkType::Ip);
+    fn new(name: &str, loss: f64) -> Self {
+        let config = AgentConfig::by_name(name).expect("a name of the registry");
+        let end = |seed| config.build(Limits::default(), seed);
+        let packet = |number| {
+            let segment = SegmentBuilder::new(([10, 0, 0, 1], 80), ([10, 9, 0, 1], 5_000));
+            let seq = SeqNumber(number * (u32::MAX / PACKETS + 1));
+            segment.seq(seq).payload(&[7; 1_460]).build(LinkType::Ip)
+        };
         Self {
             from: end(1),
             to: end(2),
             now: Instant::ZERO,
             losses: Stream::new(1, 0, 0, Purpose::Loss),
             loss,
-            packet,
+            packets: (0..PACKETS).map(packet).collect(),
             there: VecDeque::new(),
+            handed: 0,
             delivered: 0,
             frames: 0,
             acks: 0,
@@ -80,8 +96,10 @@ impl Link {
     /// The link takes one frame, and delivers one.
     fn step(&mut self) {
         self.now += STEP;
-        if self.from.backlog().0 < 10 {
-            self.from.handle_packet(self.now, Port::Wired, &self.packet);
+        if self.handed < self.delivered + BACKLOG {
+            let packet = &self.packets[self.handed as usize % self.packets.len()];
+            self.from.handle_packet(self.now, Port::Wired, packet);
+            self.handed += 1;
         }
         for agent in [&mut self.from, &mut self.to] {
             if agent.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {

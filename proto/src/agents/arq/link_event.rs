@@ -1,13 +1,13 @@
 //! The events of one end of the link.
 
-use super::frame::Malformed;
+use super::malformed::Malformed;
 use crate::event::{Event, OwnEvent};
 use crate::wire::seq::SeqNumber;
 use core::time::Duration;
 
-/// An event of one end of a TULIP link.
+/// An event of one end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum LinkEvent {
+pub(crate) enum LinkEvent {
     /// The first frame of the other end arrived; its epoch.
     PeerFound(u32),
     /// The other end has restarted with this epoch: unacknowledged packets are retransmitted.
@@ -47,6 +47,14 @@ pub(super) enum LinkEvent {
     Damaged,
     /// A round-trip sample of the link.
     RoundTrip(Duration),
+    /// A host sent a packet again.
+    SenderDuplicate,
+    /// A packet is missing that was lost before this end.
+    LostBefore,
+    /// An EACK showed a loss.
+    Eack,
+    /// A packet in flight was transmitted once more, since the link had nothing else to carry.
+    Copied(SeqNumber),
 }
 
 impl From<LinkEvent> for Event {
@@ -92,6 +100,16 @@ impl From<LinkEvent> for Event {
             E::TooLong(len) => {
                 ("link_too_long", "link: packet of {} bytes dropped, too long", [len.into(), 0])
             }
+            E::SenderDuplicate => {
+                ("link_sender_duplicates", "link: the host sent the packet again", [0; 2])
+            }
+            E::LostBefore => {
+                ("link_lost_before", "link: a packet before this one was lost upstream", [0; 2])
+            }
+            E::Copied(seq) => {
+                ("link_copies", "link: {} transmitted once more while idle", [number(seq), 0])
+            }
+            E::Eack => ("link_eacks", "link: an EACK shows a loss", [0; 2]),
             E::Damaged => ("link_damaged", "link: a frame arrived damaged", [0; 2]),
             E::RoundTrip(sample) => (
                 "link_rtt_samples",

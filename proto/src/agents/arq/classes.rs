@@ -2,8 +2,11 @@
 //! [tulip99 §III S2-01]. No state of a transport protocol is kept.
 
 use crate::packet::Packet;
+use crate::settings::written_as_displayed;
 use crate::units;
 use crate::wire::ip::{Network, TCP};
+use crate::wire::seq::SeqNumber;
+use crate::wire::tcp::Flags;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,7 +17,7 @@ use core::time::Duration;
 use foldhash::fast::FixedState;
 
 /// The number of hash values that distinguish flows; two flows with one value keep their order.
-pub(super) const FLOWS: usize = 256;
+pub(crate) const FLOWS: usize = 256;
 /// The most rules of a link.
 const MAX_RULES: usize = 64;
 
@@ -57,15 +60,21 @@ struct Rule {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rules(Vec<Rule>);
 
+written_as_displayed!(Rules);
+
 /// The fields of a packet that the link reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct View {
+pub(crate) struct View {
     protocol: u8,
     ports: Option<[u16; 2]>,
     /// Bytes behind the transport header of TCP and UDP, behind the IP header of other protocols.
-    payload_len: u32,
+    pub(crate) payload_len: u32,
+    /// The hash of its addresses, protocol and ports.
+    pub(crate) hash: u64,
     /// The number of its flow, below [`FLOWS`].
-    pub(super) flow: usize,
+    pub(crate) flow: usize,
+    /// The sequence number and the flags of a TCP segment.
+    pub(crate) tcp: Option<(SeqNumber, Flags)>,
 }
 
 impl Rules {
@@ -81,7 +90,7 @@ impl Rules {
     }
 
     /// The class of a packet.
-    pub(super) fn class(&self, view: &View) -> Class {
+    pub(crate) fn class(&self, view: &View) -> Class {
         let matching = self.0.iter().find(|rule| rule.matches(view));
         matching.map_or(Class::Unreliable, |rule| rule.class)
     }
@@ -100,7 +109,7 @@ impl Default for Rules {
 
 impl Rules {
     /// Makes TCP to and from this port unreliable, before all other rules.
-    pub(super) fn exempt(&mut self, port: u16) {
+    pub(crate) fn exempt(&mut self, port: u16) {
         let class = Class::Unreliable;
         let rule = Rule { protocol: Some(TCP), port: Some(port), longer_than: None, class };
         self.0.insert(0, rule);
@@ -197,9 +206,10 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
 impl View {
     /// Reads a packet. A packet that is not IP, or malformed, has the reserved protocol number 255,
     /// and shares one flow with all such packets.
-    pub(super) fn of(packet: &Packet) -> Self {
+    pub(crate) fn of(packet: &Packet) -> Self {
         let Ok(network) = Network::walk(packet) else {
-            return Self { protocol: 255, ports: None, payload_len: packet.wire_len(), flow: 0 };
+            let payload_len = packet.wire_len();
+            return Self { protocol: 255, ports: None, payload_len, hash: 0, flow: 0, tcp: None };
         };
         let Network { source, destination, protocol, transport_len, .. } = network;
         let transport = packet.bytes().get(usize::from(network.transport_offset)..);
@@ -216,8 +226,15 @@ impl View {
             _ => 0,
         };
         let hash = FixedState::default().hash_one((source, destination, protocol, ports));
-        let flow = hash as usize % FLOWS;
-        Self { protocol, ports, payload_len: transport_len.saturating_sub(header_len), flow }
+        let tcp = match (protocol, transport) {
+            (TCP, Some([_, _, _, _, a, b, c, d, _, _, _, _, _, flags, ..])) => {
+                let seq = SeqNumber(u32::from_be_bytes([*a, *b, *c, *d]));
+                Some((seq, Flags(u16::from(*flags))))
+            }
+            _ => None,
+        };
+        let payload_len = transport_len.saturating_sub(header_len);
+        Self { protocol, ports, payload_len, hash, flow: hash as usize % FLOWS, tcp }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The reply timeout and the limit of packets in flight: from the link's constants, or from the
 //! measured round trip and rate.
 
-use super::settings::Settings;
 use crate::rtt::RoundTrip;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -27,7 +26,7 @@ const FIRST_LIMIT: u32 = 32;
 
 /// The measurements of the link, and the limits that follow from them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     is_adaptive: bool,
     limit: u32,
     /// The reply timeout by the link's constants.
@@ -48,13 +47,14 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Nothing has been measured.
-    pub(super) fn new(settings: &Settings) -> Self {
+    /// Nothing has been measured. Without adaptation the reply timeout is always `answer_wait`; the
+    /// other end delays a link ACK by at most `ack_delay`.
+    pub(crate) fn new(is_adaptive: bool, answer_wait: Duration, ack_delay: Duration) -> Self {
         Self {
-            is_adaptive: settings.adaptive,
-            limit: if settings.adaptive { FIRST_LIMIT } else { u32::MAX },
-            answer_wait: settings.answer_wait(),
-            ack_delay: settings.ack_delay,
+            is_adaptive,
+            limit: if is_adaptive { FIRST_LIMIT } else { u32::MAX },
+            answer_wait,
+            ack_delay,
             smoothed: None,
             shortest: [Duration::MAX; 2],
             period_end: Instant::ZERO,
@@ -67,7 +67,7 @@ impl Pace {
     }
 
     /// The reply timeout after `unanswered` timeouts in a row.
-    pub(super) fn wait(&self, unanswered: u32) -> Duration {
+    pub(crate) fn wait(&self, unanswered: u32) -> Duration {
         if !self.is_adaptive {
             return self.answer_wait;
         }
@@ -79,12 +79,12 @@ impl Pace {
     }
 
     /// The limit of packets in flight.
-    pub(super) fn limit(&self) -> u32 {
+    pub(crate) fn limit(&self) -> u32 {
         self.limit
     }
 
     /// Takes a round-trip sample, as in RFC 6298 §2.
-    pub(super) fn round_trip(&mut self, now: Instant, sample: Duration) {
+    pub(crate) fn round_trip(&mut self, now: Instant, sample: Duration) {
         match &mut self.smoothed {
             None => self.smoothed = Some(RoundTrip::first(sample)),
             Some(smoothed) => smoothed.sample(sample),
@@ -98,7 +98,7 @@ impl Pace {
 
     /// Takes a link ACK: `acked_serial` of the `sent` serial numbers is the highest one received,
     /// and `arrived` packets have arrived in all. Gives one rate sample for each round.
-    pub(super) fn acknowledged(
+    pub(crate) fn acknowledged(
         &mut self,
         now: Instant,
         arrived: u64,
@@ -121,7 +121,7 @@ impl Pace {
     }
 
     /// A new stream begins: serial numbers restart.
-    pub(super) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.round_ends = SeqNumber(0);
         self.round = 0;
     }

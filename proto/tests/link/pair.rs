@@ -1,8 +1,7 @@
 //! Two ends of a link in virtual time, and a channel between them that does what a test says.
 
+use crate::kit::{Frame, Settings, Station};
 use airmend_proto::agents::Limits;
-use airmend_proto::agents::tulip::frame::Frame;
-use airmend_proto::agents::tulip::{Settings, Tulip};
 use airmend_proto::{Agent, Class, Event, Instant, LinkSignal, Packet, Port};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,7 +21,7 @@ pub(crate) enum Fate {
 
 /// One end, and what its network layer got.
 pub(crate) struct End {
-    pub(crate) agent: Tulip,
+    pub(crate) agent: Station,
     pub(crate) delivered: Vec<(Instant, Packet)>,
     pub(crate) counters: BTreeMap<&'static str, u64>,
     /// When the link has sent what it was given last.
@@ -44,7 +43,7 @@ pub(crate) struct Pair {
 impl Pair {
     pub(crate) fn new(settings: &Settings, rate_bps: u64, delay: Duration) -> Self {
         let end = |epoch| End {
-            agent: Tulip::new(Limits::default(), settings.clone(), epoch),
+            agent: Station::new(Limits::default(), settings.clone(), epoch),
             delivered: Vec::new(),
             counters: BTreeMap::new(),
             free_at: Instant::ZERO,
@@ -68,7 +67,7 @@ impl Pair {
 
     /// An end fails and comes back as another run; what was on its way to it still arrives.
     pub(crate) fn restart(&mut self, end: usize, settings: &Settings, epoch: u32) {
-        self.ends[end].agent = Tulip::new(Limits::default(), settings.clone(), epoch);
+        self.ends[end].agent = Station::new(Limits::default(), settings.clone(), epoch);
     }
 
     /// Goes on until `end`, or until nothing is left to happen; `fate` decides about each frame.

@@ -5,7 +5,7 @@ use crate::time::Instant;
 /// The due time of an action. An action that is due now needs no timer: it is taken as soon as the
 /// link accepts a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Due {
+pub(crate) enum Due {
     Never,
     At(Instant),
     Now,
@@ -13,7 +13,7 @@ pub(super) enum Due {
 
 impl Due {
     /// The expiry time of the timer that is needed, if one is.
-    pub(super) fn timer(self) -> Option<Instant> {
+    pub(crate) fn timer(self) -> Option<Instant> {
         match self {
             Self::At(at) => Some(at),
             Self::Never | Self::Now => None,
@@ -21,7 +21,7 @@ impl Due {
     }
 
     /// Turns a timer that has expired into [`Due::Now`]; true if it has expired with this call.
-    pub(super) fn expire(&mut self, now: Instant) -> bool {
+    pub(crate) fn expire(&mut self, now: Instant) -> bool {
         let is_expired = matches!(*self, Self::At(at) if at <= now);
         if is_expired {
             *self = Self::Now;
@@ -30,7 +30,7 @@ impl Due {
     }
 
     /// Moves the due time to `at` unless it is earlier already.
-    pub(super) fn no_later_than(&mut self, at: Instant) {
+    pub(crate) fn no_later_than(&mut self, at: Instant) {
         *self = match *self {
             Self::Never => Self::At(at),
             Self::At(before) => Self::At(before.min(at)),

@@ -1,13 +1,13 @@
-//! Runs `tulip_scripts/<behaviour>.script`: what arrives at one end of a link, and what must leave.
+//! Runs `<folder of the protocol>/<behaviour>.script`: what arrives at one end of a link, and what
+//! must leave. How a frame is written stands in the protocol's `kit.rs`.
 //!
 //! ```text
-//! set profile tulip99                 // a setting of the agent, by its name
-//! +0    air > control #0 poll to 0    // a frame leaves: kind, number, #serial, then what it has
-//! +.004 air < control ack 0 highest 0   // a frame arrives; the other end's epoch is 2, ours is 1
+//! set window 8                        // a setting of the agent, by its name
+//! +.004 air < FRAME                   // a frame arrives; the other end's epoch is 2, ours is 1
+//! +0    air x FRAME                   // the same, and a byte of its packet is wrong
 //! +0    wired < . 1:1001(1000) ack 1  // a packet of the network layer; also: udp (100)
-//! +0    air > reliable 0 #1 | . 1:1001(1000) ack 1
-//! +0    air < unreliable 5 #1 after 2 poll more from 3 to 7 ack 0 +2 +3 highest 4 | udp (10)
-//! +0    link sent                     // also: damaged, idle
+//! +0    air > FRAME | . 1:1001(1000) ack 1    // a frame with this packet leaves
+//! +0    link sent                     // also: idle, and damaged: a frame without a right byte
 //! +0    block                         // the link takes no frame until `unblock`
 //! +0    silence                       // nothing has left until now
 //! +0    event link_retransmits 1      // so often has this been counted
@@ -15,31 +15,21 @@
 //! ```
 //!
 //! Times are seconds since the line before, segments read as in the agents' scripts: see
-//! `script/mod.rs`. Whatever leaves must be expected, in order and at its time; a number, serial
-//! number, epoch or ACK that is not written is 0, 1 and 2, or not there.
+//! `script/mod.rs`. Whatever leaves must be expected, in order and at its time.
 
 use crate::common::packet::{Foreign, Tcp};
+use crate::kit::{SCRIPTS, Settings, Station, parse_frame, read_frame, show};
 use crate::notation::{self, Bases, Pattern, number};
 use airmend_proto::agents::Limits;
-use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
-use airmend_proto::agents::tulip::{Settings, Tulip};
-use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::{Agent, Class, Instant, LinkSignal, Packet, Port};
+use airmend_proto::{Agent, Class, Instant, LinkSignal, LinkType, Packet, Port};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-const KINDS: [(&str, FrameKind); 4] = [
-    ("control", FrameKind::Control),
-    ("reliable", FrameKind::Reliable),
-    ("unreliable", FrameKind::Unreliable),
-    ("skip", FrameKind::Skip),
-];
-
 #[test]
 fn scripts() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tulip_scripts");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(SCRIPTS);
     let files = fs::read_dir(folder).expect("the folder of the scripts");
     let mut paths: Vec<_> = files.map(|file| file.expect("a readable folder").path()).collect();
     paths.sort();
@@ -57,7 +47,7 @@ fn scripts() {
 #[derive(Default)]
 struct Stage {
     settings: Settings,
-    agent: Option<Tulip>,
+    agent: Option<Station>,
     now: Instant,
     is_blocked: bool,
     left: VecDeque<(Port, Packet)>,
@@ -87,9 +77,9 @@ impl Stage {
         }
     }
 
-    fn agent(&mut self) -> &mut Tulip {
+    fn agent(&mut self) -> &mut Station {
         let settings = &self.settings;
-        self.agent.get_or_insert_with(|| Tulip::new(Limits::default(), settings.clone(), 1))
+        self.agent.get_or_insert_with(|| Station::new(Limits::default(), settings.clone(), 1))
     }
 
     fn act(&mut self, after: Duration, action: &str) -> Result<(), String> {
@@ -107,7 +97,10 @@ impl Stage {
             }
             ("link", "leaving") => self.agent().handle_link(now, LinkSignal::Leaving),
             ("link", "sent") => self.agent().handle_link(now, LinkSignal::Sent),
-            ("link", "damaged") => self.agent().handle_link(now, LinkSignal::Damaged),
+            ("link", "damaged") => {
+                let frame = Packet::truncated(LinkType::Frame, Vec::new().into(), 100);
+                self.agent().handle_damaged(now, &frame);
+            }
             ("link", "idle") => self.agent().handle_link(now, LinkSignal::Idle),
             ("event", rest) => return self.compare_event(rest),
             ("timer", rest) => return self.compare_timer(rest),
@@ -119,9 +112,12 @@ impl Stage {
                 }
                 let packet = match side {
                     Port::Wired => self.packet(what, Port::Wired)?,
-                    Port::Air => self.frame(what)?.emit(),
+                    Port::Air => self.frame(what)?,
                 };
-                self.agent().handle_packet(now, side, &packet);
+                match direction {
+                    "x" => self.agent().handle_damaged(now, &damage(&packet)),
+                    _ => drop(self.agent().handle_packet(now, side, &packet)),
+                }
             }
             _ => {
                 let known = "wired, air, link, block, unblock, take, silence, event or timer";
@@ -174,7 +170,7 @@ impl Stage {
         let (head, payload) = match side {
             Port::Wired => (String::new(), Some(packet)),
             Port::Air => {
-                let frame = Frame::parse(&packet).map_err(|why| why.sentence().to_owned())?;
+                let frame = parse_frame(&packet)?;
                 (show(&frame), frame.payload)
             }
         };
@@ -214,7 +210,7 @@ impl Stage {
         match self.left.front() {
             None => Ok(()),
             Some((Port::Air, packet)) => {
-                let frame = Frame::parse(packet).map_err(|why| why.sentence().to_owned())?;
+                let frame = parse_frame(packet)?;
                 Err(format!("unexpected air > {}", show(&frame)))
             }
             Some((Port::Wired, packet)) => {
@@ -257,92 +253,20 @@ impl Stage {
         Ok(pattern.tcp.packet(self.packets))
     }
 
-    fn frame(&mut self, text: &str) -> Result<Frame, String> {
+    fn frame(&mut self, text: &str) -> Result<Packet, String> {
         let (head, payload) = match text.split_once('|') {
             Some((head, payload)) => (head, Some(self.packet(payload, Port::Air)?)),
             None => (text, None),
         };
-        let mut words = head.split_whitespace().peekable();
-        let kind = words.next().unwrap_or_default();
-        let known = KINDS.iter().find(|(name, _)| *name == kind);
-        let kind = known.ok_or(format!("`{kind}` is no kind of frame"))?.1;
-        let mut frame = Frame {
-            kind,
-            poll: false,
-            more: false,
-            from: 2,
-            to: 1,
-            serial: SeqNumber(0),
-            seq: SeqNumber(0),
-            after: 0,
-            ack: None,
-            payload,
-        };
-        while let Some(word) = words.next() {
-            let mut value = || number(words.next().ok_or(format!("`{word}` needs a number"))?);
-            match word {
-                "poll" => frame.poll = true,
-                "more" => frame.more = true,
-                "after" => frame.after = value()? as u16,
-                "from" => frame.from = value()?,
-                "to" => frame.to = value()?,
-                "ack" => frame.ack = Some(ack(value()?)),
-                "highest" => ack_of(&mut frame)?.highest_serial = SeqNumber(value()?),
-                _ => match (word.strip_prefix('#'), word.strip_prefix('+')) {
-                    (Some(serial), _) => frame.serial = SeqNumber(number(serial)?),
-                    (_, Some(seq)) => set_bit(ack_of(&mut frame)?, number(seq)?)?,
-                    _ => frame.seq = SeqNumber(number(word)?),
-                },
-            }
-        }
-        Ok(frame)
+        Ok(read_frame(head, payload)?.emit())
     }
 }
 
-fn ack(next: u32) -> Ack {
-    let (next, highest_serial) = (SeqNumber(next), SeqNumber(0));
-    Ack { next, highest_serial, delay: Duration::ZERO, vector: Vec::new().into() }
-}
-
-fn ack_of(frame: &mut Frame) -> Result<&mut Ack, String> {
-    frame.ack.as_mut().ok_or("`+N` and `highest` come after `ack N`".into())
-}
-
-fn set_bit(ack: &mut Ack, seq: u32) -> Result<(), String> {
-    let bit = SeqNumber(seq).offset_from(ack.next) - 1;
-    let bit = usize::try_from(bit).map_err(|_| "`+N` is above `ack`")?;
-    let mut vector = ack.vector.to_vec();
-    vector.resize(vector.len().max(bit / 8 + 1), 0);
-    vector[bit / 8] |= 1 << (bit % 8);
-    ack.vector = vector.into();
-    Ok(())
-}
-
-/// A frame without its packet, as the scripts write it.
-fn show(frame: &Frame) -> String {
-    let kind = KINDS.iter().find(|(_, kind)| *kind == frame.kind).map_or("", |(name, _)| name);
-    let mut words = vec![kind.to_string()];
-    if frame.kind != FrameKind::Control {
-        words.push(frame.seq.to_string());
-    }
-    words.push(format!("#{}", frame.serial));
-    if frame.after != 0 {
-        words.push(format!("after {}", frame.after));
-    }
-    let flags = [(frame.poll, "poll"), (frame.more, "more")];
-    words.extend(flags.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name.to_string()));
-    if frame.from != 1 {
-        words.push(format!("from {}", frame.from));
-    }
-    if frame.to != 2 {
-        words.push(format!("to {}", frame.to));
-    }
-    if let Some(ack) = &frame.ack {
-        words.push(format!("ack {}", ack.next));
-        words.extend(ack.arrived().map(|seq| format!("+{seq}")));
-        words.push(format!("highest {}", ack.highest_serial));
-    }
-    words.join(" ")
+/// The same frame with its last byte wrong.
+fn damage(frame: &Packet) -> Packet {
+    let mut bytes = frame.bytes().to_vec();
+    bytes.iter_mut().last().into_iter().for_each(|byte| *byte ^= 1);
+    Packet::new(LinkType::Frame, bytes.into())
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

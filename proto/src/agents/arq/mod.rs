@@ -1,0 +1,31 @@
+//! What link protocols share, each at both ends of the air: the runs of both ends, the egress queue
+//! with its service classes, the pool of sent packets, the window of received ones with their
+//! order, and what is measured of the link.
+//!
+//! A protocol adds its frames, its link ACKs, and how they show what is lost. Packets have sequence
+//! numbers, transmissions have serial numbers; both belong to a pair of epochs.
+
+mod classes;
+mod due;
+mod epochs;
+pub(crate) mod fields;
+mod link_event;
+mod malformed;
+mod order;
+mod pace;
+mod pool;
+mod queue;
+mod resequencer;
+
+pub(crate) use classes::View;
+pub use classes::{Class, Rules};
+pub(crate) use due::Due;
+pub(crate) use epochs::Epochs;
+pub(crate) use link_event::LinkEvent;
+pub use malformed::Malformed;
+pub use order::Order;
+pub(crate) use pace::Pace;
+pub(crate) use pool::{Delivery, Numbered, Pool};
+pub(crate) use queue::{Queue, Queued};
+pub use resequencer::MAX_WINDOW;
+pub(crate) use resequencer::Resequencer;

@@ -1,0 +1,327 @@
+//! The packet pool: what was sent and is not yet acknowledged, with the log of the transmissions
+//! whose outcome is unknown, and the retransmission list [lack §3.2 S1-02, tulip99 §V.B S2-04].
+
+use super::classes::{Class, FLOWS};
+use super::link_event::LinkEvent;
+use super::order::Order;
+use super::queue::Queued;
+use crate::packet::Packet;
+use crate::time::Instant;
+use crate::wire::seq::SeqNumber;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// The packets that were sent and are not yet acknowledged cumulatively.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Pool {
+    /// The sequence number of the first of `packets`.
+    first: SeqNumber,
+    packets: VecDeque<SentPacket>,
+    /// Transmissions of `packets` whose outcome is not known, by serial number.
+    log: VecDeque<Transmission>,
+    /// The retransmission list; some of its packets may have arrived since.
+    lost: VecDeque<SeqNumber>,
+    /// Packets in flight: sent, and neither acknowledged nor lost.
+    outstanding: u32,
+    /// The serial number of the last transmission.
+    serial: SeqNumber,
+    /// The sequence number of the last packet of each flow.
+    last_of_flow: Vec<Option<SeqNumber>>,
+    /// Packets that have arrived, in this stream and those before it.
+    arrived: u64,
+}
+
+/// A packet that was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SentPacket {
+    pub(crate) delivery: Delivery,
+    /// `None` if the packet was given up. Kept until it is acknowledged cumulatively: a new run of
+    /// the other end lacks the packets that its former run had received out of order.
+    pub(crate) packet: Option<Packet>,
+    class: Class,
+    flow: usize,
+    after: u16,
+    expires: Option<Instant>,
+    /// The serial number of the last transmission, and the number of transmissions.
+    pub(crate) serial: SeqNumber,
+    transmissions: u32,
+    /// Whether a link ACK showed a transmission of the packet to be lost.
+    pub(crate) was_missing: bool,
+    /// The identity by which a retransmission of the host is recognized; 0 for none.
+    pub(crate) identity: u64,
+}
+
+/// What is known of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Delivery {
+    Outstanding,
+    Lost,
+    Arrived,
+}
+
+impl SentPacket {
+    /// Whether it is known to have arrived.
+    pub(crate) fn has_arrived(&self) -> bool {
+        self.delivery == Delivery::Arrived
+    }
+
+    /// Whether it is given up after a time.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.expires.is_some()
+    }
+}
+
+/// A transmission whose outcome is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Transmission {
+    pub(crate) serial: SeqNumber,
+    pub(crate) seq: SeqNumber,
+    pub(crate) at: Instant,
+    /// Whether nothing had shown the packet to be lost, and the link had nothing else to carry.
+    pub(crate) is_copy: bool,
+}
+
+/// The fields of a numbered frame that the pool sets.
+#[derive(Clone, Debug)]
+pub(crate) struct Numbered {
+    pub(crate) serial: SeqNumber,
+    pub(crate) seq: SeqNumber,
+    pub(crate) after: u16,
+    /// `None` if the packet was given up.
+    pub(crate) packet: Option<Packet>,
+    pub(crate) transmissions: u32,
+}
+
+impl Pool {
+    /// A pool before the first packet.
+    pub(crate) fn new() -> Self {
+        Self {
+            first: SeqNumber(0),
+            packets: VecDeque::new(),
+            log: VecDeque::new(),
+            lost: VecDeque::new(),
+            outstanding: 0,
+            serial: SeqNumber(0),
+            last_of_flow: vec![None; FLOWS],
+            arrived: 0,
+        }
+    }
+
+    /// Begins a new stream; returns the packets that were not acknowledged cumulatively, which must
+    /// be sent in the new stream.
+    pub(crate) fn restart(&mut self) -> impl DoubleEndedIterator<Item = Queued> + use<> {
+        let arrived = self.arrived;
+        let old = core::mem::replace(self, Self { arrived, ..Self::new() });
+        old.packets.into_iter().filter_map(|sent| {
+            let mut queued = Queued::new(sent.packet?, sent.class, sent.flow);
+            (queued.expires, queued.identity) = (sent.expires, sent.identity);
+            Some(queued)
+        })
+    }
+
+    /// The sequence number of the oldest packet that is not acknowledged cumulatively, or of the
+    /// next new packet.
+    pub(crate) fn first(&self) -> SeqNumber {
+        self.first
+    }
+
+    /// The number of packets from the oldest unacknowledged to the newest.
+    pub(crate) fn span(&self) -> u32 {
+        self.packets.len() as u32
+    }
+
+    /// The number of packets in flight.
+    pub(crate) fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+
+    /// The number of packets that have arrived, in all streams.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
+    /// The serial number of the last transmission.
+    pub(crate) fn serial(&self) -> SeqNumber {
+        self.serial
+    }
+
+    /// The place of a packet of the pool.
+    pub(crate) fn index(&self, seq: SeqNumber) -> Option<usize> {
+        let index = usize::try_from(seq.offset_from(self.first)).ok()?;
+        (index < self.packets.len()).then_some(index)
+    }
+
+    /// The packet at a place.
+    pub(crate) fn packet(&self, index: usize) -> &SentPacket {
+        &self.packets[index]
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn packet_mut(&mut self, index: usize) -> &mut SentPacket {
+        &mut self.packets[index]
+    }
+
+    /// The place of the newest packet with this identity that is not known to have arrived.
+    pub(crate) fn find(&self, identity: u64) -> Option<usize> {
+        let is_it = |sent: &SentPacket| {
+            sent.identity == identity && !sent.has_arrived() && sent.packet.is_some()
+        };
+        if identity == 0 {
+            return None;
+        }
+        self.packets.iter().rposition(is_it)
+    }
+
+    /// The transmissions whose outcome is not known, in their order.
+    pub(crate) fn log(&self) -> &VecDeque<Transmission> {
+        &self.log
+    }
+
+    /// Takes the oldest transmission from the log.
+    pub(crate) fn pop_log(&mut self) -> Option<Transmission> {
+        self.log.pop_front()
+    }
+
+    /// The transmission with this serial number, if its outcome is not known.
+    pub(crate) fn transmission(&self, serial: SeqNumber) -> Option<&Transmission> {
+        let place = self.log.partition_point(|sent| sent.serial < serial);
+        self.log.get(place).filter(|sent| sent.serial == serial)
+    }
+
+    /// The first packet of the retransmission list.
+    pub(crate) fn next_lost(&mut self) -> Option<SeqNumber> {
+        while let Some(&seq) = self.lost.front() {
+            let sent = self.index(seq).map(|index| &self.packets[index]);
+            if sent.is_some_and(|sent| sent.delivery == Delivery::Lost) {
+                return Some(seq);
+            }
+            self.lost.pop_front();
+        }
+        None
+    }
+
+    /// Whether this transmission is the packet's last one, and neither acknowledged nor lost.
+    pub(crate) fn is_outstanding(&self, seq: SeqNumber, serial: SeqNumber) -> bool {
+        let sent = self.index(seq).map(|index| &self.packets[index]);
+        sent.is_some_and(|sent| sent.delivery == Delivery::Outstanding && sent.serial == serial)
+    }
+
+    /// Sends a packet for the first time.
+    pub(crate) fn send(&mut self, now: Instant, queued: Queued, order: Order) -> Numbered {
+        let seq = self.first + self.span();
+        let flow = &mut self.last_of_flow[queued.flow];
+        let before = match order {
+            Order::Destination => Some(seq - 1),
+            Order::Flow => *flow,
+        };
+        *flow = Some(seq);
+        let expires = match queued.class {
+            Class::Bounded(time) => queued.expires.or(Some(now + time)),
+            Class::Reliable | Class::Unreliable => None,
+        };
+        self.packets.push_back(SentPacket {
+            delivery: Delivery::Lost,
+            packet: Some(queued.packet),
+            class: queued.class,
+            flow: queued.flow,
+            after: self.after(seq, before),
+            expires,
+            serial: self.serial,
+            transmissions: 0,
+            was_missing: false,
+            identity: queued.identity,
+        });
+        self.transmit(now, self.packets.len() - 1)
+    }
+
+    /// Takes a serial number for an unreliable packet; returns it, the next sequence number, and
+    /// the ordering constraint ([`Frame::after`](super::frame::Frame::after)).
+    pub(crate) fn send_once(&mut self, flow: usize, order: Order) -> (SeqNumber, SeqNumber, u16) {
+        self.serial += 1;
+        let seq = self.first + self.span();
+        // The paper orders reliable packets only; unreliable ones are released as they arrive.
+        let before = match order {
+            Order::Destination => None,
+            Order::Flow => self.last_of_flow[flow],
+        };
+        (self.serial, seq, self.after(seq, before))
+    }
+
+    /// Retransmits a packet in flight or on the retransmission list; the event says that the packet
+    /// was given up with this call.
+    pub(crate) fn resend(&mut self, now: Instant, index: usize) -> (Numbered, Option<LinkEvent>) {
+        let seq = self.first + index as u32;
+        self.lost.pop_front_if(|first| *first == seq);
+        let sent = &mut self.packets[index];
+        let before = core::mem::replace(&mut sent.delivery, Delivery::Lost);
+        self.outstanding -= u32::from(before == Delivery::Outstanding);
+        let is_late = sent.expires.is_some_and(|expires| expires <= now);
+        let given_up = is_late && sent.packet.take().is_some();
+        let event = given_up.then_some(LinkEvent::GaveUp(seq));
+        (self.transmit(now, index), event)
+    }
+
+    /// Transmits a packet in flight once more.
+    pub(crate) fn copy(&mut self, now: Instant, index: usize) -> Numbered {
+        let (numbered, _) = self.resend(now, index);
+        self.log.iter_mut().last().into_iter().for_each(|sent| sent.is_copy = true);
+        numbered
+    }
+
+    /// A packet in flight is lost: it enters the retransmission list.
+    pub(crate) fn lose(&mut self, index: usize) {
+        let sent = &mut self.packets[index];
+        if sent.delivery == Delivery::Outstanding {
+            sent.delivery = Delivery::Lost;
+            self.outstanding -= 1;
+            self.lost.push_back(self.first + index as u32);
+        }
+    }
+
+    /// All packets in flight are lost.
+    pub(crate) fn lose_outstanding(&mut self) {
+        self.log.clear();
+        (0..self.packets.len()).for_each(|index| self.lose(index));
+    }
+
+    /// A packet has arrived; returns what was known of it before.
+    pub(crate) fn arrive(&mut self, index: usize) -> Delivery {
+        let sent = &mut self.packets[index];
+        let before = core::mem::replace(&mut sent.delivery, Delivery::Arrived);
+        self.arrived += u64::from(before != Delivery::Arrived);
+        self.outstanding -= u32::from(before == Delivery::Outstanding);
+        before
+    }
+
+    /// Drops the first packets of the pool, all of which have arrived.
+    pub(crate) fn drop_first(&mut self, count: usize) {
+        self.packets.drain(..count);
+        self.first += count as u32;
+    }
+
+    /// The distance from `before` to `seq`, if `before` is not acknowledged cumulatively; else 0.
+    fn after(&self, seq: SeqNumber, before: Option<SeqNumber>) -> u16 {
+        let before = before.filter(|before| *before >= self.first && *before < seq);
+        before.map_or(0, |before| u16::try_from(seq.offset_from(before)).unwrap_or(0))
+    }
+
+    /// Notes a transmission of a packet that is `Lost`.
+    fn transmit(&mut self, now: Instant, index: usize) -> Numbered {
+        let seq = self.first + index as u32;
+        let sent = &mut self.packets[index];
+        self.serial += 1;
+        self.outstanding += 1;
+        sent.delivery = Delivery::Outstanding;
+        sent.serial = self.serial;
+        sent.transmissions += 1;
+        self.log.push_back(Transmission { serial: self.serial, seq, at: now, is_copy: false });
+        Numbered {
+            serial: self.serial,
+            seq,
+            after: sent.after,
+            packet: sent.packet.clone(),
+            transmissions: sent.transmissions,
+        }
+    }
+}

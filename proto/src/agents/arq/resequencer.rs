@@ -1,0 +1,218 @@
+//! The packet buffer: the receive window, and the order in which packets are released
+//! [lack §3.3 S1-23, tulip99 §III S2-02].
+
+use super::link_event::LinkEvent;
+use crate::packet::Packet;
+use crate::wire::seq::SeqNumber;
+use alloc::collections::VecDeque;
+
+/// The widest window of any end, from the oldest unacknowledged packet to the newest.
+pub const MAX_WINDOW: u32 = 4_096;
+/// The most unreliable packets that wait for reliable packets of their flow.
+const MAX_HELD: usize = 1_024;
+
+/// The receive window of one end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Resequencer {
+    /// The lowest sequence number that has not arrived: the paper's `p_number` [lack §3.3].
+    next: SeqNumber,
+    /// The window from `next` on; the packet of the last slot has arrived.
+    slots: VecDeque<ReceiveSlot>,
+    /// For each slot its packet while the packet waits; `None` if it was given up.
+    packets: VecDeque<Option<Packet>>,
+    /// Unreliable packets, each with the sequence number after whose release it is released.
+    held: VecDeque<(SeqNumber, Packet)>,
+    /// Packets for the network layer, in order.
+    released: VecDeque<Packet>,
+    /// Bytes of packets in `packets`, `held` and `released`, and their limit. A reliable packet
+    /// beyond the limit is not accepted, and the sender retransmits it.
+    bytes: usize,
+    max_bytes: usize,
+    /// The length of `released` from which on unreliable packets are dropped.
+    max_released: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct ReceiveSlot {
+    state: SlotState,
+    /// The distance to the packet that is released after this one; 0 for none.
+    successor: u16,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum SlotState {
+    #[default]
+    Missing,
+    /// Arrived, and waits for a packet that it must not overtake.
+    Waiting,
+    Released,
+}
+
+impl Resequencer {
+    /// An empty window. At most `max_bytes` bytes are held; unreliable packets are dropped while
+    /// `max_released` packets wait for the network layer.
+    pub(crate) fn new(max_bytes: usize, max_released: usize) -> Self {
+        Self {
+            next: SeqNumber(0),
+            slots: VecDeque::new(),
+            packets: VecDeque::new(),
+            held: VecDeque::new(),
+            released: VecDeque::new(),
+            bytes: 0,
+            max_bytes,
+            max_released,
+        }
+    }
+
+    /// The lowest sequence number that has not arrived.
+    pub(crate) fn next(&self) -> SeqNumber {
+        self.next
+    }
+
+    /// For each sequence number above [`Self::next`] whether it has arrived, up to the highest one
+    /// that has.
+    pub(crate) fn beyond(&self) -> impl ExactSizeIterator<Item = bool> + '_ {
+        self.slots.iter().skip(1).map(|slot| slot.state != SlotState::Missing)
+    }
+
+    /// Begins a new stream with a new run of the other end. All packets that had arrived are
+    /// released, since nobody will retransmit them.
+    pub(crate) fn restart(&mut self) {
+        self.released.extend(self.packets.drain(..).flatten());
+        self.released.extend(self.held.drain(..).map(|(_, packet)| packet));
+        let released = core::mem::take(&mut self.released);
+        let empty = Self::new(self.max_bytes, self.max_released);
+        *self = Self { released, bytes: self.bytes, ..empty };
+    }
+
+    /// The next packet for the network layer.
+    pub(crate) fn pop(&mut self) -> Option<Packet> {
+        let packet = self.released.pop_front()?;
+        self.bytes -= packet.bytes().len();
+        Some(packet)
+    }
+
+    /// Bytes of all packets that wait.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes a reliable packet, which is released after sequence number `seq - after`; `None` if
+    /// its sender has given it up. Returns whether it is next to the highest one that has arrived:
+    /// it neither leaves a gap nor fills one.
+    ///
+    /// # Errors
+    /// It had arrived before, lies beyond the widest window, or there is no memory for it.
+    pub(crate) fn reliable(
+        &mut self,
+        seq: SeqNumber,
+        after: u16,
+        packet: Option<Packet>,
+    ) -> Result<bool, LinkEvent> {
+        let offset = seq.offset_from(self.next);
+        let Ok(index) = usize::try_from(offset) else { return Err(LinkEvent::Duplicate(seq)) };
+        if self.slots.get(index).is_some_and(|slot| slot.state != SlotState::Missing) {
+            return Err(LinkEvent::Duplicate(seq));
+        }
+        let len = packet.as_ref().map_or(0, |packet| packet.bytes().len());
+        let fits = self.bytes + len <= self.max_bytes || (index == 0 && self.released.is_empty());
+        if index >= MAX_WINDOW as usize || !fits {
+            return Err(LinkEvent::BeyondWindow(seq));
+        }
+        let is_next_to_highest = index == self.slots.len();
+        if index >= self.slots.len() {
+            self.slots.resize(index + 1, ReceiveSlot::default());
+            self.packets.resize(index + 1, None);
+        }
+        self.slots[index].state = SlotState::Waiting;
+        self.packets[index] = packet;
+        self.bytes += len;
+        if after == 0 || self.is_released(seq - u32::from(after)) {
+            self.release(index);
+        } else {
+            self.slots[index - usize::from(after)].successor = after;
+        }
+        self.advance();
+        Ok(is_next_to_highest)
+    }
+
+    /// Takes an unreliable packet, which is released after sequence number `seq - after`.
+    pub(crate) fn unreliable(
+        &mut self,
+        seq: SeqNumber,
+        after: u16,
+        packet: Packet,
+    ) -> Result<(), LinkEvent> {
+        let before = seq - u32::from(after);
+        let ahead = before.offset_from(self.next);
+        let is_free = after == 0 || self.is_released(before) || ahead >= MAX_WINDOW as i32;
+        let has_place = match is_free {
+            true => self.released.len() < self.max_released,
+            false => self.held.len() < MAX_HELD,
+        };
+        let len = packet.bytes().len();
+        if !has_place || self.bytes + len > self.max_bytes {
+            return Err(LinkEvent::HoldFull);
+        }
+        self.bytes += len;
+        if is_free {
+            self.released.push_back(packet);
+        } else {
+            self.held.push_back((before, packet));
+        }
+        Ok(())
+    }
+
+    fn is_released(&self, seq: SeqNumber) -> bool {
+        match usize::try_from(seq.offset_from(self.next)) {
+            Err(_) => true,
+            Ok(index) => {
+                self.slots.get(index).is_some_and(|slot| slot.state == SlotState::Released)
+            }
+        }
+    }
+
+    /// Releases the packet of this slot, and all packets that waited only for it.
+    fn release(&mut self, mut index: usize) {
+        loop {
+            let slot = &mut self.slots[index];
+            if slot.state != SlotState::Waiting {
+                return;
+            }
+            slot.state = SlotState::Released;
+            let successor = usize::from(slot.successor);
+            self.released.extend(self.packets[index].take());
+            self.release_held(self.next + index as u32);
+            if successor == 0 {
+                return;
+            }
+            index += successor;
+        }
+    }
+
+    fn release_held(&mut self, before: SeqNumber) {
+        let mut index = 0;
+        while let Some((waits_for, _)) = self.held.get(index) {
+            if *waits_for != before {
+                index += 1;
+            } else if let Some((_, packet)) = self.held.remove(index) {
+                self.released.push_back(packet);
+            }
+        }
+    }
+
+    /// Moves the window to the lowest missing sequence number. All packets below it are released,
+    /// since each waits only for a lower one.
+    fn advance(&mut self) {
+        while self.slots.front().is_some_and(|slot| slot.state != SlotState::Missing) {
+            // Two packets that name the same predecessor break the chain. No correct sender does
+            // so.
+            if self.slots[0].state == SlotState::Waiting {
+                self.release(0);
+            }
+            self.slots.pop_front();
+            self.packets.pop_front();
+            self.next += 1;
+        }
+    }
+}

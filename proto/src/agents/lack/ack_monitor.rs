@@ -1,0 +1,224 @@
+//! `ack_monitor_module`: CACKs, EACKs and timeouts decide what becomes of the packets in the pool
+//! [lack §3.2 S1-13 S1-14 S1-15].
+
+use super::frame::{Ack, COVERED};
+use crate::agents::arq::{LinkEvent, Numbered, Pool, Queued};
+use crate::packet::Packet;
+use crate::time::Instant;
+use crate::wire::seq::SeqNumber;
+use core::time::Duration;
+
+/// The transmissions for which a late CACK is still understood.
+const REMEMBERED: u32 = 4_096;
+
+/// The pool of one end, and what local ACKs have told of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct AckMonitor {
+    pub(super) pool: Pool,
+    /// The highest serial number that a local ACK named, and its CACKs and EACKs.
+    heard: SeqNumber,
+    correct: u32,
+    erroneous: u32,
+    /// The serial number up to which no transmission has a timer.
+    timed: SeqNumber,
+    /// The serial number up to which every packet in flight has been copied.
+    copied: SeqNumber,
+}
+
+/// The new information of a local ACK.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AckSummary {
+    /// The round trip of the transmission that it names, without the receiver's delay.
+    pub(super) round_trip: Option<Duration>,
+    /// Whether it names a transmission after all that were named before.
+    pub(super) is_fresh: bool,
+    /// The number of transmissions that its EACKs showed to be lost.
+    pub(super) eacks: u32,
+}
+
+impl AckMonitor {
+    /// The state before the first packet.
+    pub(super) fn new() -> Self {
+        let none = SeqNumber(0);
+        let (timed, copied) = (none, none);
+        Self { pool: Pool::new(), heard: none, correct: 0, erroneous: 0, timed, copied }
+    }
+
+    /// Begins a new stream; returns the packets that must be sent in it.
+    pub(super) fn restart(&mut self) -> impl DoubleEndedIterator<Item = Queued> + use<> {
+        let packets = self.pool.restart();
+        let pool = core::mem::replace(&mut self.pool, Pool::new());
+        *self = Self { pool, ..Self::new() };
+        packets
+    }
+
+    /// The highest serial number that a local ACK named.
+    pub(super) fn heard(&self) -> SeqNumber {
+        self.heard
+    }
+
+    /// Processes a local ACK.
+    ///
+    /// # Errors
+    /// It acknowledges what was never sent.
+    pub(super) fn acknowledge(&mut self, now: Instant, ack: &Ack) -> Result<AckSummary, LinkEvent> {
+        let passed = ack.next.offset_from(self.pool.first());
+        let is_known = passed <= self.pool.span() as i32 && ack.serial <= self.pool.serial();
+        // Numbers are compared as in RFC 1982: one that is too far below may seem ahead.
+        if !is_known || self.pool.serial().offset_from(ack.serial) < 0 {
+            return Err(LinkEvent::BadAck);
+        }
+        let is_fresh = ack.serial > self.heard;
+        let mut summary = AckSummary { is_fresh, ..AckSummary::default() };
+        if is_fresh && (ack.correct | ack.erroneous) & 1 == 1 {
+            let sent = self.pool.transmission(ack.serial);
+            summary.round_trip = sent.and_then(|sent| (now - sent.at).checked_sub(ack.delay));
+        }
+        let (correct, erroneous) = self.unheard(ack);
+        each_bit(correct, |bit| self.arrive(ack.serial - bit));
+        for index in 0..usize::try_from(passed).unwrap_or(0) {
+            self.pool.arrive(index);
+        }
+        self.pool.drop_first(usize::try_from(passed).unwrap_or(0));
+        each_bit(erroneous & !ack.correct, |bit| {
+            summary.eacks += u32::from(self.lose(ack.serial - bit, true));
+        });
+        if is_fresh {
+            (self.heard, self.correct, self.erroneous) = (ack.serial, ack.correct, ack.erroneous);
+        }
+        self.settle();
+        Ok(summary)
+    }
+
+    /// The bits of a local ACK that no earlier one had.
+    fn unheard(&self, ack: &Ack) -> (u32, u32) {
+        let Ok(shift) = u32::try_from(ack.serial.offset_from(self.heard)) else {
+            return (ack.correct, ack.erroneous);
+        };
+        let known = |bits: u32| bits.checked_shl(shift).unwrap_or(0);
+        (ack.correct & !known(self.correct), ack.erroneous & !known(self.erroneous))
+    }
+
+    /// A transmission arrived: its packet leaves the pool as soon as all before it have.
+    fn arrive(&mut self, serial: SeqNumber) {
+        let seq = self.pool.transmission(serial).map(|sent| sent.seq);
+        if let Some(index) = seq.and_then(|seq| self.pool.index(seq)) {
+            self.pool.arrive(index);
+        }
+    }
+
+    /// A transmission is lost; false if a later one of its packet is on its way, or it has arrived.
+    fn lose(&mut self, serial: SeqNumber, was_missing: bool) -> bool {
+        let Some(seq) = self.pool.transmission(serial).map(|sent| sent.seq) else { return false };
+        let Some(index) = self.pool.index(seq) else { return false };
+        let is_last = self.pool.is_outstanding(seq, serial);
+        if is_last {
+            self.pool.packet_mut(index).was_missing = was_missing;
+            self.pool.lose(index);
+        }
+        is_last
+    }
+
+    /// The local timeouts: every transmission for which no local ACK has come for `wait` is lost.
+    /// True if there is one.
+    pub(super) fn expire(&mut self, now: Instant, wait: Duration) -> bool {
+        let mut is_any = false;
+        while let Some(serial) = self.timer(wait).filter(|(at, _)| *at <= now).map(|(_, s)| s) {
+            is_any |= self.lose(serial, false);
+            self.timed = serial;
+            self.settle();
+        }
+        is_any
+    }
+
+    /// When the next local timeout is, and of which transmission.
+    pub(super) fn timer(&self, wait: Duration) -> Option<(Instant, SeqNumber)> {
+        let log = self.pool.log();
+        let place = if log.front()?.serial > self.timed {
+            0
+        } else {
+            log.partition_point(|sent| sent.serial <= self.timed)
+        };
+        log.get(place).map(|sent| (sent.at + wait, sent.serial))
+    }
+
+    /// Moves on to the first transmission that needs a timer, and forgets those of which nothing
+    /// more is expected.
+    fn settle(&mut self) {
+        let wait = Duration::ZERO;
+        while let Some((_, serial)) = self.timer(wait) {
+            let seq = self.pool.transmission(serial).map_or(SeqNumber(0), |sent| sent.seq);
+            if self.pool.is_outstanding(seq, serial) {
+                break;
+            }
+            self.timed = serial;
+        }
+        while let Some(front) = self.pool.log().front().filter(|sent| sent.serial <= self.timed) {
+            let index = self.pool.index(front.seq);
+            let is_open = index.is_some_and(|index| !self.pool.packet(index).has_arrived());
+            let is_recent = front.serial + COVERED > self.heard
+                && front.serial + REMEMBERED > self.pool.serial();
+            if is_open && is_recent {
+                break;
+            }
+            self.pool.pop_log();
+        }
+    }
+
+    /// Retransmits the next packet that was lost. The event says that it was given up with this
+    /// call; the last result whether a timeout showed the loss.
+    pub(super) fn resend_lost(
+        &mut self,
+        now: Instant,
+    ) -> Option<(Numbered, Option<LinkEvent>, bool)> {
+        let seq = self.pool.next_lost()?;
+        let index = self.pool.index(seq)?;
+        let is_overdue = !self.pool.packet(index).was_missing;
+        let (numbered, event) = self.pool.resend(now, index);
+        Some((numbered, event, is_overdue))
+    }
+
+    /// Transmits the packet once more that was transmitted first of those in flight, unless that
+    /// was done since. One that is given up after a time is not.
+    pub(super) fn copy_oldest(&mut self, now: Instant) -> Option<Numbered> {
+        let log = self.pool.log();
+        let first = log.partition_point(|sent| sent.serial <= self.copied);
+        let may = |index: usize| !log[index].is_copy && self.may_be_copied(index);
+        let place = (first..log.len()).find(|&index| may(index));
+        self.copied = self.pool.serial();
+        let sent = &log[place?];
+        self.copied = sent.serial;
+        let index = self.pool.index(sent.seq)?;
+        Some(self.pool.copy(now, index))
+    }
+
+    /// Whether the outcome of a transmission of the log is open, and its packet is not given up
+    /// after a time.
+    fn may_be_copied(&self, place: usize) -> bool {
+        let sent = &self.pool.log()[place];
+        let index = self.pool.index(sent.seq);
+        index.is_some_and(|index| !self.pool.packet(index).is_bounded())
+            && self.pool.is_outstanding(sent.seq, sent.serial)
+    }
+
+    /// Replaces the copy of a packet that the host has sent again, if it is still in the pool, and
+    /// retransmits it if `resend`. False if it is not there.
+    pub(super) fn replace(&mut self, identity: u64, packet: &Packet, resend: bool) -> bool {
+        let Some(index) = self.pool.find(identity) else { return false };
+        self.pool.packet_mut(index).packet = Some(packet.clone());
+        if resend {
+            self.pool.packet_mut(index).was_missing = true;
+            self.pool.lose(index);
+        }
+        self.settle();
+        true
+    }
+}
+
+/// Calls `act` with the number of each bit that is set.
+fn each_bit(mut bits: u32, mut act: impl FnMut(u32)) {
+    while bits != 0 {
+        act(bits.trailing_zeros());
+        bits &= bits - 1;
+    }
+}

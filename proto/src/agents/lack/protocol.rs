@@ -1,0 +1,41 @@
+//! The interface of the link protocol to the registry and the runners.
+
+use super::frame::{Frame, OVERHEAD};
+use super::{Lack, Settings};
+use crate::agent::Agent;
+use crate::agents::limits::Limits;
+use crate::agents::link_protocol::LinkProtocol;
+use crate::agents::settings::AgentSettings;
+use crate::link::mac::MacParams;
+use alloc::boxed::Box;
+use alloc::string::String;
+
+/// The properties of the protocol that a runner needs.
+pub const PROTOCOL: LinkProtocol = LinkProtocol {
+    frame_overhead: OVERHEAD,
+    payload: |packet| Frame::parse(packet).ok()?.payload,
+    takes_damaged: true,
+};
+
+impl AgentSettings for Settings {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        Self::set(self, name, value)
+    }
+
+    fn build(&self, limits: Limits, seed: u64) -> Box<dyn Agent + Send> {
+        let epoch = seed as u32 ^ (seed >> 32) as u32;
+        Box::new(Lack::new(limits, self.clone(), epoch))
+    }
+
+    fn clone_box(&self) -> Box<dyn AgentSettings> {
+        Box::new(self.clone())
+    }
+
+    fn follow_radio(&mut self, radio: Option<&MacParams>) {
+        self.half_duplex = radio.is_some();
+    }
+
+    fn exempt(&mut self, tcp_port: u16) {
+        self.classes.exempt(tcp_port);
+    }
+}

@@ -1,0 +1,25 @@
+//! Local Acknowledgment: two stations and a channel in virtual time, one station in packet scripts,
+//! and all that can happen within small budgets.
+
+mod bulk;
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../link/model.rs"]
+mod exploration;
+#[path = "../link/hostile.rs"]
+mod hostile;
+mod kit;
+mod losses;
+mod model;
+#[path = "../script/notation.rs"]
+mod notation;
+#[path = "../link/pair.rs"]
+mod pair;
+#[path = "../link/losses.rs"]
+mod patterns;
+mod properties;
+#[path = "../link/script.rs"]
+mod script;
+mod service;
+#[path = "../link/bulk.rs"]
+mod transfer;

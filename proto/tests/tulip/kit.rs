@@ -1,0 +1,115 @@
+//! What the tests of all link protocols need of this one, and how scripts write its frames.
+
+use crate::notation::number;
+use airmend_proto::Packet;
+use airmend_proto::agents::tulip::frame::{Ack, FrameKind};
+use airmend_proto::wire::seq::SeqNumber;
+use std::time::Duration;
+
+pub(crate) use airmend_proto::agents::tulip::frame::Frame;
+pub(crate) use airmend_proto::agents::tulip::{Settings, Tulip as Station};
+
+/// The folder of the scripts, which write frames so:
+///
+/// ```text
+/// control #0 poll to 0            // kind, number, #serial, then what it has
+/// unreliable 5 #1 after 2 poll more from 3 to 7 ack 0 +2 +3 highest 4 | udp (10)
+/// ```
+///
+/// A number, serial number, epoch or ACK that is not written is 0, 1 and 2, or not there.
+pub(crate) const SCRIPTS: &str = "tests/tulip_scripts";
+
+const KINDS: [(&str, FrameKind); 4] = [
+    ("control", FrameKind::Control),
+    ("reliable", FrameKind::Reliable),
+    ("unreliable", FrameKind::Unreliable),
+    ("skip", FrameKind::Skip),
+];
+
+pub(crate) fn parse_frame(packet: &Packet) -> Result<Frame, String> {
+    Frame::parse(packet).map_err(|why| why.sentence().to_owned())
+}
+
+/// Reads the head of a frame.
+pub(crate) fn read_frame(head: &str, payload: Option<Packet>) -> Result<Frame, String> {
+    let mut words = head.split_whitespace().peekable();
+    let kind = words.next().unwrap_or_default();
+    let known = KINDS.iter().find(|(name, _)| *name == kind);
+    let kind = known.ok_or(format!("`{kind}` is no kind of frame"))?.1;
+    let mut frame = Frame {
+        kind,
+        poll: false,
+        more: false,
+        from: 2,
+        to: 1,
+        serial: SeqNumber(0),
+        seq: SeqNumber(0),
+        after: 0,
+        ack: None,
+        payload,
+    };
+    while let Some(word) = words.next() {
+        let mut value = || number(words.next().ok_or(format!("`{word}` needs a number"))?);
+        match word {
+            "poll" => frame.poll = true,
+            "more" => frame.more = true,
+            "after" => frame.after = value()? as u16,
+            "from" => frame.from = value()?,
+            "to" => frame.to = value()?,
+            "ack" => frame.ack = Some(ack(value()?)),
+            "highest" => ack_of(&mut frame)?.highest_serial = SeqNumber(value()?),
+            _ => match (word.strip_prefix('#'), word.strip_prefix('+')) {
+                (Some(serial), _) => frame.serial = SeqNumber(number(serial)?),
+                (_, Some(seq)) => set_bit(ack_of(&mut frame)?, number(seq)?)?,
+                _ => frame.seq = SeqNumber(number(word)?),
+            },
+        }
+    }
+    Ok(frame)
+}
+
+fn ack(next: u32) -> Ack {
+    let (next, highest_serial) = (SeqNumber(next), SeqNumber(0));
+    Ack { next, highest_serial, delay: Duration::ZERO, vector: Vec::new().into() }
+}
+
+fn ack_of(frame: &mut Frame) -> Result<&mut Ack, String> {
+    frame.ack.as_mut().ok_or("`+N` and `highest` come after `ack N`".into())
+}
+
+fn set_bit(ack: &mut Ack, seq: u32) -> Result<(), String> {
+    let bit = SeqNumber(seq).offset_from(ack.next) - 1;
+    let bit = usize::try_from(bit).map_err(|_| "`+N` is above `ack`")?;
+    let mut vector = ack.vector.to_vec();
+    vector.resize(vector.len().max(bit / 8 + 1), 0);
+    vector[bit / 8] |= 1 << (bit % 8);
+    ack.vector = vector.into();
+    Ok(())
+}
+
+/// A frame without its packet, as the scripts write it.
+pub(crate) fn show(frame: &Frame) -> String {
+    let kind = KINDS.iter().find(|(_, kind)| *kind == frame.kind).map_or("", |(name, _)| name);
+    let mut words = vec![kind.to_string()];
+    if frame.kind != FrameKind::Control {
+        words.push(frame.seq.to_string());
+    }
+    words.push(format!("#{}", frame.serial));
+    if frame.after != 0 {
+        words.push(format!("after {}", frame.after));
+    }
+    let flags = [(frame.poll, "poll"), (frame.more, "more")];
+    words.extend(flags.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name.to_string()));
+    if frame.from != 1 {
+        words.push(format!("from {}", frame.from));
+    }
+    if frame.to != 2 {
+        words.push(format!("to {}", frame.to));
+    }
+    if let Some(ack) = &frame.ack {
+        words.push(format!("ack {}", ack.next));
+        words.extend(ack.arrived().map(|seq| format!("+{seq}")));
+        words.push(format!("highest {}", ack.highest_serial));
+    }
+    words.join(" ")
+}
