@@ -12,7 +12,8 @@ use crate::top::TopArgs;
 use crate::values::{Window, amount, far_queue, positive, queue, seconds, setting, window};
 use airmend_live::gateway::Shape;
 use airmend_live::lab::config::{
-    AirQueue, Amount, CongestionControl, DeviceKind, Direction, FarQueue, Hop, LabConfig, Path,
+    AirQueue, Amount, CongestionControl, DeviceKind, Direction, FarQueue, FarWired, Hop, LabConfig,
+    Path,
 };
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::{ErrorModel, parse_burst, parse_fading};
@@ -263,6 +264,10 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "DELAY", default_value = "40ms", value_parser = parse_duration)]
     #[arg(help_heading = "Links", allow_hyphen_values = true)]
     wired_delay: Duration,
+    /// A wired hop beyond the air, to the mobile hosts: a rate, a delay, and perhaps a loss that no
+    /// agent repairs, such as 100mbit,20ms,1%. The air then joins two networks.
+    #[arg(long, value_name = "RATE,DELAY[,LOSS]", help_heading = "Links")]
+    far_wired: Option<FarWired>,
     /// Frames that wait at most for the air hop, in each direction, or bytes of full ones such as
     /// 65kB [default: twice what the path holds].
     #[arg(long, value_name = "N", help_heading = "Links")]
@@ -331,6 +336,7 @@ impl Setup {
             time_limit: limit,
             air: Hop { rate_bps: self.rate, delay: self.air_delay },
             wired: Hop { rate_bps: self.wired_rate, delay: self.wired_delay },
+            far_wired: self.far_wired,
             turnaround: self.half_duplex,
             errors,
             seed: self.seed,

@@ -136,8 +136,13 @@ pub(crate) fn hops(config: &LabConfig) -> String {
     };
     let modem = config.far_queue.map_or_else(String::new, |far| format!(" behind a modem's {far}"));
     let shape = config.shape.map_or_else(String::new, |shape| format!(", shaped to {shape}"));
+    let far = config.far_wired.map_or_else(String::new, |far| {
+        let loss =
+            if far.loss > 0.0 { format!(", {} lost", percent(far.loss)) } else { String::new() };
+        format!(" · wired beyond the air {}{loss}", hop(&far.hop))
+    });
     format!(
-        "air {}{radios}{modem}{shape}, queue{queue} {} · wired {}{wired_queue} · window {}",
+        "air {}{radios}{modem}{shape}, queue{queue} {} · wired {}{wired_queue}{far} · window {}",
         hop(&config.air),
         config.queue_frames,
         hop(&config.wired),
@@ -175,6 +180,8 @@ mod tests {
         assert!(hops(&far).ends_with("40 ms, queue 43 · window tuned"), "{}", hops(&far));
         let modem = LabConfig { far_queue: Some(FarQueue::Fifo(35)), ..far };
         assert!(hops(&modem).starts_with("air 20 Mb/s, 2 ms behind a modem's 35, queue"));
+        let backbone = LabConfig { far_wired: "10mbit,5ms,1%".parse().ok(), ..modem };
+        assert!(hops(&backbone).contains("· wired beyond the air 10 Mb/s, 5 ms, 1 % lost · "));
     }
 
     #[test]

@@ -15,11 +15,15 @@ const FAR: &str = "40";
 const IN_BETWEEN: u64 = 8;
 
 const GATEWAY: [(&str, fn()); 1] = [("gateway_and_snoop", gateway_and_snoop)];
-const LABORATORY: [(&str, fn()); 4] = [
+const LABORATORY: [(&str, fn()); 5] = [
     ("loop_alone", loop_alone),
     ("loop_and_snoop95", loop_and_snoop95),
     ("kernel_alone", kernel_alone),
     ("the_air_loses_behind_the_far_queue", the_air_loses_behind_the_far_queue),
+    (
+        "what_is_lost_beyond_the_air_the_sender_repairs",
+        what_is_lost_beyond_the_air_the_sender_repairs,
+    ),
 ];
 const ANYWHERE: [(&str, fn()); 1] =
     [("what_a_modem_cannot_do_is_refused", what_a_modem_cannot_do_is_refused)];
@@ -64,6 +68,16 @@ fn the_far_queue_is_the_bottleneck(path: &str, agent: &str) {
     assert!((passed..=passed + queued).contains(&modem.frames), "{path}, {agent}: {row}");
     let bytes = row["wire_bytes_per_byte"].as_f64().unwrap_or(0.0) * 3e6;
     assert!((bytes - modem.bytes as f64).abs() < 1e3, "{path}, {agent}: {row}");
+}
+
+/// The link repairs what the air loses, and the sender what the wired hop beyond it loses.
+fn what_is_lost_beyond_the_air_the_sender_repairs() {
+    let flags = ["--far-wired", "100mbit,5ms,0.01", "--loss", "0.05", "--bytes", "1MB"];
+    let row = run("inline", "tulip", &flags);
+    assert_eq!((&row["completed"], &row["far_wired"]), (&true.into(), &flags[1].into()), "{row}");
+    let far = Link::of(&row, "far_wired_down");
+    assert!(far.lost > 0, "{row}");
+    assert_eq!(row["sender"]["retransmits"].as_u64(), Some(far.lost), "{row}");
 }
 
 /// Losses come after the modem's queue: what is lost has taken its time on the air, and the queue

@@ -56,6 +56,7 @@ fn flag(name: &str, value: &Value) -> Option<String> {
         "path" => format!("--path {}", value.as_str()?),
         "air_queue" => format!("--air-queue {}", value.as_str()?),
         "far_queue" => format!("--far-queue {}", value.as_str()?),
+        "far_wired" => format!("--far-wired {}", value.as_str()?),
         "shape" => format!("--shape {}", value.as_str()?),
         "port" => format!("--port {}", value.as_str()?),
         "sack" if value == &Value::Bool(false) => "--no-sack".to_owned(),

@@ -28,8 +28,8 @@ pub(crate) fn setting(agent: &AgentConfig, config: &LabConfig) -> Value {
     })
 }
 
-/// The further settings. The last four are present only for half-duplex radios, for a base station
-/// without an agent in the loop, and for a modem.
+/// The further settings. Those at the end are present only for half-duplex radios, for a base
+/// station without an agent in the loop, for a modem, and for a wired hop beyond the air.
 pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -> Value {
     let (burst, fading) = match config.errors {
         ErrorModel::Burst { frames, every_bytes } => {
@@ -69,6 +69,7 @@ pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -
         "path": is_beside.then(|| config.path.name()),
         "air_queue": (is_beside && config.far_queue.is_none()).then(|| config.air_queue.name()),
         "far_queue": config.far_queue.map(|queue| queue.to_string()),
+        "far_wired": config.far_wired.map(|far| far.to_string()),
         "shape": config.shape.map(|shape| shape.to_string()),
     });
     line([all, present(unusual)]).into()

@@ -2,6 +2,7 @@
 
 pub use super::air_queue::{AirQueue, FarQueue};
 use super::error::LabError;
+pub use super::far_wired::FarWired;
 use crate::gateway::Shape;
 use airmend_proto::link::mac::MacParams;
 use airmend_proto::link::{ErrorModel, Fate, goodput_bound};
@@ -150,6 +151,8 @@ with_defaults! {
     turnaround: Option<Duration> = None;
     /// The wired hop.
     wired: Hop = Hop { rate_bps: 100_000_000, delay: Duration::from_millis(40) };
+    /// The wired hop beyond the air; `None` where the mobile hosts have the radio themselves.
+    far_wired: Option<FarWired> = None;
     /// What the air does to frames, in each direction.
     errors: ErrorModel = ErrorModel::None;
     /// Frames that wait at most for the air hop, in each direction: those of
@@ -224,8 +227,9 @@ impl LabConfig {
 
     /// One bandwidth-delay product of the whole path in full frames.
     fn path_frames(&self) -> usize {
-        let rate = self.air.rate_bps.min(self.wired.rate_bps) as f64;
-        let round_trip = 2.0 * (self.air.delay + self.wired.delay).as_secs_f64();
+        let rate = self.air.rate_bps.min(self.least_wired_rate()) as f64;
+        let far = self.far_wired.map_or(Duration::ZERO, |far| far.hop.delay);
+        let round_trip = 2.0 * (self.air.delay + self.wired.delay + far).as_secs_f64();
         (rate * round_trip / f64::from(8 * MTU)).ceil() as usize
     }
 
@@ -273,7 +277,13 @@ impl LabConfig {
         let hop = |hop: Hop| {
             hop.delay + Duration::from_secs_f64(f64::from(bytes) * 8.0 / hop.rate_bps as f64)
         };
-        hop(self.wired) + hop(self.air)
+        let far = self.far_wired.map_or(Duration::ZERO, |far| hop(far.hop));
+        hop(self.wired) + hop(self.air) + far
+    }
+
+    /// The rate of the slower wired hop, in bits per second.
+    fn least_wired_rate(&self) -> u64 {
+        self.far_wired.map_or(u64::MAX, |far| far.hop.rate_bps).min(self.wired.rate_bps)
     }
 
     /// The upper bound of goodput, in application bits per second: bound (1) on both hops.
@@ -326,7 +336,10 @@ impl LabConfig {
             let exchange = mac.mean_exchange(MTU, MTU - payload, 2);
             (f64::from(8 * MTU) / exchange.as_secs_f64()) as u64
         });
-        goodput_bound(air_rate_bps, self.wired.rate_bps, payload, MTU, frame_error)
+        // What is lost beyond the air crosses the air again.
+        let far_loss = self.far_wired.map_or(0.0, |far| far.loss);
+        let error = 1.0 - (1.0 - frame_error) * (1.0 - far_loss);
+        goodput_bound(air_rate_bps, self.least_wired_rate(), payload, MTU, error)
     }
 
     /// Refuses what cannot be run.

@@ -1,4 +1,4 @@
-//! The two emulated hops, seen from the base station.
+//! The emulated hops, seen from the base station.
 
 use super::config::{AIR_STREAM, Direction, HOST_QUEUE_FRAMES, Hop, LabConfig, Path};
 use super::error::LabError;
@@ -12,8 +12,10 @@ use std::collections::BTreeMap;
 
 /// The number that names the wired hop's random streams.
 const WIRED: u32 = 1;
+/// The same for the wired hop beyond the air; 2 is a modem's.
+const FAR_WIRED: u32 = 3;
 
-/// Both hops.
+/// All hops.
 pub(crate) struct Links {
     pub(crate) wired: HopMedium,
     pub(crate) air: HopMedium,
@@ -21,6 +23,8 @@ pub(crate) struct Links {
     pub(crate) has_wired_queue: bool,
     /// The modem between the base station and the air, if there is one.
     pub(crate) modem: Option<Modem>,
+    /// The wired hop between the air's far end and the mobile hosts, if there is one.
+    pub(crate) far_wired: Option<HopMedium>,
     /// The ends of the hop to the air that an agent feeds, whenever the air can take a frame.
     fed: &'static [End],
 }
@@ -43,12 +47,17 @@ impl Links {
         let has_wired_queue = is_two_ended || config.path != Path::Inline;
         let to_wire = if has_wired_queue { config.egress_limits().wired } else { FRAME_LIMIT };
         let wired_pair = pair(config.wired, ErrorModel::None, config.seed, WIRED);
+        let far_wired = config.far_wired.map(|far| {
+            let pair = pair(far.hop, far.errors(), config.seed, FAR_WIRED);
+            full_duplex(far.hop, [HOST_QUEUE_FRAMES; 2], pair)
+        });
         Self {
             has_wired_queue,
             fed,
             wired: full_duplex(config.wired, [to_wire, wired_queue], wired_pair),
             air: air(config),
             modem,
+            far_wired,
         }
     }
 
@@ -86,7 +95,8 @@ impl Links {
                 [self.air.next_deadline(now, &[]), modem.hop.next_deadline(now, self.fed)]
             }
         };
-        air.into_iter().chain([wired]).flatten().min()
+        let far = self.far_wired.as_ref().and_then(|far| far.next_deadline(now, &[]));
+        air.into_iter().chain([wired, far]).flatten().min()
     }
 
     /// The counters of the links, by name. What the queue of a modem has dropped is counted with
@@ -98,6 +108,10 @@ impl Links {
             ("air_down", self.air.counters(End::Station).into()),
             ("air_up", self.air.counters(End::Host).into()),
         ]);
+        if let Some(far) = &self.far_wired {
+            links.insert("far_wired_down", far.counters(End::Station).into());
+            links.insert("far_wired_up", far.counters(End::Host).into());
+        }
         if let Some(modem) = &self.modem {
             let dropped = modem.queue_drops()?;
             links.insert("modem_down", modem.hop.counters(End::Station).into());

@@ -8,6 +8,7 @@ mod air_queue;
 pub mod config;
 mod data_path;
 mod error;
+mod far_wired;
 mod gateway;
 mod hop;
 mod links;

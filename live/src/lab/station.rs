@@ -76,6 +76,7 @@ impl Station {
             self.receive_from_hosts(now, &mut batch).map_err(LabError::socket("reading a port"))?;
             let forwarded = self.forward(now, &mut lateness);
             let forwarded = forwarded.map_err(LabError::socket("writing a port"))?;
+            self.pass_far_wired(now, &mut lateness);
             self.pass_modem(now, &mut batch, &mut lateness)
                 .map_err(LabError::socket("using a port of the modem"))?;
             let deadlines = [forwarded, self.serve_mobile(now, &mut lateness)];
@@ -108,12 +109,12 @@ impl Station {
         }
         for port in &mut self.air {
             port.receive(batch)?;
-            let Some(mobile) = &mut self.mobile else {
-                self.links.air.feed(now, End::Host, batch.drain(..));
-                continue;
-            };
-            for packet in batch.drain(..) {
-                mobile.handle(now, Port::Wired, packet);
+            match (&mut self.links.far_wired, &mut self.mobile) {
+                (Some(far), _) => far.feed(now, End::Host, batch.drain(..)),
+                (None, Some(mobile)) => {
+                    batch.drain(..).for_each(|packet| mobile.handle(now, Port::Wired, packet));
+                }
+                (None, None) => self.links.air.feed(now, End::Host, batch.drain(..)),
             }
         }
         self.data_path.take(now, &mut self.links, batch)
@@ -193,7 +194,7 @@ impl Station {
                 mobile.handle(at, Port::Air, packet);
                 Ok(())
             }
-            (End::Host, None) => send_to_host(&mut self.air, &packet),
+            (End::Host, None) => self.send_to_mobile(at, packet),
         }
     }
 
@@ -256,6 +257,18 @@ impl Station {
         mobile.serve(now, air, &mut self.recorder)
     }
 
+    /// Moves what has crossed the wired hop beyond the air into the air, or to the mobile's end.
+    fn pass_far_wired(&mut self, now: Instant, lateness: &mut Histogram<u64>) {
+        let Some(far) = &mut self.links.far_wired else { return };
+        while let Some(delivery) = far.poll_delivery(now, End::Host) {
+            record_lateness(lateness, now, delivery.at);
+            match &mut self.mobile {
+                Some(mobile) => mobile.handle(now, Port::Wired, delivery.packet),
+                None => self.links.air.send(now, End::Host, delivery.packet),
+            }
+        }
+    }
+
     /// Hands to a modem what has come to it, and moves what it has let go into the air.
     fn pass_modem(
         &mut self,
@@ -275,8 +288,9 @@ impl Station {
 
     /// Sends packets that the links or the mobile's end have delivered to the hosts.
     fn send_to_hosts(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> io::Result<()> {
-        for packet in self.mobile.iter_mut().flat_map(|mobile| mobile.released.drain(..)) {
-            send_to_host(&mut self.air, &packet)?;
+        let released = self.mobile.as_mut().map(|mobile| std::mem::take(&mut mobile.released));
+        for packet in released.into_iter().flatten() {
+            self.send_to_mobile(now, packet)?;
         }
         while let Some(delivery) = self.links.wired.poll_delivery(now, End::Station) {
             record_lateness(lateness, now, delivery.at);
@@ -284,7 +298,22 @@ impl Station {
         }
         while let Some(delivery) = self.links.air.poll_delivery(now, End::Station) {
             record_lateness(lateness, now, delivery.at);
+            self.send_to_mobile(now, delivery.packet)?;
+        }
+        let far = &mut self.links.far_wired;
+        while let Some(delivery) = far.as_mut().and_then(|far| far.poll_delivery(now, End::Station))
+        {
+            record_lateness(lateness, now, delivery.at);
             send_to_host(&mut self.air, &delivery.packet)?;
+        }
+        Ok(())
+    }
+
+    /// Sends what has crossed the air towards its mobile host.
+    fn send_to_mobile(&mut self, now: Instant, packet: Packet) -> io::Result<()> {
+        match &mut self.links.far_wired {
+            Some(far) => far.send(now, End::Station, packet),
+            None => send_to_host(&mut self.air, &packet)?,
         }
         Ok(())
     }
