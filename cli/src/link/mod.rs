@@ -51,11 +51,12 @@ fn configured(args: &LinkArgs) -> Result<AgentConfig, String> {
     let mut config = args.arq.clone();
     if config.is_plain() {
         return match args.class.is_some() || !args.set.is_empty() {
-            true => Err("--arq plain mends nothing: --class and --set are for --arq tulip".into()),
+            true => Err("--arq plain mends nothing: --class and --set are for link protocols such as --arq tulip".into()),
             false => Ok(config),
         };
     }
     config.set("max_frame", &SHORT_FRAME.to_string())?;
+    config.lose_damaged();
     for (name, value) in &args.set {
         if name == "half_duplex" {
             return Err("--set half_duplex: UDP and Ethernet are full duplex here".into());

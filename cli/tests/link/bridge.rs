@@ -65,9 +65,13 @@ impl Lans {
 
     /// Starts the link at one of the stations: the first one listens.
     fn link(&self, station: usize) -> Result<Link> {
+        self.link_with(station, "tulip")
+    }
+
+    fn link_with(&self, station: usize, arq: &str) -> Result<Link> {
         let mut command = airmend();
         command.args(["link", "--json", "--bridge", "eth0", "--over", "ethernet"]);
-        command.args(["--interface", "radio0", "--class", "any=reliable"]);
+        command.args(["--interface", "radio0", "--class", "any=reliable", "--arq", arq]);
         command.args([["--listen", "any"], ["--peer", "ff:ff:ff:ff:ff:ff"]][station]);
         command.arg("--key-file").arg(&self.key.0);
         Link::start(&self.stations[station], command)
@@ -133,6 +137,21 @@ pub(crate) fn bridged_lans() -> Result {
         assert_eq!(count(figures, "device_drops"), 0, "{figures}");
     }
     assert!(count(&figures[0], "fragmented") > 0, "the largest cross in parts: {}", figures[0]);
+    Ok(())
+}
+
+/// Local Acknowledgment joins two LANs too: its own use [lack §3.1].
+pub(crate) fn bridged_by_lack() -> Result {
+    for arq in ["lack", "lack-flow"] {
+        let lans = Lans::new()?;
+        let ends = [lans.link_with(0, arq)?, lans.link_with(1, arq)?];
+        lans.stream(ADDRESS, nothing)?;
+        lans.stream(ADDRESS_V6, nothing)?;
+        for figures in ends.into_iter().map(ended).collect::<Result<Vec<_>>>()? {
+            println!("{arq}: {}", figures["agent_counters"]);
+            assert_eq!(count(&figures, "device_drops"), 0, "{figures}");
+        }
+    }
     Ok(())
 }
 

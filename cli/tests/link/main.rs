@@ -25,7 +25,7 @@ use world::{INNER, LEFT, Link, RIGHT, World};
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 27] = [
+const TESTS: [(&str, Test); 28] = [
     ("over_ipv4", over_ipv4),
     ("over_ipv6", over_ipv6),
     ("over_ethernet", over_ethernet),
@@ -49,6 +49,7 @@ const TESTS: [(&str, Test); 27] = [
     ("pre_shared_key", options::pre_shared_key),
     ("padded", options::padded),
     ("bridged_lans", bridge::bridged_lans),
+    ("bridged_by_lack", bridge::bridged_by_lack),
     ("bridged_frames", bridge::bridged_frames),
     ("bridge_killed", bridge::bridge_killed),
     ("figures_and_end", figures_and_end),

@@ -64,6 +64,11 @@ impl AgentConfig {
         self.settings.follow_radio(radio);
     }
 
+    /// Makes a link protocol find losses without damaged frames, which its carrier discards.
+    pub fn lose_damaged(&mut self) {
+        self.settings.lose_damaged();
+    }
+
     /// Makes a link protocol carry TCP to and from this port without retransmissions.
     pub fn exempt(&mut self, tcp_port: u16) {
         self.settings.exempt(tcp_port);

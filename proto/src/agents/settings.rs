@@ -28,6 +28,9 @@ pub trait AgentSettings: fmt::Debug + fmt::Display + Send + Sync {
     /// Makes a link protocol fit the radios that it runs over; full duplex if there are none.
     fn follow_radio(&mut self, _radio: Option<&MacParams>) {}
 
+    /// Makes a link protocol find losses without damaged frames, which its carrier discards.
+    fn lose_damaged(&mut self) {}
+
     /// Makes a link protocol carry TCP to and from this port without retransmissions.
     fn exempt(&mut self, _tcp_port: u16) {}
 }

@@ -35,6 +35,10 @@ impl AgentSettings for Settings {
         self.half_duplex = radio.is_some();
     }
 
+    fn lose_damaged(&mut self) {
+        self.gap_eack = self.gap_eack.max(1);
+    }
+
     fn exempt(&mut self, tcp_port: u16) {
         self.classes.exempt(tcp_port);
     }
