@@ -23,6 +23,11 @@ pub(super) struct AckMonitor {
     timed: SeqNumber,
     /// The serial number up to which every packet in flight has been copied.
     copied: SeqNumber,
+    /// Whether the other end sends EACKs for gaps: then one transmission shows what became of all
+    /// before it, and a timeout retransmits the oldest packet alone, as in RFC 6298 §5.4.
+    has_gap_eacks: bool,
+    /// When such a timeout last was.
+    timed_out_at: Instant,
 }
 
 /// The new information of a local ACK.
@@ -38,17 +43,25 @@ pub(super) struct AckSummary {
 
 impl AckMonitor {
     /// The state before the first packet.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(has_gap_eacks: bool) -> Self {
         let none = SeqNumber(0);
-        let (timed, copied) = (none, none);
-        Self { pool: Pool::new(), heard: none, correct: 0, erroneous: 0, timed, copied }
+        Self {
+            pool: Pool::new(),
+            heard: none,
+            correct: 0,
+            erroneous: 0,
+            timed: none,
+            copied: none,
+            has_gap_eacks,
+            timed_out_at: Instant::ZERO,
+        }
     }
 
     /// Begins a new stream; returns the packets that must be sent in it.
     pub(super) fn restart(&mut self) -> impl DoubleEndedIterator<Item = Queued> + use<> {
         let packets = self.pool.restart();
         let pool = core::mem::replace(&mut self.pool, Pool::new());
-        *self = Self { pool, ..Self::new() };
+        *self = Self { pool, ..Self::new(self.has_gap_eacks) };
         packets
     }
 
@@ -124,7 +137,11 @@ impl AckMonitor {
     pub(super) fn expire(&mut self, now: Instant, wait: Duration) -> bool {
         let mut is_any = false;
         while let Some(serial) = self.timer(wait).filter(|(at, _)| *at <= now).map(|(_, s)| s) {
-            is_any |= self.lose(serial, false);
+            let is_lost = self.lose(serial, false);
+            if is_lost && self.has_gap_eacks {
+                self.timed_out_at = now;
+            }
+            is_any |= is_lost;
             self.timed = serial;
             self.settle();
         }
@@ -139,7 +156,11 @@ impl AckMonitor {
         } else {
             log.partition_point(|sent| sent.serial <= self.timed)
         };
-        log.get(place).map(|sent| (sent.at + wait, sent.serial))
+        let sent = log.get(place)?;
+        // Of what is further below, no local ACK tells any more.
+        let is_told = self.has_gap_eacks && sent.serial + COVERED > self.heard;
+        let since = if is_told { sent.at.max(self.timed_out_at) } else { sent.at };
+        Some((since + wait, sent.serial))
     }
 
     /// Moves on to the first transmission that needs a timer, and forgets those of which nothing

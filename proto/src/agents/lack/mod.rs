@@ -79,7 +79,7 @@ impl Lack {
             queue: Queue::new(limits.egress.air),
             urgent: VecDeque::new(),
             max_urgent: limits.egress.air,
-            sender: AckMonitor::new(),
+            sender: AckMonitor::new(settings.gap_eack > 0),
             receiver: PacketCheck::new(buffer),
             pace: Pace::new(settings.adaptive, settings.response_time, settings.ack_delay),
             unanswered: 0,

@@ -7,6 +7,12 @@ use crate::agents::arq::{Due, LinkEvent, Resequencer};
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+/// The most local ACKs that wait at a time. Each names [`COVERED`] transmissions, half of them for
+/// the second time, since one may be lost.
+const MAX_REPORTS: usize = 16;
 
 /// The receive window, and the local ACKs that are due.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +28,11 @@ pub(super) struct PacketCheck {
     /// Packets since the last local ACK.
     unacknowledged: u32,
     ack_due: Due,
+    /// The highest serial number that a local ACK has named, or will.
+    told: SeqNumber,
+    /// Local ACKs of what lies further below than one of now could tell, at most [`MAX_REPORTS`],
+    /// with the time of the highest serial number that each names.
+    reports: VecDeque<(Instant, Ack)>,
 }
 
 impl PacketCheck {
@@ -35,6 +46,8 @@ impl PacketCheck {
             damaged: 0,
             unacknowledged: 0,
             ack_due: Due::Never,
+            told: SeqNumber(0),
+            reports: VecDeque::new(),
         }
     }
 
@@ -98,6 +111,9 @@ impl PacketCheck {
     /// Notes a serial number. A gap shows a loss, of a retransmission too.
     fn note(&mut self, now: Instant, serial: SeqNumber, gap_eack: u32) {
         let Ok(ahead @ 1..) = u32::try_from(serial.offset_from(self.highest)) else { return };
+        if serial.offset_from(self.told) > COVERED as i32 / 2 {
+            self.keep_report(gap_eack);
+        }
         self.highest = serial;
         self.highest_at = now;
         self.correct = self.correct.checked_shl(ahead).unwrap_or(0);
@@ -105,6 +121,18 @@ impl PacketCheck {
         if gap_eack > 0 && self.new_gaps(gap_eack, ahead) != 0 {
             self.want_ack();
         }
+    }
+
+    /// Keeps a local ACK before transmissions leave its range: a runner may hand over many frames
+    /// before it asks for one.
+    fn keep_report(&mut self, gap_eack: u32) {
+        if self.reports.len() == MAX_REPORTS {
+            self.reports.pop_front();
+        }
+        let ack = self.present(gap_eack);
+        self.reports.push_back((self.highest_at, ack));
+        self.told = self.highest;
+        self.want_ack();
     }
 
     /// The transmissions that count as missing with this step of so many serial numbers.
@@ -142,13 +170,22 @@ impl PacketCheck {
 
     /// The local ACK to be sent now.
     pub(super) fn ack(&mut self, now: Instant, settings: &Settings) -> Ack {
+        if let Some((at, report)) = self.reports.pop_front() {
+            return Ack { delay: now - at, ..report };
+        }
         self.unacknowledged = 0;
         self.ack_due = Due::Never;
-        let gaps = if settings.gap_eack > 0 { self.gaps(settings.gap_eack) } else { 0 };
+        self.told = self.highest;
+        Ack { delay: now - self.highest_at, ..self.present(settings.gap_eack) }
+    }
+
+    /// A local ACK of what has arrived, without its delay.
+    fn present(&self, gap_eack: u32) -> Ack {
+        let gaps = if gap_eack > 0 { self.gaps(gap_eack) } else { 0 };
         Ack {
             next: self.buffer.next(),
             serial: self.highest,
-            delay: now - self.highest_at,
+            delay: Duration::ZERO,
             correct: self.correct,
             erroneous: (self.damaged & !self.correct) | gaps,
         }
