@@ -136,11 +136,12 @@ pub(crate) fn hops(config: &LabConfig) -> String {
     };
     let modem = config.far_queue.map_or_else(String::new, |far| format!(" behind a modem's {far}"));
     let shape = config.shape.map_or_else(String::new, |shape| format!(", shaped to {shape}"));
-    let far = config.far_wired.map_or_else(String::new, |far| {
-        let loss =
+    let far = config.far_wired.zip(config.far_hop()).map(|(far, far_hop)| {
+        let lost =
             if far.loss > 0.0 { format!(", {} lost", percent(far.loss)) } else { String::new() };
-        format!(" · wired beyond the air {}{loss}", hop(&far.hop))
+        format!(" · wired beyond the air {}{lost}", hop(&far_hop))
     });
+    let far = far.unwrap_or_default();
     format!(
         "air {}{radios}{modem}{shape}, queue{queue} {} · wired {}{wired_queue}{far} · window {}",
         hop(&config.air),

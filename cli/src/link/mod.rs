@@ -51,7 +51,11 @@ fn configured(args: &LinkArgs) -> Result<AgentConfig, String> {
     let mut config = args.arq.clone();
     if config.is_plain() {
         return match args.class.is_some() || !args.set.is_empty() {
-            true => Err("--arq plain mends nothing: --class and --set are for link protocols such as --arq tulip".into()),
+            true => {
+                let why = "--arq plain mends nothing: --class and --set are for --arq tulip, lack \
+                           or lack-flow";
+                Err(why.into())
+            }
             false => Ok(config),
         };
     }

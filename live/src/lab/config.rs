@@ -228,7 +228,7 @@ impl LabConfig {
     /// One bandwidth-delay product of the whole path in full frames.
     fn path_frames(&self) -> usize {
         let rate = self.air.rate_bps.min(self.least_wired_rate()) as f64;
-        let far = self.far_wired.map_or(Duration::ZERO, |far| far.hop.delay);
+        let far = self.far_wired.map_or(Duration::ZERO, |far| far.delay);
         let round_trip = 2.0 * (self.air.delay + self.wired.delay + far).as_secs_f64();
         (rate * round_trip / f64::from(8 * MTU)).ceil() as usize
     }
@@ -277,13 +277,18 @@ impl LabConfig {
         let hop = |hop: Hop| {
             hop.delay + Duration::from_secs_f64(f64::from(bytes) * 8.0 / hop.rate_bps as f64)
         };
-        let far = self.far_wired.map_or(Duration::ZERO, |far| hop(far.hop));
+        let far = self.far_hop().map_or(Duration::ZERO, hop);
         hop(self.wired) + hop(self.air) + far
+    }
+
+    /// The wired hop beyond the air, if there is one.
+    pub fn far_hop(&self) -> Option<Hop> {
+        self.far_wired.map(|FarWired { rate_bps, delay, .. }| Hop { rate_bps, delay })
     }
 
     /// The rate of the slower wired hop, in bits per second.
     fn least_wired_rate(&self) -> u64 {
-        self.far_wired.map_or(u64::MAX, |far| far.hop.rate_bps).min(self.wired.rate_bps)
+        self.far_wired.map_or(u64::MAX, |far| far.rate_bps).min(self.wired.rate_bps)
     }
 
     /// The upper bound of goodput, in application bits per second: bound (1) on both hops.

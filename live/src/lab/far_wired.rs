@@ -1,16 +1,18 @@
 //! The wired hop beyond the air: between the far end of a backbone and the mobile hosts.
 
-use super::config::Hop;
 use airmend_proto::link::ErrorModel;
 use airmend_proto::units::{format_rate, parse_duration, parse_probability, parse_rate};
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// A wired hop, which may lose frames: then the sender alone can repair them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FarWired {
-    /// Rate and delay.
-    pub hop: Hop,
+    /// Bits per second, each way.
+    pub rate_bps: u64,
+    /// One-way propagation delay.
+    pub delay: Duration,
     /// The share of frames lost, in each direction.
     pub loss: f64,
 }
@@ -24,7 +26,7 @@ impl FarWired {
 
 impl fmt::Display for FarWired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},{:?}", format_rate(self.hop.rate_bps), self.hop.delay)?;
+        write!(f, "{},{:?}", format_rate(self.rate_bps), self.delay)?;
         if self.loss > 0.0 { write!(f, ",{}", self.loss) } else { Ok(()) }
     }
 }
@@ -45,7 +47,7 @@ impl FromStr for FarWired {
         let loss = parts.next().map_or(Some(0.0), |loss| parse_probability(loss).ok());
         match (rate_bps, delay, loss, parts.next()) {
             (Some(rate_bps), Some(delay), Some(loss), None) if rate_bps > 0 => {
-                Ok(Self { hop: Hop { rate_bps, delay }, loss })
+                Ok(Self { rate_bps, delay, loss })
             }
             _ => Err(refusal()),
         }

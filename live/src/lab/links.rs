@@ -47,9 +47,9 @@ impl Links {
         let has_wired_queue = is_two_ended || config.path != Path::Inline;
         let to_wire = if has_wired_queue { config.egress_limits().wired } else { FRAME_LIMIT };
         let wired_pair = pair(config.wired, ErrorModel::None, config.seed, WIRED);
-        let far_wired = config.far_wired.map(|far| {
-            let pair = pair(far.hop, far.errors(), config.seed, FAR_WIRED);
-            full_duplex(far.hop, [HOST_QUEUE_FRAMES; 2], pair)
+        let far_wired = config.far_wired.zip(config.far_hop()).map(|(far, hop)| {
+            let pair = pair(hop, far.errors(), config.seed, FAR_WIRED);
+            full_duplex(hop, [HOST_QUEUE_FRAMES; 2], pair)
         });
         Self {
             has_wired_queue,
