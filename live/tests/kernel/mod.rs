@@ -11,6 +11,9 @@ const INGRESS: &str = "airmend_ingress";
 /// The index of the device to which packets are redirected: the loopback interface is always there.
 const REINJECTION: u32 = 1;
 
+/// `struct flow` of the C program.
+type FlowValue = [u64; 5];
+
 /// What the program decided about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -28,7 +31,7 @@ pub(crate) enum Verdict {
 /// The program, loaded.
 pub(crate) struct Kernel {
     programs: Ebpf,
-    flows: HashMap<MapData, [u8; 40], [u64; 4]>,
+    flows: HashMap<MapData, [u8; 40], FlowValue>,
     reports: RingBuf<MapData>,
 }
 
@@ -44,8 +47,8 @@ impl Kernel {
             .map_err(|error| words(&error))?;
         let flows = programs.take_map("flows").expect("the programs have this map");
         let reports = programs.take_map("reports").expect("the programs have this map");
-        let flows = flows.try_into().map_err(|error| words(&error))?;
-        let reports = reports.try_into().map_err(|error| words(&error))?;
+        let flows = flows.try_into().expect("`FlowValue` is as long as the map's");
+        let reports = reports.try_into().expect("it is a ring buffer");
         let mut kernel = Self { programs, flows, reports };
         kernel.ingress().load().map_err(|error| words(&error))?;
         kernel.test(&[0; 64])?;
@@ -65,7 +68,7 @@ impl Kernel {
 
     /// Notes a flow, as a copy of its data does; what was known of it is forgotten.
     pub(crate) fn note(&mut self, key: &FlowKey) {
-        self.flows.insert(flow_key(key), [0; 4], 0).expect("the map takes any flow");
+        self.flows.insert(flow_key(key), FlowValue::default(), 0).expect("the map takes any flow");
     }
 
     /// The highest ACK of a flow that has passed; `None` if none is known, or the flow is not.
