@@ -5,6 +5,8 @@
 
 #[path = "../../proto/tests/common/mod.rs"]
 mod common;
+#[path = "../input/mod.rs"]
+mod input;
 
 use airmend_proto::wire::tcp::Flags;
 use airmend_proto::{LinkType, Port};
@@ -13,6 +15,7 @@ use common::hostile::{ISN, Step, TINY, play};
 use common::packet::{Foreign, Tcp};
 use core::num::NonZeroU16;
 use core::time::Duration;
+use input::Input;
 use libfuzzer_sys::fuzz_target;
 
 /// Steps of one run: the agent's state is small, so that more of them show little more.
@@ -32,20 +35,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Bytes still to be read; zeros after the last one.
-struct Input<'a>(&'a [u8]);
-
 impl Input<'_> {
-    fn byte(&mut self) -> u8 {
-        let (first, rest) = self.0.split_first().unwrap_or((&0, &[]));
-        self.0 = rest;
-        *first
-    }
-
-    fn word(&mut self) -> u16 {
-        u16::from_be_bytes([self.byte(), self.byte()])
-    }
-
     fn step(&mut self) -> Step {
         let kind = self.byte();
         let side = if kind & 0x80 == 0 { Port::Wired } else { Port::Air };
