@@ -123,7 +123,7 @@ pub(crate) struct BpfPrograms {
     /// Keeps the programs and their links.
     programs: Ebpf,
     heartbeat: Array<MapData, u64>,
-    flows: HashMap<MapData, [u8; 40], [u64; 5]>,
+    flows: HashMap<MapData, FlowKeyBytes, FlowValue>,
     counters: PerCpuArray<MapData, u64>,
     reports: RingBuf<MapData>,
     /// The hook of the programs that divert: tcx or clsact.
@@ -366,7 +366,12 @@ where
 }
 
 /// `struct flow_key` of the C program.
-fn flow_key(key: &FlowKey) -> [u8; 40] {
+pub type FlowKeyBytes = [u8; 40];
+/// `struct flow` of the C program.
+pub type FlowValue = [u64; 5];
+
+/// A flow as the key of the map of flows.
+pub fn flow_key(key: &FlowKey) -> FlowKeyBytes {
     let mut bytes = [0; 40];
     bytes[..16].copy_from_slice(&key.wired.address);
     bytes[16..32].copy_from_slice(&key.air.address);

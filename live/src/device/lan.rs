@@ -3,9 +3,9 @@
 //! The interface keeps its addresses and its own traffic. Nothing in the system is changed, so
 //! nothing is left behind, however the process ends.
 
-use super::offload::{parse_frame, split_frame};
+use super::offload::{parse_copy, split_frame};
 use super::transmitter::Transmitter;
-use super::{BATCH, Device, is_transient};
+use super::{BATCH, Device};
 use crate::sys::{self, Copied, PacketSocket};
 use airmend_proto::{LinkType, Packet};
 use std::io;
@@ -30,10 +30,7 @@ impl LanDevice {
         if copied.is_for_this_machine {
             return;
         }
-        let Copied { vnet_header, vlan, bytes, wire_len, .. } = copied;
-        let is_whole = bytes.len() == wire_len as usize;
-        let frame =
-            is_whole.then(|| parse_frame(LinkType::Ethernet, vnet_header, vlan, bytes)).flatten();
+        let frame = parse_copy(LinkType::Ethernet, copied);
         if !frame.is_some_and(|frame| split_frame(frame, batch)) {
             self.drops += 1;
         }
@@ -57,10 +54,7 @@ impl Device for LanDevice {
     }
 
     fn send(&mut self, packet: &Packet) -> io::Result<()> {
-        match self.transmitter.send(packet) {
-            Err(error) if !is_transient(&error) => Err(error),
-            _ => Ok(()),
-        }
+        self.transmitter.send(packet)
     }
 
     fn drops(&mut self) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::arrival::{Arrival, Kind, headers, queue_up};
 use crate::clock::{self, Clock};
-use crate::device::offload::parse_frame;
+use crate::device::offload::parse_copy;
 use crate::sys::{Copied, PacketSocket};
 use airmend_proto::{Instant, LinkType, Packet};
 use std::collections::VecDeque;
@@ -53,12 +53,11 @@ impl Copies {
         self.queue.back().map(|copy| copy.at)
     }
 
-    fn packet(&self, Copied { vnet_header, vlan, bytes, wire_len, .. }: Copied) -> Option<Packet> {
-        if self.kind == Kind::Repair {
-            return headers(self.link_type, vlan, bytes, wire_len);
+    fn packet(&self, copied: Copied) -> Option<Packet> {
+        match self.kind {
+            Kind::Repair => headers(self.link_type, copied.vlan, copied.bytes, copied.wire_len),
+            _ => parse_copy(self.link_type, copied),
         }
-        let is_whole = bytes.len() == wire_len as usize;
-        is_whole.then(|| parse_frame(self.link_type, vnet_header, vlan, bytes)).flatten()
     }
 
     /// When the first copy that waits here had left.

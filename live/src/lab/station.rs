@@ -4,7 +4,7 @@
 use super::data_path::DataPath;
 use super::error::LabError;
 use super::gateway::GatewayReport;
-use super::hop::End;
+use super::hop::{End, HopMedium};
 use super::links::Links;
 use super::mobile::MobileEnd;
 use super::modem::Modem;
@@ -194,7 +194,9 @@ impl Station {
                 mobile.handle(at, Port::Air, packet);
                 Ok(())
             }
-            (End::Host, None) => self.send_to_mobile(at, packet),
+            (End::Host, None) => {
+                send_to_mobile(at, &mut self.links.far_wired, &mut self.air, packet)
+            }
         }
     }
 
@@ -288,9 +290,9 @@ impl Station {
 
     /// Sends packets that the links or the mobile's end have delivered to the hosts.
     fn send_to_hosts(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> io::Result<()> {
-        let released = self.mobile.as_mut().map(|mobile| std::mem::take(&mut mobile.released));
-        for packet in released.into_iter().flatten() {
-            self.send_to_mobile(now, packet)?;
+        let (far, hosts) = (&mut self.links.far_wired, &mut self.air);
+        for packet in self.mobile.iter_mut().flat_map(|mobile| mobile.released.drain(..)) {
+            send_to_mobile(now, far, hosts, packet)?;
         }
         while let Some(delivery) = self.links.wired.poll_delivery(now, End::Station) {
             record_lateness(lateness, now, delivery.at);
@@ -298,22 +300,12 @@ impl Station {
         }
         while let Some(delivery) = self.links.air.poll_delivery(now, End::Station) {
             record_lateness(lateness, now, delivery.at);
-            self.send_to_mobile(now, delivery.packet)?;
+            send_to_mobile(now, far, hosts, delivery.packet)?;
         }
-        let far = &mut self.links.far_wired;
         while let Some(delivery) = far.as_mut().and_then(|far| far.poll_delivery(now, End::Station))
         {
             record_lateness(lateness, now, delivery.at);
-            send_to_host(&mut self.air, &delivery.packet)?;
-        }
-        Ok(())
-    }
-
-    /// Sends what has crossed the air towards its mobile host.
-    fn send_to_mobile(&mut self, now: Instant, packet: Packet) -> io::Result<()> {
-        match &mut self.links.far_wired {
-            Some(far) => far.send(now, End::Station, packet),
-            None => send_to_host(&mut self.air, &packet)?,
+            send_to_host(hosts, &delivery.packet)?;
         }
         Ok(())
     }
@@ -355,6 +347,20 @@ impl Ports for Outbound<'_, '_> {
             Port::Air => self.links.towards_air().send(now, End::Station, packet),
         }
     }
+}
+
+/// Sends what has crossed the air towards its mobile host.
+fn send_to_mobile(
+    now: Instant,
+    far_wired: &mut Option<HopMedium>,
+    hosts: &mut [Box<dyn Device>],
+    packet: Packet,
+) -> io::Result<()> {
+    match far_wired {
+        Some(far) => far.send(now, End::Station, packet),
+        None => send_to_host(hosts, &packet)?,
+    }
+    Ok(())
 }
 
 /// Sends a packet to its destination host.

@@ -1,6 +1,7 @@
 //! The gateway's program for packets from mobiles, run by the kernel on packets of a test's choice
 //! (BPF_PROG_TEST_RUN). Only root may.
 
+use airmend_live::bpf::{FlowKeyBytes, FlowValue, PROGRAMS, flow_key};
 use airmend_proto::wire::flow::FlowKey;
 use aya::maps::{HashMap, MapData, RingBuf};
 use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
@@ -10,9 +11,6 @@ use std::fmt::Display;
 const INGRESS: &str = "airmend_ingress";
 /// The index of the device to which packets are redirected: the loopback interface is always there.
 const REINJECTION: u32 = 1;
-
-/// `struct flow` of the C program.
-type FlowValue = [u64; 5];
 
 /// What the program decided about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +29,7 @@ pub(crate) enum Verdict {
 /// The program, loaded.
 pub(crate) struct Kernel {
     programs: Ebpf,
-    flows: HashMap<MapData, [u8; 40], FlowValue>,
+    flows: HashMap<MapData, FlowKeyBytes, FlowValue>,
     reports: RingBuf<MapData>,
 }
 
@@ -43,7 +41,7 @@ impl Kernel {
             .override_global("MARK", &0x6d65_6e64u32, true)
             .override_global("REINJECTION", &REINJECTION, true)
             .override_global("HEARTBEAT_TIMEOUT_NS", &(u64::MAX / 4), true)
-            .load(airmend_live::bpf::PROGRAMS)
+            .load(PROGRAMS)
             .map_err(|error| words(&error))?;
         let flows = programs.take_map("flows").expect("the programs have this map");
         let reports = programs.take_map("reports").expect("the programs have this map");
@@ -93,15 +91,4 @@ impl Kernel {
             other => panic!("no verdict has this code and these reports: {other:?}"),
         }
     }
-}
-
-/// `struct flow_key` of the C program.
-fn flow_key(key: &FlowKey) -> [u8; 40] {
-    let mut bytes = [0; 40];
-    bytes[..16].copy_from_slice(&key.wired.address);
-    bytes[16..32].copy_from_slice(&key.air.address);
-    let [wired, air] = [key.wired.port, key.air.port].map(u16::to_be_bytes);
-    let ports = u32::from_ne_bytes([wired[0], wired[1], air[0], air[1]]);
-    bytes[32..].copy_from_slice(&u64::from(ports).to_ne_bytes());
-    bytes
 }

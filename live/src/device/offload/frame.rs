@@ -4,6 +4,7 @@ use super::layout::{
     GSO_ECN, GSO_NONE, GSO_TCPV4, GSO_TCPV6, HEADER_LEN, Header, NEEDS_CHECKSUM, put_u16,
 };
 use super::split::complete_checksum;
+use crate::sys::Copied;
 use airmend_proto::wire::checksum;
 use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{LinkType, Packet};
@@ -13,6 +14,13 @@ use std::num::NonZeroU16;
 /// The offset of a VLAN tag in an Ethernet frame, behind both addresses.
 const TAG_OFFSET: usize = 12;
 const TCP_CHECKSUM: usize = 16;
+
+/// The packet that a packet socket gave; `None` if it is cut, or its header contradicts it.
+pub(crate) fn parse_copy(link_type: LinkType, copied: Copied) -> Option<Packet> {
+    let Copied { vnet_header, vlan, bytes, wire_len, .. } = copied;
+    let is_whole = bytes.len() == wire_len as usize;
+    is_whole.then(|| parse_frame(link_type, vnet_header, vlan, bytes)).flatten()
+}
 
 /// The packet that a frame is, with its VLAN tag inside. What checksum offload left to do is done;
 /// a super-packet stays one and bears its segments' size. `None` if the header contradicts the

@@ -13,6 +13,6 @@ mod split;
 mod tests;
 
 pub(super) use coalesce::Coalescer;
-pub(crate) use frame::{build_frame, parse_frame};
+pub(crate) use frame::{build_frame, parse_copy, parse_frame};
 pub(super) use layout::HEADER_LEN;
 pub(super) use split::{split, split_frame};
