@@ -2,7 +2,7 @@
 
 use crate::daemon::{Daemon, repairs};
 use crate::kit::{Result, airmend};
-use crate::transfer::{Plan, transfer};
+use crate::transfer::{PORT, Plan, transfer};
 use crate::world::{Shape, World};
 use serde_json::Value;
 use std::fs;
@@ -37,11 +37,13 @@ fn record(world: &World, file: &Path) -> Result {
     Ok(())
 }
 
-/// Where tshark is installed: it finds the connections and nothing malformed.
+/// Where tshark is installed: it finds the connections and nothing malformed. The payload is random,
+/// and a heuristic dissector may take it for its own protocol; `data` keeps tshark to the headers.
 fn in_wireshark(file: &Path, flows: usize) -> Result {
     let tshark = |filter: &str| -> Result<String> {
         let mut tshark = Command::new("tshark");
         tshark.args(["-r", file.to_str().ok_or("no UTF-8")?, "-Y", filter]);
+        tshark.args(["-d", &format!("tcp.port=={PORT},data")]);
         Ok(String::from_utf8(tshark.args(["-T", "fields", "-e", "tcp.stream"]).output()?.stdout)?)
     };
     let Ok(streams) = tshark("tcp && eth") else {

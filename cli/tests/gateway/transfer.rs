@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const PORT: u16 = 5001;
+/// Where the fixed host listens for the first mobile host; each further one has the next port.
+pub(crate) const PORT: u16 = 5001;
 
 /// Transfers from the fixed host to a mobile one, which asks for them.
 #[derive(Clone, Debug)]
