@@ -55,7 +55,11 @@ struct flow {
 };
 
 #define ACKED_KNOWN 1
-#define IGNORED 2 // the operator does not want it mended
+#define IGNORED 2  // the operator does not want it mended
+#define SYN_SEEN 4 // the next ACK may begin another connection
+
+// An ACK that lies further below the highest one belongs to another connection.
+#define OVERTAKEN (1 << 20)
 
 struct {
     uint_of(type, BPF_MAP_TYPE_LRU_HASH);
@@ -275,7 +279,11 @@ INLINE int is_wanted(struct __sk_buff *skb)
     if (flow->state & IGNORED)
         return 0;
     if (segment.flags & SYN) {
-        map_update(&flows, &segment.key, &sent, BPF_ANY);
+        // The highest ACK stays: somebody else may have sent this SYN.
+        flow->state |= SYN_SEEN;
+        flow->packets = sent.packets;
+        flow->bytes = sent.bytes;
+        flow->unseen = 0;
     } else {
         __sync_fetch_and_add(&flow->packets, sent.packets);
         __sync_fetch_and_add(&flow->bytes, sent.bytes);
@@ -387,12 +395,16 @@ SEC("classifier") int airmend_ingress(struct __sk_buff *skb)
         return PASS;
     }
     if (segment.flags & SYN)
-        flow->state &= ~(__u64)ACKED_KNOWN;
-    int is_known = flow->state & ACKED_KNOWN;
-    int advances = is_known && (__s32)((__u32)segment.ack - (__u32)flow->acked) > 0;
-    if (segment.flags & ACK && !(segment.flags & (SYN | RST)) && (advances || !is_known)) {
-        flow->acked = segment.ack;
+        flow->state |= SYN_SEEN;
+    int is_known = (flow->state & (ACKED_KNOWN | SYN_SEEN)) == ACKED_KNOWN;
+    __s32 ahead = (__u32)segment.ack - (__u32)flow->acked;
+    int advances = is_known && ahead > 0;
+    if (segment.flags & ACK && !(segment.flags & RST)) {
+        if (!(flow->state & ACKED_KNOWN) || ahead > 0 || ahead < -OVERTAKEN)
+            flow->acked = segment.ack;
         flow->state |= ACKED_KNOWN;
+        if (!(segment.flags & SYN))
+            flow->state &= ~(__u64)SYN_SEEN;
     }
     int is_pure = segment.payload_len == 0 && !(segment.flags & (SYN | FIN | RST));
     int is_plain = has_plain_options(skb, &segment);

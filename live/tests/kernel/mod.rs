@@ -12,6 +12,9 @@ const INGRESS: &str = "airmend_ingress";
 /// The index of the device to which packets are redirected: the loopback interface is always there.
 const REINJECTION: u32 = 1;
 
+/// The state of a flow with a SYN since its last ACK.
+const SYN_SEEN: u64 = 4;
+
 /// What the program decided about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -67,6 +70,13 @@ impl Kernel {
     /// Notes a flow, as a copy of its data does; what was known of it is forgotten.
     pub(crate) fn note(&mut self, key: &FlowKey) {
         self.flows.insert(flow_key(key), FlowValue::default(), 0).expect("the map takes any flow");
+    }
+
+    /// Notes a SYN from the fixed host, as its copy does: the highest ACK stays.
+    pub(crate) fn note_syn(&mut self, key: &FlowKey) {
+        let key = flow_key(key);
+        let [acked, state, ..] = self.flows.get(&key, 0).unwrap_or_default();
+        self.flows.insert(key, [acked, state | SYN_SEEN, 0, 0, 0], 0).expect("the map takes any");
     }
 
     /// The highest ACK of a flow that has passed; `None` if none is known, or the flow is not.
