@@ -158,6 +158,12 @@ pub trait Agent {
         None
     }
 
+    /// The segments that the agent may retransmit beyond two for each that has arrived, all flows
+    /// together; `None` if the protocol has no such bound. The [`crate::invariants`] check it.
+    fn repair_credit(&self) -> Option<u64> {
+        None
+    }
+
     /// The memory in use; zero for an agent without flows.
     fn load(&self) -> Load {
         Load::default()

@@ -105,13 +105,13 @@ impl<A: Agent + ?Sized> Forwarder<A> {
     /// An agent with empty queues whose packets are checked against the [`crate::invariants`]; a
     /// broken rule is an [`Event::RuleBroken`]. `link` is set for one end of a link protocol.
     pub fn checked(agent: Box<A>, limits: EgressLimits, link: Option<&LinkProtocol>) -> Self {
-        let checker = Some(Box::new(Checker::new(link)));
+        let checker = Some(Box::new(Checker::new(link, agent.repair_credit())));
         Self { checker, ..Self::new(agent, limits) }
     }
 
     /// Takes a packet that arrived at `from`, and queues what the agent's verdict forwards.
     pub fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
-        self.check_arrival(&packet);
+        self.check_arrival(from, &packet);
         match self.agent.handle_packet(now, from, &packet) {
             Verdict::Pass => self.enqueue(from.opposite(), packet, Source::Host),
             Verdict::Withhold => {}
@@ -122,14 +122,14 @@ impl<A: Agent + ?Sized> Forwarder<A> {
 
     /// Queues a packet that arrived at `from` without showing it to the agent.
     pub fn forward_unseen(&mut self, from: Port, packet: Packet) {
-        self.check_arrival(&packet);
+        self.check_arrival(from, &packet);
         self.enqueue(from.opposite(), packet, Source::Unseen);
     }
 
     /// Shows the agent a copy of a packet that the kernel has forwarded already. The copy counts as
     /// a departure, and the verdict has no effect.
     pub fn handle_copy(&mut self, now: Instant, from: Port, packet: &Packet) {
-        self.check_arrival(packet);
+        self.check_arrival(from, packet);
         let _too_late = self.agent.handle_packet(now, from, packet);
         self.agent.handle_departure(now, from.opposite(), packet);
         self.enqueue_originated(now);
@@ -174,6 +174,7 @@ impl<A: Agent + ?Sized> Forwarder<A> {
             while let Some(packet) = self.agent.poll_transmit(now, to, Class::Priority) {
                 let waits = self.priority == PriorityClass::Kernel;
                 if waits || self.agent.confirm_departure(now, to, &packet) {
+                    self.check_originated(to, &packet);
                     return Some(packet);
                 }
             }
@@ -183,7 +184,9 @@ impl<A: Agent + ?Sized> Forwarder<A> {
             match source {
                 Source::Host => self.agent.handle_departure(now, to, &packet),
                 Source::Unseen => {}
-                Source::Agent if self.agent.confirm_departure(now, to, &packet) => {}
+                Source::Agent if self.agent.confirm_departure(now, to, &packet) => {
+                    self.check_originated(to, &packet);
+                }
                 Source::Agent => continue,
             }
             return Some(marked.map_or(packet, |marked| *marked));
@@ -207,9 +210,15 @@ impl<A: Agent + ?Sized> Forwarder<A> {
         self.agent.load()
     }
 
-    fn check_arrival(&mut self, packet: &Packet) {
+    fn check_arrival(&mut self, from: Port, packet: &Packet) {
         if let Some(checker) = &mut self.checker {
-            checker.enters(packet);
+            checker.enters(from, packet);
+        }
+    }
+
+    fn check_originated(&mut self, to: Port, packet: &Packet) {
+        if let Some(checker) = &mut self.checker {
+            self.events.extend(checker.originates(to, packet).err().map(Event::RuleBroken));
         }
     }
 

@@ -37,8 +37,8 @@ fn record(world: &World, file: &Path) -> Result {
     Ok(())
 }
 
-/// Where tshark is installed: it finds the connections and nothing malformed. The payload is random,
-/// and a heuristic dissector may take it for its own protocol; `data` keeps tshark to the headers.
+/// Where tshark is installed: it finds the connections and nothing malformed. A heuristic dissector
+/// may take random payload for its own protocol; `data` keeps tshark to the headers.
 fn in_wireshark(file: &Path, flows: usize) -> Result {
     let tshark = |filter: &str| -> Result<String> {
         let mut tshark = Command::new("tshark");

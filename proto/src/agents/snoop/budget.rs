@@ -5,7 +5,7 @@ const INITIAL: u32 = 32;
 /// The most segments that may be retransmitted at once: the losses of one fade.
 const LIMIT: u32 = 256;
 /// The most segments of credit that all flows of the agent share.
-const SHARED: u32 = 4_096;
+pub(super) const SHARED: u32 = 4_096;
 
 /// The segments that a flow may retransmit: each segment that arrived without a retransmission
 /// earns one, which suffices up to a loss of 38 %.

@@ -253,6 +253,10 @@ impl Agent for Snoop {
         self.flows.events.pop_front()
     }
 
+    fn repair_credit(&self) -> Option<u64> {
+        Some(budget::SHARED.into())
+    }
+
     fn load(&self) -> Load {
         self.flows.load()
     }

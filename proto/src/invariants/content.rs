@@ -1,20 +1,16 @@
-//! The invariants of all agents, checked in every run of every world.
-//!
-//! An agent never acknowledges data that the receiver has not acknowledged, and never changes or
-//! invents a byte of payload. The checker sees each packet that enters or leaves the agent, and
-//! keeps a bounded memory of them; packets that the memory has dropped are not checked. A segment
-//! may be cut out of a super-packet.
+//! ACK numbers and payload: an agent acknowledges nothing by itself, and changes no byte. The
+//! memory of packets is bounded; packets that it has dropped are not checked. A segment may be cut
+//! out of a super-packet.
 
-use crate::agents::link_protocol::LinkProtocol;
-use crate::packet::{LinkType, Packet};
+use super::bounded_map::BoundedMap;
+use super::violation::Violation;
+use crate::packet::Packet;
 use crate::port::Port;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Endpoint, Flags, Segment};
 use alloc::collections::VecDeque;
-use core::fmt;
 use core::hash::BuildHasher;
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 
 /// The number of payloads in memory: several times those in an agent's cache and queues for one
 /// flow.
@@ -24,58 +20,6 @@ const PAYLOADS: usize = 1 << 16;
 const SUPER_PACKETS: usize = 1 << 9;
 /// The number of directed flows whose highest ACK is in memory.
 const FLOWS: usize = 1 << 12;
-
-/// The rule that was broken, and where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Violation {
-    /// An ACK left the agent above the highest one that had entered it.
-    AckInvented {
-        /// The port by which the packet left.
-        to: Port,
-        /// The ACK number that left.
-        sent: SeqNumber,
-        /// The highest ACK that had entered in this direction.
-        highest: SeqNumber,
-    },
-    /// Payload left the agent that differs from the payload that had entered.
-    PayloadChanged {
-        /// The port by which the packet left.
-        to: Port,
-        /// The sequence number of the first byte.
-        seq: SeqNumber,
-    },
-    /// Payload left the agent that had never entered it.
-    PayloadInvented {
-        /// The port by which the packet left.
-        to: Port,
-        /// The sequence number of the first byte.
-        seq: SeqNumber,
-        /// The length of the payload, in bytes.
-        payload_len: u32,
-    },
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AckInvented { to, sent, highest } => write!(
-                f,
-                "it sent ACK {sent} to the {} side, although the receiver had only sent {highest}",
-                to
-            ),
-            Self::PayloadChanged { to, seq } => {
-                write!(f, "it changed the payload of segment {seq} towards the {} side", to)
-            }
-            Self::PayloadInvented { to, seq, payload_len } => write!(
-                f,
-                "it sent segment {seq} of {payload_len} bytes to the {} side, which no host sent",
-                to
-            ),
-        }
-    }
-}
-
-impl core::error::Error for Violation {}
 
 type Flow = (Endpoint, Endpoint);
 type PayloadKey = (Flow, SeqNumber, u32);
@@ -101,8 +45,8 @@ fn is_near(a: SeqNumber, b: SeqNumber) -> bool {
 /// Checks the invariants of one agent.
 #[derive(Debug)]
 pub struct Invariants {
-    highest_ack: Bounded<Flow, Highest>,
-    payload_hash: Bounded<PayloadKey, u64>,
+    highest_ack: BoundedMap<Flow, Highest>,
+    payload_hash: BoundedMap<PayloadKey, u64>,
     /// Super-packets by flow, latest last.
     super_packets: VecDeque<(Flow, Segment, Packet)>,
     has_forgotten_super_packets: bool,
@@ -112,8 +56,8 @@ pub struct Invariants {
 impl Default for Invariants {
     fn default() -> Self {
         Self {
-            highest_ack: Bounded::new(FLOWS),
-            payload_hash: Bounded::new(PAYLOADS),
+            highest_ack: BoundedMap::new(FLOWS),
+            payload_hash: BoundedMap::new(PAYLOADS),
             super_packets: VecDeque::new(),
             has_forgotten_super_packets: false,
             hasher: FixedState::default(),
@@ -239,88 +183,16 @@ impl Invariants {
     }
 }
 
-/// Checks the invariants of one agent. For one end of a link protocol, the packets inside its
-/// frames are checked at the air port.
-#[derive(Debug)]
-pub struct Checker {
-    invariants: Invariants,
-    payload: Option<fn(&Packet) -> Option<Packet>>,
-}
-
-impl Checker {
-    /// A checker of an agent, or of one end of `link`.
-    pub fn new(link: Option<&LinkProtocol>) -> Self {
-        Self { invariants: Invariants::default(), payload: link.map(|link| link.payload) }
-    }
-
-    /// Notes a packet that is about to enter the agent.
-    pub fn enters(&mut self, packet: &Packet) {
-        match self.payload.filter(|_| packet.link_type() == LinkType::Frame) {
-            None => self.invariants.enters(packet),
-            Some(payload) => {
-                if let Some(packet) = payload(packet) {
-                    self.invariants.enters(&packet);
-                }
-            }
-        }
-    }
-
-    /// Checks a packet that leaves the agent towards `to`.
-    ///
-    /// # Errors
-    /// The rule that was broken.
-    pub fn leaves(&self, to: Port, packet: &Packet) -> Result<(), Violation> {
-        match self.payload.filter(|_| packet.link_type() == LinkType::Frame) {
-            Some(payload) => {
-                payload(packet).map_or(Ok(()), |packet| self.invariants.leaves(to, &packet))
-            }
-            None => self.invariants.leaves(to, packet),
-        }
-    }
-}
-
 /// The captured payload, without padding of the frame.
 fn payload<'a>(packet: &'a Packet, segment: &Segment) -> &'a [u8] {
     let captured = packet.bytes().get(usize::from(segment.payload_offset)..).unwrap_or(&[]);
     captured.get(..segment.payload_len as usize).unwrap_or(captured)
 }
 
-/// A map that drops its oldest keys.
-#[derive(Debug)]
-struct Bounded<K, V> {
-    map: HashMap<K, V, FixedState>,
-    order: VecDeque<K>,
-    limit: usize,
-    has_forgotten: bool,
-}
-
-impl<K: Copy + Eq + core::hash::Hash, V> Bounded<K, V> {
-    fn new(limit: usize) -> Self {
-        let map = HashMap::with_hasher(FixedState::default());
-        Self { map, order: VecDeque::new(), limit, has_forgotten: false }
-    }
-
-    fn get(&self, key: &K) -> Option<&V> {
-        self.map.get(key)
-    }
-
-    fn insert(&mut self, key: K, value: V) {
-        if self.map.insert(key, value).is_some() {
-            return;
-        }
-        self.order.push_back(key);
-        if self.order.len() > self.limit
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.map.remove(&oldest);
-            self.has_forgotten = true;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::LinkType;
     use crate::wire::build::SegmentBuilder;
     use core::num::NonZeroU16;
 
@@ -420,7 +292,7 @@ mod tests {
         for seq in 0..2 * PAYLOADS as u32 {
             invariants.enters(&data(seq, b"x"));
         }
-        assert_eq!(invariants.payload_hash.map.len(), PAYLOADS);
+        assert_eq!(invariants.payload_hash.len(), PAYLOADS);
         assert_eq!(invariants.leaves(Port::Air, &data(0, b"y")), Ok(()));
         assert!(invariants.leaves(Port::Air, &data(2 * PAYLOADS as u32 - 1, b"y")).is_err());
     }

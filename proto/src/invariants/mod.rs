@@ -1,0 +1,75 @@
+//! The invariants of all agents, checked in every run of every world.
+//!
+//! An agent never acknowledges data that the receiver has not acknowledged, never changes or
+//! invents a byte of payload, and retransmits within its bound. The checker sees each packet that
+//! enters or leaves the agent.
+
+mod bounded_map;
+mod content;
+mod repairs;
+mod violation;
+
+pub use self::content::Invariants;
+pub use self::violation::Violation;
+
+use self::repairs::Repairs;
+use crate::agents::link_protocol::LinkProtocol;
+use crate::packet::{LinkType, Packet};
+use crate::port::Port;
+
+/// Checks the invariants of one agent. For one end of a link protocol, the packets inside its
+/// frames are checked at the air port.
+#[derive(Debug)]
+pub struct Checker {
+    invariants: Invariants,
+    payload: Option<fn(&Packet) -> Option<Packet>>,
+    repairs: Option<Repairs>,
+}
+
+impl Checker {
+    /// A checker of an agent with this bound ([`crate::Agent::repair_credit`]), or of one end of
+    /// `link`.
+    pub fn new(link: Option<&LinkProtocol>, repair_credit: Option<u64>) -> Self {
+        Self {
+            invariants: Invariants::default(),
+            payload: link.map(|link| link.payload),
+            repairs: repair_credit.map(Repairs::new),
+        }
+    }
+
+    /// Notes a packet from `from` that is about to enter the agent.
+    pub fn enters(&mut self, from: Port, packet: &Packet) {
+        if let Some(repairs) = &mut self.repairs {
+            repairs.enters(from, packet);
+        }
+        match self.payload.filter(|_| packet.link_type() == LinkType::Frame) {
+            None => self.invariants.enters(packet),
+            Some(payload) => {
+                if let Some(packet) = payload(packet) {
+                    self.invariants.enters(&packet);
+                }
+            }
+        }
+    }
+
+    /// Checks a packet that the agent has originated for `to`; [`Self::leaves`] checks the rest.
+    ///
+    /// # Errors
+    /// The rule that was broken.
+    pub fn originates(&mut self, to: Port, packet: &Packet) -> Result<(), Violation> {
+        self.repairs.as_mut().map_or(Ok(()), |repairs| repairs.originates(to, packet))
+    }
+
+    /// Checks a packet that leaves the agent towards `to`.
+    ///
+    /// # Errors
+    /// The rule that was broken.
+    pub fn leaves(&self, to: Port, packet: &Packet) -> Result<(), Violation> {
+        match self.payload.filter(|_| packet.link_type() == LinkType::Frame) {
+            Some(payload) => {
+                payload(packet).map_or(Ok(()), |packet| self.invariants.leaves(to, &packet))
+            }
+            None => self.invariants.leaves(to, packet),
+        }
+    }
+}

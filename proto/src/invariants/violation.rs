@@ -1,0 +1,70 @@
+//! The rules, as what broke one of them.
+
+use crate::port::Port;
+use crate::wire::seq::SeqNumber;
+use core::fmt;
+
+/// The rule that was broken, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Violation {
+    /// An ACK left the agent above the highest one that had entered it.
+    AckInvented {
+        /// The port by which the packet left.
+        to: Port,
+        /// The ACK number that left.
+        sent: SeqNumber,
+        /// The highest ACK that had entered in this direction.
+        highest: SeqNumber,
+    },
+    /// Payload left the agent that differs from the payload that had entered.
+    PayloadChanged {
+        /// The port by which the packet left.
+        to: Port,
+        /// The sequence number of the first byte.
+        seq: SeqNumber,
+    },
+    /// Payload left the agent that had never entered it.
+    PayloadInvented {
+        /// The port by which the packet left.
+        to: Port,
+        /// The sequence number of the first byte.
+        seq: SeqNumber,
+        /// The length of the payload, in bytes.
+        payload_len: u32,
+    },
+    /// The agent has retransmitted more segments than its bound allows [C-23].
+    RepairsUnbounded {
+        /// The segments that the agent has retransmitted, of all flows.
+        repaired: u64,
+        /// The most segments that can have arrived: those before the last ACK of each flow.
+        arrived: u64,
+    },
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AckInvented { to, sent, highest } => write!(
+                f,
+                "it sent ACK {sent} to the {} side, although the receiver had only sent {highest}",
+                to
+            ),
+            Self::PayloadChanged { to, seq } => {
+                write!(f, "it changed the payload of segment {seq} towards the {} side", to)
+            }
+            Self::PayloadInvented { to, seq, payload_len } => write!(
+                f,
+                "it sent segment {seq} of {payload_len} bytes to the {} side, which no host sent",
+                to
+            ),
+            Self::RepairsUnbounded { repaired, arrived } => {
+                write!(
+                    f,
+                    "it retransmitted {repaired} segments, and {arrived} at most have arrived"
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for Violation {}
