@@ -5,7 +5,8 @@ use crate::kit::{Result, until};
 use crate::lans::{ADDRESS, ADDRESS_V6, Lans};
 use crate::{BYTES, count, ended, nothing};
 use airmend_live::lab::Namespace;
-use nix::sys::socket::{MsgFlags, recv, send};
+use nix::sys::socket::{MsgFlags, recv, send, setsockopt, sockopt};
+use std::fs;
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread;
@@ -13,6 +14,8 @@ use std::time::Duration;
 
 /// The destination of bridge protocol data units (IEEE 802.1D §7.12.3), and a frame to it.
 const STP: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0];
+/// Bytes of a datagram in a super-packet.
+const SEGMENT: usize = 1_000;
 
 /// The hosts find each other by ARP and neighbour discovery; frames of 1500 bytes cross a radio of
 /// the same MTU.
@@ -83,6 +86,41 @@ fn crosses([from, to]: &[OwnedFd; 2], frame: &[u8], expected: &[u8]) -> Result {
             || recv(to.as_raw_fd(), &mut read, MsgFlags::empty()).ok().map(|n| read[..n].to_vec());
         std::iter::from_fn(next).any(|arrived| arrived == expected).then_some(())
     })
+}
+
+/// What this machine lacks for the next test: before Linux 6.2 a packet socket has no form for
+/// super-packets of UDP.
+pub(crate) fn lacks_super_packets_of_udp() -> Option<String> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    let version = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    (version < (6, 2)).then(|| "super-packets of UDP in packet sockets: Linux 6.2".to_owned())
+}
+
+/// Many datagrams that a host hands to its interface as one arrive one by one.
+pub(crate) fn super_packets_of_udp(arq: &str) -> Result {
+    let lans = Lans::new()?;
+    let ends = [lans.link(0, arq)?, lans.link(1, arq)?];
+    let [near, far] = &lans.hosts;
+    for (address, any) in [(ADDRESS, "0.0.0.0"), (ADDRESS_V6, "::")] {
+        let receiver = far.run(|| Ok(UdpSocket::bind((any, 5003))))??;
+        receiver.set_read_timeout(Some(Duration::from_millis(200)))?;
+        let sender = near.run(|| Ok(UdpSocket::bind((any, 0))))??;
+        setsockopt(&sender, sockopt::UdpGsoSegment, &(SEGMENT as i32))?;
+        let sent: Vec<u8> = (0..20 * SEGMENT + 300).map(|n| (n % 251) as u8).collect();
+        until("the datagrams", || {
+            sender.send_to(&sent, (address, 5003)).ok()?;
+            let mut buffer = [0; 2_000];
+            let read = || receiver.recv(&mut buffer).ok().map(|length| buffer[..length].to_vec());
+            let arrived: Vec<_> = std::iter::from_fn(read).collect();
+            let expected = sent.chunks(SEGMENT);
+            expected.eq(arrived.iter().map(Vec::as_slice)).then_some(())
+        })?;
+    }
+    for figures in ends.into_iter().map(ended).collect::<Result<Vec<_>>>()? {
+        assert_eq!(count(&figures, "device_drops"), 0, "{figures}");
+    }
+    Ok(())
 }
 
 /// Connections survive the loss of either station.

@@ -73,6 +73,10 @@ const OF_LACK: [(&str, Test); 13] = [
     ("bridge_of_lack_flow_killed", || bridge::bridge_killed("lack-flow")),
 ];
 
+/// What needs a kernel that hands over super-packets of UDP.
+const OF_USO: [(&str, Test); 1] =
+    [("bridged_super_packets_of_udp", || bridge::super_packets_of_udp("lack"))];
+
 /// Not reached yet: each challenge costs so much that on a busy machine the socket's buffer
 /// overflows, and a link that is up loses packets (docs/link.md, "Security").
 const NOT_YET: [(&str, Test); 1] = [("flood_with_the_public_key", flood::keyed)];
@@ -83,10 +87,12 @@ fn main() -> ExitCode {
     let device = OpenOptions::new().read(true).write(true).open("/dev/net/tun");
     let device = device.map(drop).map_err(|error| format!("/dev/net/tun: {error}"));
     let lacks = entered.and(device).err();
+    let lacks_uso = lacks.clone().or_else(bridge::lacks_super_packets_of_udp);
     // Each runs several processes already.
     Suite::default()
         .tests(lacks.as_deref(), TESTS)
         .tests(lacks.as_deref(), OF_LACK)
+        .tests(lacks_uso.as_deref(), OF_USO)
         .tests(Some("a flood with the public key is not withstood yet"), NOT_YET)
         .run(Some(1))
 }
