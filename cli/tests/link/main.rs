@@ -4,6 +4,7 @@
 mod attack;
 mod bad_input;
 mod bridge;
+mod dhcp;
 mod flood;
 #[path = "../kit/mod.rs"]
 mod kit;
@@ -73,6 +74,9 @@ const OF_LACK: [(&str, Test); 13] = [
     ("bridge_of_lack_flow_killed", || bridge::bridge_killed("lack-flow")),
 ];
 
+/// What needs a DHCP server and client.
+const OF_DHCP: [(&str, Test); 1] = [("bridged_dhcp", || dhcp::bridged_dhcp("lack"))];
+
 /// What needs a kernel that hands over super-packets of UDP.
 const OF_USO: [(&str, Test); 1] =
     [("bridged_super_packets_of_udp", || bridge::super_packets_of_udp("lack"))];
@@ -87,11 +91,13 @@ fn main() -> ExitCode {
     let device = OpenOptions::new().read(true).write(true).open("/dev/net/tun");
     let device = device.map(drop).map_err(|error| format!("/dev/net/tun: {error}"));
     let lacks = entered.and(device).err();
+    let lacks_dhcp = lacks.clone().or_else(dhcp::lacks);
     let lacks_uso = lacks.clone().or_else(bridge::lacks_super_packets_of_udp);
     // Each runs several processes already.
     Suite::default()
         .tests(lacks.as_deref(), TESTS)
         .tests(lacks.as_deref(), OF_LACK)
+        .tests(lacks_dhcp.as_deref(), OF_DHCP)
         .tests(lacks_uso.as_deref(), OF_USO)
         .tests(Some("a flood with the public key is not withstood yet"), NOT_YET)
         .run(Some(1))
