@@ -21,7 +21,7 @@ struct Sent {
 
 /// The dialer's peer is a relay that passes everything on and adds its own.
 pub(crate) fn attacked() -> Result {
-    let (sent, _, figures) = through_relay(0.0)?;
+    let (sent, _, figures) = through_relay("tulip", 0.0)?;
     let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
     assert!(of(&sent.replayed) > 100 && of(&sent.forged) > 100 && of(&sent.cut) > 100);
     // The relay's datagrams may be lost on the way; none of them may pass.
@@ -35,8 +35,8 @@ pub(crate) fn attacked() -> Result {
 }
 
 /// The relay loses one datagram in twenty each way; TCP need not know.
-pub(crate) fn lossy() -> Result {
-    let (_, sender, receiver) = through_relay(0.05)?;
+pub(crate) fn lossy(arq: &'static str) -> Result {
+    let (_, sender, receiver) = through_relay(arq, 0.05)?;
     let retransmits = |figures: &Value| figures["agent_counters"]["link_retransmits"].as_u64();
     assert!(retransmits(&sender) > Some(100), "{sender}");
     assert_eq!(count(&receiver, "reordered_too_far"), 0);
@@ -44,8 +44,8 @@ pub(crate) fn lossy() -> Result {
 }
 
 /// A stream through the relay: what the attacker sent, and the figures of both ends.
-fn through_relay(loss: f64) -> Result<(Sent, Value, Value)> {
-    let world = World::new()?;
+fn through_relay(arq: &'static str, loss: f64) -> Result<(Sent, Value, Value)> {
+    let world = World::with(arq)?;
     let listener = world.listen(&format!("{RIGHT}:4433"))?;
     let inside = |address: &'static str| world.left.run(|| Ok(UdpSocket::bind(address)));
     let (near, far) = (inside("127.0.0.1:4433")??, inside("0.0.0.0:0")??);

@@ -1,132 +1,27 @@
-//! `--bridge`: two LANs that a lossy radio joins.
-//!
-//! ```text
-//! host ── eth0, station, radio0 ══ air ══ radio0, station, eth0 ── host
-//! ```
+//! `--bridge`: two LANs as one.
 
 use crate::kit::raw::open_end;
-use crate::kit::{Result, TempFile, airmend, until};
-use crate::stream::stream;
-use crate::world::Link;
+use crate::kit::{Result, until};
+use crate::lans::{ADDRESS, ADDRESS_V6, Lans};
 use crate::{BYTES, count, ended, nothing};
 use airmend_live::lab::Namespace;
-use airmend_proto::random::{Purpose, Stream};
-use nix::sys::socket::{MsgFlags, recv, send};
+use nix::sys::socket::{MsgFlags, recv, send, setsockopt, sockopt};
+use std::fs;
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
-/// Addresses of the second host.
-const ADDRESS: &str = "10.7.0.2";
-const ADDRESS_V6: &str = "fd07::2";
-/// Of each frame on the air, in each direction.
-const LOSS: f64 = 0.05;
 /// The destination of bridge protocol data units (IEEE 802.1D §7.12.3), and a frame to it.
 const STP: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0];
-
-/// Two hosts, two stations, and the air between these.
-struct Lans {
-    hosts: [Namespace; 2],
-    stations: [Namespace; 2],
-    _air: Air,
-    key: TempFile,
-}
-
-impl Lans {
-    fn new() -> Result<Self> {
-        let hosts = [Namespace::new()?, Namespace::new()?];
-        let stations = [Namespace::new()?, Namespace::new()?];
-        let middle = Namespace::new()?;
-        for (number, (host, station)) in (1..).zip(hosts.iter().zip(&stations)) {
-            let (at, air) = (station.path(), format!("air{number}"));
-            host.ip(&format!(
-                "link add eth0 type veth peer name eth0 netns {}\nlink set eth0 up\n\
-                 address add 10.7.0.{number}/24 dev eth0\n\
-                 address add fd07::{number}/64 dev eth0 nodad\n",
-                at.display()
-            ))?;
-            middle.ip(&format!(
-                "link add {air} type veth peer name radio0 netns {}\nlink set {air} up\n",
-                at.display()
-            ))?;
-            station.ip("link set eth0 up\nlink set radio0 up\n")?;
-        }
-        let open = |air: &'static str| {
-            middle.run(move || Ok(open_end(air).map_err(|error| error.to_string())))
-        };
-        let air = Air::start([open("air1")??, open("air2")??]);
-        let key = TempFile::new("key");
-        assert!(airmend().arg("keygen").arg(&key.0).output()?.status.success());
-        Ok(Self { hosts, stations, _air: air, key })
-    }
-
-    /// Starts the link at one of the stations: the first one listens.
-    fn link(&self, station: usize) -> Result<Link> {
-        self.link_with(station, "tulip")
-    }
-
-    fn link_with(&self, station: usize, arq: &str) -> Result<Link> {
-        let mut command = airmend();
-        command.args(["link", "--json", "--bridge", "eth0", "--over", "ethernet"]);
-        command.args(["--interface", "radio0", "--class", "any=reliable", "--arq", arq]);
-        command.args([["--listen", "any"], ["--peer", "ff:ff:ff:ff:ff:ff"]][station]);
-        command.arg("--key-file").arg(&self.key.0);
-        Link::start(&self.stations[station], command)
-    }
-
-    fn stream(&self, to: &str, meanwhile: impl FnOnce(&dyn Fn() -> u64) -> Result) -> Result {
-        let [near, far] = &self.hosts;
-        stream([near, far], to.parse()?, BYTES, meanwhile)
-    }
-}
-
-/// The thread that carries frames between two interfaces, but for those that it loses.
-struct Air {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Air {
-    fn start(ends: [OwnedFd; 2]) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let thread = thread::spawn(move || {
-            let mut fate = Stream::new(1, 0, 0, Purpose::Loss);
-            let mut frame = [0; 65_536];
-            while !stopped.load(Ordering::Relaxed) {
-                let mut is_idle = true;
-                for (from, to) in [(0, 1), (1, 0)] {
-                    let read = recv(ends[from].as_raw_fd(), &mut frame, MsgFlags::empty());
-                    let Ok(length) = read else { continue };
-                    is_idle = false;
-                    if !fate.happens(LOSS) {
-                        send(ends[to].as_raw_fd(), &frame[..length], MsgFlags::empty()).ok();
-                    }
-                }
-                if is_idle {
-                    thread::sleep(Duration::from_micros(50));
-                }
-            }
-        });
-        Self { stop, thread: Some(thread) }
-    }
-}
-
-impl Drop for Air {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().map(JoinHandle::join);
-    }
-}
+/// Bytes of a datagram in a super-packet.
+const SEGMENT: usize = 1_000;
 
 /// The hosts find each other by ARP and neighbour discovery; frames of 1500 bytes cross a radio of
 /// the same MTU.
-pub(crate) fn bridged_lans() -> Result {
+pub(crate) fn bridged_lans(arq: &str) -> Result {
     let lans = Lans::new()?;
-    let ends = [lans.link(0)?, lans.link(1)?];
+    let ends = [lans.link(0, arq)?, lans.link(1, arq)?];
     for address in [ADDRESS, ADDRESS_V6] {
         lans.stream(address, nothing)?;
     }
@@ -137,21 +32,6 @@ pub(crate) fn bridged_lans() -> Result {
         assert_eq!(count(figures, "device_drops"), 0, "{figures}");
     }
     assert!(count(&figures[0], "fragmented") > 0, "the largest cross in parts: {}", figures[0]);
-    Ok(())
-}
-
-/// Local Acknowledgment joins two LANs too: its own use [lack §3.1].
-pub(crate) fn bridged_by_lack() -> Result {
-    for arq in ["lack", "lack-flow"] {
-        let lans = Lans::new()?;
-        let ends = [lans.link_with(0, arq)?, lans.link_with(1, arq)?];
-        lans.stream(ADDRESS, nothing)?;
-        lans.stream(ADDRESS_V6, nothing)?;
-        for figures in ends.into_iter().map(ended).collect::<Result<Vec<_>>>()? {
-            println!("{arq}: {}", figures["agent_counters"]);
-            assert_eq!(count(&figures, "device_drops"), 0, "{figures}");
-        }
-    }
     Ok(())
 }
 
@@ -171,9 +51,9 @@ fn datagram(lans: &Lans, to: IpAddr, bytes: &[u8]) -> Result {
 }
 
 /// What DHCP, discovery protocols, spanning trees and others send, byte by byte.
-pub(crate) fn bridged_frames() -> Result {
+pub(crate) fn bridged_frames(arq: &str) -> Result {
     let lans = Lans::new()?;
-    let ends = [lans.link(0)?, lans.link(1)?];
+    let ends = [lans.link(0, arq)?, lans.link(1, arq)?];
     let [near, far] = &lans.hosts;
     let open =
         |host: &Namespace| host.run(|| Ok(open_end("eth0").map_err(|error| error.to_string())));
@@ -208,17 +88,52 @@ fn crosses([from, to]: &[OwnedFd; 2], frame: &[u8], expected: &[u8]) -> Result {
     })
 }
 
-/// Connections survive the loss of either station.
-pub(crate) fn bridge_killed() -> Result {
+/// What this machine lacks for the next test: before Linux 6.2 a packet socket has no form for
+/// super-packets of UDP.
+pub(crate) fn lacks_super_packets_of_udp() -> Option<String> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    let version = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    (version < (6, 2)).then(|| "super-packets of UDP in packet sockets: Linux 6.2".to_owned())
+}
+
+/// Many datagrams that a host hands to its interface as one arrive one by one.
+pub(crate) fn super_packets_of_udp(arq: &str) -> Result {
     let lans = Lans::new()?;
-    let mut ends = [0, 1].map(|station| lans.link(station).map(Some));
+    let ends = [lans.link(0, arq)?, lans.link(1, arq)?];
+    let [near, far] = &lans.hosts;
+    for (address, any) in [(ADDRESS, "0.0.0.0"), (ADDRESS_V6, "::")] {
+        let receiver = far.run(|| Ok(UdpSocket::bind((any, 5003))))??;
+        receiver.set_read_timeout(Some(Duration::from_millis(200)))?;
+        let sender = near.run(|| Ok(UdpSocket::bind((any, 0))))??;
+        setsockopt(&sender, sockopt::UdpGsoSegment, &(SEGMENT as i32))?;
+        let sent: Vec<u8> = (0..20 * SEGMENT + 300).map(|n| (n % 251) as u8).collect();
+        until("the datagrams", || {
+            sender.send_to(&sent, (address, 5003)).ok()?;
+            let mut buffer = [0; 2_000];
+            let read = || receiver.recv(&mut buffer).ok().map(|length| buffer[..length].to_vec());
+            let arrived: Vec<_> = std::iter::from_fn(read).collect();
+            let expected = sent.chunks(SEGMENT);
+            expected.eq(arrived.iter().map(Vec::as_slice)).then_some(())
+        })?;
+    }
+    for figures in ends.into_iter().map(ended).collect::<Result<Vec<_>>>()? {
+        assert_eq!(count(&figures, "device_drops"), 0, "{figures}");
+    }
+    Ok(())
+}
+
+/// Connections survive the loss of either station.
+pub(crate) fn bridge_killed(arq: &str) -> Result {
+    let lans = Lans::new()?;
+    let mut ends = [0, 1].map(|station| lans.link(station, arq).map(Some));
     lans.stream(ADDRESS, |received| {
         for (station, share) in [(0, 4), (1, 2)] {
             until("progress", || (received() >= BYTES / share).then_some(()))?;
             let end = ends[station].as_mut().map_err(|error| error.to_string())?;
             end.take().ok_or("not running")?.kill()?;
             assert!(received() < BYTES, "killed in the middle");
-            ends[station] = lans.link(station).map(Some);
+            ends[station] = lans.link(station, arq).map(Some);
         }
         Ok(())
     })?;

@@ -52,27 +52,27 @@ enum Kind {
 }
 
 pub(crate) fn noise() -> Result {
-    under_flood(Kind::Noise)
+    under_flood(Kind::Noise, "tulip")
 }
 
 pub(crate) fn header() -> Result {
-    under_flood(Kind::Header)
+    under_flood(Kind::Header, "tulip")
 }
 
 pub(crate) fn replay() -> Result {
-    under_flood(Kind::Replay)
+    under_flood(Kind::Replay, "tulip")
 }
 
-pub(crate) fn forged() -> Result {
-    under_flood(Kind::Forged)
+pub(crate) fn forged(arq: &'static str) -> Result {
+    under_flood(Kind::Forged, arq)
 }
 
 pub(crate) fn keyed() -> Result {
-    under_flood(Kind::Keyed)
+    under_flood(Kind::Keyed, "tulip")
 }
 
-fn under_flood(kind: Kind) -> Result {
-    let world = World::new()?;
+fn under_flood(kind: Kind, arq: &'static str) -> Result {
+    let world = World::with(arq)?;
     // Answers to forged sources leave, and nobody takes them.
     world.right.ip(&format!("route add 198.18.0.0/15 via {LEFT}\n"))?;
     let recorded = if kind == Kind::Keyed { forge(&world)? } else { vec![record(&world)?] };

@@ -10,9 +10,15 @@ use std::process::Command;
 
 /// The cable between the routers carries this.
 const NARROW: u32 = 1300;
-/// What the link adds over IPv4 and over IPv6: UDP and IP, Noise, TULIP.
-const OVERHEAD: [u32; 2] = [8 + 20 + 28 + 22, 8 + 40 + 28 + 22];
+/// UDP and IP headers, and Noise, over IPv4 and over IPv6.
+const TUNNEL: [u32; 2] = [8 + 20 + 28, 8 + 40 + 28];
 const FAR_END: [&str; 2] = ["198.51.2.2:4433", "[fd02::2]:4433"];
+
+/// The MTU of interfaces whose packets fit the cable, with what the link protocol adds.
+fn inner_mtu(family: usize, arq: &str) -> u32 {
+    let frame = if arq == "tulip" { 22 } else { 38 };
+    NARROW - TUNNEL[family] - frame
+}
 
 /// The routers; they go with the value.
 struct Routers {
@@ -124,24 +130,24 @@ fn end_well(links: [Link; 2]) -> Result<u64> {
     Ok(fragmented)
 }
 
-fn follows(family: usize) -> Result {
-    let world = World::new()?;
+fn follows(family: usize, arq: &'static str) -> Result {
+    let world = World::with(arq)?;
     let routers = Routers::new(&world, NARROW)?;
     let links = ends(&world, FAR_END[family])?;
     transfer(&world, BYTES, nothing)?;
-    settled(&[&world.left, &world.right], NARROW - OVERHEAD[family])?;
+    settled(&[&world.left, &world.right], inner_mtu(family, arq))?;
     transfer(&world, BYTES, nothing)?;
     end_well(links)?;
     routers.assert_fragmented_nothing()
 }
 
 /// The routers tell that their cable is narrow.
-pub(crate) fn narrow_path() -> Result {
-    follows(0)
+pub(crate) fn narrow_path(arq: &'static str) -> Result {
+    follows(0, arq)
 }
 
 pub(crate) fn narrow_path_over_ipv6() -> Result {
-    follows(1)
+    follows(1, "tulip")
 }
 
 /// The routers say nothing.
@@ -151,7 +157,7 @@ pub(crate) fn narrow_path_without_icmp() -> Result {
     routers.silence()?;
     let links = ends(&world, FAR_END[0])?;
     transfer(&world, BYTES, nothing)?;
-    settled(&[&world.left, &world.right], NARROW - OVERHEAD[0])?;
+    settled(&[&world.left, &world.right], inner_mtu(0, "tulip"))?;
     let route = ip(&world.left, "route get 198.51.2.2")?;
     assert!(!route.contains("mtu"), "the kernel has not been told: {route}");
     end_well(links)?;
@@ -159,8 +165,8 @@ pub(crate) fn narrow_path_without_icmp() -> Result {
 }
 
 /// The cable becomes narrow while frames for the wide one are under way, and nobody says so.
-pub(crate) fn path_narrows_without_icmp() -> Result {
-    let world = World::new()?;
+pub(crate) fn path_narrows_without_icmp(arq: &'static str) -> Result {
+    let world = World::with(arq)?;
     let routers = Routers::new(&world, 1500)?;
     routers.silence()?;
     let links = ends(&world, FAR_END[0])?;
@@ -171,7 +177,7 @@ pub(crate) fn path_narrows_without_icmp() -> Result {
         Ok(())
     })?;
     // The other end sends nothing that is long.
-    settled(&[&world.left], NARROW - OVERHEAD[0])?;
+    settled(&[&world.left], inner_mtu(0, arq))?;
     let fragmented = end_well(links)?;
     assert!(fragmented > 0, "frames for the wide cable crossed the narrow one in parts");
     routers.assert_fragmented_nothing()

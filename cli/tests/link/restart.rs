@@ -14,8 +14,8 @@ const RUNS: usize = 10;
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// A byte each millisecond crosses the link while its listener is killed ten times.
-pub(crate) fn restart_time() -> Result {
-    let world = World::new()?;
+pub(crate) fn restart_time(arq: &'static str) -> Result {
+    let world = World::with(arq)?;
     let mut listener = world.listen("0.0.0.0:4433")?;
     let dialer = world.dial(&format!("{RIGHT}:4433"))?;
     let server = world.right.run(|| Ok(TcpListener::bind((INNER[1], 5001))))??;

@@ -22,10 +22,17 @@ pub(crate) struct World {
     pub(crate) right: Namespace,
     /// A key file that both may use.
     pub(crate) key: TempFile,
+    /// The link protocol of both ends.
+    arq: &'static str,
 }
 
 impl World {
     pub(crate) fn new() -> Result<Self> {
+        Self::with("tulip")
+    }
+
+    /// With this link protocol.
+    pub(crate) fn with(arq: &'static str) -> Result<Self> {
         let (left, right) = (Namespace::new()?, Namespace::new()?);
         left.ip(&format!(
             "link add eth0 type veth peer name eth0 netns {}\n\
@@ -42,7 +49,7 @@ impl World {
         let key = TempFile::new("key");
         let made = airmend().arg("keygen").arg(&key.0).output()?;
         assert!(made.status.success(), "{made:?}");
-        Ok(Self { left, right, key })
+        Ok(Self { left, right, key, arq })
     }
 
     /// Starts the end that waits, at the right.
@@ -58,7 +65,7 @@ impl World {
     /// Starts an end with these flags.
     pub(crate) fn end(&self, namespace: &Namespace, inner: &str, flags: &[&str]) -> Result<Link> {
         let mut command = airmend();
-        command.args(["link", "--json", "--address", &format!("{inner}/24")]);
+        command.args(["link", "--json", "--address", &format!("{inner}/24"), "--arq", self.arq]);
         command.arg("--key-file").arg(&self.key.0).args(flags);
         Link::start(namespace, command)
     }

@@ -1,8 +1,8 @@
 //! Packets of one TCP stream, one behind the other, become a super-packet again.
 
 use super::layout::{
-    GSO_NONE, GSO_TCPV4, GSO_TCPV6, HEADER_LEN, Header, IPV6_HEADER, NEEDS_CHECKSUM, TcpLayout,
-    get_u16, get_u32, pseudo_header, put_u16, tcp_checksum,
+    GSO_NONE, HEADER_LEN, Header, IPV6_HEADER, Layout, NEEDS_CHECKSUM, TCP, get_u16, get_u32,
+    pseudo_header, put_u16, transport_checksum,
 };
 use airmend_proto::Packet;
 use airmend_proto::wire::checksum;
@@ -29,7 +29,7 @@ pub(in super::super) struct Coalescer {
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    layout: TcpLayout,
+    layout: Layout,
     segment_size: usize,
     next_seq: u32,
 }
@@ -62,7 +62,7 @@ impl Coalescer {
         write: impl FnOnce(&[IoSlice<'_>]) -> T,
     ) -> Option<T> {
         let (first, rest) = self.run.split_first()?;
-        let layout = TcpLayout::parse(first.bytes()).filter(|_| !rest.is_empty());
+        let layout = Layout::parse(first.bytes()).filter(|_| !rest.is_empty());
         let result = match layout {
             None => {
                 let header = Header { gso_type: GSO_NONE, ..Header::default() }.to_bytes();
@@ -75,13 +75,13 @@ impl Coalescer {
         Some(result)
     }
 
-    fn write_joined<T>(&self, layout: TcpLayout, write: impl FnOnce(&[IoSlice<'_>]) -> T) -> T {
+    fn write_joined<T>(&self, layout: Layout, write: impl FnOnce(&[IoSlice<'_>]) -> T) -> T {
         let mut storage = [0; HEADER_LEN + MAX_HEADERS];
         let first = self.run.first().map_or(&[][..], Packet::bytes);
         let last = self.run.last().map_or(&[][..], Packet::bytes);
         let header = Header {
             flags: NEEDS_CHECKSUM,
-            gso_type: if layout.is_ipv4 { GSO_TCPV4 } else { GSO_TCPV6 },
+            gso_type: layout.gso_type(),
             header_len: layout.payload as u16,
             segment_size: (first.len() - layout.payload) as u16,
             checksum_start: layout.transport as u16,
@@ -100,7 +100,8 @@ impl Coalescer {
         }
         headers[layout.transport + 13] |= last[layout.transport + 13] & PSH;
         // The kernel adds the rest to the sum of the pseudo-header.
-        let sum = !pseudo_header(layout.addresses(headers), self.bytes - layout.transport);
+        let length = self.bytes - layout.transport;
+        let sum = !pseudo_header(TCP, layout.addresses(headers), length);
         put_u16(headers, layout.transport + 16, sum);
         let mut slices = Vec::with_capacity(self.run.len() + 1);
         slices.push(IoSlice::new(&storage[..HEADER_LEN + layout.payload]));
@@ -135,8 +136,8 @@ impl Open {
 
 /// The layout and payload length of a TCP data packet whose checksum is right and that has no flag
 /// but ACK and PSH.
-fn joinable(packet: &[u8]) -> Option<(TcpLayout, usize)> {
-    let layout = TcpLayout::parse(packet)?;
+fn joinable(packet: &[u8]) -> Option<(Layout, usize)> {
+    let layout = Layout::parse(packet).filter(|layout| layout.protocol == TCP)?;
     let total = if layout.is_ipv4 {
         usize::from(get_u16(packet, 2))
     } else {
@@ -151,7 +152,7 @@ fn joinable(packet: &[u8]) -> Option<(TcpLayout, usize)> {
         && flags & !PSH == ACK
         && payload > 0
         && total == packet.len()
-        && tcp_checksum(layout.addresses(packet), segment) == 0
+        && transport_checksum(TCP, layout.addresses(packet), segment) == 0
         && (!layout.is_ipv4 || checksum::internet(&packet[..layout.transport]) == 0);
     joins.then_some((layout, payload))
 }
@@ -159,7 +160,7 @@ fn joinable(packet: &[u8]) -> Option<(TcpLayout, usize)> {
 /// Whether the headers differ in nothing but what differs between segments of one super-packet:
 /// IPv4 total length, identification and checksum; IPv6 payload length; TCP sequence number,
 /// checksum and PSH.
-fn same_headers(a: &[u8], b: &[u8], layout: TcpLayout) -> bool {
+fn same_headers(a: &[u8], b: &[u8], layout: Layout) -> bool {
     let t = layout.transport;
     let is_same = |from: usize, to: usize| a.get(from..to) == b.get(from..to);
     let network = if layout.is_ipv4 {

@@ -1,7 +1,7 @@
 //! Frames with offload kept whole: what the gateway copies and sends itself.
 
 use super::layout::{
-    GSO_ECN, GSO_NONE, GSO_TCPV4, GSO_TCPV6, HEADER_LEN, Header, NEEDS_CHECKSUM, put_u16,
+    GSO_ECN, GSO_NONE, GSO_TCPV4, GSO_TCPV6, GSO_UDP, HEADER_LEN, Header, NEEDS_CHECKSUM, put_u16,
 };
 use super::split::complete_checksum;
 use crate::sys::Copied;
@@ -34,7 +34,7 @@ pub(crate) fn parse_frame(
     let header = Header::parse(header);
     let mut segment_size = None;
     match header.gso_type & !GSO_ECN {
-        GSO_TCPV4 | GSO_TCPV6 => segment_size = NonZeroU16::new(header.segment_size),
+        GSO_TCPV4 | GSO_TCPV6 | GSO_UDP => segment_size = NonZeroU16::new(header.segment_size),
         GSO_NONE if header.flags & NEEDS_CHECKSUM == 0 => {}
         GSO_NONE if complete_checksum(&mut bytes, header) => {}
         _ => return None,

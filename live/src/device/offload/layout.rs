@@ -1,4 +1,4 @@
-//! The `virtio_net_hdr`, the headers of a TCP packet, and their checksums.
+//! The `virtio_net_hdr`, the headers of a TCP or UDP packet, and their checksums.
 
 use airmend_proto::wire::checksum;
 
@@ -9,12 +9,16 @@ pub(super) const NEEDS_CHECKSUM: u8 = 1;
 pub(super) const GSO_NONE: u8 = 0;
 pub(super) const GSO_TCPV4: u8 = 1;
 pub(super) const GSO_TCPV6: u8 = 4;
+/// Datagrams, each with a UDP header of its own: `VIRTIO_NET_HDR_GSO_UDP_L4`.
+pub(super) const GSO_UDP: u8 = 5;
 /// The first segment of the super-packet has the CWR flag, the others have not.
 pub(super) const GSO_ECN: u8 = 0x80;
 
 pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
 pub(super) const IPV6_HEADER: usize = 40;
-pub(super) const TCP_HEADER: usize = 20;
+const TCP_HEADER: usize = 20;
+const UDP_HEADER: usize = 8;
 
 /// `struct virtio_net_hdr`, in the byte order of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,16 +53,18 @@ impl Header {
     }
 }
 
-/// The offsets of the headers of a TCP packet that is suitable for offload: no IPv6 extension
-/// headers, no fragment, nothing behind what its IP header counts.
+/// The offsets of the headers of a TCP or UDP packet that is suitable for offload: no IPv6
+/// extension headers, no fragment, nothing behind what its IP header counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TcpLayout {
+pub(super) struct Layout {
     pub(super) is_ipv4: bool,
+    /// `TCP` or `UDP`.
+    pub(super) protocol: u8,
     pub(super) transport: usize,
     pub(super) payload: usize,
 }
 
-impl TcpLayout {
+impl Layout {
     pub(super) fn parse(packet: &[u8]) -> Option<Self> {
         let (is_ipv4, transport, protocol) = match packet.first()? >> 4 {
             4 => {
@@ -73,10 +79,28 @@ impl TcpLayout {
             6 => (false, IPV6_HEADER, *packet.get(6)?),
             _ => return None,
         };
-        let data_offset = usize::from(packet.get(transport + 12)? >> 4) * 4;
-        let payload = transport + data_offset;
-        let is_whole = data_offset >= TCP_HEADER && payload <= packet.len();
-        (protocol == TCP && is_whole).then_some(Self { is_ipv4, transport, payload })
+        let header_len = match protocol {
+            TCP => usize::from(packet.get(transport + 12)? >> 4) * 4,
+            UDP => UDP_HEADER,
+            _ => return None,
+        };
+        let payload = transport + header_len;
+        let is_whole = (protocol == UDP || header_len >= TCP_HEADER) && payload <= packet.len();
+        is_whole.then_some(Self { is_ipv4, protocol, transport, payload })
+    }
+
+    /// The type of a super-packet with these headers.
+    pub(super) fn gso_type(&self) -> u8 {
+        match (self.protocol, self.is_ipv4) {
+            (UDP, _) => GSO_UDP,
+            (_, true) => GSO_TCPV4,
+            (_, false) => GSO_TCPV6,
+        }
+    }
+
+    /// The offset of the transport's checksum in the packet.
+    pub(super) fn checksum(&self) -> usize {
+        self.transport + if self.protocol == UDP { 6 } else { 16 }
     }
 
     /// Both addresses, as they stand one behind the other in the IP header.
@@ -87,16 +111,16 @@ impl TcpLayout {
 }
 
 /// The checksum of `segment`, whose own field stands as zero, with its pseudo-header; zero if the
-/// field holds the right one (RFC 9293 §3.1, RFC 8200 §8.1).
-pub(super) fn tcp_checksum(addresses: &[u8], segment: &[u8]) -> u16 {
-    !add(!pseudo_header(addresses, segment.len()), !checksum::internet(segment))
+/// field holds the right one (RFC 9293 §3.1, RFC 768, RFC 8200 §8.1).
+pub(super) fn transport_checksum(protocol: u8, addresses: &[u8], segment: &[u8]) -> u16 {
+    !add(!pseudo_header(protocol, addresses, segment.len()), !checksum::internet(segment))
 }
 
 /// The checksum of the pseudo-header alone.
-pub(super) fn pseudo_header(addresses: &[u8], segment_len: usize) -> u16 {
+pub(super) fn pseudo_header(protocol: u8, addresses: &[u8], segment_len: usize) -> u16 {
     let length = u32::try_from(segment_len).unwrap_or(u32::MAX);
     let [l0, l1, l2, l3] = length.to_be_bytes();
-    !add(!checksum::internet(addresses), !checksum::internet(&[0, TCP, l0, l1, l2, l3]))
+    !add(!checksum::internet(addresses), !checksum::internet(&[0, protocol, l0, l1, l2, l3]))
 }
 
 /// One's complement addition.

@@ -1,5 +1,5 @@
 //! Segmentation offload on TUN devices and packet sockets: one read or write moves up to 64 kB of
-//! one TCP stream.
+//! one TCP stream, or one read of one sender's UDP datagrams.
 //!
 //! The kernel hands over super-packets, each behind a `virtio_net_hdr` (Virtual I/O Device
 //! specification §5.1.6). A lossy link wants frames of wire size, so they are split here, and what

@@ -1,11 +1,11 @@
 //! A super-packet becomes packets of wire size, each with its own checksum.
 
 use super::layout::{
-    GSO_ECN, GSO_NONE, GSO_TCPV4, GSO_TCPV6, HEADER_LEN, Header, IPV6_HEADER, NEEDS_CHECKSUM,
-    TcpLayout, get_u16, get_u32, put_u16, tcp_checksum,
+    GSO_ECN, GSO_NONE, HEADER_LEN, Header, IPV6_HEADER, Layout, NEEDS_CHECKSUM, UDP, get_u16,
+    get_u32, put_u16, transport_checksum,
 };
 use airmend_proto::wire::checksum;
-use airmend_proto::wire::tcp::Segment;
+use airmend_proto::wire::ip::Network;
 use airmend_proto::{LinkType, Packet};
 use bytes::BytesMut;
 
@@ -31,10 +31,8 @@ pub(in super::super) fn split(read: &[u8], batch: &mut Vec<Packet>) -> bool {
         batch.push(Packet::new(LinkType::Ip, packet.freeze()));
         return true;
     }
-    let Some(layout) = TcpLayout::parse(packet) else { return false };
-    if gso_type != (if layout.is_ipv4 { GSO_TCPV4 } else { GSO_TCPV6 }) {
-        return false;
-    }
+    let layout = Layout::parse(packet).filter(|layout| layout.gso_type() == gso_type);
+    let Some(layout) = layout else { return false };
     segments(&[], packet, layout, usize::from(header.segment_size), batch)
 }
 
@@ -46,10 +44,10 @@ pub(in super::super) fn split_frame(frame: Packet, batch: &mut Vec<Packet>) -> b
         batch.push(frame);
         return true;
     };
-    let Ok(segment) = Segment::parse(&frame) else { return false };
-    let network = usize::from(segment.network_offset);
-    let (link_header, packet) = frame.bytes().split_at(network.min(frame.bytes().len()));
-    let Some(layout) = TcpLayout::parse(packet) else { return false };
+    let Ok(network) = Network::walk(&frame) else { return false };
+    let offset = usize::from(network.offset).min(frame.bytes().len());
+    let (link_header, packet) = frame.bytes().split_at(offset);
+    let Some(layout) = Layout::parse(packet) else { return false };
     segments(link_header, packet, layout, usize::from(size.get()), batch)
 }
 
@@ -57,22 +55,23 @@ pub(in super::super) fn split_frame(frame: Packet, batch: &mut Vec<Packet>) -> b
 pub(super) fn complete_checksum(packet: &mut [u8], header: Header) -> bool {
     let start = usize::from(header.checksum_start);
     let Some(range) = packet.get(start..) else { return false };
-    let value = match checksum::internet(range) {
-        // In UDP over IPv4 zero means that there is none (RFC 768).
-        0 => 0xffff,
-        value => value,
-    };
+    let value = never_zero(checksum::internet(range));
     let at = start + usize::from(header.checksum_offset);
     let is_inside = at + 2 <= packet.len();
     put_u16(packet, at, value);
     is_inside
 }
 
+/// A checksum of the same value: in UDP zero means that there is none (RFC 768).
+fn never_zero(checksum: u16) -> u16 {
+    if checksum == 0 { 0xffff } else { checksum }
+}
+
 /// The segments of `packet`, each behind a copy of `link_header`.
 fn segments(
     link_header: &[u8],
     packet: &[u8],
-    layout: TcpLayout,
+    layout: Layout,
     size: usize,
     batch: &mut Vec<Packet>,
 ) -> bool {
@@ -85,7 +84,6 @@ fn segments(
     let link_type = if link_header.is_empty() { LinkType::Ip } else { LinkType::Ethernet };
     let mut buffer = BytesMut::with_capacity(count * each + payload.len());
     let identification = get_u16(headers, 4);
-    let seq = get_u32(headers, layout.transport + 4);
     for (number, chunk) in payload.chunks(size).enumerate() {
         buffer.extend_from_slice(link_header);
         buffer.extend_from_slice(headers);
@@ -102,18 +100,30 @@ fn segments(
             put_u16(segment, 4, (length - IPV6_HEADER) as u16);
         }
         let transport = layout.transport;
-        let seq = seq.wrapping_add((number * size) as u32).to_be_bytes();
-        segment[transport + 4..transport + 8].copy_from_slice(&seq);
-        if number + 1 < count {
-            segment[transport + 13] &= !FIN_AND_PSH;
+        let is_udp = layout.protocol == UDP;
+        if is_udp {
+            put_u16(segment, transport + 4, (length - transport) as u16);
+        } else {
+            edit_tcp(&mut segment[transport..], number * size, number + 1 == count);
         }
-        if number > 0 {
-            segment[transport + 13] &= !CWR;
-        }
-        put_u16(segment, transport + 16, 0);
-        let sum = tcp_checksum(layout.addresses(segment), &segment[transport..]);
-        put_u16(segment, transport + 16, sum);
+        put_u16(segment, layout.checksum(), 0);
+        let (addresses, rest) = (layout.addresses(segment), &segment[transport..]);
+        let sum = transport_checksum(layout.protocol, addresses, rest);
+        put_u16(segment, layout.checksum(), if is_udp { never_zero(sum) } else { sum });
         batch.push(Packet::new(link_type, buffer.split().freeze()));
     }
     true
+}
+
+/// Makes a copy of the super-packet's TCP header that of the segment whose payload begins at
+/// `offset`.
+fn edit_tcp(header: &mut [u8], offset: usize, is_last: bool) {
+    let seq = get_u32(header, 4).wrapping_add(offset as u32);
+    header[4..8].copy_from_slice(&seq.to_be_bytes());
+    if !is_last {
+        header[13] &= !FIN_AND_PSH;
+    }
+    if offset > 0 {
+        header[13] &= !CWR;
+    }
 }

@@ -104,6 +104,78 @@ fn a_super_packet_of_a_lan_becomes_frames_with_its_link_header() {
     }
 }
 
+/// A UDP packet over IPv4 or IPv6, its checksum right.
+fn datagram(is_ipv4: bool, identification: u16, payload: &[u8]) -> Vec<u8> {
+    let length = (8 + payload.len()) as u16;
+    let mut packet = if is_ipv4 {
+        let mut header = [0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, UDP, 0, 0].to_vec();
+        header.extend([FOUR.0, FOUR.1].concat());
+        put_u16(&mut header, 2, 20 + length);
+        put_u16(&mut header, 4, identification);
+        let sum = checksum::internet(&header);
+        put_u16(&mut header, 10, sum);
+        header
+    } else {
+        let mut header = [[0x60, 0, 0, 0, 0, 0, UDP, 64].to_vec(), vec![0xfd; 32]].concat();
+        put_u16(&mut header, 4, length);
+        header
+    };
+    let transport = packet.len();
+    packet.extend([[0x13, 0x88, 0x13, 0x89, 0, 0, 0, 0].as_slice(), payload].concat());
+    put_u16(&mut packet, transport + 4, length);
+    let addresses = if is_ipv4 { 12..20 } else { 8..40 };
+    let sum = match transport_checksum(UDP, &packet[addresses], &packet[transport..]) {
+        0 => 0xffff,
+        sum => sum,
+    };
+    put_u16(&mut packet, transport + 6, sum);
+    packet
+}
+
+#[test]
+fn a_super_packet_of_udp_becomes_datagrams() {
+    let data = payload(4_000);
+    for (is_ipv4, ethertype) in [(true, [8, 0]), (false, [0x86, 0xdd])] {
+        let datagrams: Vec<_> = (65_534..=65_536)
+            .zip(data.chunks(1_400))
+            .map(|(number, chunk)| datagram(is_ipv4, number as u16, chunk))
+            .collect();
+        let whole = datagram(is_ipv4, 65_534, &data);
+        let mut packets = Vec::new();
+        let packet = Packet::new(LinkType::Ip, whole.clone().into());
+        assert!(split(&read(&packet, GSO_UDP, 1_400), &mut packets));
+        let expected = datagrams.iter().map(|d| Packet::new(LinkType::Ip, d.clone().into()));
+        assert_eq!(packets, expected.collect::<Vec<_>>());
+        assert_eq!(joined(packets).len(), 3, "datagrams are not joined");
+
+        let tagged = [&[2; 12][..], &[0x81, 0, 0xe0, 7], &ethertype].concat();
+        let header = read(&packet, GSO_UDP, 1_400)[..HEADER_LEN].try_into().expect("a header");
+        let frame = [&tagged[..], &whole].concat();
+        let frame = parse_frame(LinkType::Ethernet, header, None, frame[..].into());
+        let mut frames = Vec::new();
+        assert!(split_frame(frame.expect("a super-packet"), &mut frames));
+        let expected = datagrams.iter().map(|datagram| [&tagged[..], datagram].concat());
+        let expected = expected.map(|frame| Packet::new(LinkType::Ethernet, frame.into()));
+        assert_eq!(frames, expected.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn no_checksum_of_udp_is_zero() {
+    // The sum of a datagram's words is made to complement to zero by its last payload word.
+    let first = |word: u16| [payload(98), word.to_be_bytes().to_vec()].concat();
+    let mut zero = (0..=u16::MAX).map(first).filter(|bytes| {
+        let packet = datagram(false, 0, bytes);
+        packet[46..48] == [0xff, 0xff]
+    });
+    let bytes = zero.next().expect("one of all words");
+    let data = [bytes.clone(), vec![9; 50]].concat();
+    let packet = Packet::new(LinkType::Ip, datagram(false, 0, &data).into());
+    let mut packets = Vec::new();
+    assert!(split(&read(&packet, GSO_UDP, 100), &mut packets));
+    assert_eq!(packets[0].bytes(), datagram(false, 0, &bytes));
+}
+
 #[test]
 fn what_was_split_is_joined_to_the_same() {
     for data in [payload(1461), payload(30_000), payload(14_600)] {
@@ -152,7 +224,7 @@ fn only_what_belongs_together_is_joined() {
                 put_u16(&mut bytes, at, 0);
                 let sum = match at {
                     10 => checksum::internet(&bytes[range]),
-                    _ => tcp_checksum(&bytes[12..20], &bytes[range]),
+                    _ => transport_checksum(TCP, &bytes[12..20], &bytes[range]),
                 };
                 put_u16(&mut bytes, at, sum);
             }
@@ -184,7 +256,7 @@ fn only_what_belongs_together_is_joined() {
 fn a_lone_packet_gets_its_checksum() {
     let packet = super_packet(b"hello", Flags::ACK);
     let mut read = read(&packet, GSO_NONE, 0);
-    let sum = !pseudo_header(&packet.bytes()[12..20], 25);
+    let sum = !pseudo_header(TCP, &packet.bytes()[12..20], 25);
     put_u16(&mut read, HEADER_LEN + 36, sum);
     let mut batch = Vec::new();
     assert!(split(&read, &mut batch));
@@ -202,7 +274,8 @@ fn nonsense_is_refused() {
         ("segments of nothing", read(&packet, GSO_TCPV4, 0)),
         ("too many segments", read(&packet, GSO_TCPV4, 1)),
         ("the wrong family", read(&packet, GSO_TCPV6, 1460)),
-        ("an unknown type", read(&packet, 5, 1460)),
+        ("the wrong protocol", read(&packet, GSO_UDP, 1460)),
+        ("an unknown type", read(&packet, 3, 1460)),
     ] {
         assert!(!split(&bytes, &mut batch) && batch.is_empty(), "{what}");
     }
