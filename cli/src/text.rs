@@ -184,12 +184,11 @@ mod tests {
         let (minute, warmup) = (Duration::from_secs(60), Duration::from_secs(10));
         let timed = LabConfig { amount: Amount::Time(minute), warmup, ..plain.clone() };
         assert_eq!(transfer(&timed), "cubic, 60 s down, the first 10 s not counted");
-        let beside =
-            LabConfig { flows: 5, pairs: 2, short: "10kB,50ms".parse().ok(), ..plain.clone() };
-        assert_eq!(
-            transfer(&beside),
-            "cubic, 5 flows of 10 MB down, 2 pairs of hosts, beside short flows of 10 kB, 50 ms apart"
-        );
+        let short = "10kB,50ms".parse().ok();
+        let beside = LabConfig { flows: 5, pairs: 2, short, ..plain.clone() };
+        let pairs = "cubic, 5 flows of 10 MB down, 2 pairs of hosts";
+        let short = ", beside short flows of 10 kB, 50 ms apart";
+        assert_eq!(transfer(&beside), format!("{pairs}{short}"));
         let far = LabConfig { wired_queue_frames: 43, ..plain };
         assert!(hops(&far).ends_with("40 ms, queue 43 · window tuned"), "{}", hops(&far));
         let modem = LabConfig { far_queue: Some(FarQueue::Fifo(35)), ..far };

@@ -105,8 +105,8 @@ fn short_flows_have_completion_times() {
         .expect("airmend runs");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
-    let transfer = "2 flows of 10 kB down, 2 pairs of hosts, beside short flows of 1 kB, 1 ms apart, \
-                    4 times in sequence";
+    let transfer = "2 flows of 10 kB down, 2 pairs of hosts, beside short flows of 1 kB, \
+                    1 ms apart, 4 times in sequence";
     assert!(text.contains(transfer), "{text}");
     assert_eq!(text.matches("completion 50/90/99 % (ms)").count(), 2, "{text}");
     assert!(text.contains("short flows") && text.contains(" / "), "{text}");

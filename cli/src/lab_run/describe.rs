@@ -124,7 +124,7 @@ fn further(config: &LabConfig, outcome: &Outcome) -> Vec<(&'static str, String)>
         lines.push(("completion", distribution(times.p50, Some(times.p90), times.p99, times.max)));
     }
     if let Some(short) = &outcome.short {
-        lines.push(("short flows", short_flows(short)));
+        lines.push(("short", short_flows(short)));
     }
     if let Some(Ping { sent, received, round_trip }) = outcome.ping {
         let [p50, p99, max] =
@@ -138,7 +138,7 @@ fn further(config: &LabConfig, outcome: &Outcome) -> Vec<(&'static str, String)>
 
 /// Their completion times, and how many the end of the run found overdue.
 fn short_flows(short: &ShortFlows) -> String {
-    let count = text::count(short.completion_seconds.len() as u64);
+    let count = text::counted(short.completion_seconds.len() as u64, "flow");
     let times = Times::of(&short.completion_seconds).map_or_else(String::new, |times| {
         format!(": {}", distribution(times.p50, Some(times.p90), times.p99, times.max))
     });
