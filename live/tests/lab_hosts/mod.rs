@@ -31,8 +31,8 @@ pub(crate) fn one_after_another() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Short flows are measured beside a bulk flow whose window does not fill the queue, and in both
-/// hosts' other namespaces too.
+/// Short flows beside a bulk flow whose window does not fill the queue, between one pair of hosts
+/// and between two.
 pub(crate) fn short_flows() -> Result<(), Box<dyn Error>> {
     let second = Duration::from_secs(1);
     let short = |pause| Some(Short { bytes: 20_000, pause });
