@@ -86,14 +86,15 @@ fn columns<'a>(comparison: &'a Comparison<'_>) -> Vec<Column<'a>> {
     }
     if config.sequential > 1 {
         columns.push(column("completion 50/90/99 % (ms)", |combination| {
-            cell(combination.completions(), completion)
+            cell(combination.completions().as_ref(), completion)
         }));
     }
     if config.short.is_some() {
         columns.push(column("short flows", short_count));
         columns.push(column("completion 50/90/99 % (ms)", |combination| {
             let flows = combination.short_flows();
-            cell(flows.and_then(|flows| Times::of(&flows.completion_seconds)), completion)
+            let times = flows.and_then(|flows| Times::of(&flows.completion_seconds));
+            cell(times.as_ref(), completion)
         }));
     }
     if config.ping {
@@ -137,7 +138,7 @@ fn goodput(combination: &Combination) -> String {
     }
 }
 
-fn completion(times: Times) -> String {
+fn completion(times: &Times) -> String {
     format!("{:.0} / {:.0} / {:.0}", times.p50, times.p90, times.p99)
 }
 
