@@ -13,14 +13,17 @@ use crate::values::{Window, amount, far_queue, positive, queue, seconds, setting
 use airmend_live::gateway::Shape;
 use airmend_live::lab::config::{
     AirQueue, Amount, CongestionControl, DeviceKind, Direction, FarQueue, FarWired, Hop, LabConfig,
-    Path,
+    Path, Short,
 };
 use airmend_proto::agents::AgentConfig;
-use airmend_proto::link::{ErrorModel, parse_burst, parse_fading};
-use airmend_proto::units::{parse_ber, parse_duration, parse_probability, parse_rate};
+use airmend_proto::link::ErrorModel;
+use airmend_proto::units::{parse_duration, parse_rate};
 use clap::{Args, Parser, Subcommand};
+use errors::{ErrorArgs, ErrorLists};
 use std::path::PathBuf;
 use std::time::Duration;
+
+mod errors;
 
 /// Makes TCP fast over a lossy air hop without touching either end host.
 #[derive(Debug, Parser)]
@@ -130,68 +133,6 @@ pub(crate) struct CompareArgs {
     pub(crate) output: Output,
 }
 
-/// One error process.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Errors of the air hop, in each direction")]
-#[group(id = "errors", multiple = false)]
-pub(crate) struct ErrorArgs {
-    /// Independent frame loss with this probability, such as 0.05 or 5%.
-    #[arg(long, value_name = "P", value_parser = parse_probability)]
-    loss: Option<f64>,
-    /// Independent bit errors with this probability, such as 4e-6 or 1/256Ki.
-    #[arg(long, value_name = "P", value_parser = parse_ber)]
-    ber: Option<f64>,
-    /// N frames lost in a row in every so many bytes, such as 4/64Ki.
-    #[arg(long, value_name = "N/BYTES", value_parser = parse_burst)]
-    burst: Option<ErrorModel>,
-    /// Markov fading, such as good=300ms,bad=30ms,loss=0.5.
-    #[arg(long, value_name = "good=T,bad=T,loss=P", value_parser = parse_fading)]
-    fading: Option<ErrorModel>,
-}
-
-impl ErrorArgs {
-    /// The error process of the flags.
-    pub(crate) fn model(&self) -> ErrorModel {
-        let loss = self.loss.map(ErrorModel::Loss);
-        let ber = self.ber.map(ErrorModel::Ber);
-        loss.or(ber).or(self.burst).or(self.fading).unwrap_or(ErrorModel::None)
-    }
-}
-
-/// Error processes to compare at.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Errors of the air hop, in each direction")]
-#[group(id = "errors", multiple = false)]
-pub(crate) struct ErrorLists {
-    /// Independent frame loss with each of these probabilities, such as 0,0.01,0.05.
-    #[arg(long, value_name = "P,..", value_delimiter = ',', value_parser = parse_probability)]
-    loss: Vec<f64>,
-    /// Independent bit errors with each of these probabilities, such as 1e-6,1/256Ki.
-    #[arg(long, value_name = "P,..", value_delimiter = ',', value_parser = parse_ber)]
-    ber: Vec<f64>,
-    /// N frames lost in a row in every so many bytes, each of these, such as 2/64Ki,4/64Ki.
-    #[arg(long, value_name = "N/BYTES,..", value_delimiter = ',', value_parser = parse_burst)]
-    burst: Vec<ErrorModel>,
-    /// Markov fading, such as good=300ms,bad=30ms,loss=0.5.
-    #[arg(long, value_name = "good=T,bad=T,loss=P", value_parser = parse_fading)]
-    fading: Option<ErrorModel>,
-}
-
-impl ErrorLists {
-    /// The error processes of the flags, at least one, each once.
-    pub(crate) fn models(&self) -> Vec<ErrorModel> {
-        let losses = self.loss.iter().copied().map(ErrorModel::Loss);
-        let bers = self.ber.iter().copied().map(ErrorModel::Ber);
-        let mut models = Vec::new();
-        for model in losses.chain(bers).chain(self.burst.iter().copied()).chain(self.fading) {
-            if !models.contains(&model) {
-                models.push(model);
-            }
-        }
-        if models.is_empty() { vec![ErrorModel::None] } else { models }
-    }
-}
-
 /// The flags that all runs of a command share.
 #[derive(Debug, Args)]
 pub(crate) struct Setup {
@@ -212,6 +153,14 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "N", help_heading = "Transfer")]
     #[arg(value_parser = positive, conflicts_with = "pcap")]
     unmended_flows: Option<u32>,
+    /// Deal the flows to this many pairs of hosts, from 1 to 16, that share the air.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Transfer")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=16))]
+    pairs: u32,
+    /// Beside them carry short flows between each pair of hosts, one after another, each with a new
+    /// connection: the bytes of each, and the pause between two, such as 10kB,50ms.
+    #[arg(long, value_name = "BYTES,PAUSE", help_heading = "Transfer")]
+    short: Option<Short>,
     /// Each flow carries this many bytes, such as 10000000 or 10MB.
     #[arg(long, value_name = "N", default_value = "10MB", value_parser = amount)]
     #[arg(help_heading = "Transfer")]
@@ -329,6 +278,8 @@ impl Setup {
             direction: self.direction,
             flows: self.flows,
             unmended_flows: self.unmended_flows.unwrap_or(0),
+            pairs: self.pairs,
+            short: self.short,
             amount: self.seconds.map_or(Amount::Bytes(self.bytes), Amount::Time),
             sequential: self.sequential,
             warmup: self.warmup.unwrap_or_default(),
@@ -358,6 +309,10 @@ impl Setup {
     pub(crate) fn set(&self, agents: &mut [AgentConfig]) -> Result<(), BadUsage> {
         if self.warmup.is_some_and(|warmup| self.seconds.is_some_and(|time| warmup >= time)) {
             return Err(BadUsage("--warmup must be less than --seconds".to_owned()));
+        }
+        if self.pairs > self.flows {
+            let why = "--pairs: each pair of hosts needs a flow; give more --flows, or fewer pairs";
+            return Err(BadUsage(why.to_owned()));
         }
         let config = self.config(CongestionControl::Cubic, ErrorModel::None);
         agents.iter().try_for_each(|agent| self.check_path(agent))?;

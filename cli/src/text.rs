@@ -102,6 +102,13 @@ pub(crate) fn transfer(config: &LabConfig) -> String {
         (flows, more) => format!("{} and {more} unmended of ", counted(flows.into(), "flow")),
     };
     text.push_str(&format!(", {each}{amount} {}", config.direction.name()));
+    if config.pairs > 1 {
+        text.push_str(&format!(", {} pairs of hosts", config.pairs));
+    }
+    if let Some(short) = config.short {
+        let (bytes, pause) = (bytes(short.bytes), duration(short.pause));
+        text.push_str(&format!(", beside short flows of {bytes}, {pause} apart"));
+    }
     if config.sequential > 1 {
         text.push_str(&format!(", {} times in sequence", config.sequential));
     }
@@ -177,6 +184,11 @@ mod tests {
         let (minute, warmup) = (Duration::from_secs(60), Duration::from_secs(10));
         let timed = LabConfig { amount: Amount::Time(minute), warmup, ..plain.clone() };
         assert_eq!(transfer(&timed), "cubic, 60 s down, the first 10 s not counted");
+        let short = "10kB,50ms".parse().ok();
+        let beside = LabConfig { flows: 5, pairs: 2, short, ..plain.clone() };
+        let pairs = "cubic, 5 flows of 10 MB down, 2 pairs of hosts";
+        let short = ", beside short flows of 10 kB, 50 ms apart";
+        assert_eq!(transfer(&beside), format!("{pairs}{short}"));
         let far = LabConfig { wired_queue_frames: 43, ..plain };
         assert!(hops(&far).ends_with("40 ms, queue 43 · window tuned"), "{}", hops(&far));
         let modem = LabConfig { far_queue: Some(FarQueue::Fifo(35)), ..far };

@@ -100,12 +100,16 @@ fn short_flows_have_completion_times() {
     let output = airmend()
         .args(command)
         .args(["--bytes", "10kB", "--wired-delay", "5ms"])
+        .args(["--flows", "2", "--pairs", "2", "--short", "1kB,1ms"])
         .output()
         .expect("airmend runs");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
-    assert!(text.contains("10 kB down, 4 times in sequence"), "{text}");
-    assert!(text.contains("completion 50/90/99 % (ms)") && text.contains(" / "), "{text}");
+    let transfer = "2 flows of 10 kB down, 2 pairs of hosts, beside short flows of 1 kB, \
+                    1 ms apart, 4 times in sequence";
+    assert!(text.contains(transfer), "{text}");
+    assert_eq!(text.matches("completion 50/90/99 % (ms)").count(), 2, "{text}");
+    assert!(text.contains("short flows") && text.contains(" / "), "{text}");
 }
 
 fn a_run_in_words_says_how_to_replay_it() {

@@ -2,11 +2,14 @@
 //! test is ignored.
 
 mod agents;
+mod lab_hosts;
 mod lab_kernel;
 mod lab_link;
 
 use agents::{Cheating, Panicking};
-use airmend_live::lab::config::{Amount, CongestionControl, DeviceKind, Direction, Hop, LabConfig};
+use airmend_live::lab::config::{
+    Amount, CongestionControl, DeviceKind, Direction, Hop, LabConfig, Short,
+};
 use airmend_live::lab::outcome::{Outcome, TraceKind};
 use airmend_live::lab::{LabError, Probe, enter_user_namespace, probe, run};
 use airmend_proto::agents::plain::Plain;
@@ -30,7 +33,7 @@ type Test = fn() -> Tested;
 
 const NOBODY: u32 = 65534;
 
-const TESTS: [(&str, Test); 26] = [
+const TESTS: [(&str, Test); 28] = [
     ("down", down),
     ("up", up),
     ("ipv6", ipv6),
@@ -45,7 +48,9 @@ const TESTS: [(&str, Test); 26] = [
     ("kernel_queue", lab_kernel::kernel_queue),
     ("kernel_refuses", lab_kernel::kernel_refuses),
     ("pinged", pinged),
-    ("one_after_another", one_after_another),
+    ("one_after_another", lab_hosts::one_after_another),
+    ("short_flows", lab_hosts::short_flows),
+    ("several_pairs", lab_hosts::several_pairs),
     ("fading", fading),
     ("losses_both_ways", losses_both_ways),
     ("losses_without_sack", losses_without_sack),
@@ -268,26 +273,6 @@ fn pinged() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn one_after_another() -> Result<(), Box<dyn Error>> {
-    let amount = Amount::Bytes(20_000);
-    let config = LabConfig { sequential: 5, flows: 2, amount, ..config() };
-    let outcome = complete(&config)?;
-    // SYN, SYN-ACK and the first data each take a path's delay of 7 ms.
-    assert!(outcome.completion_seconds.iter().all(|seconds| *seconds > 0.021));
-    let sum = outcome.completion_seconds.iter().sum::<f64>();
-    assert!(outcome.seconds < sum && outcome.seconds > sum / 2.0);
-    // Only the first connection's sequence is drawn: SYN, data, FIN.
-    assert!(outcome.trace.iter().all(|point| point.offset <= 20_002));
-    // Stopped in the second one.
-    let stop = AtomicBool::new(false);
-    let mut progress = |progress: airmend_live::lab::Progress| {
-        stop.store(progress.bytes > 40_000, Ordering::Relaxed);
-    };
-    let outcome = run(&config, plain(), &stop, &mut progress)?;
-    assert!(!outcome.completed && outcome.completion_seconds.len() < 10);
-    Ok(())
-}
-
 /// What fades has a bound of its own in each run.
 fn fading() -> Result<(), Box<dyn Error>> {
     let [good, bad] = [40, 5].map(Duration::from_millis);
@@ -464,6 +449,10 @@ fn values_that_cannot_be_run() -> Result<(), Box<dyn Error>> {
         LabConfig { wired_queue_frames: 0, ..config() },
         LabConfig { flows: 100, unmended_flows: 100, ..config() },
         LabConfig { sequential: 0, ..config() },
+        LabConfig { pairs: 0, ..config() },
+        LabConfig { pairs: 2, ..config() },
+        LabConfig { pairs: 17, flows: 17, ..config() },
+        LabConfig { short: Some(Short { bytes: 0, pause: second }), ..config() },
         LabConfig { sequential: 2, amount: Amount::Time(second), ..config() },
         LabConfig { warmup: second, amount: Amount::Time(second), ..config() },
         LabConfig { unmended_flows: 1, pcap: Some("/nowhere".into()), ..config() },

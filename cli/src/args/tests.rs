@@ -61,6 +61,24 @@ fn the_published_far_bottleneck_is_a_few_flags() {
 }
 
 #[test]
+fn each_pair_of_hosts_needs_a_flow() {
+    let parse = |flags: &[&str]| {
+        let command = ["airmend", "lab", "run"].iter().chain(flags);
+        let Command::Lab(Lab::Run(args)) = Cli::try_parse_from(command).ok()?.command else {
+            return None;
+        };
+        args.setup.set(&mut []).ok()
+    };
+    assert_eq!(parse(&["--pairs", "3", "--flows", "3"]), Some(()));
+    for wrong in [["--pairs", "3", "--flows", "2"], ["--pairs", "17", "--flows", "17"]] {
+        assert_eq!(parse(&wrong), None, "{wrong:?}");
+    }
+    assert_eq!(parse(&["--short", "0,50ms"]), None);
+    let short = config(&["--short", "10kB,50ms"]).short.map(|short| short.bytes);
+    assert_eq!(short, Some(10_000));
+}
+
+#[test]
 fn bursts_are_a_list_where_processes_are_compared() {
     let command = ["airmend", "lab", "compare", "--burst", "2/64Ki,4/64Ki,6/64Ki,4/64Ki"];
     let Command::Lab(Lab::Compare(args)) = Cli::try_parse_from(command).unwrap().command else {

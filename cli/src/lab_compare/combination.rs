@@ -4,7 +4,7 @@ use crate::row::Times;
 use crate::{stats, text};
 use airmend_live::lab::Delay;
 use airmend_live::lab::config::LabConfig;
-use airmend_live::lab::outcome::Outcome;
+use airmend_live::lab::outcome::{Outcome, ShortFlows};
 use airmend_proto::link::ErrorModel;
 use std::time::Duration;
 
@@ -110,6 +110,16 @@ impl Combination {
     pub(crate) fn completions(&self) -> Option<Times> {
         let times = self.runs.iter().flat_map(|(_, run)| run.completion_seconds.iter().copied());
         Times::of(&times.collect::<Vec<_>>())
+    }
+
+    /// The short flows of all runs; `None` without any.
+    pub(crate) fn short_flows(&self) -> Option<ShortFlows> {
+        let runs = self.runs.iter().filter_map(|(_, run)| run.short.as_ref());
+        runs.cloned().reduce(|mut all, run| {
+            all.completion_seconds.extend(run.completion_seconds);
+            all.overdue += run.overdue;
+            all
+        })
     }
 
     /// Median of a quantile of the ping's round trips, in milliseconds.

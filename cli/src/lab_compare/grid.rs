@@ -2,6 +2,7 @@
 
 use super::combination::Combination;
 use super::comparison::Comparison;
+use crate::row::Times;
 use crate::{table, text};
 use airmend_live::lab::Delay;
 use airmend_proto::link::ErrorModel;
@@ -84,7 +85,17 @@ fn columns<'a>(comparison: &'a Comparison<'_>) -> Vec<Column<'a>> {
         }));
     }
     if config.sequential > 1 {
-        columns.push(column("completion 50/90/99 % (ms)", completion));
+        columns.push(column("completion 50/90/99 % (ms)", |combination| {
+            cell(combination.completions().as_ref(), completion)
+        }));
+    }
+    if config.short.is_some() {
+        columns.push(column("short flows", short_count));
+        columns.push(column("completion 50/90/99 % (ms)", |combination| {
+            let flows = combination.short_flows();
+            let times = flows.and_then(|flows| Times::of(&flows.completion_seconds));
+            cell(times.as_ref(), completion)
+        }));
     }
     if config.ping {
         columns.extend(ping(comparison));
@@ -127,9 +138,15 @@ fn goodput(combination: &Combination) -> String {
     }
 }
 
-fn completion(combination: &Combination) -> String {
-    cell(combination.completions(), |times| {
-        format!("{:.0} / {:.0} / {:.0}", times.p50, times.p90, times.p99)
+fn completion(times: &Times) -> String {
+    format!("{:.0} / {:.0} / {:.0}", times.p50, times.p90, times.p99)
+}
+
+/// Short flows that completed, and how many were overdue at the end.
+fn short_count(combination: &Combination) -> String {
+    cell(combination.short_flows(), |flows| match flows.overdue {
+        0 => flows.completion_seconds.len().to_string(),
+        overdue => format!("{} (+{overdue} overdue)", flows.completion_seconds.len()),
     })
 }
 

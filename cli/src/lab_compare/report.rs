@@ -77,6 +77,7 @@ pub(super) fn summary(comparison: &Comparison<'_>, combination: &Combination) ->
         "unmended_goodput_median_bps": whole(unmended),
         "fairness_median": four(combination.median(|run| run.fairness)),
         "completion_ms": combination.completions(),
+        "short_completion_ms": combination.short_flows().as_ref().map(lab::short_flows),
         "ping": ping(combination, first),
     });
     let setting = lab::setting(&comparison.agents[combination.agent], config);

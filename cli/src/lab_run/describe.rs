@@ -4,7 +4,7 @@ use super::transfer::{limits, warnings};
 use crate::row::Times;
 use crate::text;
 use airmend_live::lab::config::LabConfig;
-use airmend_live::lab::outcome::{Lateness, LinkReport, Outcome, Ping};
+use airmend_live::lab::outcome::{Lateness, LinkReport, Outcome, Ping, ShortFlows};
 use airmend_proto::agents::AgentConfig;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -123,6 +123,9 @@ fn further(config: &LabConfig, outcome: &Outcome) -> Vec<(&'static str, String)>
     {
         lines.push(("completion", distribution(times.p50, Some(times.p90), times.p99, times.max)));
     }
+    if let Some(short) = &outcome.short {
+        lines.push(("short", short_flows(short)));
+    }
     if let Some(Ping { sent, received, round_trip }) = outcome.ping {
         let [p50, p99, max] =
             [round_trip.p50, round_trip.p99, round_trip.max].map(|time| time.as_secs_f64() * 1e3);
@@ -131,6 +134,19 @@ fn further(config: &LabConfig, outcome: &Outcome) -> Vec<(&'static str, String)>
         lines.push(("ping", format!("{words}; {lost} of {} lost", text::count(sent))));
     }
     lines
+}
+
+/// Their completion times, and how many the end of the run found overdue.
+fn short_flows(short: &ShortFlows) -> String {
+    let count = text::counted(short.completion_seconds.len() as u64, "flow");
+    let times = Times::of(&short.completion_seconds).map_or_else(String::new, |times| {
+        format!(": {}", distribution(times.p50, Some(times.p90), times.p99, times.max))
+    });
+    let overdue = match short.overdue {
+        0 => String::new(),
+        overdue => format!("; {} overdue at the end", text::count(overdue)),
+    };
+    format!("{count}{times}{overdue}")
 }
 
 /// A distribution of times in milliseconds.

@@ -49,6 +49,8 @@ fn flag(name: &str, value: &Value) -> Option<String> {
         "bytes" => format!("--bytes {}", format_size(whole?)),
         "send_seconds" => format!("--seconds {}", number?),
         "flows" => format!("--flows {}", whole?),
+        "pairs" => format!("--pairs {}", whole?),
+        "short" => format!("--short {}", value.as_str()?),
         "queue_frames" => format!("--queue {}", whole?),
         "window_segments" => {
             format!("--window {}", whole.map_or_else(|| "none".to_owned(), |n| n.to_string()))

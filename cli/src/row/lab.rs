@@ -2,7 +2,7 @@
 
 use super::{Line, Times, ber_and_loss, line, millis, rounded, sender, short};
 use airmend_live::lab::config::{Amount, LabConfig, Path};
-use airmend_live::lab::outcome::{Outcome, Ping};
+use airmend_live::lab::outcome::{Outcome, Ping, ShortFlows};
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
 use serde_json::{Value, json};
@@ -29,7 +29,8 @@ pub(crate) fn setting(agent: &AgentConfig, config: &LabConfig) -> Value {
 }
 
 /// The further settings. Those at the end are present only for half-duplex radios, for a base
-/// station without an agent in the loop, for a modem, and for a wired hop beyond the air.
+/// station without an agent in the loop, for a modem, for a wired hop beyond the air, for several
+/// pairs of hosts, and for short flows.
 pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -> Value {
     let (burst, fading) = match config.errors {
         ErrorModel::Burst { frames, every_bytes } => {
@@ -70,6 +71,8 @@ pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -
         "air_queue": (is_beside && config.far_queue.is_none()).then(|| config.air_queue.name()),
         "far_queue": config.far_queue.map(|queue| queue.to_string()),
         "far_wired": config.far_wired.map(|far| far.to_string()),
+        "pairs": (config.pairs > 1).then_some(config.pairs),
+        "short": config.short.map(|short| short.to_string()),
         "shape": config.shape.map(|shape| shape.to_string()),
     });
     line([all, present(unusual)]).into()
@@ -115,6 +118,8 @@ pub(crate) fn run(
     });
     let mobile_counters = Some(&outcome.mobile_counters).filter(|counters| !counters.is_empty());
     let unusual = json!({
+        // Only where there were short flows.
+        "short_completion_ms": outcome.short.as_ref().map(short_flows),
         // Only where the air needs an agent at each end: `agent_counters` is the base station's.
         "mobile_counters": mobile_counters,
         // Only where a gateway ran: the number of its heartbeat timeouts.
@@ -132,6 +137,12 @@ fn ping(ping: &Ping) -> Value {
         .map(|time| rounded(time.as_secs_f64() * 1e3, 3));
     let Ping { sent, received, .. } = ping;
     json!({"sent": sent, "received": received, "p50_ms": p50, "p99_ms": p99, "max_ms": max})
+}
+
+/// The completion times of short flows, without percentiles where none completed.
+pub(crate) fn short_flows(flows: &ShortFlows) -> Value {
+    let times = Times::of(&flows.completion_seconds);
+    line([json!({"count": 0}), json!(times), json!({"overdue": flows.overdue})]).into()
 }
 
 /// Only the fields that are not null.

@@ -1,7 +1,7 @@
 use super::*;
 use airmend_live::lab::Delay;
 use airmend_live::lab::config::{Amount, LabConfig, Path};
-use airmend_live::lab::outcome::{Lateness, LinkReport, Outcome, Ping, SenderCounters};
+use airmend_live::lab::outcome::{Lateness, LinkReport, Outcome, Ping, SenderCounters, ShortFlows};
 use airmend_proto::agents::AgentConfig;
 use std::collections::BTreeMap;
 
@@ -139,6 +139,27 @@ fn what_only_some_runs_have_is_not_null_there() {
         "sent": 1000, "received": 998, "p50_ms": 85, "p99_ms": 120, "max_ms": 200
     });
     assert_eq!((&row["ping"], &row["completion_ms"]), (&ping, &serde_json::Value::Null));
+}
+
+/// Short flows, and the pairs of hosts where there are several.
+#[test]
+fn short_flows_are_told_where_there_are_some() {
+    let agent = AgentConfig::by_name("plain").unwrap();
+    let short = "10kB,50ms".parse().ok();
+    let config = LabConfig { short, pairs: 2, flows: 2, ..config() };
+    let line = |completion_seconds: Vec<f64>, overdue| {
+        let short = Some(ShortFlows { completion_seconds, overdue });
+        let outcome = Outcome { short, ..Outcome::default() };
+        read(&lab::run(&agent, &config, &[], &outcome))
+    };
+    let some = line(vec![0.1, 0.3, 0.2], 1);
+    assert_eq!((&some["short"], &some["pairs"]), (&"10000,50ms".into(), &2.into()));
+    let times = serde_json::json!(
+        {"count": 3, "p50": 200, "p90": 300, "p99": 300, "max": 300, "overdue": 1}
+    );
+    assert_eq!(some["short_completion_ms"], times);
+    let none = serde_json::json!({"count": 0, "overdue": 0});
+    assert_eq!(line(Vec::new(), 0)["short_completion_ms"], none);
 }
 
 /// Rows of a base station whose kernel forwards say so; older rows are in-line.

@@ -1,8 +1,8 @@
 //! The configuration of one laboratory run.
 
 pub use super::air_queue::{AirQueue, FarQueue};
-use super::error::LabError;
 pub use super::far_wired::FarWired;
+pub use super::short::Short;
 use crate::gateway::Shape;
 use airmend_proto::link::mac::MacParams;
 use airmend_proto::link::{ErrorModel, Fate, goodput_bound};
@@ -19,6 +19,8 @@ pub(crate) const HOST_QUEUE_FRAMES: usize = 1000;
 pub const MTU: u32 = 1500;
 /// The receiver of flow `n` listens on this port plus `n`.
 pub(crate) const FIRST_PORT: u16 = 5001;
+/// The receiver of short flows listens on this port, above those of all other flows.
+pub(crate) const SHORT_PORT: u16 = 6001;
 /// The number that names the air hop's random streams.
 pub(crate) const AIR_STREAM: u32 = 0;
 /// The time by which a link takes a frame ahead, so that a late wake-up leaves no gap on it: at
@@ -26,9 +28,6 @@ pub(crate) const AIR_STREAM: u32 = 0;
 const LOOKAHEAD: Duration = Duration::from_millis(1);
 /// The hop to a modem: what Ethernet has.
 const MODEM_HOP: Hop = Hop { rate_bps: 1_000_000_000, delay: Duration::ZERO };
-
-/// Each flow has five descriptors, of which an ordinary process may have 1024.
-const MAX_FLOWS: u32 = 150;
 
 /// The sender's congestion control, always set explicitly on the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +133,10 @@ with_defaults! {
     /// Further flows, between two hosts of their own, that the agent does not see: they share
     /// links and queues with those that it mends.
     unmended_flows: u32 = 0;
+    /// Pairs of hosts that share the air; the mended flows are dealt to them in turn.
+    pairs: u32 = 1;
+    /// Short flows beside the others, one after another between the hosts of each pair.
+    short: Option<Short> = None;
     /// When each of them is over.
     amount: Amount = Amount::Bytes(10_000_000);
     /// How often all flows begin anew, one set after the other; 1 for a single transfer.
@@ -345,71 +348,6 @@ impl LabConfig {
         let far_loss = self.far_wired.map_or(0.0, |far| far.loss);
         let error = 1.0 - (1.0 - frame_error) * (1.0 - far_loss);
         goodput_bound(air_rate_bps, self.least_wired_rate(), payload, MTU, error)
-    }
-
-    /// Refuses what cannot be run.
-    pub(crate) fn check(&self) -> Result<(), LabError> {
-        let refuse = |wrong: bool, why| if wrong { Err(LabError::Config(why)) } else { Ok(()) };
-        let no_rate = self.air.rate_bps == 0 || self.wired.rate_bps == 0;
-        refuse(no_rate, "a link of 0 bit/s carries nothing: give both hops a rate above 0")?;
-        refuse(self.flows == 0, "a run without flows measures nothing: ask for at least 1")?;
-        refuse(self.queue_frames == 0, "the air's queue must hold at least 1 frame")?;
-        refuse(self.wired_queue_frames == 0, "the wired queue must hold at least 1 frame")?;
-        refuse(self.all_flows() > MAX_FLOWS, "a run carries at most 150 flows at a time")?;
-        refuse(self.sequential == 0, "no transfer at all measures nothing: ask for at least 1")?;
-        let (time, is_timed) = match self.amount {
-            Amount::Bytes(_) => (Duration::ZERO, false),
-            Amount::Time(time) => (time, true),
-        };
-        let is_repeated = self.sequential > 1;
-        refuse(is_repeated && is_timed, "flows one after another carry bytes, not for a time")?;
-        let warms_up = self.warmup > Duration::ZERO;
-        refuse(warms_up && self.warmup >= time, "the warm-up must end before the timed flows do")?;
-        let is_recorded = self.pcap.is_some() && self.unmended_flows > 0;
-        refuse(is_recorded, "a recording cannot tell which flows the agent did not see")?;
-        self.check_modem()?;
-        self.check_path()
-    }
-
-    /// Refuses what has no place beside a modem.
-    fn check_modem(&self) -> Result<(), LabError> {
-        let refuse = |has: bool, why| match has && self.far_queue.is_some() {
-            true => Err(LabError::Config(why)),
-            false => Ok(()),
-        };
-        refuse(
-            self.far_queue.is_some_and(|queue| queue.frames() == 0),
-            "the modem's queue must hold at least 1 frame",
-        )?;
-        refuse(
-            self.direction == Direction::Up,
-            "the modem's queue holds what goes down: send the data down, or leave the modem out",
-        )?;
-        refuse(
-            self.turnaround.is_some(),
-            "a modem's queue does not ask whose turn it is: make the radios full duplex",
-        )
-    }
-
-    /// Refuses what a kernel in the base station cannot do.
-    fn check_path(&self) -> Result<(), LabError> {
-        let is_other = self.path != Path::Inline;
-        let refuse = |has: bool, why| match has && is_other {
-            true => Err(LabError::Config(why)),
-            false => Ok(()),
-        };
-        let is_half_duplex = self.turnaround.is_some();
-        refuse(
-            is_half_duplex,
-            "radios take turns on the in-line path only: make them full duplex",
-        )?;
-        let is_recorded = self.pcap.is_some();
-        refuse(is_recorded, "a recording is of an agent in the loop: use the in-line path")?;
-        let has_unmended = self.unmended_flows > 0;
-        refuse(
-            has_unmended,
-            "a kernel forwards all flows alike: use the in-line path, or no others",
-        )
     }
 }
 

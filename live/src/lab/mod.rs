@@ -5,6 +5,7 @@
 //! `data_path`, `mobile`, `record`); `session`, which sets all of that up; `measure`; and `run`.
 
 mod air_queue;
+mod check;
 pub mod config;
 mod data_path;
 mod error;
@@ -20,6 +21,7 @@ pub mod outcome;
 mod record;
 mod run;
 mod session;
+mod short;
 mod station;
 
 pub use error::LabError;

@@ -28,6 +28,8 @@ pub struct Outcome {
     /// The time of each flow from its `connect` to its last byte, in seconds, in the order of
     /// their beginning; those that did not complete are left out.
     pub completion_seconds: Vec<f64>,
+    /// The short flows beside the others, if there were any.
+    pub short: Option<ShortFlows>,
     /// The ping's round trips, if it was enabled.
     pub ping: Option<Ping>,
     /// The upper bound of goodput on these links: (1) of the bounds.
@@ -37,7 +39,8 @@ pub struct Outcome {
     /// Bytes that data packets took on the air (IP headers included) for each useful byte; with a
     /// modem, on the hop to it, since its queue may drop some of them.
     pub wire_bytes_per_byte: f64,
-    /// The counters of the sending host's TCP, of the flows that the agent mends only.
+    /// The counters of the sending hosts' TCPs, of the flows that the agent mends only, short ones
+    /// included.
     pub sender: SenderCounters,
     /// The degree of reordering that the senders' TCPs assumed at the end (`tcpi_reordering`), the
     /// largest of all flows; it begins at 3.
@@ -52,7 +55,7 @@ pub struct Outcome {
     pub mobile_counters: BTreeMap<String, u64>,
     /// The counters of the links, by name (`air_down`, …).
     pub links: BTreeMap<&'static str, LinkReport>,
-    /// All nonzero `TcpExt` counters of the sending host.
+    /// All nonzero `TcpExt` counters of the sending hosts.
     pub tcp_ext: BTreeMap<String, u64>,
     /// Packets lost between a host's kernel and the emulated links: must be 0, or the machine was
     /// too slow for this run.
@@ -63,6 +66,16 @@ pub struct Outcome {
     pub samples: Vec<TcpSample>,
     /// Data and ACKs as the base station saw them, first flow only.
     pub trace: Vec<TracePoint>,
+}
+
+/// The short flows of all pairs of hosts that began after the warm-up.
+#[derive(Clone, Debug, Default)]
+pub struct ShortFlows {
+    /// The time of each one from its `connect` to its last byte, in seconds.
+    pub completion_seconds: Vec<f64>,
+    /// Those that were cut off by the end of the run and had by then taken longer than any that
+    /// completed; the others that were cut off are not counted.
+    pub overdue: u64,
 }
 
 /// Round trips of a small packet between the hosts of the mended flows.

@@ -6,8 +6,9 @@ use super::gateway::{GatewayCommand, GatewayReport};
 use super::measure::ping::with_ping;
 use super::measure::rounds;
 use super::measure::sender::SenderReport;
+use super::measure::short::with_short_flows;
 use super::measure::transfer::{Carried, Progress, TransferReport};
-use super::outcome::{Outcome, Ping};
+use super::outcome::{Outcome, Ping, ShortFlows};
 use super::session::{Agents, Forwarding, with_station};
 use super::station::StationReport;
 use airmend_proto::Agent;
@@ -69,20 +70,27 @@ fn measure(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
-    let ((transfer, ping, sender), station) = with_station(config, forwarding, |session| {
+    let ((measured, sender), station) = with_station(config, forwarding, |session| {
         let is_over = || stop.load(Ordering::Relaxed) || (session.is_over)();
-        let work = || rounds::run(config, session, &is_over, progress);
-        let (transfer, ping) = with_ping(config, session, work)?;
-        let sender = session.mended.sender.namespace.run(|| Ok(SenderReport::read()))?;
-        Ok((transfer, ping, sender))
+        let bulk = || rounds::run(config, session, &is_over, progress);
+        let both = || with_short_flows(config, session, bulk);
+        let ((transfer, short), ping) = with_ping(config, session, both)?;
+        let sender = SenderReport::read(session.mended.iter().map(|pair| pair.sender))?;
+        Ok((Measured { transfer, short, ping }, sender))
     })?;
-    Ok(outcome(config, transfer, ping, station, sender))
+    Ok(outcome(config, measured, station, sender))
+}
+
+/// What the hosts measured.
+struct Measured {
+    transfer: TransferReport,
+    short: Option<ShortFlows>,
+    ping: Option<Ping>,
 }
 
 fn outcome(
     config: &LabConfig,
-    transfer: TransferReport,
-    ping: Option<Ping>,
+    Measured { transfer, short, ping }: Measured,
     station: StationReport,
     sender: SenderReport,
 ) -> Outcome {
@@ -113,6 +121,7 @@ fn outcome(
         fairness: jain_index(&flow_goodput_bps),
         flow_goodput_bps,
         completion_seconds: transfer.completions,
+        short,
         ping,
         bound_bps: config.bound_bps(),
         realised_bound_bps: config.realised_bound_bps(from, to),

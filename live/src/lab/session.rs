@@ -23,13 +23,20 @@ use std::thread;
 
 /// The endpoints of a run, and its clock.
 pub(crate) struct Session<'a> {
-    /// The hosts whose flows pass the agent.
-    pub(crate) mended: Endpoints<'a>,
+    /// The pairs of hosts whose flows pass the agent, at least one.
+    pub(crate) mended: &'a [Endpoints<'a>],
     /// The hosts whose flows bypass the agent, if the run has any.
     pub(crate) unmended: Option<Endpoints<'a>>,
     pub(crate) clock: Clock,
     /// Whether the base station has ended early: then nothing moves any more.
     pub(crate) is_over: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Session<'a> {
+    /// The first pair of hosts whose flows pass the agent.
+    pub(crate) fn first(&self) -> Endpoints<'a> {
+        self.mended[0]
+    }
 }
 
 /// The hosts of one pair in their endpoints.
@@ -73,14 +80,18 @@ pub(crate) fn with_station<T>(
     let Topology { station: _interfaces, pairs, wired, air, kernel, modem } =
         Topology::create(config)?;
     let Setup { data_path, mobile, kernel, gateway } = Setup::new(config, forwarding, kernel)?;
-    let mut endpoints = pairs.iter().map(|pair| Endpoints::new(pair, config.direction));
-    let mended = endpoints.next().ok_or(LabError::Config("a run needs two hosts"))?;
-    let unmended = endpoints.next();
+    let endpoints = pairs.iter().map(|pair| Endpoints::new(pair, config.direction));
+    let endpoints: Vec<_> = endpoints.collect();
+    let mended_pairs = config.pairs as usize;
+    let (mended, unmended) = endpoints
+        .split_at_checked(mended_pairs)
+        .ok_or(LabError::Config("a run needs two hosts of each pair"))?;
+    let unmended = unmended.first().copied();
     let clock = Clock::start();
     let modem = modem.map(|kernel| Modem::new(config, kernel));
     let links = Links::new(config, mobile.is_some(), modem);
     let recorder = Recorder::new(config)?;
-    let station = Station { clock, links, wired, air, data_path, mobile, recorder };
+    let station = Station { clock, links, wired, air, mended_pairs, data_path, mobile, recorder };
     let is_done = AtomicBool::new(false);
     let (result, station) = thread::scope(|scope| {
         let station = thread::Builder::new()

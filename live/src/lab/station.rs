@@ -24,9 +24,6 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The pair of hosts whose flows are shown to the agent. Flows of the second pair pass through the
-/// same egress queues unseen.
-const MENDED_PAIR: usize = 0;
 /// The interval at which an idle loop checks the stop flag.
 const IDLE: Duration = Duration::from_millis(50);
 
@@ -38,6 +35,9 @@ pub(crate) struct Station {
     pub(crate) wired: Vec<Box<dyn Device>>,
     /// The ports to the mobile hosts.
     pub(crate) air: Vec<Box<dyn Device>>,
+    /// The first so many pairs of hosts are those whose flows are shown to the agent. Flows of
+    /// others pass through the same egress queues unseen.
+    pub(crate) mended_pairs: usize,
     pub(crate) data_path: DataPath,
     /// The other end of the air, if it needs one.
     pub(crate) mobile: Option<MobileEnd>,
@@ -219,7 +219,7 @@ impl Station {
         match &mut self.data_path {
             DataPath::Agent(forwarder) => {
                 self.recorder.enters(side, &packet);
-                if self.mobile.is_none() && pair_of(packet.bytes()) != MENDED_PAIR {
+                if self.mobile.is_none() && pair_of(packet.bytes()) >= self.mended_pairs {
                     forwarder.forward_unseen(side, packet);
                 } else {
                     forwarder.handle_packet(now, side, packet);

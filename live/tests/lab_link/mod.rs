@@ -80,7 +80,8 @@ fn mends(direction: Direction, ipv6: bool) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn run(config: &LabConfig) -> Result<Outcome, LabError> {
+/// Through `tulip` at each end.
+pub(crate) fn run(config: &LabConfig) -> Result<Outcome, LabError> {
     let limits = Limits { egress: config.egress_limits(), ..Limits::default() };
     let mut tulip = AgentConfig::by_name("tulip").expect("there is such an agent");
     let takes_turns = config.turnaround.is_some().to_string();

@@ -4,5 +4,6 @@ pub(super) mod ping;
 pub(super) mod probe;
 pub(super) mod rounds;
 pub(super) mod sender;
+pub(super) mod short;
 mod stream;
 pub(super) mod transfer;

@@ -38,7 +38,7 @@ pub(crate) fn with_ping<T>(
     if !config.ping {
         return Ok((work()?, None));
     }
-    let Endpoints { sender, receiver } = session.mended;
+    let Endpoints { sender, receiver } = session.first();
     let bind = |address| {
         move || UdpSocket::bind(SocketAddr::new(address, PORT)).map_err(LabError::socket("bind"))
     };

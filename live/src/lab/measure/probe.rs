@@ -108,7 +108,7 @@ fn exchange(
     session: &Session<'_>,
     stop: &AtomicBool,
 ) -> Result<(u64, Arrivals), LabError> {
-    let Endpoints { sender: sending, receiver: receiving } = session.mended;
+    let Endpoints { sender: sending, receiver: receiving } = session.first();
     let bind = |address| {
         move || UdpSocket::bind(SocketAddr::new(address, PORT)).map_err(LabError::socket("bind"))
     };

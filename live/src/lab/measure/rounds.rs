@@ -1,7 +1,7 @@
 //! Flows one after another over the same links, each time with new connections.
 
-use super::transfer::{Carried, MAX_SAMPLES, Progress, Transfer, TransferReport};
-use crate::lab::config::LabConfig;
+use super::transfer::{Carried, MAX_SAMPLES, Plan, Progress, Transfer, TransferReport};
+use crate::lab::config::{FIRST_PORT, LabConfig};
 use crate::lab::error::LabError;
 use crate::lab::session::Session;
 
@@ -18,7 +18,8 @@ pub(crate) fn run(
             let fraction = (f64::from(round) + now.fraction) / f64::from(config.sequential);
             progress(Progress { bytes: carried + now.bytes, fraction });
         };
-        Transfer::open(config, session, began, round)?.run(is_over, &mut progress)
+        let plans = plans(config, session, round);
+        Transfer::open(config, session.clock, began, plans)?.run(is_over, &mut progress)
     };
     let mut whole = transfer(0, 0)?;
     for round in 1..config.sequential {
@@ -29,6 +30,23 @@ pub(crate) fn run(
         append(&mut whole, transfer(round, carried)?);
     }
     Ok(whole)
+}
+
+/// The flows of a round: the mended ones, dealt to their pairs of hosts in turn, then the others.
+fn plans<'a>(
+    config: &LabConfig,
+    session: &Session<'a>,
+    round: u32,
+) -> impl Iterator<Item = Plan<'a>> {
+    let mended = (0..config.flows).zip(session.mended.iter().copied().cycle());
+    let unmended = (config.flows..config.all_flows()).zip(session.unmended.into_iter().cycle());
+    let first_stream = round.wrapping_mul(config.all_flows());
+    mended.chain(unmended).map(move |(number, endpoints)| Plan {
+        number,
+        port: FIRST_PORT + number as u16,
+        stream: first_stream.wrapping_add(number),
+        endpoints,
+    })
 }
 
 /// Times add up: what lies between two transfers is not counted.

@@ -1,10 +1,12 @@
-//! What the sending host's TCP went through, from its kernel's counters.
+//! What the sending hosts' TCPs went through, from their kernels' counters.
 
+use crate::lab::error::LabError;
 use crate::lab::network::counters;
+use crate::lab::network::host::Host;
 use crate::lab::outcome::SenderCounters;
 use std::collections::BTreeMap;
 
-/// The sending host's counters, all of which began at zero with its namespace.
+/// The sum of the sending hosts' counters, all of which began at zero with their namespaces.
 pub(crate) struct SenderReport {
     pub(crate) counters: SenderCounters,
     /// All nonzero counters of the group `TcpExt`.
@@ -12,11 +14,18 @@ pub(crate) struct SenderReport {
 }
 
 impl SenderReport {
-    /// Reads them in the calling thread's namespace.
-    pub(crate) fn read() -> Self {
-        let retransmits = counters::read("Tcp").get("RetransSegs").copied().unwrap_or(0);
-        let tcp_ext = counters::read("TcpExt");
-        Self { counters: interpret(retransmits, &tcp_ext), tcp_ext }
+    /// Reads and adds those of these hosts.
+    pub(crate) fn read<'a>(senders: impl Iterator<Item = &'a Host>) -> Result<Self, LabError> {
+        let (mut retransmits, mut tcp_ext) = (0, BTreeMap::new());
+        for sender in senders {
+            let groups = || Ok(["Tcp", "TcpExt"].map(counters::read));
+            let [tcp, ext] = sender.namespace.run(groups)?;
+            retransmits += tcp.get("RetransSegs").copied().unwrap_or(0);
+            for (name, value) in ext {
+                *tcp_ext.entry(name).or_default() += value;
+            }
+        }
+        Ok(Self { counters: interpret(retransmits, &tcp_ext), tcp_ext })
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::stream::ByteStream;
 use crate::clock::Clock;
-use crate::lab::config::{Amount, CongestionControl, FIRST_PORT, LabConfig};
+use crate::lab::config::{Amount, CongestionControl, LabConfig};
 use crate::lab::error::LabError;
 use crate::lab::outcome::TcpSample;
-use crate::lab::session::{Endpoints, OnDrop, Session};
+use crate::lab::session::{Endpoints, OnDrop};
 use crate::sys;
 use airmend_proto::Instant;
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, SockaddrStorage, sockopt};
@@ -72,6 +72,18 @@ struct Observations {
     warm: Option<(Instant, Vec<u64>)>,
 }
 
+/// The place of a flow: its hosts, its port, and its bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan<'a> {
+    /// The number of the flow in samples and errors.
+    pub(crate) number: u32,
+    /// The port on which its receiver listens.
+    pub(crate) port: u16,
+    /// The number of its byte stream, different from that of every other flow of the run.
+    pub(crate) stream: u32,
+    pub(crate) endpoints: Endpoints<'a>,
+}
+
 /// The sockets of one flow, shared by its threads and the thread that stops them.
 struct TransferFlow {
     number: u32,
@@ -104,21 +116,16 @@ pub(crate) struct Transfer<'a> {
 }
 
 impl<'a> Transfer<'a> {
-    /// Opens the sockets of all flows in the hosts' namespaces: the run's transfer number `round`.
-    pub(crate) fn open(
+    /// Opens the sockets of these flows in the hosts' namespaces; `began` is the start of the run.
+    pub(crate) fn open<'b>(
         config: &'a LabConfig,
-        session: &Session<'_>,
+        clock: Clock,
         began: Instant,
-        round: u32,
+        plans: impl IntoIterator<Item = Plan<'b>>,
     ) -> Result<Self, LabError> {
-        let mended = (0..config.flows).map(|number| (number, session.mended));
-        let unmended = (config.flows..config.all_flows()).zip(session.unmended.into_iter().cycle());
-        let flows = mended
-            .chain(unmended)
-            .map(|(number, endpoints)| TransferFlow::open(config, round, number, endpoints))
-            .collect::<Result<_, _>>()?;
-        let is_ending = AtomicBool::new(false);
-        Ok(Self { config, clock: session.clock, began, flows, is_ending })
+        let flows = plans.into_iter().map(|plan| TransferFlow::open(config, plan));
+        let flows = flows.collect::<Result<_, _>>()?;
+        Ok(Self { config, clock, began, flows, is_ending: AtomicBool::new(false) })
     }
 
     /// Runs all flows to their end, or until `is_over` says that it is time to stop.
@@ -336,19 +343,15 @@ impl<'a> Transfer<'a> {
 }
 
 impl TransferFlow {
-    fn open(
-        config: &LabConfig,
-        round: u32,
-        number: u32,
-        Endpoints { sender, receiver }: Endpoints<'_>,
-    ) -> Result<Self, LabError> {
-        let target = SocketAddr::new(receiver.address, FIRST_PORT + number as u16);
+    fn open(config: &LabConfig, plan: Plan<'_>) -> Result<Self, LabError> {
+        let Plan { number, port, stream, endpoints: Endpoints { sender, receiver } } = plan;
+        let target = SocketAddr::new(receiver.address, port);
         let listener = receiver
             .namespace
             .run(|| TcpListener::bind(target).map_err(LabError::socket("listening")))?;
         Ok(Self {
             number,
-            stream: ByteStream::new(config.seed, round.wrapping_mul(config.all_flows()) + number),
+            stream: ByteStream::new(config.seed, stream),
             target,
             listener,
             sender: sender.namespace.run(|| open_sender(config))?,

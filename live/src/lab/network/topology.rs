@@ -25,7 +25,8 @@ const BUFFER_MAX: u32 = 64 << 20;
 pub(crate) struct Topology {
     /// The namespace of the ports: dropping it removes both ends of each pair of interfaces.
     pub(crate) station: Namespace,
-    /// The first pair's flows pass the agent, a second one's pass it by.
+    /// The flows of the first so many pairs of the configuration pass the agent, those of one
+    /// beyond them pass it by.
     pub(crate) pairs: Vec<Pair>,
     /// The base station's ports towards the fixed hosts.
     pub(crate) wired: Vec<Box<dyn Device>>,
@@ -42,7 +43,8 @@ impl Topology {
     pub(crate) fn create(config: &LabConfig) -> Result<Self, LabError> {
         let station = Namespace::new()?;
         let (mut pairs, mut wired, mut air) = (Vec::new(), Vec::new(), Vec::new());
-        for number in 0..if config.unmended_flows > 0 { 2 } else { 1 } {
+        let unmended = usize::from(config.unmended_flows > 0);
+        for number in (0..=u8::MAX).take(config.pairs as usize + unmended) {
             let (fixed, wired_port) = create_host(config, &station, number, Port::Wired)?;
             let (mobile, air_port) = create_host(config, &station, number, Port::Air)?;
             pairs.push(Pair { fixed, mobile });
