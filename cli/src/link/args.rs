@@ -53,7 +53,8 @@ pub(crate) struct LinkArgs {
     #[arg(long, value_name = "SIZE")]
     pub(super) pad: Option<Padding>,
     /// Which packets are sent again until they have arrived, or for how long; docs/link.md has the
-    /// rules, and by default they are tcp>0=reliable,udp:443=100ms.
+    /// rules. TULIP's default is tcp>0=reliable,udp:443=100ms, and LACK sends all again but TCP's
+    /// ACKs.
     #[arg(long, value_name = "RULES")]
     pub(super) class: Option<String>,
     /// Another constant of the link protocol, as KEY=VALUE; may be repeated.

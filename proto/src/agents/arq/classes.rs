@@ -44,7 +44,8 @@ struct Rule {
     protocol: Option<u8>,
     /// Source or destination port of TCP and UDP.
     port: Option<u16>,
-    /// A packet matches if it has more payload than this, in bytes.
+    /// A packet matches if it has more payload than this, in bytes; a SYN or FIN counts as one, as
+    /// in the sequence space of TCP.
     longer_than: Option<u32>,
     class: Class,
 }
@@ -78,7 +79,8 @@ pub(crate) struct View {
 }
 
 impl Rules {
-    /// The rules of the paper: TCP data is reliable, all else is not [tulip99 §III S2-01].
+    /// The rules of the paper: TCP data is reliable, all else is not [tulip99 §III S2-01]. SYN and
+    /// FIN are data: a lost SYN costs its sender a second (RFC 6298 §2).
     pub fn tulip99() -> Self {
         let longer_than = Some(0);
         Self(alloc::vec![Rule {
@@ -120,7 +122,7 @@ impl Rule {
     fn matches(&self, view: &View) -> bool {
         self.protocol.is_none_or(|protocol| protocol == view.protocol)
             && self.port.is_none_or(|port| view.ports.is_some_and(|ports| ports.contains(&port)))
-            && self.longer_than.is_none_or(|bytes| view.payload_len > bytes)
+            && self.longer_than.is_none_or(|bytes| view.len() > bytes)
     }
 }
 
@@ -204,6 +206,13 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
 }
 
 impl View {
+    /// Bytes of payload; of TCP, sequence numbers.
+    fn len(&self) -> u32 {
+        let flags = self.tcp.map_or(Flags::default(), |(_, flags)| flags);
+        let signals = [Flags::SYN, Flags::FIN].into_iter().filter(|&flag| flags.intersects(flag));
+        self.payload_len + signals.count() as u32
+    }
+
     /// Reads a packet. A packet that is not IP, or malformed, has the reserved protocol number 255,
     /// and shares one flow with all such packets.
     pub(crate) fn of(packet: &Packet) -> Self {

@@ -58,6 +58,20 @@ fn tcp_data_is_told_from_acks_by_length() {
 }
 
 #[test]
+fn a_syn_or_fin_counts_as_a_byte() {
+    for (flags, expected) in [
+        (Flags::SYN, Class::Reliable),
+        (Flags::SYN.union(Flags::ACK), Class::Reliable),
+        (Flags::FIN.union(Flags::ACK), Class::Reliable),
+        (Flags::RST, Class::Unreliable),
+    ] {
+        let packet = SegmentBuilder::new(FIXED, MOBILE).flags(flags).build(LinkType::Ip);
+        assert_eq!(class("tcp>0=reliable", &packet), expected, "{flags:?}");
+        assert_eq!(class("tcp>1=reliable", &packet), Class::Unreliable, "{flags:?}");
+    }
+}
+
+#[test]
 fn an_encrypted_tcp_header_is_classed_by_length() {
     // [tulip99 §VI S2-01] ESP: 20 + 20 bytes of TCP ACK and the ESP overhead are below 120.
     for version in [4, 6] {
