@@ -169,10 +169,10 @@ snoop with fix 6: 11.301088 s, 0 again, 66 lost, 604.012 ± 293.455 ms
 snoop with fix, accelerated 2: 9.455471 s, 0 again, 22 lost, 497.672 ± 126.769 ms
 snoop with fix, accelerated 4: 9.859182 s, 0 again, 44 lost, 520.344 ± 151.551 ms
 snoop with fix, accelerated 6: 10.409090 s, 0 again, 66 lost, 546.439 ± 196.036 ms
-tulip 2: 9.787524 s, 0 again, 22 lost, 516.451 ± 125.585 ms
-tulip 4: 10.162412 s, 0 again, 44 lost, 537.248 ± 132.677 ms
-tulip 6: 10.547951 s, 0 again, 66 lost, 557.949 ± 141.630 ms
-tulip, no acceleration 2: 10.339097 s, 0 again, 22 lost, 532.426 ± 133.686 ms
-tulip, no acceleration 4: 10.751393 s, 0 again, 44 lost, 555.279 ± 141.354 ms
-tulip, no acceleration 6: 11.189183 s, 0 again, 66 lost, 580.209 ± 155.070 ms
+tulip 2: 9.794339 s, 0 again, 22 lost, 517.224 ± 125.740 ms
+tulip 4: 10.171423 s, 0 again, 44 lost, 537.852 ± 132.633 ms
+tulip 6: 10.567441 s, 0 again, 66 lost, 559.521 ± 142.241 ms
+tulip, no acceleration 2: 10.305901 s, 0 again, 22 lost, 532.858 ± 130.880 ms
+tulip, no acceleration 4: 10.722055 s, 0 again, 44 lost, 553.366 ± 140.701 ms
+tulip, no acceleration 6: 11.183244 s, 0 again, 66 lost, 579.426 ± 154.248 ms
 ";
