@@ -89,7 +89,7 @@ fn expected(segment: &Segment, has_plain_options: bool, acked: Option<u64>) -> (
             Verdict::Passes { reported: is_news }
         }
     };
-    (verdict, has(Flags::ACK) && !connects && (advances || acked.is_none()))
+    (verdict, has(Flags::ACK) && !has(Flags::RST) && (advances || acked.is_none()))
 }
 
 fn has_extension_headers(packet: &Packet, segment: &Segment) -> bool {
