@@ -262,9 +262,7 @@ fn pinged() -> Result<(), Box<dyn Error>> {
         assert!(ping.sent > 0 && ping.received == ping.sent, "{ping:?}");
         assert!(ping.round_trip.min > 2 * Duration::from_millis(7), "{ping:?}");
     }
-    // At a loss of 20 % the retransmission timeout of one transfer in a few hundred backs off for a
-    // minute.
-    let (errors, amount) = (ErrorModel::Loss(0.05), Amount::Bytes(200_000));
+    let (errors, amount) = (ErrorModel::Loss(0.05), Amount::Time(Duration::from_secs(2)));
     let lossy = LabConfig { ping: true, errors, amount, ..config() };
     let ping = complete(&lossy)?.ping.ok_or("no ping")?;
     assert!(ping.received < ping.sent, "{ping:?}");
