@@ -59,13 +59,12 @@ impl Repairs {
 
     /// Checks a packet that the agent has originated.
     pub(super) fn originates(&mut self, to: Port, packet: &Packet) -> Result<(), Violation> {
-        let Some(segment) = (to == Port::Air).then(|| Segment::parse(packet).ok()).flatten() else {
-            return Ok(());
-        };
+        let Ok(segment) = Segment::parse(packet) else { return Ok(()) };
         // A SYN has a bound of its own [C-16].
-        if segment.payload_len > 0 && !segment.flags.intersects(Flags::SYN) {
-            self.repaired += segments(packet, &segment);
+        if to != Port::Air || segment.flags.intersects(Flags::SYN) {
+            return Ok(());
         }
+        self.repaired += segments(packet, &segment);
         let (repaired, arrived) = (self.repaired, self.arrived);
         let is_bounded = repaired <= self.credit + 2 * arrived || self.flows.has_forgotten;
         is_bounded.then_some(()).ok_or(Violation::RepairsUnbounded { repaired, arrived })

@@ -37,6 +37,11 @@ impl Flags {
     /// The bits above; three more are reserved.
     pub(super) const ALL: u16 = 0x1ff;
 
+    /// Sequence space that the flags take: one each for SYN and FIN (RFC 9293 §3.4).
+    pub(crate) fn seq_len(self) -> u32 {
+        u32::from(self.intersects(Self::SYN)) + u32::from(self.intersects(Self::FIN))
+    }
+
     /// Whether any of `flags` is set.
     pub const fn intersects(self, flags: Self) -> bool {
         self.0 & flags.0 != 0
@@ -78,9 +83,7 @@ pub struct Segment {
 impl Segment {
     /// Sequence space that the segment takes: payload, SYN and FIN (RFC 9293 §3.4).
     pub fn seq_len(&self) -> u32 {
-        self.payload_len
-            + u32::from(self.flags.intersects(Flags::SYN))
-            + u32::from(self.flags.intersects(Flags::FIN))
+        self.payload_len + self.flags.seq_len()
     }
 
     /// The sequence number that follows the segment.

@@ -208,9 +208,7 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
 impl View {
     /// Bytes of payload; of TCP, sequence numbers.
     fn len(&self) -> u32 {
-        let flags = self.tcp.map_or(Flags::default(), |(_, flags)| flags);
-        let signals = [Flags::SYN, Flags::FIN].into_iter().filter(|&flag| flags.intersects(flag));
-        self.payload_len + signals.count() as u32
+        self.payload_len + self.tcp.map_or(0, |(_, flags)| flags.seq_len())
     }
 
     /// Reads a packet. A packet that is not IP, or malformed, has the reserved protocol number 255,
