@@ -17,9 +17,11 @@ use serde_json::Value;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Of what the air can carry, what a mended transfer reaches in every run. The losses of netem have
-/// no seed, and the beginning of a short transfer is a large part of it: 0.78 to 0.97 were seen.
-const REACHED: f64 = 0.6;
+/// Of what the air can carry, what the median of [`RUNS`] mended transfers reaches. The losses of
+/// netem have no seed, and the beginning of a short transfer is a large part of it: single
+/// transfers had 0.78 to 0.97.
+const REACHED: f64 = 0.75;
+const RUNS: usize = 3;
 const MENDED_BYTES: u64 = 4_000_000;
 /// Losses that must be mended after each event.
 const ENOUGH: u64 = 10;
@@ -34,8 +36,8 @@ pub(crate) fn routed() -> Result {
     judge(&cell, 0.05)?;
     drop(cell);
     let cell = Cell::new(Shape { limit: Limit::Driver, ..Shape::default() })?;
-    compare(&cell, 0.02, BEHIND_BYTES)?;
-    compare(&cell, 0.05, BEHIND_BYTES).map(drop)
+    compare(&cell, 0.02, BEHIND_BYTES, 1)?;
+    compare(&cell, 0.05, BEHIND_BYTES, 1).map(drop)
 }
 
 /// The same with the access point's interface in a bridge.
@@ -47,7 +49,7 @@ pub(crate) fn bridged() -> Result {
 
 /// A row of the table, with the queue of the interface at the air's rate.
 fn judge(cell: &Cell, loss: f64) -> Result {
-    let [plain, mended] = compare(cell, loss, MENDED_BYTES)?;
+    let [plain, mended] = compare(cell, loss, MENDED_BYTES, RUNS)?;
     let reached = cell.capacity_mbps(loss) * REACHED;
     assert!(mended.mbps >= reached, "{:.2} of {reached:.2} Mb/s", mended.mbps);
     assert!(loss < 0.05 || mended.mbps >= 3.0 * plain.mbps, "{:.2}", plain.mbps);
