@@ -73,9 +73,11 @@ impl Snoop {
         // too.
         let advances = ack != flow.acked || !flow.has_acked;
         let id = flow.base.id;
-        let report = self.flows.update(reference, |flow| flow.process_ack(now, ack, segment));
+        let queue = self.shared.queues.get(now, key.air.address);
+        let report =
+            self.flows.update(reference, |flow| flow.process_ack(now, ack, segment, queue));
         let report = report.unwrap_or_default();
-        self.credit.earn(report.earned);
+        self.shared.credit.earn(report.earned);
         if report.reneged {
             self.event(Event::Reneged(id, segment.ack));
         }

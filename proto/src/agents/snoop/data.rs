@@ -35,7 +35,9 @@ impl Snoop {
         let settings = &self.settings;
         let known = match segment.payload_len {
             0 => self.flows.find(&key),
-            _ => self.flows.find_or_open(now, key, |base| Flow::new(base, segment.seq, settings)),
+            _ => self
+                .flows
+                .find_or_open(now, key, |base| Flow::new(base, key, segment.seq, settings)),
         };
         let Some(reference) = known else { return };
         self.make_room(reference);
@@ -94,6 +96,9 @@ impl Flow {
         self.quiet_since = now;
         let mut taken = Taken { is_resent: span.start < self.highest, refused: None };
         self.highest = self.highest.max(span.end);
+        if self.signalled_at.is_some_and(|at| now <= at + self.wired_round_trip()) {
+            self.recovery_point = self.highest;
+        }
         self.response.in_flight(self.in_flight());
         // Data that overlaps with cached ranges is cached already, with whatever segment
         // boundaries, up to the end of these ranges.

@@ -3,6 +3,7 @@
 
 use super::cache::Cached;
 use super::flow::{Delivered, Flow};
+use super::local_queue::LocalQueue;
 use crate::ranges::{Ranges, Span};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -43,8 +44,14 @@ struct Arrivals {
 }
 
 impl Flow {
-    /// Updates the scoreboard by an ACK.
-    pub(super) fn process_ack(&mut self, now: Instant, ack: u64, segment: &Segment) -> AckReport {
+    /// Updates the scoreboard by an ACK; `queue` is the one to the mobile host.
+    pub(super) fn process_ack(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        segment: &Segment,
+        queue: &mut LocalQueue,
+    ) -> AckReport {
         let mut report = AckReport::default();
         if ack < self.acked {
             // The ACK was overtaken by a later one with newer blocks.
@@ -88,7 +95,7 @@ impl Flow {
         }
         report.resent = arrivals.resent;
         report.earned = arrivals.earned;
-        report.round_trip = self.conclude(now, &arrivals, lone);
+        report.round_trip = self.conclude(now, &arrivals, lone, queue);
         report
     }
 
@@ -143,7 +150,6 @@ impl Flow {
             self.repair_budget.earn(cached.segments());
             arrivals.earned += cached.segments();
         }
-        self.local_queue.arrived(now, cached.segments());
         arrivals.segments += cached.segments();
         let sent = cached.proven(self.delivered.sent.order);
         if cached.is_ambiguous() && now - sent.at < self.air.min() {
@@ -173,8 +179,10 @@ impl Flow {
         now: Instant,
         arrivals: &Arrivals,
         lone: bool,
+        queue: &mut LocalQueue,
     ) -> Option<(Duration, Duration)> {
         if arrivals.any {
+            queue.arrived(now, arrivals.segments);
             self.quiet_since = now;
             self.timeouts = 0;
         }
@@ -193,7 +201,7 @@ impl Flow {
         }
         // A receiver may delay the ACK of a single segment (RFC 9293 §3.8.6.3).
         let is_prompt = arrivals.by_sack || arrivals.segments > 1;
-        self.local_queue.sample(now, sample, is_prompt);
+        queue.sample(now, sample, is_prompt);
         Some((sample, self.air.sample(now, sample)))
     }
 

@@ -4,7 +4,6 @@ use super::budget::RepairBudget;
 use super::cache::{Cache, Cached, Sent};
 use super::flight::{Flight, Transmission};
 use super::handshake::{FIRST_ACK, Opened};
-use super::local_queue::LocalQueue;
 use super::response::LossResponse;
 use super::rtt::{AirPath, WiredPath};
 use super::settings::Settings;
@@ -14,12 +13,16 @@ use crate::packet::Packet;
 use crate::port::Port;
 use crate::ranges::{Ranges, Span};
 use crate::time::Instant;
+use crate::wire::flow::FlowKey;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use core::time::Duration;
 
 /// The largest window (RFC 7323 §2.2): a sequence number further away does not belong to the flow.
 const MAX_WINDOW: i32 = 1 << 30;
+
+/// The round trip of the wired side before its measurement.
+const UNKNOWN_ROUND_TRIP: Duration = Duration::from_millis(100);
 
 /// The most holes and ranges that one ACK examines [C-26].
 const MAX_EXAMINED: u32 = 256;
@@ -28,6 +31,8 @@ const MAX_EXAMINED: u32 = 256;
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub(super) base: FlowBase,
+    /// The address of the mobile host.
+    pub(super) mobile: [u8; 16],
     /// The data that the mobile has not acknowledged.
     pub(super) cache: Cache,
     /// The mobile's highest ACK; before the first ACK, the position at which the flow was picked
@@ -56,7 +61,11 @@ pub(super) struct Flow {
     pub(super) flight: Flight,
     pub(super) air: AirPath,
     pub(super) wired: WiredPath,
-    pub(super) local_queue: LocalQueue,
+    /// When a loss was last taken for congestion [C-22].
+    pub(super) signalled_at: Option<Instant>,
+    /// The position behind all data that the sender had sent when it saw that loss: the sender
+    /// answers all losses below it by one reduction of its window.
+    pub(super) recovery_point: u64,
     pub(super) response: LossResponse,
     pub(super) repair_budget: RepairBudget,
     /// The TSecr of the mobile's last ACK, which is its TS.Recent [C-12].
@@ -109,13 +118,14 @@ impl AckFields {
 }
 
 impl Flow {
-    pub(super) fn new(base: FlowBase, first: SeqNumber, settings: &Settings) -> Self {
+    pub(super) fn new(base: FlowBase, key: FlowKey, first: SeqNumber, settings: &Settings) -> Self {
         // Not zero, so that sequence numbers below the first one have a position.
         let first = (1 << 32) | u64::from(first.0);
         Self {
             quiet_since: base.active_at,
             opened_at: base.active_at,
             base,
+            mobile: key.air.address,
             cache: Cache::default(),
             acked: first,
             has_acked: false,
@@ -129,7 +139,8 @@ impl Flow {
             flight: Flight::default(),
             air: AirPath::new(settings.initial_rtt),
             wired: WiredPath::default(),
-            local_queue: LocalQueue::default(),
+            signalled_at: None,
+            recovery_point: first,
             response: LossResponse::default(),
             repair_budget: RepairBudget::default(),
             ts_recent: None,
@@ -142,8 +153,13 @@ impl Flow {
     }
 
     /// The state of a flow whose handshake was seen.
-    pub(super) fn accepted(base: FlowBase, opened: Opened, settings: &Settings) -> Self {
-        let mut flow = Self::new(base, opened.first, settings);
+    pub(super) fn accepted(
+        base: FlowBase,
+        key: FlowKey,
+        opened: Opened,
+        settings: &Settings,
+    ) -> Self {
+        let mut flow = Self::new(base, key, opened.first, settings);
         flow.is_answered = true;
         flow.has_acked = true;
         if let Some(scale) = opened.scale {
@@ -219,6 +235,11 @@ impl Flow {
         self.position(ack).is_some_and(|ack| ack + overtaken >= self.acked && ack <= self.highest)
     }
 
+    /// The round trip of the wired side.
+    pub(super) fn wired_round_trip(&self) -> Duration {
+        self.wired.round_trip().unwrap_or(UNKNOWN_ROUND_TRIP)
+    }
+
     /// [C-13] The longest time for which a hole may be masked.
     pub(super) fn hold_budget(&self, settings: &Settings) -> Duration {
         let budget = match self.wired.round_trip() {
@@ -233,9 +254,12 @@ impl Flow {
     }
 
     /// Whether the loss of a cached range is masked: the range was found missing, the sender has
-    /// not retransmitted it, and the hold budget is not spent [C-7, C-10].
-    fn is_masked(cached: &Cached, now: Instant, budget: Duration) -> bool {
-        !cached.resent
+    /// not retransmitted it, and the hold budget is not spent [C-7, C-10]. In a recovery the sender
+    /// sees all losses: without the SACK blocks above a masked hole it would take its window for
+    /// lost [C-22].
+    fn is_masked(&self, cached: &Cached, now: Instant, budget: Duration) -> bool {
+        cached.start >= self.recovery_point
+            && !cached.resent
             && !cached.is_congestion
             && !cached.is_disputed
             && cached.missing_since.is_some_and(|since| now < since + budget)
@@ -251,14 +275,14 @@ impl Flow {
             // Without SACK, duplicate ACKs signal the loss of the first range only.
             let is_first = |first: &&Cached| !self.uses_sack && first.start == self.acked;
             let first = self.cache.get(0).filter(is_first)?;
-            return Some(first).filter(|first| Self::is_masked(first, now, budget));
+            return Some(first).filter(|first| self.is_masked(first, now, budget));
         }
         let mut examined = 0;
         for hole in self.holes() {
             let mut index = self.cache.first_beyond(hole.start);
             examined += 1;
             while let Some(cached) = self.cache.get(index).filter(|c| c.start < hole.end) {
-                if Self::is_masked(cached, now, budget) {
+                if self.is_masked(cached, now, budget) {
                     return Some(cached);
                 }
                 index += 1;
@@ -344,10 +368,13 @@ const MAX_TIMEOUTS: u32 = 7;
 mod tests {
     use super::*;
     use crate::event::FlowId;
+    use crate::wire::flow::Endpoint;
 
     fn flow(first: u32) -> Flow {
         let base = FlowBase::new(FlowId(0), Instant::ZERO);
-        Flow::new(base, SeqNumber(first), &Settings::default())
+        let end = Endpoint { address: [0; 16], port: 0 };
+        let key = FlowKey { wired: end, air: end };
+        Flow::new(base, key, SeqNumber(first), &Settings::default())
     }
 
     #[test]

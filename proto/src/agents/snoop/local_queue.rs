@@ -1,11 +1,12 @@
 //! The queue beyond the agent, as its round trips and losses show it: whether a loss is congestion
-//! [C-22].
+//! [C-22]. All flows of one mobile host share that queue, and so their samples are of one queue.
 //!
 //! A loss counts as congestion only while a queue stands: for a third of the sender's round trip no
 //! sample came near the least round trip (the sojourn rule of RFC 8289, with the interval of the
-//! sender). Then one of four findings is enough: the path loses nothing while its queue is short;
-//! more is lost than while the queue is short; the delay is at a peak that it does not exceed any
-//! more; or the queue is so long that the sender, which halves its window, does not empty it.
+//! sender). Then one of these findings is enough: no loss was seen while the queue was short, or
+//! too few packets; more is lost than while the queue is short, or more than air hops lose; the
+//! delay is at a peak that it does not exceed any more; or the queue is so long that the sender,
+//! which halves its window, does not empty it.
 
 use crate::time::Instant;
 use core::time::Duration;
@@ -16,10 +17,10 @@ const TARGET: Duration = Duration::from_millis(5);
 const PEAK_WINDOW: Duration = Duration::from_secs(15);
 /// The window of the least round trip: a queue of another sender may stand for long.
 const LEAST_WINDOW: Duration = Duration::from_secs(60);
-/// The round trip of the wired side before its measurement.
-const UNKNOWN_ROUND_TRIP: Duration = Duration::from_millis(100);
-/// The packets over a short queue without a loss after which the path counts as clean.
-const CLEAN_PACKETS: f32 = 200.0;
+/// The packets over a short queue that show what the air loses.
+const KNOWN_PACKETS: f32 = 80.0;
+/// The share of losses above which a standing queue is congested, whatever the air loses.
+const MOST_LOST: f32 = 0.2;
 /// The packets after which older ones count half.
 const MEMORY_PACKETS: f32 = 4_000.0;
 /// The deviations from the expected number of losses that chance explains, and the losses that may
@@ -31,10 +32,21 @@ const TRAIN: u32 = 10;
 /// The packets from which a spacing is taken.
 const SPACING_PACKETS: u32 = 8;
 
-/// The local round trips of one flow, and what was lost at which of them.
-#[derive(Clone, Copy, Debug, Default)]
+/// The local round trips to one mobile host, and what was lost at which of them.
+#[derive(Debug, Default)]
 pub(super) struct LocalQueue {
     history: Option<History>,
+}
+
+/// A loss of a flow.
+#[derive(Debug)]
+pub(super) struct Loss<'a> {
+    /// When the lost packet departed.
+    pub(super) sent_at: Instant,
+    /// The round trip of the wired side of the flow.
+    pub(super) wired: Duration,
+    /// When a loss of the flow was last taken for congestion.
+    pub(super) signalled_at: &'a mut Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,8 +58,6 @@ struct History {
     latest: Duration,
     /// Since when every sample exceeds the least round trip by the target.
     standing_since: Option<Instant>,
-    /// When a loss was last taken for congestion.
-    signalled_at: Option<Instant>,
     /// The outcomes of the last packets, the newest in the lowest bit: 1 for each loss.
     outcomes: u32,
     /// The arrivals of the present round trip, and its begin.
@@ -93,6 +103,11 @@ impl LocalQueue {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn is_known(&self) -> bool {
+        self.history.is_some()
+    }
+
     /// Counts segments that arrived.
     pub(super) fn arrived(&mut self, now: Instant, segments: u64) {
         let Some(history) = &mut self.history else { return };
@@ -102,16 +117,15 @@ impl LocalQueue {
         history.tally().add(segments as f32, 0.0);
     }
 
-    /// Counts a loss that is found now, of a packet that departed at `sent_at`; returns whether the
-    /// loss counts as congestion. `wired` is the round trip of the wired side.
-    pub(super) fn lost(&mut self, now: Instant, sent_at: Instant, wired: Option<Duration>) -> bool {
+    /// Counts a loss that is found now; returns whether the loss counts as congestion.
+    pub(super) fn lost(&mut self, now: Instant, loss: Loss<'_>) -> bool {
         let Some(history) = &mut self.history else { return false };
         history.outcomes = history.outcomes << 1 | 1;
         history.tally().add(1.0, 1.0);
         let Some(standing_since) = history.standing_since else { return false };
-        let wired = wired.unwrap_or(UNKNOWN_ROUND_TRIP);
+        let Loss { sent_at, wired, signalled_at } = loss;
         let mut since = standing_since;
-        if let Some(at) = history.signalled_at {
+        if let Some(at) = *signalled_at {
             if sent_at <= at + wired {
                 // The sender counts this loss and the last one as one event.
                 return true;
@@ -127,7 +141,7 @@ impl LocalQueue {
         let is_congestion =
             (has_stood || has_grown && history.is_train()) && history.is_full(now, wired);
         if is_congestion {
-            history.signalled_at = Some(now);
+            *signalled_at = Some(now);
             history.standing = Tally::default();
         }
         is_congestion
@@ -143,7 +157,6 @@ impl History {
             raised_at: now,
             latest: sample,
             standing_since: None,
-            signalled_at: None,
             outcomes: 0,
             round: (now, 0),
             spacing: None,
@@ -158,12 +171,13 @@ impl History {
 
     /// Whether the standing queue loses packets.
     fn is_full(&self, now: Instant, wired: Duration) -> bool {
-        let is_clean = self.short.packets >= CLEAN_PACKETS && self.short.lost < 0.5;
+        // In doubt the sender is told. Its answer empties the queue, and ends the doubt.
+        let is_clean = self.short.packets < KNOWN_PACKETS || self.short.lost < 0.5;
         // The peak is that of a full queue if the delay has stopped to rise.
         let is_at_peak = self.is_near_peak()
             && (now.since(self.raised_at) >= wired + self.latest || self.is_train());
         let is_long = self.latest - self.least() >= wired + self.least();
-        is_clean || is_at_peak || is_long || self.has_excess()
+        is_clean || is_at_peak || is_long || self.has_excess() || self.loses_many()
     }
 
     /// Whether more packets are lost while the queue stands than chance explains.
@@ -172,6 +186,12 @@ impl History {
         let expected = rate.min(1.0) * self.standing.packets;
         let variance = expected * (1.0 + self.standing.packets / (self.short.packets + 1.0));
         self.standing.lost > expected + CHANCE * libm::sqrtf(variance) + FEW
+    }
+
+    /// Whether more packets are lost, whatever the queue, than an air hop loses.
+    fn loses_many(&self) -> bool {
+        let packets = self.short.packets + self.standing.packets;
+        packets >= KNOWN_PACKETS && self.short.lost + self.standing.lost > MOST_LOST * packets
     }
 
     /// Whether the delay is within a tenth of its peak, or two packets, which a short queue has as
@@ -243,92 +263,117 @@ impl Tally {
 mod tests {
     use super::*;
 
-    const WIRED: Option<Duration> = Some(Duration::from_millis(80));
+    const WIRED: Duration = Duration::from_millis(80);
 
-    /// A queue over a path of 4 ms, with a sample and an arrival for each of `packets`; one of each
-    /// `interval` is lost. Returns the number of losses, and of those that count as congestion.
-    fn feed(
-        queue: &mut LocalQueue,
-        millis: &mut u64,
-        delay: impl Fn(u64) -> u64,
-        packets: u64,
-        interval: u64,
-    ) -> (u64, u64) {
-        let (mut losses, mut congested) = (0, 0);
-        for number in 0..packets {
-            *millis += 1;
-            let now = Instant::from_millis(*millis);
-            let round_trip = Duration::from_millis(4 + delay(number));
-            queue.sample(now, round_trip, true);
-            if number % interval == interval - 1 {
-                losses += 1;
-                let sent_at = Instant::from_millis(millis.saturating_sub(4 + delay(number)));
-                congested += u64::from(queue.lost(now, sent_at, WIRED));
-            } else {
-                queue.arrived(now, 1);
+    /// One flow over a path of 4 ms.
+    #[derive(Default)]
+    struct Path {
+        queue: LocalQueue,
+        signalled_at: Option<Instant>,
+        millis: u64,
+    }
+
+    impl Path {
+        /// Feeds a sample and an arrival for each of `packets`; one of each `interval` is lost.
+        /// Returns the number of losses, and of those that count as congestion.
+        fn feed(&mut self, delay: impl Fn(u64) -> u64, packets: u64, interval: u64) -> (u64, u64) {
+            let (mut losses, mut congested) = (0, 0);
+            for number in 0..packets {
+                self.millis += 1;
+                let round_trip = 4 + delay(number);
+                self.queue.sample(self.now(), Duration::from_millis(round_trip), true);
+                if number % interval == interval - 1 {
+                    losses += 1;
+                    congested += u64::from(self.lose(round_trip));
+                } else {
+                    self.queue.arrived(self.now(), 1);
+                }
             }
+            (losses, congested)
         }
-        (losses, congested)
+
+        fn now(&self) -> Instant {
+            Instant::from_millis(1_000 + self.millis)
+        }
+
+        /// Whether the loss of a packet of `millis` ago counts as congestion.
+        fn lose(&mut self, millis: u64) -> bool {
+            let now = self.now();
+            let sent_at = Instant::from_millis(1_000 + self.millis - millis);
+            let loss = Loss { sent_at, wired: WIRED, signalled_at: &mut self.signalled_at };
+            self.queue.lost(now, loss)
+        }
     }
 
     #[test]
     fn losses_over_a_short_queue_are_the_airs() {
-        let (mut queue, mut millis) = (LocalQueue::default(), 1_000);
-        assert_eq!(feed(&mut queue, &mut millis, |number| number % 5, 10_000, 10), (1_000, 0));
+        let mut path = Path::default();
+        assert_eq!(path.feed(|number| number % 5, 10_000, 10), (1_000, 0));
     }
 
     #[test]
     fn a_queue_that_just_began_to_stand_loses_by_chance() {
-        let (mut queue, mut millis) = (LocalQueue::default(), 1_000);
-        feed(&mut queue, &mut millis, |_| 0, 1_000, 20);
-        assert_eq!(feed(&mut queue, &mut millis, |_| 20, 20, 20), (1, 0));
+        let mut path = Path::default();
+        path.feed(|_| 0, 1_000, 20);
+        assert_eq!(path.feed(|_| 20, 20, 20), (1, 0));
     }
 
     #[test]
     fn on_a_clean_path_a_loss_over_a_standing_queue_is_congestion() {
-        let (mut queue, mut millis) = (LocalQueue::default(), 1_000);
-        feed(&mut queue, &mut millis, |_| 0, 300, u64::MAX);
-        assert_eq!(feed(&mut queue, &mut millis, |number| number / 10, 400, 400), (1, 1));
+        let mut path = Path::default();
+        path.feed(|_| 0, 300, u64::MAX);
+        assert_eq!(path.feed(|number| number / 10, 400, 400), (1, 1));
     }
 
     #[test]
     fn an_excess_of_losses_over_a_standing_queue_is_congestion() {
         let grow = |number: u64| 6 + number / 50;
         for (interval, is_congestion) in [(20, false), (5, true)] {
-            let (mut queue, mut millis) = (LocalQueue::default(), 1_000);
-            feed(&mut queue, &mut millis, |_| 0, 2_000, 20);
-            let (_, congested) = feed(&mut queue, &mut millis, grow, 1_000, interval);
+            let mut path = Path::default();
+            path.feed(|_| 0, 2_000, 20);
+            let (_, congested) = path.feed(grow, 1_000, interval);
             assert_eq!(congested > 0, is_congestion, "one of {interval} lost");
         }
     }
 
     #[test]
     fn a_late_ack_in_a_fade_is_no_queue() {
-        let (mut queue, mut millis) = (LocalQueue::default(), 1_000);
-        feed(&mut queue, &mut millis, |_| 0, 2_000, 100);
-        let now = Instant::from_millis(millis + 8);
-        queue.sample(now, Duration::from_millis(12), true);
-        let sent_at = Instant::from_millis(millis);
-        assert_eq!((0..20).filter(|_| queue.lost(now, sent_at, WIRED)).count(), 0);
-        let later = Instant::from_millis(millis + 16);
-        assert!(queue.lost(later, sent_at, WIRED), "a train at a queue that has stood");
+        let mut path = Path::default();
+        path.feed(|_| 0, 2_000, 100);
+        path.millis += 8;
+        path.queue.sample(path.now(), Duration::from_millis(12), true);
+        assert_eq!((0..20).filter(|_| path.lose(8)).count(), 0);
+        path.millis += 8;
+        assert!(path.lose(16), "a train at a queue that has stood");
     }
 
     #[test]
     fn the_peak_of_a_full_queue_is_congestion_once_it_does_not_rise() {
-        let (mut queue, mut millis) = (LocalQueue::default(), 1_000);
-        feed(&mut queue, &mut millis, |_| 0, 2_000, 100);
-        let growing = feed(&mut queue, &mut millis, |number| 1 + number / 10, 400, 100);
+        let mut path = Path::default();
+        path.feed(|_| 0, 2_000, 100);
+        let growing = path.feed(|number| 1 + number / 10, 400, 100);
         assert_eq!(growing.1, 0, "the queue still grows");
-        let full = feed(&mut queue, &mut millis, |_| 40, 400, 100);
+        let full = path.feed(|_| 40, 400, 100);
         assert!(full.1 > 0, "the queue is full");
     }
 
     #[test]
     fn a_queue_longer_than_the_round_trip_is_congestion() {
-        let (mut queue, mut millis) = (LocalQueue::default(), 1_000);
-        feed(&mut queue, &mut millis, |_| 0, 2_000, 100);
-        let (losses, congested) = feed(&mut queue, &mut millis, |number| 85 + number, 200, 100);
+        let mut path = Path::default();
+        path.feed(|_| 0, 2_000, 100);
+        let (losses, congested) = path.feed(|number| 85 + number, 200, 100);
         assert_eq!((losses, congested), (2, 2));
+    }
+
+    #[test]
+    fn each_flow_signals_for_itself() {
+        let mut path = Path::default();
+        path.feed(|_| 0, 300, u64::MAX);
+        path.feed(|number| number / 10, 400, u64::MAX);
+        assert!(path.lose(4));
+        let mut other = None;
+        let loss = Loss { sent_at: path.now(), wired: WIRED, signalled_at: &mut other };
+        assert!(path.queue.lost(path.now(), loss), "the history of the first flow");
+        assert_eq!(other, Some(path.now()));
     }
 }

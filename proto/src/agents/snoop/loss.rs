@@ -1,9 +1,10 @@
 //! Loss detection and tail probes.
 
-use super::budget::SharedCredit;
+use super::Shared;
 use super::cache::Cached;
 use super::flight::Transmission;
 use super::flow::Flow;
+use super::local_queue::Loss;
 use crate::ranges::Span;
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -19,12 +20,12 @@ impl Flow {
     /// window.
     ///
     /// Each transmission is judged once, whatever the number of ACKs and of holes [C-26].
-    pub(super) fn find_lost(&mut self, now: Instant, credit: &mut SharedCredit) -> Vec<u64> {
+    pub(super) fn find_lost(&mut self, now: Instant, shared: &mut Shared) -> Vec<u64> {
         let mut lost = Vec::new();
         self.reordering_due = None;
         if !self.uses_sack {
             // Without SACK, duplicate ACKs show the loss of the first segment only.
-            lost.extend(self.find_first_lost(now, credit));
+            lost.extend(self.find_first_lost(now, shared));
             return lost;
         }
         while let Some(segment) = self.next_overtaken() {
@@ -45,7 +46,7 @@ impl Flow {
                     self.reordering_due = Some(lost_at);
                     break;
                 }
-                lost.extend((!self.is_congestion(now, span.start, credit)).then_some(span.start));
+                lost.extend((!self.is_congestion(now, span.start, shared)).then_some(span.start));
             }
             self.flight.overtaken.pop_front();
         }
@@ -105,7 +106,7 @@ impl Flow {
     }
 
     /// The position of the first segment in the cache, if it is lost.
-    fn find_first_lost(&mut self, now: Instant, credit: &mut SharedCredit) -> Option<u64> {
+    fn find_first_lost(&mut self, now: Instant, shared: &mut Shared) -> Option<u64> {
         let acked = self.acked;
         let first = self.cache.get(0).filter(|first| first.start <= acked)?;
         if !first.is_open() || first.sent.order >= self.delivered.sent.order {
@@ -121,17 +122,22 @@ impl Flow {
             self.reordering_due = Some(lost_at);
             return None;
         }
-        (!self.is_congestion(now, acked, credit)).then_some(acked)
+        (!self.is_congestion(now, acked, shared)).then_some(acked)
     }
 
     /// Whether the loss of the range at `position` counts as congestion [C-22], as each loss does
     /// that the budget cannot repair [C-23].
-    fn is_congestion(&mut self, now: Instant, position: u64, credit: &mut SharedCredit) -> bool {
-        let wired = self.wired.round_trip();
+    fn is_congestion(&mut self, now: Instant, position: u64, shared: &mut Shared) -> bool {
+        let wired = self.wired_round_trip();
         let Some(cached) = self.cache.at_mut(position) else { return true };
-        cached.is_congestion = self.local_queue.lost(now, cached.sent.at, wired)
+        let sent_at = cached.sent.at;
+        let loss = Loss { sent_at, wired, signalled_at: &mut self.signalled_at };
+        cached.is_congestion = shared.queues.get(now, self.mobile).lost(now, loss)
             || self.response.ignores_losses()
-            || !self.repair_budget.spend(credit);
+            || !self.repair_budget.spend(&mut shared.credit);
+        if self.signalled_at == Some(now) {
+            self.recovery_point = self.highest;
+        }
         cached.is_congestion
     }
 

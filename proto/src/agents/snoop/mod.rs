@@ -19,6 +19,7 @@ mod flight;
 mod flow;
 mod handshake;
 mod local_queue;
+mod local_queues;
 mod loss;
 mod repair;
 mod repairs;
@@ -50,6 +51,7 @@ use budget::SharedCredit;
 use core::time::Duration;
 use flow::Flow;
 use handshake::{Handshakes, Opened};
+use local_queues::LocalQueues;
 use repairs::Repairs;
 
 /// The agent `snoop`. Data from the wired side is cached and repaired; data from the air side
@@ -64,8 +66,16 @@ pub struct Snoop {
     repairs: Repairs,
     /// The retransmissions that wait in a queue of the runner, in its order.
     handed_over: VecDeque<(FlowRef, Span)>,
+    shared: Shared,
+}
+
+/// The state that all flows share.
+#[derive(Debug)]
+struct Shared {
     /// What all flows may retransmit beyond what they have earned.
     credit: SharedCredit,
+    /// The queues to the mobile hosts.
+    queues: LocalQueues,
 }
 
 /// The sequence number of a position.
@@ -82,7 +92,10 @@ impl Snoop {
             air_round_trip: None,
             repairs: Repairs::new(limits.egress.air),
             handed_over: VecDeque::new(),
-            credit: SharedCredit::default(),
+            shared: Shared {
+                credit: SharedCredit::default(),
+                queues: LocalQueues::new(limits.flows, hash_seed),
+            },
             settings,
         }
     }
@@ -139,7 +152,7 @@ impl Snoop {
             self.flows.end(older, FlowEnd::Reopened);
         }
         let settings = &self.settings;
-        self.flows.find_or_open(now, key, |base| Flow::accepted(base, opened, settings));
+        self.flows.find_or_open(now, key, |base| Flow::accepted(base, key, opened, settings));
     }
 
     /// The next repetition.

@@ -28,8 +28,8 @@ struct Retransmission {
 impl Snoop {
     /// [C-4] Queues retransmissions of all ranges that are lost.
     pub(super) fn repair_losses(&mut self, now: Instant, reference: FlowRef) {
-        let credit = &mut self.credit;
-        let lost = self.flows.update(reference, |flow| flow.find_lost(now, credit));
+        let shared = &mut self.shared;
+        let lost = self.flows.update(reference, |flow| flow.find_lost(now, shared));
         let lost = lost.unwrap_or_default();
         for start in lost {
             self.retransmit(now, reference, start, Cause::Rack);

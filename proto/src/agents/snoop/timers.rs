@@ -55,7 +55,7 @@ impl Snoop {
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let cause = if flow.timeouts == 0 { Cause::TailProbe } else { Cause::LocalTimeout };
         flow.quiet_since = now;
-        if !flow.repair_budget.spend(&mut self.credit) {
+        if !flow.repair_budget.spend(&mut self.shared.credit) {
             flow.timeouts += 1;
             return;
         }
