@@ -3,7 +3,7 @@
 
 use airmend_proto::agents::plain::Plain;
 use airmend_proto::{
-    Agent, Class, Deadline, Event, Instant, LinkSignal, Load, Packet, Port, Timer, Verdict,
+    Agent, Deadline, Event, Instant, LinkSignal, Load, Packet, Port, Timer, Verdict,
 };
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -77,9 +77,13 @@ impl Agent for Guard {
         self.call(|agent| agent.handle_damaged(now, frame));
     }
 
-    fn poll_transmit(&mut self, now: Instant, to: Port, class: Class) -> Option<Packet> {
+    fn poll_enqueue(&mut self) -> Option<(Port, Packet)> {
+        self.call(|agent| agent.poll_enqueue()).flatten()
+    }
+
+    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
         self.now = now;
-        self.call(|agent| agent.poll_transmit(now, to, class)).flatten()
+        self.call(|agent| agent.poll_transmit(now, to)).flatten()
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
@@ -132,7 +136,11 @@ mod tests {
         fn handle_timeout(&mut self, _: Instant) {
             self.maybe_panic("handle_timeout");
         }
-        fn poll_transmit(&mut self, _: Instant, _: Port, _: Class) -> Option<Packet> {
+        fn poll_enqueue(&mut self) -> Option<(Port, Packet)> {
+            self.maybe_panic("poll_enqueue");
+            None
+        }
+        fn poll_transmit(&mut self, _: Instant, _: Port) -> Option<Packet> {
             self.maybe_panic("poll_transmit");
             None
         }
@@ -160,6 +168,7 @@ mod tests {
             "handle_packet",
             "handle_departure",
             "handle_timeout",
+            "poll_enqueue",
             "poll_transmit",
             "poll_timeout",
             "poll_event",

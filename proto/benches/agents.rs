@@ -1,4 +1,5 @@
-//! What a packet costs in each agent, by the number of flows: `cargo bench -p airmend-proto`.
+//! What a packet costs in each agent, by the number of flows: `cargo bench -p airmend-proto`, with
+//! `--bench agents -- NAME…` for these agents alone.
 //!
 //! Data comes from the wired side, and an ACK from the air for every second packet; each goes
 //! through `drain`, as in every runner. Only the agent is timed: packets are made before the clock
@@ -60,9 +61,11 @@ fn main() {
 
 /// Every agent with every number of flows; whole packets only where their caches stay small.
 fn cases() -> Vec<Case> {
+    let chosen: Vec<_> = std::env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
+    let is_chosen = |name: &&str| chosen.is_empty() || chosen.iter().any(|other| other == name);
     let mut cases = Vec::new();
     for (capture, counts) in [(Capture::Header, &FLOWS[..]), (Capture::Full, &FLOWS[..2])] {
-        for name in agents::names() {
+        for name in agents::names().filter(is_chosen) {
             cases.extend(counts.iter().map(|&flows| Case::new(name, flows, capture)));
         }
     }

@@ -6,7 +6,7 @@ use airmend_proto::agents::{AgentConfig, Limits, link_names};
 use airmend_proto::random::{Purpose, Stream};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::{Agent, Class, Instant, LinkType, Packet, Port};
+use airmend_proto::{Agent, Instant, LinkType, Packet, Port};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -107,7 +107,7 @@ impl Link {
             }
             while agent.poll_event().is_some() {}
         }
-        let frame = self.from.poll_transmit(self.now, Port::Air, Class::Priority);
+        let frame = self.from.poll_transmit(self.now, Port::Air);
         self.frames += u64::from(frame.is_some());
         let is_lost = self.losses.happens(self.loss);
         self.there.push_back(frame.filter(|_| !is_lost));
@@ -116,11 +116,11 @@ impl Link {
         {
             self.to.handle_packet(self.now, Port::Air, &frame);
         }
-        while let Some(ack) = self.to.poll_transmit(self.now, Port::Air, Class::Priority) {
+        while let Some(ack) = self.to.poll_transmit(self.now, Port::Air) {
             self.acks += 1;
             self.from.handle_packet(self.now, Port::Air, &ack);
         }
-        while self.to.poll_transmit(self.now, Port::Wired, Class::Priority).is_some() {
+        while self.to.poll_transmit(self.now, Port::Wired).is_some() {
             self.delivered += 1;
         }
     }

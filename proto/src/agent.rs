@@ -24,15 +24,6 @@ pub enum Verdict {
     Replace(Packet),
 }
 
-/// The class of a packet in the queue of a port [snoop95 §3.1.2: two link-layer queues].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// The packet is queued behind all packets of the port, as a forwarded packet is.
-    Normal,
-    /// The packet is sent before all queued packets of the port.
-    Priority,
-}
-
 /// The purpose of a timer, for traces: "snoop-rto flow 3".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer {
@@ -138,11 +129,18 @@ pub trait Agent {
     /// Processes a signal of the runner or of the link at the air port.
     fn handle_link(&mut self, _now: Instant, _signal: LinkSignal) {}
 
-    /// The next packet that this agent originates for `to`. The runner polls packets of
-    /// [`Class::Normal`] after every call that may cause one, and queues them. It polls packets of
-    /// [`Class::Priority`] when the port can take a packet.
+    /// The next packet that this agent originates for the queue of a port, behind all packets that
+    /// wait there. The runner polls after every call that may cause such a packet.
     #[must_use]
-    fn poll_transmit(&mut self, _now: Instant, _to: Port, _class: Class) -> Option<Packet> {
+    fn poll_enqueue(&mut self) -> Option<(Port, Packet)> {
+        None
+    }
+
+    /// The next packet that this agent originates for `to` in the priority class, which departs
+    /// before all queued packets [snoop95 §3.1.2: two link-layer queues]. The runner polls when the
+    /// port can take a packet.
+    #[must_use]
+    fn poll_transmit(&mut self, _now: Instant, _to: Port) -> Option<Packet> {
         None
     }
 

@@ -5,7 +5,7 @@
 //! therefore not cached, and stays visible to TCP. Beyond half of its limit the queue towards the
 //! air marks what is ECN-capable (RFC 3168 §5).
 
-use crate::agent::{Agent, Class, Deadline, LinkSignal, Load, Port, Verdict};
+use crate::agent::{Agent, Deadline, LinkSignal, Load, Port, Verdict};
 use crate::agents::link_protocol::LinkProtocol;
 use crate::event::Event;
 use crate::invariants::Checker;
@@ -171,7 +171,7 @@ impl<A: Agent + ?Sized> Forwarder<A> {
     #[inline]
     fn next_packet(&mut self, now: Instant, to: Port) -> Option<Packet> {
         if self.priority != PriorityClass::Absent {
-            while let Some(packet) = self.agent.poll_transmit(now, to, Class::Priority) {
+            while let Some(packet) = self.agent.poll_transmit(now, to) {
                 let waits = self.priority == PriorityClass::Kernel;
                 if waits || self.agent.confirm_departure(now, to, &packet) {
                     self.check_originated(to, &packet);
@@ -223,13 +223,14 @@ impl<A: Agent + ?Sized> Forwarder<A> {
     }
 
     fn enqueue_originated(&mut self, now: Instant) {
+        while let Some((to, packet)) = self.agent.poll_enqueue() {
+            self.enqueue(to, packet, Source::Agent);
+        }
+        if self.priority != PriorityClass::Absent {
+            return;
+        }
         for to in Port::BOTH {
-            while let Some(packet) = self.agent.poll_transmit(now, to, Class::Normal) {
-                self.enqueue(to, packet, Source::Agent);
-            }
-            while self.priority == PriorityClass::Absent
-                && let Some(packet) = self.agent.poll_transmit(now, to, Class::Priority)
-            {
+            while let Some(packet) = self.agent.poll_transmit(now, to) {
                 self.enqueue(to, packet, Source::Agent);
             }
         }

@@ -38,7 +38,7 @@ pub mod time;
 pub mod units;
 pub mod wire;
 
-pub use agent::{Agent, Class, Deadline, LinkSignal, Load, Timer, Verdict};
+pub use agent::{Agent, Deadline, LinkSignal, Load, Timer, Verdict};
 pub use event::Event;
 pub use forwarder::{EgressLimits, Forwarder, Ports, PriorityClass, drain};
 pub use packet::{LinkType, Packet};

@@ -3,9 +3,7 @@
 
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{
-    Agent, Class, Deadline, Event, Instant, LinkSignal, Load, Packet, Port, Verdict,
-};
+use airmend_proto::{Agent, Deadline, Event, Instant, LinkSignal, Load, Packet, Port, Verdict};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -76,8 +74,12 @@ impl Agent for Faulty {
         self.agent.handle_damaged(now, frame);
     }
 
-    fn poll_transmit(&mut self, now: Instant, to: Port, class: Class) -> Option<Packet> {
-        self.agent.poll_transmit(now, to, class)
+    fn poll_enqueue(&mut self) -> Option<(Port, Packet)> {
+        self.agent.poll_enqueue()
+    }
+
+    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
+        self.agent.poll_transmit(now, to)
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

@@ -32,8 +32,11 @@ impl Deadlines {
 
     /// The earliest deadline.
     pub(super) fn next(&self) -> Option<Deadline> {
-        let sweep = self.next_sweep.map(|at| Deadline { at, why: Timer::FLOW_IDLE });
-        [self.first, sweep].into_iter().flatten().min_by_key(|deadline| deadline.at)
+        match (self.first, self.next_sweep) {
+            (Some(first), None) => Some(first),
+            (Some(first), Some(sweep)) if first.at <= sweep => Some(first),
+            (_, sweep) => sweep.map(|at| Deadline { at, why: Timer::FLOW_IDLE }),
+        }
     }
 
     /// Enters a flow's deadline in place of its present one.

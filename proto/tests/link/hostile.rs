@@ -4,7 +4,7 @@
 use crate::kit::{Frame, Settings, Station};
 use airmend_proto::EgressLimits;
 use airmend_proto::agents::Limits;
-use airmend_proto::{Agent, Class, Instant, LinkSignal, LinkType, Packet, Port};
+use airmend_proto::{Agent, Instant, LinkSignal, LinkType, Packet, Port};
 use std::time::Duration;
 
 pub(crate) const LIMITS: Limits =
@@ -89,15 +89,15 @@ fn take(
     arrived: &[Packet],
 ) -> Result<(), String> {
     for _ in 0..frames {
-        let Some(frame) = agent.poll_transmit(now, Port::Air, Class::Priority) else { break };
+        let Some(frame) = agent.poll_transmit(now, Port::Air) else { break };
         Frame::parse(&frame)
             .map_err(|why| format!("sent a frame that is refused: {}", why.sentence()))?;
     }
-    if frames >= 10_000 && agent.poll_transmit(now, Port::Air, Class::Priority).is_some() {
+    if frames >= 10_000 && agent.poll_transmit(now, Port::Air).is_some() {
         return Err("it sends without end".into());
     }
     for _ in 0..packets {
-        let Some(packet) = agent.poll_transmit(now, Port::Wired, Class::Priority) else { break };
+        let Some(packet) = agent.poll_transmit(now, Port::Wired) else { break };
         if !arrived.contains(&packet) {
             return Err(format!("released what never arrived: {packet:?}"));
         }

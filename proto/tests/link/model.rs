@@ -12,7 +12,7 @@ use airmend_proto::agents::Limits;
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Agent, Class, Instant, LinkSignal, LinkType, Packet, Port};
+use airmend_proto::{Agent, Instant, LinkSignal, LinkType, Packet, Port};
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -201,16 +201,12 @@ impl World {
 
     fn drain(&mut self) {
         for end in 0..2 {
-            while let Some(packet) =
-                self.ends[end].poll_transmit(self.now, Port::Wired, Class::Priority)
-            {
+            while let Some(packet) = self.ends[end].poll_transmit(self.now, Port::Wired) {
                 let segment = Segment::parse(&packet).expect("what was sent is TCP");
                 let number = segment.seq.0;
                 self.delivered[end][(number % u32::from(FLOWS)) as usize].push(number);
             }
-            while let Some(frame) =
-                self.ends[end].poll_transmit(self.now, Port::Air, Class::Priority)
-            {
+            while let Some(frame) = self.ends[end].poll_transmit(self.now, Port::Air) {
                 self.channel.push((1 - end, frame));
                 self.ends[end].handle_link(self.now, LinkSignal::Sent);
             }

@@ -2,7 +2,7 @@
 
 use crate::kit::{Frame, Settings, Station};
 use airmend_proto::agents::Limits;
-use airmend_proto::{Agent, Class, Event, Instant, LinkSignal, Packet, Port};
+use airmend_proto::{Agent, Event, Instant, LinkSignal, Packet, Port};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -125,15 +125,11 @@ impl Pair {
     fn transmit(&mut self, fate: &mut dyn FnMut(usize, &Frame) -> Fate) {
         let now = self.now;
         for end in [GATEWAY, MOBILE] {
-            while let Some(packet) =
-                self.ends[end].agent.poll_transmit(now, Port::Wired, Class::Priority)
-            {
+            while let Some(packet) = self.ends[end].agent.poll_transmit(now, Port::Wired) {
                 self.ends[end].delivered.push((now, packet));
             }
             while self.can_send(end) {
-                let Some(packet) =
-                    self.ends[end].agent.poll_transmit(now, Port::Air, Class::Priority)
-                else {
+                let Some(packet) = self.ends[end].agent.poll_transmit(now, Port::Air) else {
                     break;
                 };
                 let frame = Frame::parse(&packet).expect("an end sends frames");

@@ -21,7 +21,7 @@ use crate::common::packet::{Foreign, Tcp};
 use crate::kit::{SCRIPTS, Settings, Station, parse_frame, read_frame, show};
 use crate::notation::{self, Bases, Pattern, number};
 use airmend_proto::agents::Limits;
-use airmend_proto::{Agent, Class, Instant, LinkSignal, LinkType, Packet, Port};
+use airmend_proto::{Agent, Instant, LinkSignal, LinkType, Packet, Port};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::Path;
@@ -92,7 +92,7 @@ impl Stage {
             ("block", "") => self.is_blocked = true,
             ("unblock", "") => self.is_blocked = false,
             ("take", "") => {
-                let frame = self.agent().poll_transmit(now, Port::Air, Class::Priority);
+                let frame = self.agent().poll_transmit(now, Port::Air);
                 self.left.extend(frame.map(|frame| (Port::Air, frame)));
             }
             ("link", "leaving") => self.agent().handle_link(now, LinkSignal::Leaving),
@@ -151,7 +151,7 @@ impl Stage {
         let now = self.now;
         for side in [Port::Air, Port::Wired] {
             while side == Port::Wired || !self.is_blocked {
-                let Some(packet) = self.agent().poll_transmit(now, side, Class::Priority) else {
+                let Some(packet) = self.agent().poll_transmit(now, side) else {
                     break;
                 };
                 self.left.push_back((side, packet));

@@ -12,7 +12,7 @@ use airmend_proto::tcp::{Endpoint, Profile};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
-use airmend_proto::{Agent, Class, Deadline, Instant, Packet, Port, Timer, Verdict};
+use airmend_proto::{Agent, Deadline, Instant, Packet, Port, Timer, Verdict};
 use std::collections::{HashMap, VecDeque};
 
 /// The base station's ends of all its connections.
@@ -120,8 +120,8 @@ impl Agent for Split {
         }
     }
 
-    fn poll_transmit(&mut self, _now: Instant, to: Port, class: Class) -> Option<Packet> {
-        self.outgoing[side_index(to)].pop_front_if(|_| class == Class::Normal)
+    fn poll_enqueue(&mut self) -> Option<(Port, Packet)> {
+        Port::BOTH.into_iter().find_map(|to| Some((to, self.outgoing[side_index(to)].pop_front()?)))
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

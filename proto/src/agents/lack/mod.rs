@@ -25,7 +25,7 @@ use super::arq::{
     Due, Epochs, LinkEvent, Malformed, Numbered, Pace, Queue, Queued, Resequencer, View,
 };
 use super::limits::Limits;
-use crate::agent::{Agent, Class as TransmitClass, Deadline, LinkSignal, Port, Timer, Verdict};
+use crate::agent::{Agent, Deadline, LinkSignal, Port, Timer, Verdict};
 use crate::event::Event;
 use crate::packet::{LinkType, Packet};
 use crate::time::Instant;
@@ -365,10 +365,7 @@ impl Agent for Lack {
         }
     }
 
-    fn poll_transmit(&mut self, now: Instant, to: Port, class: TransmitClass) -> Option<Packet> {
-        if class == TransmitClass::Normal {
-            return None;
-        }
+    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
         match to {
             Port::Wired => self.receiver.buffer.pop(),
             Port::Air => {

@@ -2,7 +2,7 @@
 //! retransmissions, and the repairs of an honest flow beside them [C-23, C-24, C-26].
 
 use super::{Settings, Snoop, cache};
-use crate::agent::{Agent, Class, Verdict};
+use crate::agent::{Agent, Verdict};
 use crate::agents::limits::Limits;
 use crate::packet::{LinkType, Packet};
 use crate::port::Port;
@@ -48,8 +48,8 @@ impl World {
         if self.agent.poll_timeout().is_some_and(|due| due.at <= self.now) {
             self.agent.handle_timeout(self.now);
         }
-        while self.agent.poll_transmit(self.now, Port::Wired, Class::Normal).is_some() {}
-        while let Some(repair) = self.agent.poll_transmit(self.now, Port::Air, Class::Priority) {
+        while self.agent.poll_enqueue().is_some() {}
+        while let Some(repair) = self.agent.poll_transmit(self.now, Port::Air) {
             self.agent.confirm_departure(self.now, Port::Air, &repair);
             self.repairs += 1;
             if let Ok(segment) = crate::wire::tcp::Segment::parse(&repair) {

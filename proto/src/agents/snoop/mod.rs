@@ -36,7 +36,7 @@ use super::flow_table::FlowRef;
 use super::flows::Flows;
 use super::limits::Limits;
 use super::settings::AgentSettings;
-use crate::agent::{Agent, Class, Deadline, LinkSignal, Load, Port, Timer, Verdict};
+use crate::agent::{Agent, Deadline, LinkSignal, Load, Port, Timer, Verdict};
 use crate::event::{Event, FlowEnd};
 use crate::packet::Packet;
 use crate::ranges::Span;
@@ -242,13 +242,14 @@ impl Agent for Snoop {
         }
     }
 
-    fn poll_transmit(&mut self, now: Instant, to: Port, class: Class) -> Option<Packet> {
-        match (to, class) {
-            (Port::Air, Class::Priority) => {
-                self.poll_repair(now).or_else(|| self.poll_handshake(now))
-            }
-            (Port::Wired, Class::Normal) => self.flows.released.pop_front(),
-            _ => None,
+    fn poll_enqueue(&mut self) -> Option<(Port, Packet)> {
+        Some((Port::Wired, self.flows.released.pop_front()?))
+    }
+
+    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
+        match to {
+            Port::Air => self.poll_repair(now).or_else(|| self.poll_handshake(now)),
+            Port::Wired => None,
         }
     }
 
@@ -257,9 +258,13 @@ impl Agent for Snoop {
             // A departure has ended a flow; the runner polls after the timeout.
             return Some(Deadline { at: Instant::ZERO, why: Timer::new("snoop-release") });
         }
-        let handshake = self.handshakes.next_due();
-        let handshake = handshake.map(|at| Deadline { at, why: Timer::new("snoop-handshake") });
-        [self.flows.next_deadline(), handshake].into_iter().flatten().min_by_key(|next| next.at)
+        let flow = self.flows.next_deadline();
+        match self.handshakes.next_due() {
+            Some(at) if flow.is_none_or(|flow| at < flow.at) => {
+                Some(Deadline { at, why: Timer::new("snoop-handshake") })
+            }
+            _ => flow,
+        }
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -19,7 +19,7 @@ pub use settings::Settings;
 use super::flows::Flows;
 use super::limits::Limits;
 use super::settings::AgentSettings;
-use crate::agent::{Agent, Class, Deadline, LinkSignal, Load, Port, Verdict};
+use crate::agent::{Agent, Deadline, LinkSignal, Load, Port, Verdict};
 use crate::event::Event;
 use crate::packet::Packet;
 use crate::time::Instant;
@@ -117,7 +117,7 @@ impl Agent for Snoop95 {
     }
 
     fn confirm_departure(&mut self, _now: Instant, to: Port, packet: &Packet) -> bool {
-        if self.repair_class() == Class::Priority {
+        if self.settings.fast_queue {
             // The agent counts such a retransmission when it hands it over.
             return true;
         }
@@ -144,12 +144,17 @@ impl Agent for Snoop95 {
         }
     }
 
-    fn poll_transmit(&mut self, _now: Instant, to: Port, class: Class) -> Option<Packet> {
-        match (to, class) {
-            (Port::Air, _) if class == self.repair_class() => self.poll_repair(),
-            (Port::Wired, Class::Normal) => self.repeated_acks.pop_front(),
-            _ => None,
+    fn poll_enqueue(&mut self) -> Option<(Port, Packet)> {
+        if let Some(ack) = self.repeated_acks.pop_front() {
+            return Some((Port::Wired, ack));
         }
+        let repair = if self.settings.fast_queue { None } else { self.poll_repair() };
+        Some((Port::Air, repair?))
+    }
+
+    fn poll_transmit(&mut self, _now: Instant, to: Port) -> Option<Packet> {
+        let is_fast = to == Port::Air && self.settings.fast_queue;
+        if is_fast { self.poll_repair() } else { None }
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

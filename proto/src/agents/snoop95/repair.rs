@@ -1,7 +1,7 @@
 //! Local retransmissions, in the priority or the normal class [snoop95 §3.1.2].
 
 use super::Snoop95;
-use crate::agent::{Class, Port};
+use crate::agent::Port;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Cause, Event};
 use crate::packet::Packet;
@@ -9,11 +9,6 @@ use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 
 impl Snoop95 {
-    /// The class of retransmissions.
-    pub(super) fn repair_class(&self) -> Class {
-        if self.settings.fast_queue { Class::Priority } else { Class::Normal }
-    }
-
     /// Queues a retransmission of a cached packet.
     pub(super) fn retransmit(
         &mut self,
@@ -51,7 +46,7 @@ impl Snoop95 {
             let Some(flow) = self.flows.get_mut(reference) else { continue };
             let Some(cached) = flow.cache.starting_at(seq) else { continue };
             let packet = cached.packet.clone();
-            if self.repair_class() == Class::Normal || self.depart_repair(reference, seq) {
+            if !self.settings.fast_queue || self.depart_repair(reference, seq) {
                 return Some(packet);
             }
         }

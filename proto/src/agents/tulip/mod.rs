@@ -23,7 +23,7 @@ use super::arq::{
     Due, Epochs, LinkEvent, Malformed, Numbered, Pace, Queue, Queued, Resequencer, View,
 };
 use super::limits::Limits;
-use crate::agent::{Agent, Class as TransmitClass, Deadline, LinkSignal, Port, Timer, Verdict};
+use crate::agent::{Agent, Deadline, LinkSignal, Port, Timer, Verdict};
 use crate::event::Event;
 use crate::packet::{LinkType, Packet};
 use crate::time::Instant;
@@ -410,10 +410,7 @@ impl Agent for Tulip {
         }
     }
 
-    fn poll_transmit(&mut self, now: Instant, to: Port, class: TransmitClass) -> Option<Packet> {
-        if class == TransmitClass::Normal {
-            return None;
-        }
+    fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
         match to {
             Port::Wired => self.receiver.window.pop(),
             Port::Air => self.next_frame(now).map(|frame| frame.emit()),
