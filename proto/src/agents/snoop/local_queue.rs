@@ -3,10 +3,11 @@
 //!
 //! A loss counts as congestion only while a queue stands: for a third of the sender's round trip no
 //! sample came near the least round trip (the sojourn rule of RFC 8289, with the interval of the
-//! sender). Then one of these findings is enough: no loss was seen while the queue was short, or
-//! too few packets; more is lost than while the queue is short, or more than air hops lose; the
-//! delay is at a peak that it does not exceed any more; or the queue is so long that the sender,
-//! which halves its window, does not empty it.
+//! sender). Then one of these findings is enough: the path loses nothing while its queue is short;
+//! more is lost than while the queue is short, or more than air hops lose; the delay is at a peak
+//! that it does not exceed any more; or the queue is so long that the sender, which halves its
+//! window, does not empty it. As long as too few packets passed while the queue was short, each loss
+//! counts once the queue has stood for a whole round trip.
 
 use crate::time::Instant;
 use core::time::Duration;
@@ -134,12 +135,14 @@ impl LocalQueue {
             since = since.max(at + wired + history.latest);
         }
         let round_trip = wired + history.least();
-        let has_stood = now >= since + round_trip / 3;
+        let stood = now.since(since);
         // A queue that has grown stands for as long as it takes to empty. A late ACK in a fade, in
         // which those before it were lost, is one sample.
         let has_grown = now >= standing_since + (history.latest - history.least());
-        let is_congestion =
-            (has_stood || has_grown && history.is_train()) && history.is_full(now, wired);
+        let has_stood = stood >= round_trip / 3 || has_grown && history.is_train();
+        // In doubt the sender is told. Its answer empties the queue, and ends the doubt.
+        let is_doubtful = history.is_unknown() && stood >= round_trip;
+        let is_congestion = is_doubtful || has_stood && history.is_full(now, wired);
         if is_congestion {
             *signalled_at = Some(now);
             history.standing = Tally::default();
@@ -171,8 +174,7 @@ impl History {
 
     /// Whether the standing queue loses packets.
     fn is_full(&self, now: Instant, wired: Duration) -> bool {
-        // In doubt the sender is told. Its answer empties the queue, and ends the doubt.
-        let is_clean = self.short.packets < KNOWN_PACKETS || self.short.lost < 0.5;
+        let is_clean = !self.is_unknown() && self.short.lost < 0.5;
         // The peak is that of a full queue if the delay has stopped to rise.
         let is_at_peak = self.is_near_peak()
             && (now.since(self.raised_at) >= wired + self.latest || self.is_train());
@@ -186,6 +188,11 @@ impl History {
         let expected = rate.min(1.0) * self.standing.packets;
         let variance = expected * (1.0 + self.standing.packets / (self.short.packets + 1.0));
         self.standing.lost > expected + CHANCE * libm::sqrtf(variance) + FEW
+    }
+
+    /// Whether too few packets have shown what the air loses.
+    fn is_unknown(&self) -> bool {
+        self.short.packets < KNOWN_PACKETS
     }
 
     /// Whether more packets are lost, whatever the queue, than an air hop loses.
