@@ -102,6 +102,11 @@ impl Agent for Guard {
         event.or_else(|| self.replaced.take())
     }
 
+    /// Asked once, before any packet.
+    fn repair_credit(&self) -> Option<u64> {
+        self.agent.repair_credit()
+    }
+
     fn load(&self) -> Load {
         let load = catch_unwind(AssertUnwindSafe(|| self.agent.load()));
         if load.is_err() {
@@ -152,6 +157,9 @@ mod tests {
             self.maybe_panic("poll_event");
             None
         }
+        fn repair_credit(&self) -> Option<u64> {
+            Some(7)
+        }
     }
 
     impl Drop for Bad {
@@ -160,6 +168,11 @@ mod tests {
                 self.maybe_panic("drop");
             }
         }
+    }
+
+    #[test]
+    fn the_bound_of_repairs_is_that_of_the_agent() {
+        assert_eq!(Guard::new(Box::new(Bad(""))).repair_credit(), Some(7));
     }
 
     #[test]

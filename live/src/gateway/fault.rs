@@ -90,6 +90,10 @@ impl Agent for Faulty {
         self.agent.poll_event()
     }
 
+    fn repair_credit(&self) -> Option<u64> {
+        self.agent.repair_credit()
+    }
+
     fn load(&self) -> Load {
         self.agent.load()
     }
