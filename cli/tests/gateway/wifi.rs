@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// Of what the air can carry, what the median of [`RUNS`] mended transfers reaches. The losses of
 /// netem have no seed, and the beginning of a short transfer is a large part of it: single
 /// transfers had 0.78 to 0.97.
-const REACHED: f64 = 0.75;
+const REACHED: f64 = 0.6;
 const RUNS: usize = 3;
 const MENDED_BYTES: u64 = 4_000_000;
 /// Losses that must be mended after each event.
