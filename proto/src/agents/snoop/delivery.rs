@@ -13,6 +13,9 @@ use core::time::Duration;
 /// The ranges that the scoreboard may have beyond one for each cached segment [C-26].
 const MORE_RANGES: usize = 4;
 
+/// The time within which the next segment must follow for the ACK of a single one to be prompt.
+const PROMPT: Duration = Duration::from_millis(2);
+
 /// The new information of an ACK.
 #[derive(Debug, Default)]
 pub(super) struct AckReport {
@@ -199,8 +202,13 @@ impl Flow {
                 return None;
             }
         }
-        // A receiver may delay the ACK of a single segment (RFC 9293 §3.8.6.3).
-        let is_prompt = arrivals.by_sack || arrivals.segments > 1;
+        // A receiver may delay the ACK of a single segment, until the next one arrives (RFC 9293
+        // §3.8.6.3).
+        let follows_soon =
+            |sent_at| self.cache.get(0).is_some_and(|next| next.sent.at.since(sent_at) <= PROMPT);
+        let is_prompt = arrivals.by_sack
+            || arrivals.segments > 1
+            || arrivals.timed.is_some_and(|timed| follows_soon(timed.sent.at));
         queue.sample(now, sample, is_prompt);
         Some((sample, self.air.sample(now, sample)))
     }
