@@ -6,8 +6,8 @@
 //! sender). Then one of these findings is enough: the path loses nothing while its queue is short;
 //! more is lost than while the queue is short, or more than air hops lose; the delay is at a peak
 //! that it does not exceed any more; or the queue is so long that the sender, which halves its
-//! window, does not empty it. As long as too few packets passed while the queue was short, each loss
-//! counts once the queue has stood for a whole round trip.
+//! window, does not empty it. As long as too few packets passed while the queue was short, each
+//! loss counts once the queue has stood for a whole round trip.
 
 use crate::time::Instant;
 use core::time::Duration;
