@@ -16,6 +16,9 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
+/// The longest time from the first to the last packet: a hundred years.
+const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
+
 /// The direction of a packet at the interface, seen from the capturing machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Crossing {
@@ -198,6 +201,10 @@ impl Reading {
         // Packets of several interfaces are not always written in the order of time.
         self.records.sort_by_key(|(nanos, _)| *nanos);
         let &(first, _) = self.records.first().ok_or(ReplayError::Empty)?;
+        // An agent's timers have no end at the end of time.
+        if self.records.last().is_some_and(|(last, _)| last - first > LONGEST.as_nanos() as u64) {
+            return Err(ReplayError::TooLong);
+        }
         let since = |(nanos, record)| Record { at: Instant::from_nanos(nanos - first), ..record };
         Ok(Capture {
             interfaces: self.interfaces,

@@ -29,6 +29,12 @@ pub enum ReplayError {
          cooked packets"
     )]
     LinkType(u32),
+    /// The times of the packets cannot be true.
+    #[error(
+        "has more than a hundred years from its first packet to its last: capture with a clock that \
+         is right, or keep the packets on one side of the jump (`editcap -A` and `-B`)"
+    )]
+    TooLong,
     /// The capture has no packets.
     #[error("holds no packet")]
     Empty,

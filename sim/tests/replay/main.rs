@@ -167,7 +167,11 @@ fn what_cannot_be_replayed_is_said_in_one_sentence() {
     let refused = |file: &[u8], sides: Sides| steps(&read(file).unwrap(), &sides).unwrap_err();
     let file = pcapng(&named, one().map(|(at, _, packet)| (at, 0, None, packet)));
     let wlan = || Sides::AirInterface("wlan0".to_owned());
-    let cases: [(ReplayError, &str); 8] = [
+    // The second packet is 127 years after the first.
+    let jumps = [0, 4_000_000_000_000];
+    let jumps = jumps.map(|at| (at, 0, None, built(LinkType::Ip).next().unwrap().2));
+    let cases: [(ReplayError, &str); 9] = [
+        (read(&pcapng(&named, jumps)).unwrap_err(), "a hundred years"),
         (read(b"").unwrap_err(), "is no capture"),
         (read(b"[package]\nname").unwrap_err(), "is no capture"),
         (read(&pcapng(&named, [])).unwrap_err(), "holds no packet"),
