@@ -76,12 +76,22 @@ pub struct LinkReport {
     pub dropped: u64,
     /// Bytes serialised.
     pub bytes: u64,
+    /// Frames lost in collisions; not among `lost`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub collided: u64,
+    /// Packets given up after the last transmission of them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub given_up: u64,
+    /// Airtime of all frames, in microseconds.
+    pub airtime_us: u64,
 }
 
 impl From<LinkCounters> for LinkReport {
     fn from(link: LinkCounters) -> Self {
-        let LinkCounters { frames, lost, damaged, dropped, bytes, .. } = link;
-        Self { frames, lost: lost + damaged, dropped, bytes }
+        let LinkCounters { frames, lost, damaged, dropped, bytes, collided, given_up, busy } = link;
+        let airtime_us = u64::try_from(busy.as_micros()).unwrap_or(u64::MAX);
+        let lost = lost + damaged;
+        Self { frames, lost, dropped, bytes, collided, given_up, airtime_us }
     }
 }
 
@@ -91,6 +101,9 @@ impl AddAssign for LinkReport {
         self.lost += other.lost;
         self.dropped += other.dropped;
         self.bytes += other.bytes;
+        self.collided += other.collided;
+        self.given_up += other.given_up;
+        self.airtime_us += other.airtime_us;
     }
 }
 
@@ -110,6 +123,10 @@ pub enum TraceKind {
     Window,
     /// So many bytes have arrived at the receiver in order.
     Received,
+    /// The sender's retransmission timeout has changed to so many milliseconds.
+    Timeout,
+    /// So many packets are in the agent's cache.
+    Cached,
 }
 
 impl TraceKind {

@@ -22,6 +22,8 @@ pub enum Purpose {
     Backoff = 6,
     /// Which packets a queue drops or marks.
     Queue = 7,
+    /// Which packets a packet error generator drops.
+    Generator = 8,
 }
 
 /// A uniform random stream that is the same on every machine.

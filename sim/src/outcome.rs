@@ -20,6 +20,9 @@ pub struct Outcome {
     pub goodput_bps: f64,
     /// For each flow the bits per second from its own start to its own end.
     pub flow_goodput_bps: Vec<f64>,
+    /// For each flow the seconds from its own start to its own end; of a flow that was not done, to
+    /// the end of the run.
+    pub flow_seconds: Vec<f64>,
     /// The delays of each flow, as in `delay`.
     pub flow_delay: Vec<Option<Delay>>,
     /// Bytes that the data direction took on the air (IP headers included) for each useful byte;
@@ -40,6 +43,8 @@ pub struct Outcome {
     pub delay: Option<Delay>,
     /// The packets that left the first flow's first station, if the scenario asks for a trace.
     pub trace: Vec<TracePoint>,
+    /// The most packets that the cache of an agent has held.
+    pub max_cached: usize,
     /// The number of events that the simulator processed.
     pub steps: u64,
 }
@@ -73,8 +78,8 @@ pub struct TracePoint {
 }
 
 impl Outcome {
-    /// The names that [`Outcome::measure`] accepts.
-    pub const MEASURES: [&str; 18] = [
+    /// The names that [`Outcome::measure`] accepts, besides those of [`Outcome::is_measure`].
+    pub const MEASURES: [&str; 22] = [
         "acked_undelivered",
         "retransmits",
         "fast_retransmits",
@@ -84,6 +89,10 @@ impl Outcome {
         "loss_probe_recoveries",
         "reorderings",
         "frames_lost",
+        "frames_collided",
+        "packets_given_up",
+        "response_s",
+        "max_cached",
         "wire_bytes_per_byte",
         "delay_sd_ms",
         "local_retransmits",
@@ -95,9 +104,34 @@ impl Outcome {
         "egress_drops_air",
     ];
 
+    /// Whether this is the name of a measure, in a scenario with these tables of links: one of
+    /// [`Outcome::MEASURES`], `flow_N_s`, the seconds of flow N, or `airtime_LINK_down` or `_up`,
+    /// the share of the run in which frames were sent in this direction.
+    pub fn is_measure(name: &str, links: &[&str]) -> bool {
+        let is_airtime = |name: &str| {
+            let link = name.strip_suffix("_down").or_else(|| name.strip_suffix("_up"));
+            link.is_some_and(|link| links.contains(&link))
+        };
+        Self::MEASURES.contains(&name)
+            || flow_of(name).is_some()
+            || name.strip_prefix(AIRTIME).is_some_and(is_airtime)
+    }
+
     /// A measure by its name; 0 for a counter that no agent incremented.
     pub fn measure(&self, name: &str) -> f64 {
+        if let Some(flow) = flow_of(name) {
+            return self.flow_seconds.get(flow).copied().unwrap_or(0.0);
+        }
+        if let Some(link) = name.strip_prefix(AIRTIME) {
+            let airtime_us = self.each_link.get(link).map_or(0, |link| link.airtime_us);
+            return airtime_us as f64 / 1e6 / self.seconds.max(1e-6);
+        }
+        let flows = self.flow_seconds.len().max(1) as f64;
         match name {
+            "frames_collided" => self.links.collided as f64,
+            "packets_given_up" => self.links.given_up as f64,
+            "response_s" => self.flow_seconds.iter().sum::<f64>() / flows,
+            "max_cached" => self.max_cached as f64,
             "acked_undelivered" => self.acked_undelivered as f64,
             "retransmits" => self.sender.retransmits as f64,
             "fast_retransmits" => self.sender.recoveries as f64,
@@ -112,6 +146,15 @@ impl Outcome {
             counter => self.agent_counters.get(counter).copied().unwrap_or(0) as f64,
         }
     }
+}
+
+/// Before the name of a direction of a link.
+const AIRTIME: &str = "airtime_";
+
+/// The index of the flow in `flow_1_s`.
+fn flow_of(measure: &str) -> Option<usize> {
+    let number = measure.strip_prefix("flow_")?.strip_suffix("_s")?;
+    number.parse::<usize>().ok()?.checked_sub(1)
 }
 
 impl Delay {

@@ -3,8 +3,8 @@
 
 use crate::graph::Graph;
 use airmend_proto::agents::AgentConfig;
-use airmend_proto::link::mac::MacParams;
-use airmend_proto::link::{CoDelParams, ErrorModel, QueueDiscipline};
+use airmend_proto::link::mac::{DcfParams, MacParams};
+use airmend_proto::link::{CoDelParams, DropRates, ErrorModel, QueueDiscipline};
 use airmend_proto::tcp::Profile;
 use std::time::Duration;
 
@@ -91,12 +91,23 @@ pub(crate) struct Direction {
     /// Whether the link layer repeats lost frames.
     pub(crate) arq: Option<ArqSpec>,
     pub(crate) handoff: Option<Handoff>,
-    /// The half-duplex radios of the channel; `None` for full duplex.
-    pub(crate) mac: Option<MacParams>,
+    /// How stations share the channel; `None` for full duplex.
+    pub(crate) access: Option<Access>,
+    /// What packet error generators at both ends drop.
+    pub(crate) generator: DropRates,
     pub(crate) air: bool,
     pub(crate) channel: u32,
     /// The node where it ends.
     pub(crate) to: u32,
+}
+
+/// The medium access method of a channel on which one station sends at a time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Access {
+    /// Half-duplex radios that acquire the floor.
+    FamaNcs(MacParams),
+    /// 802.11.
+    Dcf(DcfParams),
 }
 
 /// Link-level retransmission.
@@ -132,6 +143,11 @@ pub(crate) struct Flow {
     pub(crate) stations: Vec<u32>,
     pub(crate) traffic: Traffic,
     pub(crate) start: Duration,
+    /// Whether the flow is done only when both ends have closed the connection.
+    pub(crate) until_closed: bool,
+    /// The number of the flow table, if its flows take turns: their host writes a message when all
+    /// messages of all of them have been acknowledged.
+    pub(crate) turns: Option<u32>,
 }
 
 /// The application at the sending end.
@@ -139,6 +155,13 @@ pub(crate) struct Flow {
 pub(crate) enum Traffic {
     /// Writes as fast as it can: so many bytes, or without end.
     Bulk(Option<u64>),
+    /// Writes messages of this size, each when all before it has been acknowledged.
+    Messages {
+        /// Bytes of each.
+        size: u64,
+        /// Bytes of all; the last message has the rest.
+        bytes: u64,
+    },
     /// Writes packets of this size at random times.
     Poisson {
         /// Bytes of each.

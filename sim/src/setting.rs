@@ -1,6 +1,6 @@
 //! The settings of a run as its results report them: path and hosts of the first flow.
 
-use crate::plan::{Direction, Flow, Plan, Traffic};
+use crate::plan::{Access, Direction, Flow, Plan, Traffic};
 use airmend_proto::link::{ErrorModel, goodput_bound};
 use airmend_proto::tcp::{CongestionControl, Profile};
 use std::time::Duration;
@@ -57,6 +57,7 @@ impl Plan {
             errors: air.map_or(ErrorModel::None, |direction| direction.errors),
             bytes: match flow.traffic {
                 Traffic::Bulk(bytes) => bytes,
+                Traffic::Messages { bytes, .. } => Some(bytes),
                 _ => None,
             },
             flows: self.flows.len(),
@@ -71,12 +72,16 @@ impl Plan {
         let frame = u32::from(sender.mss.min(receiver.mss)) + 40;
         let payload = frame - 40 - options;
         let hop = |direction: &Direction| {
-            let (bits, rate_bps) = match direction.mac {
+            let answer = (40 + options, receiver.ack.every);
+            let rate = |time: Duration| (f64::from(8 * frame) / time.as_secs_f64()).round() as u64;
+            let (bits, rate_bps) = match direction.access {
                 None => (u64::from(frame) * 8, direction.rate_bps),
-                Some(mac) => {
-                    let exchange = mac.mean_exchange(frame, 40 + options, receiver.ack.every);
-                    let rate_bps = f64::from(8 * frame) / exchange.as_secs_f64();
-                    (mac.packet_bits(frame), rate_bps.round() as u64)
+                Some(Access::FamaNcs(mac)) => {
+                    let time = mac.mean_exchange(frame, answer.0, answer.1);
+                    (mac.packet_bits(frame), rate(time))
+                }
+                Some(Access::Dcf(wifi)) => {
+                    (wifi.frame_bits(frame), rate(wifi.time_of_packet(frame, answer.0, answer.1)))
                 }
             };
             let frame_error = direction.errors.frame_error(bits);

@@ -88,7 +88,7 @@ fn queues() {
     assert_eq!(queue("discipline = \"pie\"\n"), format!("x.toml:17: \"pie\" {known}"));
     assert_eq!(
         queue("discipline = \"red\"\narq = { retries = 3 }\n"),
-        "x.toml:17: a link with `mac` or `arq` has a fifo, not `red`"
+        "x.toml:17: a link with `mac`, `wifi` or `arq` has a fifo, not `red`"
     );
 }
 
@@ -111,6 +111,49 @@ fn radios() {
     let shared = GOOD.replace("[stations]\nbs = { ", stations);
     let shared = shared.replace(air, &format!("{air}{mac}shared = true\n"));
     assert_eq!(error(&shared.replace("\"bs\"]\n", "\"bs\"]\nshared = true\n"), &[]), "no error");
+}
+
+#[test]
+fn stations_of_802_11() {
+    let air = "delay = \"5ms\"\n";
+    let wifi = |rate: &str, table: &str| {
+        let text = GOOD.replace(air, "delay = \"1us\"\nair = true\n");
+        let text = text.replacen("air = true\n", "", 1);
+        let link = text.find("[links.air]").unwrap();
+        let (before, after) = text.split_at(link);
+        let after = after.replacen("rate = \"2mbit\"", &format!("rate = \"{rate}\""), 1);
+        error(&format!("{before}{}", after.replacen("air = true\n", table, 1)), &[])
+    };
+    let table = |more: &str| format!("air = true\nwifi = {{ {more} }}\n");
+    assert_eq!(wifi("2mbit", &table("phy = \"fhss\", retries = 0")), "no error");
+    assert_eq!(wifi("65mbit", &table("phy = \"ht\", aggregate = 64, buffer = 32000")), "no error");
+    let says = |found: String, words: &str| assert!(found.contains(words), "{found}");
+    says(wifi("2mbit", &table("phy = \"ofmd\"")), "unknown phy `ofmd`; did you mean `ofdm`?");
+    says(wifi("2mbit", &table("phy = \"dsss\", aggregate = 2")), "from 1 to 1 frames");
+    says(wifi("3mbit", &table("phy = \"dsss\"")), "the rates of `dsss` are 1mbit, 2mbit, 5.5mbit");
+    says(wifi("2mbit", &table("phy = \"dsss\", retries = 256")), "at most 255 `retries`");
+    let up = table("phy = \"dsss\"") + "up.rate = \"1mbit\"\n";
+    says(wifi("2mbit", &up), "has a `wifi`: its directions share a channel");
+    says(with(air, &format!("{air}wifi = {{ phy = \"ht\" }}\n")), "less than the SIFS of its phy");
+}
+
+#[test]
+fn generators_and_messages() {
+    let air = "delay = \"5ms\"\n";
+    let generator = |table: &str| with(air, &format!("{air}generator = {{ {table} }}\n"));
+    assert_eq!(generator("at = \"bs\", rate = 0.3, receive = \"5%\""), "no error");
+    assert_eq!(
+        generator("at = \"fh\", rate = 0.3"),
+        "x.toml:17: link `air` ends at `bs` and `mh`, not at `fh`"
+    );
+    let says = |found: String, words: &str| assert!(found.contains(words), "{found}");
+    says(generator("at = \"bs\", send = 1.5"), "x.toml:17: ");
+    let flow = |more: &str| with("to = \"mh\"\n", &format!("to = \"mh\"\n{more}\n"));
+    says(flow("message = 1000\nserial = true\nuntil_closed = true"), "no error");
+    says(flow("message = 0"), "`message` must be more than 0 bytes");
+    says(flow("serial = true"), "flow `transfer` is `serial`, and needs `message`");
+    let packets = "packets = { size = 1, interval = \"1s\" }\nmessage = 1000";
+    says(with("bytes = \"10kB\"", packets), "`message` needs `bytes`");
 }
 
 #[test]
@@ -179,8 +222,8 @@ fn channels() {
     assert_eq!(far(&format!("{between}errors = {{ loss = \"9%\" }}\ndelay = \"7ms\"")), "no error");
     assert_eq!(
         far(&format!("{between}rate = \"3mbit\"")),
-        "x.toml:25: link `air` and the links on its channel may differ in `errors`, `handoff` and, \
-         without `mac`, `delay` only"
+        "x.toml:25: link `air` and the links on its channel may differ in `errors`, `generator`, \
+         `handoff` and, without `mac` and `wifi`, `delay` only"
     );
     assert_eq!(
         far(&between.replace("\"air\"", "\"ari\"")),

@@ -150,7 +150,8 @@ fn packet(fields: &Fields) -> Result<Option<Packet>, String> {
     let offset = number_at_least_0(fields, "offset")?;
     let kind = fields.get("kind").unwrap_or(&Value::Null);
     let kind = TraceKind::deserialize(kind).map_err(|_| {
-        "kind must be one of data, local_retransmit, sender_retransmit, ack, window, received"
+        "kind must be one of data, local_retransmit, sender_retransmit, ack, window, received, \
+         timeout, cached"
             .to_owned()
     })?;
     Ok(kind.is_data().then_some(Packet { seconds, offset, kind }))

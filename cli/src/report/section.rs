@@ -241,19 +241,15 @@ impl Group<'_> {
         Some(Measure { mean, sd: value("sd", "delay_sd_ms") })
     }
 
-    /// The measures of the scenario, with the deviation where the runs have the same mean.
+    /// The measures of the scenario.
     fn measures(&self) -> BTreeMap<String, Measure> {
-        let means = self.summary.and_then(|line| line.get("measures_mean")?.as_object());
+        let of = |field: &str| self.summary.and_then(|line| line.get(field)?.as_object());
+        let deviations = of("measures_sd");
         let measure = |(name, mean): (&String, &Value)| {
-            let mean = mean.as_f64()?;
-            let mut values = self.each(&["agent_counters", name]);
-            // A counter that is 0 is left out of the line.
-            values.resize(self.runs.len(), 0.0);
-            let is_it = stats::mean(&values).is_some_and(|found| (found - mean).abs() < 1e-3);
-            let sd = is_it.then(|| stats::standard_deviation(&values)).flatten();
-            Some((name.clone(), Measure { mean, sd }))
+            let sd = deviations.and_then(|deviations| deviations.get(name)?.as_f64());
+            Some((name.clone(), Measure { mean: mean.as_f64()?, sd }))
         };
-        means.into_iter().flatten().filter_map(measure).collect()
+        of("measures_mean").into_iter().flatten().filter_map(measure).collect()
     }
 }
 

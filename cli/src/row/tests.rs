@@ -56,7 +56,13 @@ fn a_run_prints_the_designs_line() {
         ),
         links: BTreeMap::from([(
             "air_down",
-            LinkReport { frames: 7300, lost: 361, dropped: 0, bytes: 11_100_000 },
+            LinkReport {
+                frames: 7300,
+                lost: 361,
+                bytes: 11_100_000,
+                airtime_us: 4_440_000,
+                ..LinkReport::default()
+            },
         )]),
         tcp_ext: BTreeMap::from([("TCPSackRecovery".into(), 7)]),
         lateness_us: Lateness { p50: 9, p99: 60, max: 800 },
@@ -83,7 +89,8 @@ fn a_run_prints_the_designs_line() {
         r#""port":"veth","burst":null,"fading":null,"settings":{"dupack_threshold":"3"},"#,
         r#""flow_goodput_bps":[17354000],"fairness":1,"#,
         r#""completion_ms":{"count":1,"p50":4610,"p90":4610,"p99":4610,"max":4610},"ping":null,"#,
-        r#""links":{"air_down":{"frames":7300,"lost":361,"dropped":0,"bytes":11100000}},"#,
+        r#""links":{"air_down":{"frames":7300,"lost":361,"dropped":0,"bytes":11100000,"#,
+        r#""airtime_us":4440000}},"#,
         r#""port_drops":0,"lateness_us":{"p50":9,"p99":60,"max":800},"#,
         r#""tcp_ext":{"TCPSackRecovery":7}}"#,
     );

@@ -83,8 +83,12 @@ pub(crate) fn words(name: &str, experiment: &Experiment, results: &str) -> Resul
             row.push(cell(number("delay_mean_ms"), &|mean| format!("{mean:.1}")));
         }
         for name in &experiment.measure {
-            let mean = summary["measures_mean"][name].as_f64();
-            row.push(cell(mean, &|mean| rounded(mean, 2).to_string()));
+            let value = |of: &str| summary[of][name].as_f64();
+            let deviation = value("measures_sd").map(text::significant);
+            row.push(cell(value("measures_mean"), &|mean| match &deviation {
+                Some(sd) => format!("{} ± {sd}", text::significant(mean)),
+                None => text::significant(mean),
+            }));
         }
         if has_incomplete {
             let runs = number("runs").unwrap_or(0.0) - number("completed").unwrap_or(0.0);
@@ -181,10 +185,13 @@ fn summary(
             "delay_sd_ms": mean_delay(|delay| delay.sd_ms),
         }),
     };
-    let measures = experiment.measure.iter();
-    let measures = measures.map(|name| (name.clone(), mean(&|outcome| outcome.measure(name))));
+    let measures = |value: &dyn Fn(&[f64]) -> Option<f64>| -> BTreeMap<String, Option<f64>> {
+        let of = |name: &String| value(&each(&|outcome| outcome.measure(name))).map(short);
+        experiment.measure.iter().map(|name| (name.clone(), of(name))).collect()
+    };
     let more = json!({
-        "measures_mean": measures.collect::<BTreeMap<_, _>>(),
+        "measures_mean": measures(&stats::mean),
+        "measures_sd": measures(&stats::standard_deviation),
         "agent_counters_mean": mean_counters(outcomes),
     });
     let settings = settings(setting, experiment.seed);

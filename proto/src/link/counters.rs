@@ -16,6 +16,11 @@ pub struct LinkCounters {
     pub damaged: u64,
     /// Frames refused by the full queue; not among `frames`.
     pub dropped: u64,
+    /// Of these frames, lost in collisions. On a medium that sends lost frames again, each
+    /// transmission counts.
+    pub collided: u64,
+    /// Packets that were given up after the last transmission of them was lost.
+    pub given_up: u64,
     /// Airtime of all accepted frames.
     pub busy: Duration,
 }

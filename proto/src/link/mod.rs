@@ -9,6 +9,7 @@ mod counters;
 mod discipline;
 mod errors;
 mod full_duplex;
+mod generator;
 pub mod mac;
 mod managed;
 mod medium;
@@ -20,6 +21,7 @@ pub use counters::LinkCounters;
 pub use discipline::{CoDelParams, QueueDiscipline};
 pub use errors::{ErrorModel, ErrorProcess, Fate, parse_burst, parse_fading};
 pub use full_duplex::FullDuplex;
+pub use generator::{DropRates, PacketErrorGenerator, Way};
 pub use managed::Managed;
 pub use medium::{Medium, Output, Pair};
 

@@ -31,8 +31,8 @@ pub enum ReplayError {
     LinkType(u32),
     /// The times of the packets cannot be true.
     #[error(
-        "has more than a hundred years from its first packet to its last: capture with a clock that \
-         is right, or keep the packets on one side of the jump (`editcap -A` and `-B`)"
+        "has more than a hundred years from its first packet to its last: capture with a clock \
+         that is right, or keep the packets on one side of the jump (`editcap -A` and `-B`)"
     )]
     TooLong,
     /// The capture has no packets.

@@ -160,6 +160,11 @@ impl Flows<'_> {
         }
         let (traffic, profiles) =
             (traffic(name, spec)?, [self.profiles[sender], self.profiles[receiver]]);
+        let until_closed = spec.until_closed;
+        if spec.serial && spec.message.is_none() {
+            return refuse("is `serial`, and needs `message`, the size of a message".to_owned());
+        }
+        let turns = spec.serial.then_some(self.flows.len() as u32);
         let start = spec.start.map_or(Duration::ZERO, |Time(start)| start);
         let stagger = spec.stagger.map_or(Duration::ZERO, |Time(stagger)| stagger);
         let hosts = |pair: u32| {
@@ -176,7 +181,9 @@ impl Flows<'_> {
             let route = self.route(name, &tree, hosts(pair))?;
             let ends = route.iter().map(|way| self.topology.directions[*way as usize].to);
             let stations = ends.filter_map(|node| node.checked_sub(self.topology.hosts)).collect();
-            let flow = Flow { hosts: hosts(pair), profiles, route, stations, traffic, start };
+            let hosts = hosts(pair);
+            let flow =
+                Flow { hosts, profiles, route, stations, traffic, start, until_closed, turns };
             self.flows.extend((0..each).map(|copy| {
                 let start = start + stagger * (pair * each + copy);
                 Flow { start, ..flow.clone() }
@@ -203,12 +210,23 @@ impl Flows<'_> {
 }
 
 fn traffic(name: &Spanned<String>, spec: &FlowSpec) -> Result<Traffic, Fault> {
+    if let (Some(message), None) = (&spec.message, &spec.bytes) {
+        let needs = "`message` needs `bytes`, the size of all messages";
+        return Err(Fault::new(message.span(), needs));
+    }
     let no_time = "`interval` must be more than 0, such as \"10ms\"";
     match (&spec.bytes, &spec.packets, &spec.exchange) {
         (Some(bytes), None, None) if bytes.get_ref().0 == 0 => {
             Err(Fault::new(bytes.span(), "`bytes` must be more than 0, such as \"10MB\""))
         }
-        (bytes, None, None) => Ok(Traffic::Bulk(bytes.as_ref().map(|bytes| bytes.get_ref().0))),
+        (bytes, None, None) => {
+            let bytes = bytes.as_ref().map(|bytes| bytes.get_ref().0);
+            let Some(message) = &spec.message else { return Ok(Traffic::Bulk(bytes)) };
+            match (bytes, message.get_ref().0) {
+                (Some(bytes), size @ 1..) => Ok(Traffic::Messages { size, bytes }),
+                _ => Err(Fault::new(message.span(), "`message` must be more than 0 bytes")),
+            }
+        }
         (None, Some(packets), None) => match packets.interval.get_ref().0 {
             Duration::ZERO => Err(Fault::new(packets.interval.span(), no_time)),
             interval => {

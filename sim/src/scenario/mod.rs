@@ -8,6 +8,7 @@ mod build;
 mod count;
 mod document;
 mod error;
+mod generator;
 mod host;
 mod named;
 mod radio;
@@ -108,7 +109,7 @@ impl Experiment {
             let spec = read_point(source, &table, combination)?;
             if points.is_empty() {
                 check_runs(&spec.runs, combinations.len())?;
-                check_measures(&spec.measure)?;
+                check_measures(&spec)?;
             }
             let values = combination.iter().map(|case| case.label.clone()).collect();
             points.push(Point { values, plan: build::plan(&spec)? });
@@ -181,8 +182,9 @@ fn check_runs(runs: &Spanned<u32>, points: usize) -> Result<(), Fault> {
     }
 }
 
-fn check_measures(measures: &[Spanned<String>]) -> Result<(), Fault> {
-    match measures.iter().find(|name| !Outcome::MEASURES.contains(&name.get_ref().as_str())) {
+fn check_measures(spec: &ScenarioSpec) -> Result<(), Fault> {
+    let links: Vec<&str> = spec.links.keys().map(|name| name.get_ref().as_str()).collect();
+    match spec.measure.iter().find(|name| !Outcome::is_measure(name.get_ref(), &links)) {
         None => Ok(()),
         Some(name) => {
             let message = error::unknown("measure", name.get_ref(), &Outcome::MEASURES);

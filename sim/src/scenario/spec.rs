@@ -1,9 +1,10 @@
 //! The tables of a scenario file.
 
 use super::error::{Fault, unknown};
+use super::generator::GeneratorTable;
 use super::host::HostSpec;
 use super::named::Named;
-use super::radio::MacTable;
+use super::radio::{MacTable, WifiTable};
 use super::value::{Queue, Rate, Scalar, Size, Time};
 use airmend_proto::link::ErrorModel;
 use serde::Deserialize;
@@ -94,6 +95,10 @@ pub(super) struct LinkSpec {
     pub(super) arq: Option<ArqTable>,
     /// Half-duplex radios that acquire the floor for each packet.
     pub(super) mac: Option<Spanned<MacTable>>,
+    /// 802.11 stations.
+    pub(super) wifi: Option<Spanned<WifiTable>>,
+    /// A packet error generator above the radio of one end.
+    pub(super) generator: Option<GeneratorTable>,
     /// Times when nothing crosses the link.
     pub(super) handoff: Option<Spanned<HandoffTable>>,
     /// What differs from the first end to the second.
@@ -187,6 +192,13 @@ pub(super) struct FlowSpec {
     pub(super) count: Option<Spanned<u32>>,
     /// A bulk transfer of this size.
     pub(super) bytes: Option<Spanned<Size>>,
+    /// With `bytes`: they are written in messages of this size, each when all before it has been
+    /// acknowledged.
+    pub(super) message: Option<Spanned<Size>>,
+    /// With `message`: the flows take turns, as those of a server that writes one message at a
+    /// time and waits until it has been acknowledged.
+    #[serde(default)]
+    pub(super) serial: bool,
     /// Packets at random times.
     pub(super) packets: Option<PacketsSpec>,
     /// Questions and answers.
@@ -194,6 +206,9 @@ pub(super) struct FlowSpec {
     pub(super) start: Option<Time>,
     /// From the start of one flow to the start of the next.
     pub(super) stagger: Option<Time>,
+    /// Whether a flow is done only when both ends have closed the connection.
+    #[serde(default)]
+    pub(super) until_closed: bool,
 }
 
 /// From a time on, a host has no link but that to one station.

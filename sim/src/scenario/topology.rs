@@ -10,7 +10,7 @@ use super::spec::{
 use super::value::Time;
 use crate::graph::{Graph, opposite};
 use crate::plan::{ArqSpec, Direction, Handoff};
-use airmend_proto::link::{CoDelParams, ErrorModel, QueueDiscipline};
+use airmend_proto::link::{CoDelParams, DropRates, ErrorModel, QueueDiscipline};
 use std::ops::Range;
 use toml::Spanned;
 
@@ -132,8 +132,10 @@ impl Topology {
             return refuse(&format!("cannot join {first} to {second} nodes in equal shares"));
         }
         let mut ways = [way(link, &link.down)?, way(link, &link.up)?];
-        if let Some(mac) = &link.mac {
-            radio::share(name, mac, &mut ways)?;
+        radio::share(name, link.mac.as_ref(), link.wifi.as_ref(), &mut ways)?;
+        if let Some(generator) = &link.generator {
+            let at = self.end(name, link, &generator.at)?;
+            [ways[0].generator, ways[1].generator] = generator.rates(at)?;
         }
         let joined = link.channel.as_ref().map(|other| self.joined(other, &ways)).transpose()?;
         self.tables.push((name.get_ref().clone(), self.directions.len() as u32));
@@ -165,6 +167,21 @@ impl Topology {
         Ok(())
     }
 
+    /// Which end of a link a group is.
+    fn end(
+        &self,
+        link: &Spanned<String>,
+        spec: &LinkSpec,
+        at: &Spanned<String>,
+    ) -> Result<usize, Fault> {
+        let place = spec.between.iter().position(|end| end.get_ref() == at.get_ref());
+        place.ok_or_else(|| {
+            let [first, second] = &spec.between;
+            let message = format!("link `{link}` ends at `{first}` and `{second}`, not at `{at}`");
+            Fault::new(at.span(), message)
+        })
+    }
+
     /// The channel of the link `other`, for another link with these directions.
     fn joined(&self, other: &Spanned<String>, ways: &[Direction; 2]) -> Result<u32, Fault> {
         let refuse = |what| Err(Fault::new(other.span(), format!("link `{other}` {what}")));
@@ -173,13 +190,13 @@ impl Topology {
             return refuse("must stand before the links on its channel");
         };
         let key = |way: Direction| {
-            (way.rate_bps, way.queue_frames, way.discipline, way.arq, way.mac, way.air)
+            (way.rate_bps, way.queue_frames, way.discipline, way.arq, way.access, way.air)
         };
         let theirs = [down, opposite(down)].map(|way| self.directions[way as usize]);
         if theirs.map(key) != ways.map(key) {
             return refuse(
-                "and the links on its channel may differ in `errors`, `handoff` and, without \
-                 `mac`, `delay` only",
+                "and the links on its channel may differ in `errors`, `generator`, `handoff` and, \
+                 without `mac` and `wifi`, `delay` only",
             );
         }
         Ok(theirs[0].channel)
@@ -208,7 +225,8 @@ fn way(link: &LinkSpec, way: &WaySpec) -> Result<Direction, Fault> {
         errors: errors.map_or(Ok(ErrorModel::None), ErrorsSpec::model)?,
         arq: link.arq.map(|ArqTable { retries, ordered }| ArqSpec { retries, ordered }),
         handoff: link.handoff.as_ref().map(handoff).transpose()?,
-        mac: None,
+        access: None,
+        generator: DropRates::default(),
         air: link.air,
         channel: 0,
         to: 0,
@@ -220,8 +238,9 @@ fn discipline(link: &LinkSpec, way: &WaySpec) -> Result<QueueDiscipline, Fault> 
         return Ok(QueueDiscipline::Fifo);
     };
     let discipline = name.get_ref().parse().map_err(|why| Fault::new(name.span(), why))?;
-    if discipline != QueueDiscipline::Fifo && (link.mac.is_some() || link.arq.is_some()) {
-        let message = format!("a link with `mac` or `arq` has a fifo, not `{name}`");
+    let has_own_queue = link.mac.is_some() || link.wifi.is_some() || link.arq.is_some();
+    if discipline != QueueDiscipline::Fifo && has_own_queue {
+        let message = format!("a link with `mac`, `wifi` or `arq` has a fifo, not `{name}`");
         return Err(Fault::new(name.span(), message));
     }
     Ok(discipline)

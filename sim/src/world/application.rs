@@ -34,6 +34,7 @@ impl Application {
     pub(crate) fn new(traffic: Traffic, start: Instant, seed: u64, flow: u32) -> Self {
         let left = match traffic {
             Traffic::Bulk(_) => Some(1),
+            Traffic::Messages { size, bytes } => Some(bytes.div_ceil(size.max(1))),
             Traffic::Poisson { count, .. } | Traffic::Exchange { count, .. } => count,
         };
         Self {
@@ -70,10 +71,31 @@ impl Application {
         &self.delays_ms
     }
 
-    /// Writes data that is due, and reads data that has arrived.
-    pub(crate) fn serve(&mut self, now: Instant, ends: &mut [Endpoint; 2]) {
+    /// Whether all that was written has been acknowledged.
+    pub(crate) fn all_acknowledged(&self, ends: &[Endpoint; 2]) -> bool {
+        ends[0].acked() == self.given[0]
+    }
+
+    /// Whether more is to be written.
+    pub(crate) fn has_more(&self) -> bool {
+        self.left != Some(0)
+    }
+
+    /// Writes data that is due, messages only if they may be written, and reads data that has
+    /// arrived. Returns whether the sending end has written.
+    pub(crate) fn serve(
+        &mut self,
+        now: Instant,
+        ends: &mut [Endpoint; 2],
+        may_write: bool,
+    ) -> bool {
+        let given = self.given[0];
         if !self.under_way.is_empty() {
             self.read(now, ends);
+        }
+        if matches!(self.traffic, Traffic::Messages { .. }) {
+            let is_due = may_write && self.has_more() && self.all_acknowledged(ends);
+            self.next = is_due.then_some(now);
         }
         while self.next.is_some_and(|at| at <= now) {
             self.write(now);
@@ -90,6 +112,7 @@ impl Application {
         if receiver.is_finished() {
             receiver.close();
         }
+        self.given[0] > given
     }
 
     /// The next packet or question, or a bulk transfer.
@@ -99,6 +122,7 @@ impl Application {
         self.next = None;
         match self.traffic {
             Traffic::Bulk(bytes) => self.give(0, bytes.unwrap_or(ENDLESS)),
+            Traffic::Messages { size, bytes } => self.give(0, size.min(bytes - self.given[0])),
             Traffic::Poisson { size, interval, .. } => {
                 self.give(0, size);
                 self.under_way.push_back((self.given[0], now));

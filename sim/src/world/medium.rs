@@ -4,11 +4,12 @@ use super::arq::Repeating;
 use super::handoff::WithHandoffs;
 use crate::agenda::Agenda;
 use crate::graph::opposite;
-use crate::plan::{Direction, Plan, StationAgent};
+use crate::plan::{Access, Direction, Plan, StationAgent};
 use airmend_proto::agent::LinkSignal;
-use airmend_proto::link::mac::FamaNcs;
+use airmend_proto::link::mac::{Dcf, FamaNcs};
 use airmend_proto::link::{
-    self, FullDuplex, LinkCounters, LinkParams, Managed, Output, Pair, QueueDiscipline,
+    self, DropRates, FullDuplex, LinkCounters, LinkParams, Managed, Output, PacketErrorGenerator,
+    Pair, QueueDiscipline, Way as GeneratorWay,
 };
 use airmend_proto::{Instant, Packet};
 use std::collections::HashMap;
@@ -112,6 +113,7 @@ impl Channel {
     /// The channel that these links share.
     fn new(plan: &Plan, links: &[u32], seed: u64) -> Self {
         let (mut nodes, mut ways, mut pairs) = (Vec::new(), Vec::new(), Vec::new());
+        let mut generators = Vec::new();
         let mut stations = HashMap::new();
         for &link in links {
             let directions = [2 * link, 2 * link + 1];
@@ -124,6 +126,13 @@ impl Channel {
             });
             let [first, second] = ends.map(|end| end as u32);
             ways.extend([([first, second], directions[0]), ([second, first], directions[1])]);
+            for (way, direction) in directions.into_iter().enumerate() {
+                let rates = plan.directions[direction as usize].generator;
+                if rates != DropRates::default() {
+                    let stations = [ends[way], ends[1 - way]];
+                    generators.push(GeneratorWay::new(stations, rates, seed, link, way as u8));
+                }
+            }
             let mut pair =
                 pair(directions.map(|way| plan.directions[way as usize]), ends, seed, link);
             pair.tells_damage = ends.iter().any(|end| takes_damaged(plan, nodes[*end]));
@@ -132,7 +141,11 @@ impl Channel {
         ways.sort_unstable();
         let first = links.first().map_or(0, |link| 2 * link);
         let both = [first, opposite(first)].map(|way| plan.directions[way as usize]);
-        Self { medium: medium(both, pairs, seed, first / 2), nodes, ways }
+        let mut medium = medium(both, pairs, seed, first / 2);
+        if !generators.is_empty() {
+            medium = Box::new(PacketErrorGenerator::new(medium, generators));
+        }
+        Self { medium, nodes, ways }
     }
 
     fn direction(&self, from: u32, to: u32) -> u32 {
@@ -174,8 +187,10 @@ fn medium(
     seed: u64,
     link: u32,
 ) -> Box<dyn link::Medium + Send> {
-    if let Some(mac) = ways[0].mac {
-        return Box::new(FamaNcs::new(mac, pairs));
+    match ways[0].access {
+        Some(Access::FamaNcs(params)) => return Box::new(FamaNcs::new(params, pairs)),
+        Some(Access::Dcf(params)) => return Box::new(Dcf::new(params, pairs)),
+        None => {}
     }
     let params = ways.map(|way| LinkParams {
         rate_bps: way.rate_bps,

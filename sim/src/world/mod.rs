@@ -16,6 +16,7 @@ mod side;
 mod split;
 mod station;
 mod trace;
+mod turns;
 
 pub(crate) use address::MAX_FLOWS;
 pub(crate) use medium::Medium;
@@ -25,7 +26,7 @@ use crate::outcome::Outcome;
 use crate::plan::{self, Direction, Handoff, Move, Plan, StationAgent};
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::invariants::Violation;
-use airmend_proto::tcp::Endpoint;
+use airmend_proto::tcp::{Endpoint, State};
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{Instant, Packet, Port};
@@ -36,6 +37,7 @@ use station::Station;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace::{Progress, Trace};
+use turns::Turns;
 
 /// The reason why a run has no outcome.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,6 +77,7 @@ struct World<'a> {
     graph: Graph,
     stations: Vec<Station>,
     flows: Vec<Flow>,
+    turns: Turns,
     /// Moves of the plan so far.
     moved: usize,
     /// Packets that came over a link that was down, since its host had moved.
@@ -101,6 +104,8 @@ struct Flow {
     packet_delays: Option<PacketDelays>,
     /// A split connection acknowledges what the receiver does not have; that is measured.
     is_split: bool,
+    /// Whether the flow is done only when both ends have closed the connection.
+    until_closed: bool,
 }
 
 /// How many steps pass between two looks at the stop flag.
@@ -132,6 +137,7 @@ impl<'a> World<'a> {
             graph: plan.graph.clone(),
             stations,
             flows,
+            turns: Turns::new(&plan.flows),
             moved: 0,
             left_behind: 0,
             air_routes: BTreeSet::new(),
@@ -314,7 +320,17 @@ impl<'a> World<'a> {
         if self.now < flow.start {
             return;
         }
-        flow.application.serve(self.now, &mut flow.ends);
+        let mut next_turn = None;
+        if flow.application.all_acknowledged(&flow.ends) {
+            next_turn = self.turns.acknowledged(number).filter(|next| *next != number);
+        }
+        if flow.application.serve(self.now, &mut flow.ends, self.turns.may_write(number)) {
+            self.turns.wrote(number, flow.application.has_more());
+        }
+        if let Some(next) = next_turn {
+            let first_flow = self.plan.channels.len() + self.plan.stations.len();
+            self.medium.agenda.schedule_no_later(first_flow as u32 + next, self.now);
+        }
         if let (0, Some(progress)) = (number, &mut self.progress) {
             progress.note(self.now, &flow.ends);
         }
@@ -326,7 +342,7 @@ impl<'a> World<'a> {
                 self.medium.send(self.now, outbound, packet);
             }
         }
-        if flow.done.is_none() && flow.application.is_done(&flow.ends) {
+        if flow.done.is_none() && flow.is_done() {
             flow.done = Some(self.now);
             self.open -= 1;
         }
@@ -359,7 +375,14 @@ impl Flow {
             handoff: handoff.map(|handoff| (handoff, handoff.next_end(start))),
             packet_delays: plan.packet_delays.then(PacketDelays::default),
             is_split,
+            until_closed: flow.until_closed,
         }
+    }
+
+    fn is_done(&self) -> bool {
+        let is_closed = |end: &Endpoint| matches!(end.state(), State::TimeWait | State::Closed);
+        self.application.is_done(&self.ends)
+            && (!self.until_closed || self.ends.iter().all(is_closed))
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -37,6 +37,7 @@ impl World<'_> {
             acked_undelivered: self.flows.iter().map(Flow::acked_undelivered).sum(),
             goodput_bps: rate(bytes_received, seconds),
             flow_goodput_bps: self.flows.iter().map(|flow| flow.goodput_bps(self.now)).collect(),
+            flow_seconds: self.flows.iter().map(|flow| flow.seconds(self.now)).collect(),
             flow_delay: self.flows.iter().map(|flow| Delay::of(flow.delays_ms().into())).collect(),
             wire_bytes_per_byte: self.wire_bytes_per_byte(bytes_received),
             sender,
@@ -44,6 +45,7 @@ impl World<'_> {
             links,
             each_link,
             delay: Delay::of(delays.copied().collect()),
+            max_cached: self.stations.iter().map(|station| station.max_cached).max().unwrap_or(0),
             steps: self.steps,
             trace,
         }
@@ -82,8 +84,12 @@ impl Flow {
         self.done.unwrap_or(now)
     }
 
+    fn seconds(&self, now: Instant) -> f64 {
+        self.end(now).since(self.start).as_secs_f64()
+    }
+
     fn goodput_bps(&self, now: Instant) -> f64 {
-        rate(self.received(), self.end(now).since(self.start).as_secs_f64())
+        rate(self.received(), self.seconds(now))
     }
 }
 

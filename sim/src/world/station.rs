@@ -27,6 +27,8 @@ pub(crate) struct Station {
     /// (S0-65).
     resent: HashSet<(FlowId, SeqNumber)>,
     pub(crate) trace: Option<Trace>,
+    /// The most packets that the agent's cache has held.
+    pub(crate) max_cached: usize,
     /// The first rule that the agent broke.
     pub(crate) violation: Option<Violation>,
 }
@@ -55,6 +57,7 @@ impl Station {
             counters: BTreeMap::new(),
             resent: HashSet::new(),
             trace: None,
+            max_cached: 0,
         }
     }
 
@@ -111,7 +114,17 @@ impl Station {
         if now >= self.dies {
             return None;
         }
-        let Self { forwarder, outbound, routes, counters, resent, trace, violation, .. } = self;
+        let Self {
+            forwarder,
+            outbound,
+            routes,
+            counters,
+            resent,
+            trace,
+            max_cached,
+            violation,
+            ..
+        } = self;
         let is_local = Cell::new(false);
         let mut on_event = |event: Event| {
             *counters.entry(event.counter()).or_default() += 1;
@@ -139,6 +152,11 @@ impl Station {
             trace,
         };
         let deadline = drain(forwarder, now, &mut ports, &mut on_event);
+        let cached = forwarder.load().cache_packets;
+        *max_cached = cached.max(*max_cached);
+        if let Some(trace) = &mut ports.trace {
+            trace.cached(now, cached);
+        }
         let mut next = deadline.map(|deadline| deadline.at);
         for (directions, busy) in ports.outbound.iter().zip(&ports.busy) {
             for direction in directions.iter().filter(|_| busy.get()) {

@@ -14,13 +14,15 @@ pub(crate) struct Trace {
     initial: Option<SeqNumber>,
     /// The end of the data that has departed.
     highest: SeqNumber,
+    /// Packets in the agent's cache.
+    cached: usize,
 }
 
 const MAX_POINTS: usize = 1_000_000;
 
 impl Trace {
     pub(crate) fn new() -> Self {
-        Self { points: Vec::new(), initial: None, highest: SeqNumber(0) }
+        Self { points: Vec::new(), initial: None, highest: SeqNumber(0), cached: 0 }
     }
 
     pub(crate) fn enters(&mut self, packet: &Packet) {
@@ -30,6 +32,15 @@ impl Trace {
         {
             self.initial = Some(segment.seq);
             self.highest = segment.end();
+        }
+    }
+
+    /// Notes how many packets are in the agent's cache, if the number has changed.
+    pub(crate) fn cached(&mut self, now: Instant, packets: usize) {
+        if packets != self.cached && self.points.len() < MAX_POINTS {
+            self.cached = packets;
+            let (seconds, offset) = (now.as_secs_f64(), packets as u64);
+            self.points.push(TracePoint { seconds, offset, kind: TraceKind::Cached });
         }
     }
 
@@ -57,21 +68,23 @@ impl Trace {
     }
 }
 
-/// The window of a sender, and what has arrived at the receiver.
+/// Window and timeout of a sender, and what has arrived at the receiver.
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) points: Vec<TracePoint>,
     window: u64,
+    timeout: u64,
     received: u64,
 }
 
 impl Progress {
     /// Notes what has changed at the sending and at the receiving end.
     pub(crate) fn note(&mut self, now: Instant, [sender, receiver]: &[Endpoint; 2]) {
-        let (window, received) = (sender.stats().cwnd, receiver.delivered());
+        let stats = sender.stats();
         let changes = [
-            (TraceKind::Window, window, &mut self.window),
-            (TraceKind::Received, received, &mut self.received),
+            (TraceKind::Window, stats.cwnd, &mut self.window),
+            (TraceKind::Timeout, stats.rto.as_millis() as u64, &mut self.timeout),
+            (TraceKind::Received, receiver.delivered(), &mut self.received),
         ];
         for (kind, offset, known) in changes {
             if offset != *known && self.points.len() < MAX_POINTS {
