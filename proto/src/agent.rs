@@ -97,6 +97,8 @@ pub struct Load {
     pub flows: usize,
     /// Bytes of memory in all caches.
     pub cache_bytes: usize,
+    /// Packets in all caches; `snoop` counts the segments of a super-packet.
+    pub cache_packets: usize,
 }
 
 /// A protocol at a station, between its ports.

@@ -49,6 +49,9 @@ pub(super) trait FlowState {
     /// Bytes of memory in the cache of the flow.
     fn memory(&self) -> usize;
 
+    /// Packets in the cache of the flow.
+    fn packets(&self) -> usize;
+
     /// Whether the mobile host has sent an ACK.
     fn is_answered(&self) -> bool;
 
@@ -69,6 +72,7 @@ pub(super) struct Flows<F> {
     idle_timeout: Duration,
     cache_limit: usize,
     cache_bytes: usize,
+    cache_packets: usize,
     /// The flow that held most when it was last changed.
     largest: Option<FlowRef>,
     next_id: u64,
@@ -85,13 +89,15 @@ impl<F: FlowState> Flows<F> {
             idle_timeout,
             cache_limit: limits.cache_bytes,
             cache_bytes: 0,
+            cache_packets: 0,
             largest: None,
             next_id: 0,
         }
     }
 
     pub(super) fn load(&self) -> Load {
-        Load { flows: self.table.len(), cache_bytes: self.cache_bytes }
+        let Self { cache_bytes, cache_packets, .. } = *self;
+        Load { flows: self.table.len(), cache_bytes, cache_packets }
     }
 
     /// Bytes by which all caches may still grow.
@@ -125,12 +131,12 @@ impl<F: FlowState> Flows<F> {
         self.table.get(flow)
     }
 
-    /// For changes that do not affect the memory of the flow's cache; others use [`Flows::update`].
+    /// For changes that do not affect the size of the flow's cache; others use [`Flows::update`].
     pub(super) fn get_mut(&mut self, flow: FlowRef) -> Option<&mut F> {
         self.table.get_mut(flow)
     }
 
-    /// Changes a flow, and updates the count of cached bytes.
+    /// Changes a flow, and updates the counts of cached bytes and packets.
     pub(super) fn update<R>(
         &mut self,
         flow: FlowRef,
@@ -138,10 +144,11 @@ impl<F: FlowState> Flows<F> {
     ) -> Option<R> {
         let reference = flow;
         let flow = self.table.get_mut(flow)?;
-        let before = flow.memory();
+        let (before, packets_before) = (flow.memory(), flow.packets());
         let result = change(flow);
         let after = flow.memory();
         self.cache_bytes = self.cache_bytes - before + after;
+        self.cache_packets = self.cache_packets - packets_before + flow.packets();
         if after > before && self.largest != Some(reference) {
             let most = self.largest.and_then(|largest| self.table.get(largest));
             if most.is_none_or(|most| most.memory() < after) {
@@ -182,6 +189,7 @@ impl<F: FlowState> Flows<F> {
         if let Some(flow) = self.table.remove(reference) {
             self.deadlines.cancel(reference, flow.base().scheduled);
             self.cache_bytes -= flow.memory();
+            self.cache_packets -= flow.packets();
             self.events.push_back(Event::FlowEnded(flow.base().id, end));
         }
     }

@@ -11,6 +11,7 @@ pub mod flow_table;
 mod flows;
 pub mod limits;
 pub mod link_protocol;
+mod packet_cache;
 pub mod settings;
 
 pub mod lack;

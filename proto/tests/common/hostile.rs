@@ -111,7 +111,7 @@ impl World {
         }
         self.step(&Step::Wait(REST))?;
         match (self.agent.poll_timeout(), self.agent.load()) {
-            (None, Load { flows: 0, cache_bytes: 0 }) => Ok(()),
+            (None, Load { flows: 0, cache_bytes: 0, cache_packets: 0 }) => Ok(()),
             (timer, load) => Err(format!("at rest: timer {timer:?}, {load:?}")),
         }
     }

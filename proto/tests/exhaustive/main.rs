@@ -298,7 +298,7 @@ impl World {
             return Err("frames leave although everything was acknowledged".into());
         }
         match self.agent.load() {
-            Load { flows: 0, cache_bytes: 0 } => Ok(()),
+            Load { flows: 0, cache_bytes: 0, cache_packets: 0 } => Ok(()),
             load => Err(format!("left are {load:?}")),
         }
     }

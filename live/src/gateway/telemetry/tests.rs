@@ -59,7 +59,7 @@ fn status(telemetry: &Telemetry) -> Status {
         refused: 5,
         flow: &flow,
     };
-    telemetry.status(at(2_000), Load { flows: 1, cache_bytes: 9_000 }, &kernel)
+    telemetry.status(at(2_000), Load { flows: 1, cache_bytes: 9_000, cache_packets: 6 }, &kernel)
 }
 
 #[test]

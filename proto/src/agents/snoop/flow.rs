@@ -352,6 +352,10 @@ impl FlowState for Flow {
         self.cache.memory()
     }
 
+    fn packets(&self) -> usize {
+        self.cache.segments()
+    }
+
     fn is_answered(&self) -> bool {
         self.is_answered
     }

@@ -1,19 +1,17 @@
 //! `snoop_data()`: packets from the fixed host [snoop95 §3.1.1, Fig. 1].
 
 use super::Snoop95;
-use super::cache::CachedPacket;
+use super::cache::{CachedPacket, admits};
 use super::flow::{Flow, Timed};
 use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
+use crate::agents::packet_cache::MAX_WINDOW;
 use crate::event::{Event, Uncached};
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
-
-/// The largest window (RFC 7323 §2.2): a packet further away does not belong to the flow.
-const MAX_WINDOW: i32 = 1 << 30;
 
 /// The cases of the flowchart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +110,10 @@ impl Snoop95 {
         let admission = match flow.cache.memory_with(segment.seq, packet) - flow.cache.memory() {
             added if added > room => Err(Uncached::MemoryLimit),
             _ if case == Case::Resent => Ok(()),
-            _ => flow.cache.admits(newest, settings.high_water_packets(), settings.cache_packets),
+            _ => {
+                let high_water = settings.high_water_packets();
+                admits(flow.cache.len(), newest, high_water, settings.cache_packets)
+            }
         };
         match admission {
             Ok(()) => {

@@ -182,6 +182,10 @@ impl FlowState for Flow {
         self.cache.memory()
     }
 
+    fn packets(&self) -> usize {
+        self.cache.len()
+    }
+
     fn is_answered(&self) -> bool {
         self.last_ack.is_some()
     }
