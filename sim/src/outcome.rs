@@ -79,7 +79,7 @@ pub struct TracePoint {
 
 impl Outcome {
     /// The names that [`Outcome::measure`] accepts, besides those of [`Outcome::is_measure`].
-    pub const MEASURES: [&str; 22] = [
+    pub const MEASURES: [&str; 24] = [
         "acked_undelivered",
         "retransmits",
         "fast_retransmits",
@@ -95,6 +95,8 @@ impl Outcome {
         "max_cached",
         "wire_bytes_per_byte",
         "delay_sd_ms",
+        "delay_p50_ms",
+        "delay_p99_ms",
         "local_retransmits",
         "sender_retransmits",
         "resent_by_both",
@@ -142,6 +144,8 @@ impl Outcome {
             "reorderings" => self.sender.reorderings as f64,
             "frames_lost" => self.links.lost as f64,
             "wire_bytes_per_byte" => self.wire_bytes_per_byte.unwrap_or(0.0),
+            "delay_p50_ms" => self.delay.map_or(0.0, |delay| delay.p50_ms),
+            "delay_p99_ms" => self.delay.map_or(0.0, |delay| delay.p99_ms),
             "delay_sd_ms" => self.delay.map_or(0.0, |delay| delay.sd_ms),
             counter => self.agent_counters.get(counter).copied().unwrap_or(0) as f64,
         }

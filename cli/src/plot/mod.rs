@@ -4,6 +4,7 @@ pub(crate) mod cwnd;
 pub(crate) mod goodput;
 pub(crate) mod scale;
 pub(crate) mod sequence;
+pub(crate) mod steps;
 pub(crate) mod traces;
 
 mod look;

@@ -21,7 +21,7 @@ pub(crate) struct Chart {
     pub(crate) slopes: Vec<(String, f64)>,
 }
 
-/// The packets of one run.
+/// The packets of one run, and what its ends and its agent had.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
     /// The label of the run.
@@ -30,7 +30,14 @@ pub(crate) struct Trace {
     pub(crate) packets: Vec<Packet>,
 }
 
-/// One data packet.
+impl Trace {
+    /// Whether it has packets.
+    pub(crate) fn has_data(&self) -> bool {
+        self.packets.iter().any(|packet| packet.kind.is_data())
+    }
+}
+
+/// One data packet, or a point of another kind at its value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     /// The time of departure, in seconds.
@@ -43,13 +50,13 @@ pub(crate) struct Packet {
 
 /// Draws all runs to their ends, and beside it their beginning, where waiting times can be seen.
 pub(crate) fn svg(chart: &Chart) -> Result<String> {
-    let packets = || chart.traces.iter().flat_map(|trace| &trace.packets);
+    let packets = || data(&chart.traces);
     let end = packets().map(|packet| packet.seconds).fold(1e-3, f64::max);
     let most = packets().map(|packet| packet.offset / 1e6).fold(1e-3, f64::max);
     let start = end * BEGINNING;
     // Scaled to the slowest run, whose waiting times are what there is to see.
     let reached = |trace: &Trace| {
-        let early = trace.packets.iter().filter(|packet| packet.seconds <= start);
+        let early = data(std::slice::from_ref(trace)).filter(|packet| packet.seconds <= start);
         early.map(|packet| packet.offset / 1e6).fold(1e-3, f64::max)
     };
     let early = chart.traces.iter().map(reached).fold(f64::MAX, f64::min).min(most) * 2.0;
@@ -66,6 +73,11 @@ pub(crate) fn svg(chart: &Chart) -> Result<String> {
     })
 }
 
+/// The data packets of all runs.
+fn data(traces: &[Trace]) -> impl Iterator<Item = &Packet> {
+    traces.iter().flat_map(|trace| &trace.packets).filter(|packet| packet.kind.is_data())
+}
+
 fn legend(chart: &Chart) -> Vec<Entry> {
     let traces = chart.traces.iter().enumerate().map(|(index, trace)| Entry {
         label: trace.label.clone(),
@@ -73,7 +85,7 @@ fn legend(chart: &Chart) -> Vec<Entry> {
         key: Key::Point(Marker::Dot),
     });
     let mut legend: Vec<Entry> = traces.collect();
-    let packets = || chart.traces.iter().flat_map(|trace| &trace.packets);
+    let packets = || data(&chart.traces);
     for (kind, label, marker) in AGAIN {
         if packets().any(|packet| packet.kind == kind) {
             legend.push(Entry { label: label.to_owned(), color: INK, key: Key::Point(marker) });

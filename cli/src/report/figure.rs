@@ -4,8 +4,10 @@ use super::published::Reference;
 use super::section::{self, Measure, Section, plain};
 use crate::plot::goodput::{self, Chart, Point, Series};
 use crate::plot::scale::Scale;
-use crate::plot::traces;
+use crate::plot::steps;
+use crate::plot::traces::{self, Trace};
 use crate::text;
+use airmend_proto::outcome::TraceKind;
 use airmend_proto::units::format_ber;
 use anyhow::Result;
 use serde_json::Value;
@@ -14,7 +16,7 @@ use serde_json::Value;
 pub(super) fn svg(section: &Section, known: &Reference) -> Result<String> {
     let title = known.title.clone();
     let subtitle = subtitle(section);
-    if !section.traces.is_empty() {
+    if section.traces.iter().any(Trace::has_data) {
         let slopes = known.results.iter().filter_map(|result| result.slope()).collect();
         let traces = section.traces.clone();
         return traces::svg(&traces::Chart { title, subtitle, traces, slopes });
@@ -58,6 +60,16 @@ pub(super) fn svg(section: &Section, known: &Reference) -> Result<String> {
         scale,
     };
     goodput::svg(&chart)
+}
+
+/// Draws what traces have besides packets, each kind by itself: its name, and the picture.
+pub(super) fn over_time(section: &Section, known: &Reference) -> Result<Vec<(String, String)>> {
+    let subtitle = subtitle(section);
+    let picture = |kind: &TraceKind| {
+        let name = format!("{kind:?}").to_lowercase();
+        Ok((name, steps::svg(&known.title, &subtitle, &section.traces, *kind)?))
+    };
+    known.over_time.iter().filter(|_| !section.traces.is_empty()).map(picture).collect()
 }
 
 /// The quantity of the vertical axis.

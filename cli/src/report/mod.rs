@@ -37,8 +37,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<()> {
         let lines = experiment.runs.iter().chain(&experiment.summaries);
         let seed = lines.filter_map(|line| line.get("seed").and_then(Value::as_u64)).min();
         let svg = figure::svg(&section, &known)?;
+        let over_time = figure::over_time(&section, &known)?;
         let slug = slug(&section.name, &parts);
-        parts.push(Part { section, known, svg, slug, seed });
+        parts.push(Part { section, known, svg, over_time, slug, seed });
     }
     for problem in &results.problems {
         crate::process::complain(problem);
@@ -49,7 +50,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<()> {
     fs::create_dir_all(&args.out)
         .with_context(|| format!("{} cannot be made", args.out.display()))?;
     for part in &parts {
-        write(&args.out.join(format!("{}.svg", part.slug)), &part.svg)?;
+        for (name, svg) in part.pictures() {
+            write(&args.out.join(name), svg)?;
+        }
     }
     let index = args.out.join("index.html");
     write(&index, &page::page(&parts, &results.problems))?;

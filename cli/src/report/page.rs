@@ -13,10 +13,22 @@ pub(super) struct Part {
     pub(super) known: Reference,
     /// The picture, as it is also written to a file.
     pub(super) svg: String,
+    /// Further pictures: what each shows, and the picture.
+    pub(super) over_time: Vec<(String, String)>,
     /// The name of that file, without its ending.
     pub(super) slug: String,
     /// The seed of its first run.
     pub(super) seed: Option<u64>,
+}
+
+impl Part {
+    /// All pictures, with the names of their files.
+    pub(super) fn pictures(&self) -> impl Iterator<Item = (String, &str)> {
+        let Self { svg, over_time, slug, .. } = self;
+        let further =
+            over_time.iter().map(move |(name, svg)| (format!("{slug}-{name}.svg"), &**svg));
+        std::iter::once((format!("{slug}.svg"), &**svg)).chain(further)
+    }
 }
 
 /// The whole page.
@@ -45,19 +57,21 @@ pub(super) fn page(parts: &[Part], problems: &[String]) -> String {
 }
 
 fn experiment(html: &mut String, part: &Part) {
-    let Part { section, known, svg, slug, seed } = part;
+    let Part { section, known, slug, seed, .. } = part;
     let title = escaped(&known.title);
     let _ = writeln!(html, "<section id=\"{slug}\">\n<h2>{title}</h2>");
     let _ = writeln!(html, "<p class=\"name\">{}</p>", escaped(&section.name));
     if !known.shows.is_empty() {
         let _ = writeln!(html, "<p>{}</p>", escaped(&known.shows));
     }
-    let _ = writeln!(html, "<figure>{}", inline(svg, &title));
     let caption = escaped(&figure::subtitle(section));
-    let _ = writeln!(
-        html,
-        "<figcaption>{caption} · <a href=\"{slug}.svg\">{slug}.svg</a></figcaption></figure>"
-    );
+    for (name, svg) in part.pictures() {
+        let _ = writeln!(html, "<figure>{}", inline(svg, &title));
+        let _ = writeln!(
+            html,
+            "<figcaption>{caption} · <a href=\"{name}\">{name}</a></figcaption></figure>"
+        );
+    }
     published(html, part);
     table(html, section);
     let command = escaped(&command::command(section, *seed));

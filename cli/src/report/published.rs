@@ -2,6 +2,7 @@
 
 use super::section::Section;
 use crate::plot::goodput;
+use airmend_proto::outcome::TraceKind;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
@@ -16,6 +17,9 @@ pub(super) struct Reference {
     /// The measure that the figure draws, or `goodput`. Without one it is the delay if all results
     /// have delays, and goodput otherwise.
     pub(super) draws: Option<String>,
+    /// What further pictures of traces show against time.
+    #[serde(default)]
+    pub(super) over_time: Vec<TraceKind>,
     /// Whether the figure leaves the bound out, which would flatten all that lies far below it.
     #[serde(default)]
     pub(super) without_bound: bool,

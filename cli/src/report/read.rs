@@ -144,7 +144,7 @@ fn number_at_least_0(fields: &Fields, name: &str) -> Result<f64, String> {
     }
 }
 
-/// A data packet; none for anything else, which no picture of several runs has room for.
+/// A point of a trace; none of an ACK, which no picture of several runs has room for.
 fn packet(fields: &Fields) -> Result<Option<Packet>, String> {
     let seconds = number_at_least_0(fields, "seconds")?;
     let offset = number_at_least_0(fields, "offset")?;
@@ -154,7 +154,7 @@ fn packet(fields: &Fields) -> Result<Option<Packet>, String> {
          timeout, cached"
             .to_owned()
     })?;
-    Ok(kind.is_data().then_some(Packet { seconds, offset, kind }))
+    Ok((kind != TraceKind::Ack).then_some(Packet { seconds, offset, kind }))
 }
 
 /// The number of problems of a file that are described one by one.

@@ -1,0 +1,98 @@
+//! What changes in steps over time, of several runs on the same axes: a window, a timeout, a cache.
+
+use super::look::{Entry, Frame, Key, SERIES, line, picture};
+use super::panel::{Axis, Marks, Panel};
+use super::traces::Trace;
+use airmend_proto::outcome::TraceKind;
+use anyhow::Result;
+
+/// Draws the points of one kind of all runs. The picture ends with the shortest run that is at
+/// least a tenth as long as the longest one, so that no run is a stroke at the left edge.
+pub(crate) fn svg(
+    title: &str,
+    subtitle: &str,
+    traces: &[Trace],
+    kind: TraceKind,
+) -> Result<String> {
+    let (name, scale) = axis(kind);
+    let of_kind = |trace: &Trace| -> Vec<(f64, f64)> {
+        let points = trace.packets.iter().filter(|point| point.kind == kind);
+        points.map(|point| (point.seconds, point.offset * scale)).collect()
+    };
+    let runs: Vec<Vec<(f64, f64)>> = traces.iter().map(of_kind).collect();
+    let ends = traces.iter().filter_map(|trace| trace.packets.last().map(|last| last.seconds));
+    let longest = ends.clone().fold(1e-3, f64::max);
+    let end = ends.filter(|end| *end >= longest * SHORTEST).fold(longest, f64::min);
+    let shown = || runs.iter().flatten().filter(|(seconds, _)| *seconds <= end);
+    let most = shown().map(|(_, value)| *value).fold(1e-3, f64::max);
+    let legend = traces.iter().enumerate().map(|(index, trace)| Entry {
+        label: trace.label.clone(),
+        color: SERIES[index % SERIES.len()],
+        key: Key::Line,
+    });
+    let frame = Frame { title, subtitle, legend: legend.collect() };
+    picture(&frame, |root, area| {
+        let x = Axis { title: "time (s)", range: 0.0..end * 1.02, marks: Marks::Numbers };
+        let y = Axis { title: name, range: 0.0..most * 1.08, marks: Marks::Numbers };
+        let panel = Panel::new(root, area, &x, &y)?;
+        for (index, points) in runs.iter().enumerate() {
+            let pixels = staircase(points, end).into_iter();
+            let pixels: Vec<_> = pixels.map(|(x, y)| panel.pixel(x, y)).collect();
+            line(root, &pixels, SERIES[index % SERIES.len()], 3, false)?;
+        }
+        Ok(())
+    })
+}
+
+/// The corners of the steps up to `end`: each value holds until the next one.
+fn staircase(points: &[(f64, f64)], end: f64) -> Vec<(f64, f64)> {
+    let mut corners: Vec<(f64, f64)> = Vec::with_capacity(2 * points.len() + 1);
+    for &(seconds, value) in points.iter().filter(|(seconds, _)| *seconds <= end) {
+        corners.extend(corners.last().map(|(_, before)| (seconds, *before)));
+        corners.push((seconds, value));
+    }
+    corners.extend(corners.last().map(|(_, last)| (end, *last)));
+    corners
+}
+
+/// The words of the vertical axis, and the factor to its unit.
+fn axis(kind: TraceKind) -> (&'static str, f64) {
+    match kind {
+        TraceKind::Window => ("congestion window (kB)", 1e-3),
+        TraceKind::Timeout => ("retransmission timeout (s)", 1e-3),
+        TraceKind::Cached => ("packets in the agent's cache", 1.0),
+        TraceKind::Received => ("received in order (kB)", 1e-3),
+        TraceKind::Data
+        | TraceKind::LocalRetransmit
+        | TraceKind::SenderRetransmit
+        | TraceKind::Ack => ("position in the stream (kB)", 1e-3),
+    }
+}
+
+/// The share of the longest run's time below which a run does not end the picture.
+const SHORTEST: f64 = 0.1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plot::traces::Packet;
+
+    #[test]
+    fn values_hold_until_the_next_one() {
+        let steps = staircase(&[(0.0, 1.0), (1.0, 3.0), (5.0, 2.0)], 4.0);
+        assert_eq!(steps, [(0.0, 1.0), (1.0, 1.0), (1.0, 3.0), (4.0, 3.0)]);
+        assert!(staircase(&[], 4.0).is_empty());
+    }
+
+    #[test]
+    fn one_line_is_drawn_for_each_run() {
+        let point = |seconds, offset| Packet { seconds, offset, kind: TraceKind::Window };
+        let trace = |label: &str, packets| Trace { label: label.to_owned(), packets };
+        let runs = [
+            trace("plain", vec![point(0.0, 2_264.0), point(40.0, 4_528.0)]),
+            trace("snoop", vec![point(0.0, 2_264.0), point(10.0, 9_000.0)]),
+        ];
+        let svg = svg("windows", "set-up", &runs, TraceKind::Window).unwrap();
+        assert!(svg.contains("congestion window (kB)") && svg.contains("plain"), "{svg}");
+    }
+}
