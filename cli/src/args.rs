@@ -88,8 +88,8 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct RunArgs {
-    /// The agent at the base station: plain, snoop95, snoop or snoop-nosuppress; or at both ends of
-    /// the air: tulip, tulip99, lack or lack-flow.
+    /// The agent at the base station: plain, snoop95, snoop, snoop-nosuppress, snoop-opnet or
+    /// snoop-opnet-adaptive; or at both ends of the air: tulip, tulip99, lack or lack-flow.
     #[arg(long, value_name = "NAME", default_value = "snoop", value_parser = AgentConfig::by_name)]
     pub(crate) agent: AgentConfig,
     /// The sender's congestion control: cubic, reno or bbr.

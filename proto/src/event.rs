@@ -105,6 +105,8 @@ pub enum Event {
     DupAckForwarded(FlowId, SeqNumber),
     /// An ACK below the highest ACK was discarded.
     SpuriousAckDropped(FlowId, SeqNumber),
+    /// Data that the mobile has acknowledged was discarded.
+    DataDiscarded(FlowId, SeqNumber),
     /// The mobile's last ACK was repeated to a sender that retransmitted acknowledged data.
     AckRepeated(FlowId, SeqNumber),
     /// SACK blocks that signal a masked loss were removed from an ACK.
@@ -186,6 +188,7 @@ impl Event {
             | Self::DupAckSuppressed(flow, _)
             | Self::DupAckForwarded(flow, _)
             | Self::SpuriousAckDropped(flow, _)
+            | Self::DataDiscarded(flow, _)
             | Self::AckRepeated(flow, _)
             | Self::SackStripped(flow, _)
             | Self::LossSignalForwarded(flow, _)
@@ -225,6 +228,7 @@ impl Event {
             Self::DupAckSuppressed(..) => "suppressed_dupacks",
             Self::DupAckForwarded(..) => "forwarded_dupacks",
             Self::SpuriousAckDropped(..) => "spurious_acks",
+            Self::DataDiscarded(..) => "discarded_data",
             Self::AckRepeated(..) => "repeated_acks",
             Self::SackStripped(..) => "stripped_acks",
             Self::LossSignalForwarded(..) => "forwarded_loss_signals",
@@ -281,6 +285,9 @@ impl fmt::Display for Event {
             }
             Self::SpuriousAckDropped(flow, ack) => {
                 write!(f, "{flow}: spurious ACK {ack} discarded")
+            }
+            Self::DataDiscarded(flow, seq) => {
+                write!(f, "{flow}: {seq} discarded, the mobile has acknowledged it")
             }
             Self::AckRepeated(flow, ack) => write!(f, "{flow}: the mobile's ACK {ack} repeated"),
             Self::SackStripped(flow, ack) => write!(f, "{flow}: SACK stripped from ACK {ack}"),

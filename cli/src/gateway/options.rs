@@ -14,8 +14,8 @@ use std::path::PathBuf;
 /// All options but the interface; an option that is not given has its default.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Options {
-    /// What mends the flows: snoop, snoop-nosuppress, snoop95, or plain for nothing [default:
-    /// snoop].
+    /// What mends the flows: snoop, snoop-nosuppress, snoop95, snoop-opnet, snoop-opnet-adaptive,
+    /// or plain for nothing [default: snoop].
     #[arg(long, value_name = "NAME", value_parser = agent, help_heading = MENDING)]
     pub(super) agent: Option<AgentConfig>,
     /// Change no packet: observe, and estimate the gain of mending.

@@ -18,6 +18,7 @@ pub mod lack;
 pub mod plain;
 pub mod snoop;
 pub mod snoop95;
+pub mod snoop_opnet;
 pub mod tulip;
 
 pub use config::AgentConfig;
@@ -70,6 +71,18 @@ pub static AGENTS: &[Registration] = &[
         settings: || Box::new(snoop::Settings { suppress: false, ..Default::default() }),
         link: None,
         tight: &[("idle_timeout", "2s")],
+    },
+    Registration {
+        name: "snoop-opnet",
+        settings: || Box::new(snoop_opnet::Settings::default()),
+        link: None,
+        tight: &[("cache_packets", "6"), ("idle_timeout", "2s")],
+    },
+    Registration {
+        name: "snoop-opnet-adaptive",
+        settings: || Box::new(snoop_opnet::Settings::adaptive()),
+        link: None,
+        tight: &[("cache_packets", "6"), ("min_timeout", "10ms"), ("idle_timeout", "2s")],
     },
     Registration {
         name: "lack",

@@ -93,6 +93,12 @@ impl<P: Cacheable> PacketCache<P> {
         self.packets.get_mut(position)
     }
 
+    /// The first packet that begins at this byte or above.
+    pub(super) fn from(&mut self, seq: SeqNumber) -> Option<&mut P> {
+        let position = self.packets.partition_point(|other| other.seq() < seq);
+        self.packets.get_mut(position)
+    }
+
     /// The packet that holds this byte.
     pub(super) fn holding(&mut self, seq: SeqNumber) -> Option<&mut P> {
         let position = self.packets.partition_point(|other| other.seq() <= seq);
@@ -163,6 +169,8 @@ mod tests {
         assert!(cache.starting_at(SeqNumber(base) + 15).is_none());
         assert!(cache.holding(SeqNumber(base) + 30).is_none());
         assert!(cache.holding(SeqNumber(base) - 1).is_none());
+        assert_eq!(cache.from(SeqNumber(base) + 1).map(|c| c.seq), Some(SeqNumber(base) + 10));
+        assert!(cache.from(SeqNumber(base) + 21).is_none());
         let ack = SeqNumber(base) + 25;
         let mut freed = 0;
         while cache.pop_acknowledged(ack).is_some() {

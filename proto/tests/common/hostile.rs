@@ -161,6 +161,7 @@ impl World {
             }
             self.suppressed.push(packet);
         } else if !events.iter().any(|event| match event {
+            Event::DataDiscarded(..) => from == Port::Wired && self.is_acknowledged(tcp.as_ref()),
             Event::SpuriousAckDropped(..) | Event::AckRepeated(..) => true,
             // Itself, or the ACK repeated in its place; not a retransmission that an ACK caused.
             Event::EgressDropped(side) => *side == to || from == Port::Wired,
@@ -171,6 +172,15 @@ impl World {
         let repeated = |event: &&Event| matches!(event, Event::AckRepeated(..));
         self.repeated_acks += events.iter().filter(repeated).count() as u32;
         self.transmit()
+    }
+
+    /// Whether the mobile has acknowledged all of this segment.
+    fn is_acknowledged(&self, tcp: Option<&Tcp>) -> bool {
+        let Some(tcp) = tcp else { return false };
+        let fin = u32::from(tcp.flags.intersects(Flags::FIN));
+        let end = tcp.seq.wrapping_add(u32::from(tcp.len)).wrapping_add(fin);
+        let above = |ack: u32| ack.wrapping_sub(end) < 1 << 30;
+        self.acks.iter().any(|(flow, ack)| *flow == tcp.flow && above(*ack))
     }
 
     /// Goes through every deadline until `end`.

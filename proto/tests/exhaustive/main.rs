@@ -50,6 +50,9 @@ const PLAIN: Bounds = Bounds { frames: 48, time: Duration::from_secs(6), hides_l
 const SNOOP95: Bounds = Bounds { time: Duration::from_secs(3), ..PLAIN };
 const SNOOP: Bounds = Bounds { hides_loss: true, ..SNOOP95 };
 
+/// Go-back-N sends once more what has arrived, and a timer of 1 s expires when the sender's does.
+const GO_BACK_N: Bounds = Bounds { frames: 70, time: Duration::from_secs(4), hides_loss: false };
+
 /// The shortest time for which snoop masks a hole here: two round trips of the air.
 const HOLD_BUDGET: Duration = Duration::from_millis(20);
 
@@ -58,6 +61,7 @@ fn bounds(name: &str) -> Bounds {
     match name {
         "snoop" => SNOOP,
         "snoop95" | "snoop-nosuppress" => SNOOP95,
+        "snoop-opnet" | "snoop-opnet-adaptive" => GO_BACK_N,
         _ => PLAIN,
     }
 }
@@ -79,6 +83,7 @@ fn every_loss_pattern_through_every_agent() {
         enumerate(&agent(name, &[]), bounds(name), modern);
     }
     enumerate(&agent("snoop95", &[("dupack_threshold", "3")]), SNOOP95, &[false]);
+    enumerate(&agent("snoop-opnet", &[("resend", "first")]), GO_BACK_N, &[false]);
 }
 
 #[test]

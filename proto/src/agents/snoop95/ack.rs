@@ -10,7 +10,7 @@ use crate::time::Instant;
 use crate::wire::edit::bare_ack;
 use crate::wire::flow::FlowKey;
 use crate::wire::seq::SeqNumber;
-use crate::wire::tcp::Segment;
+use crate::wire::tcp::{Flags, Segment};
 use core::time::Duration;
 
 /// The kind of an ACK.
@@ -42,7 +42,7 @@ impl Snoop95 {
         };
         flow.touch(now, &self.settings);
         let kind = flow.classify_ack(segment);
-        let bare = segment.is_pure_ack();
+        let bare = segment.is_pure_ack() && !segment.flags.intersects(Flags::URG);
         let closed = flow.is_closed(&self.settings);
         let verdict = match kind {
             AckKind::New => {
