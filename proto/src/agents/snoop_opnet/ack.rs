@@ -2,6 +2,7 @@
 
 use super::SnoopOpnet;
 use super::flow::{Flow, LastAck};
+use super::settings::TimerPeriod;
 use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
 use crate::agents::packet_cache::MAX_WINDOW;
@@ -75,16 +76,24 @@ impl SnoopOpnet {
         flow.forward(segment);
         flow.repeat_ack = false;
         let id = flow.base.id;
-        let sample = flow.measure(now, segment.ack);
-        if let (Some(sample), Some(round_trip)) = (sample, flow.round_trip) {
-            self.event(Event::AirRtt { flow: id, sample, srtt: round_trip.srtt() });
-        }
         let settings = &self.settings;
+        let mut measured = None;
         let closed = self.flows.update(reference, |flow| {
-            while flow.cache.pop_acknowledged(segment.ack).is_some() {}
+            let (mut packets, mut sent_at) = (0, None);
+            while let Some(cached) = flow.cache.pop_acknowledged(segment.ack) {
+                let is_clean = packets == 0 || sent_at.is_some();
+                sent_at = cached.departed_once().filter(|_| is_clean);
+                packets += 1;
+            }
+            if let (Some(sent_at), TimerPeriod::Adaptive) = (sent_at, settings.timer) {
+                measured = Some(flow.measure(now - sent_at, packets));
+            }
             flow.restart_timer(now, settings);
             flow.fin_end.is_some_and(|end| end <= segment.ack)
         });
+        if let Some((sample, srtt)) = measured {
+            self.event(Event::AirRtt { flow: id, sample, srtt });
+        }
         if closed == Some(true) {
             // [S3-06] The receiver has the sender's FIN: no further data will need repair.
             self.flows.end(reference, FlowEnd::Closed);

@@ -3,6 +3,7 @@
 
 use crate::agents::packet_cache::{Cacheable, PacketCache};
 use crate::packet::Packet;
+use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 
 /// A cached packet.
@@ -14,6 +15,8 @@ pub(super) struct CachedPacket {
     pub(super) len: u32,
     /// Local retransmissions since the packet last came from the sender.
     pub(super) attempts: u32,
+    /// When the packet departed first; `None` if the sender has sent it more than once.
+    pub(super) sent_at: Option<Instant>,
     /// The packet as the sender sent it, by reference.
     pub(super) packet: Packet,
 }
@@ -29,6 +32,13 @@ impl Cacheable for CachedPacket {
 
     fn packet(&self) -> &Packet {
         &self.packet
+    }
+}
+
+impl CachedPacket {
+    /// When the packet departed, if that was once: the ACK of it is not ambiguous [Karn].
+    pub(super) fn departed_once(&self) -> Option<Instant> {
+        self.sent_at.filter(|_| self.attempts == 0)
     }
 }
 

@@ -3,7 +3,6 @@
 use super::SnoopOpnet;
 use super::cache::CachedPacket;
 use super::flow::Flow;
-use super::settings::{Settings, TimerPeriod};
 use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
 use crate::agents::packet_cache::MAX_WINDOW;
@@ -69,16 +68,21 @@ impl SnoopOpnet {
             // The receiver answers a probe or the sender repeats it.
             Branch::New | Branch::Resent if flow.is_closed() => {
                 flow.last_seq = flow.last_seq.max(segment.end());
-                flow.spoil_measurement();
             }
             branch => {
                 let is_new = branch == Branch::New;
-                flow.send(now, segment, is_new, &self.settings);
+                // [S3-08] New data extends the timer, and the first packet in the cache starts it.
+                let extends_timer = is_new || flow.cache.is_empty();
+                flow.send(segment, is_new);
                 let id = flow.base.id;
                 if !is_new {
                     self.event(Event::SenderRetransmit(id, segment.seq));
                 }
-                self.cache_packet(reference, segment, packet);
+                let sent_at = Some(now).filter(|_| is_new);
+                self.cache_packet(reference, segment, packet, sent_at);
+                if let Some(flow) = self.flows.get_mut(reference).filter(|_| extends_timer) {
+                    flow.restart_timer(now, &self.settings);
+                }
                 self.schedule(now, reference);
             }
         }
@@ -86,7 +90,13 @@ impl SnoopOpnet {
 
     /// Caches a copy of the packet, if there is room [S3-04]. The copy of a packet that was sent
     /// before takes the place of the older one.
-    fn cache_packet(&mut self, reference: FlowRef, segment: &Segment, packet: &Packet) {
+    fn cache_packet(
+        &mut self,
+        reference: FlowRef,
+        segment: &Segment,
+        packet: &Packet,
+        sent_at: Option<Instant>,
+    ) {
         let (room, load) = (self.flows.room(), self.flows.load());
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let is_known = flow.cache.starting_at(segment.seq).is_some();
@@ -102,7 +112,7 @@ impl SnoopOpnet {
             return self.event(Event::Uncached(id, segment.seq, reason));
         }
         let (seq, len, packet) = (segment.seq, segment.seq_len(), packet.clone());
-        let cached = CachedPacket { seq, len, attempts: 0, packet };
+        let cached = CachedPacket { seq, len, attempts: 0, sent_at, packet };
         self.flows.update(reference, |flow| flow.cache.insert(cached));
         if !is_known {
             self.counters.note_cached(self.flows.load().cache_packets);
@@ -112,21 +122,12 @@ impl SnoopOpnet {
 
 impl Flow {
     /// Notes data that has departed.
-    fn send(&mut self, now: Instant, segment: &Segment, is_new: bool, settings: &Settings) {
+    fn send(&mut self, segment: &Segment, is_new: bool) {
         if is_new {
             self.last_seq = segment.end();
         }
-        // [S3-08] New data extends the timer, and the first packet in the cache starts it.
-        if is_new || self.cache.is_empty() {
-            self.restart_timer(now, settings);
-        }
         if segment.flags.intersects(Flags::FIN) {
             self.fin_end = Some(segment.end());
-        }
-        match settings.timer {
-            TimerPeriod::Adaptive if is_new => self.time_segment(now, segment),
-            TimerPeriod::Adaptive => self.spoil_measurement(),
-            TimerPeriod::Fixed => {}
         }
     }
 

@@ -36,10 +36,12 @@ pub(super) struct Flow {
     pub(super) timer_due: Instant,
     /// What is being retransmitted.
     pub(super) resending: Option<Resending>,
-    /// The data whose round trip is measured; used by the adaptive timer only.
-    pub(super) timed: Option<Timed>,
-    /// The smoothed round trip, after the first sample.
-    pub(super) round_trip: Option<RoundTrip>,
+    /// The smoothed round trip of packets whose ACK acknowledges several: the receiver has sent it
+    /// at once. Of the adaptive timer only.
+    pub(super) prompt: Option<RoundTrip>,
+    /// The smoothed round trip of packets whose ACK acknowledges one: the receiver may have delayed
+    /// it.
+    pub(super) alone: Option<RoundTrip>,
     /// The number of times that the timer has expired since the last sample [Karn].
     pub(super) expiries: u32,
 }
@@ -71,16 +73,6 @@ pub(super) struct Resending {
     pub(super) cause: Cause,
 }
 
-/// The data whose round trip is measured.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Timed {
-    /// The ACK that ends the measurement.
-    pub(super) end: SeqNumber,
-    /// When the data departed; `None` if data was retransmitted since, so that the ACK would be
-    /// ambiguous [Karn].
-    pub(super) sent_at: Option<Instant>,
-}
-
 impl Flow {
     pub(super) fn new(base: FlowBase, first: SeqNumber) -> Self {
         Self {
@@ -95,8 +87,8 @@ impl Flow {
             discarded_end: None,
             is_answer_due: false,
             resending: None,
-            timed: None,
-            round_trip: None,
+            prompt: None,
+            alone: None,
             expiries: 0,
         }
     }
@@ -126,37 +118,37 @@ impl Flow {
     }
 
     /// The period of the retransmission timer [S3-08]; the adaptive one is that of RFC 6298 with
-    /// Karn's algorithm [S3-32].
+    /// Karn's algorithm [S3-32]. A receiver may delay the ACK of a packet alone, so while one packet
+    /// is outstanding the period follows those ACKs (compare RFC 8985 §7.2).
     fn period(&self, settings: &Settings) -> Duration {
-        let (Some(round_trip), TimerPeriod::Adaptive) = (&self.round_trip, settings.timer) else {
-            return settings.timeout;
+        let bound = |round_trip: RoundTrip| {
+            round_trip.bound().max(round_trip.srtt() + settings.min_timeout)
         };
-        let period = round_trip.bound().max(round_trip.srtt() + settings.min_timeout);
+        let (prompt, alone) = (self.prompt.map(bound), self.alone.map(bound));
+        let measured = match (settings.timer, self.cache.len()) {
+            (TimerPeriod::Fixed, _) => None,
+            (TimerPeriod::Adaptive, 0 | 1) => {
+                alone.or(prompt.map(|prompt| prompt + settings.ack_delay))
+            }
+            (TimerPeriod::Adaptive, _) => prompt.or(alone),
+        };
+        let Some(period) = measured else { return settings.timeout };
         let longest = settings.timeout.max(period);
         // The period doubles with each expiry until a round trip is measured without ambiguity.
         let factor = 1u32.checked_shl(self.expiries).unwrap_or(u32::MAX);
         period.checked_mul(factor).map_or(longest, |backed_off| backed_off.min(longest))
     }
 
-    /// Measures one round trip per window, which ends with the ACK of this segment.
-    pub(super) fn time_segment(&mut self, now: Instant, segment: &Segment) {
-        self.timed.get_or_insert(Timed { end: segment.end(), sent_at: Some(now) });
-    }
-
-    /// Invalidates the measurement: data is retransmitted, and what is outstanding waits for it.
-    pub(super) fn spoil_measurement(&mut self) {
-        self.timed = Some(Timed { end: self.last_seq, sent_at: None });
-    }
-
-    /// Takes a sample if this ACK ends a measurement; returns it.
-    pub(super) fn measure(&mut self, now: Instant, ack: SeqNumber) -> Option<Duration> {
-        let sample = now - self.timed.take_if(|timed| timed.end <= ack)?.sent_at?;
+    /// Takes the round trip of packets that departed once and were acknowledged together; returns
+    /// it, and the smoothed one.
+    pub(super) fn measure(&mut self, sample: Duration, packets: usize) -> (Duration, Duration) {
         self.expiries = 0;
-        match &mut self.round_trip {
+        let smoothed = if packets > 1 { &mut self.prompt } else { &mut self.alone };
+        match smoothed {
             Some(round_trip) => round_trip.sample(sample),
-            None => self.round_trip = Some(RoundTrip::first(sample)),
+            None => *smoothed = Some(RoundTrip::first(sample)),
         }
-        Some(sample)
+        (sample, smoothed.map_or(sample, |round_trip| round_trip.srtt()))
     }
 }
 
@@ -198,33 +190,29 @@ mod tests {
     fn the_adaptive_period_follows_the_round_trip_and_doubles_up_to_the_fixed_one() {
         let settings = Settings::adaptive();
         let mut flow = Flow::new(FlowBase::new(FlowId(0), Instant::ZERO), SeqNumber(0));
-        assert_eq!(flow.period(&settings), MS(1_000), "before the first sample");
-        flow.round_trip = Some(RoundTrip::first(MS(20)));
-        assert_eq!(flow.period(&settings), MS(220), "4 · 10 ms is less than min_timeout");
-        flow.expiries = 2;
-        assert_eq!(flow.period(&settings), MS(880));
-        for expiries in [3, 31, 32, u32::MAX] {
+        assert_eq!(flow.period(&settings), MS(250), "before the first sample");
+        flow.alone = Some(RoundTrip::first(MS(20)));
+        assert_eq!(flow.period(&settings), MS(70), "4 · 10 ms is less than min_timeout");
+        flow.expiries = 1;
+        assert_eq!(flow.period(&settings), MS(140));
+        for expiries in [2, 31, 32, u32::MAX] {
             flow.expiries = expiries;
-            assert_eq!(flow.period(&settings), MS(1_000), "{expiries}");
+            assert_eq!(flow.period(&settings), MS(250), "{expiries}");
         }
-        flow.round_trip = Some(RoundTrip::first(MS(2_000)));
+        flow.alone = Some(RoundTrip::first(MS(2_000)));
         assert_eq!(flow.period(&settings), MS(6_000), "2 s + 4 · 1 s, not limited");
         assert_eq!(flow.period(&Settings::default()), MS(1_000));
     }
 
     #[test]
-    fn a_retransmission_spoils_the_measurement_of_all_that_is_outstanding() {
+    fn a_packet_alone_waits_for_a_delayed_ack() {
+        let settings = Settings::adaptive();
         let mut flow = Flow::new(FlowBase::new(FlowId(0), Instant::ZERO), SeqNumber(0));
-        let at = |ms| Instant::ZERO + MS(ms);
-        flow.timed = Some(Timed { end: SeqNumber(100), sent_at: Some(at(0)) });
-        flow.last_seq = SeqNumber(300);
-        flow.expiries = 1;
-        assert_eq!(flow.measure(at(5), SeqNumber(99)), None);
-        flow.spoil_measurement();
-        assert_eq!(flow.measure(at(10), SeqNumber(200)), None);
-        assert!(flow.timed.is_some(), "up to the end of what was outstanding");
-        assert_eq!((flow.measure(at(10), SeqNumber(300)), flow.expiries), (None, 1));
-        flow.timed = Some(Timed { end: SeqNumber(400), sent_at: Some(at(10)) });
-        assert_eq!((flow.measure(at(18), SeqNumber(400)), flow.expiries), (Some(MS(8)), 0));
+        flow.expiries = 3;
+        assert_eq!(flow.measure(MS(20), 2), (MS(20), MS(20)));
+        assert_eq!(flow.period(&settings), MS(270), "no such ACK was measured");
+        assert_eq!(flow.measure(MS(120), 1), (MS(120), MS(120)));
+        assert_eq!((flow.period(&settings), flow.expiries), (MS(360), 0));
+        assert_eq!(flow.prompt, Some(RoundTrip::first(MS(20))));
     }
 }

@@ -28,7 +28,6 @@ impl SnoopOpnet {
             return self.event(Event::EgressDropped(Port::Air));
         }
         flow.resending = Some(Resending { next, end, cause });
-        flow.spoil_measurement();
         if !is_waiting {
             self.resending.push_back(reference);
         }

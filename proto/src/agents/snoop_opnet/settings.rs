@@ -37,9 +37,12 @@ settings! {
     /// The period of the fixed timer [snoop-opnet §4.1]: 1 s. Of the adaptive timer, the period
     /// before the first sample, and the longest one unless the round trip is longer.
     timeout: Duration = Duration::from_secs(1), timeout();
-    /// The least time by which the period of the adaptive timer exceeds the smoothed round trip: as
-    /// long as a receiver may delay an ACK. Not stated: 200 ms, the paper's delayed ACK.
-    min_timeout: Duration = Duration::from_millis(200), timeout();
+    /// The least time by which the period of the adaptive timer exceeds the smoothed round trip.
+    /// Not stated: 50 ms.
+    min_timeout: Duration = Duration::from_millis(50), timeout();
+    /// How long a receiver may delay the ACK of a packet alone, for the adaptive timer until such an
+    /// ACK has been measured [S3-10]: 200 ms.
+    ack_delay: Duration = Duration::from_millis(200), duration();
     /// The packets that a duplicate ACK or the timer retransmits.
     resend: Resend = Resend::All, parsed();
     /// The size of the cache of all flows together, in packets: `SNOOP_CACHE_SIZE`. Not stated:
@@ -51,9 +54,11 @@ settings! {
 }
 
 impl Settings {
-    /// The agent with the adaptive timer [S3-32].
+    /// The agent with the adaptive timer [S3-32]. Before the first sample and in doubt it waits
+    /// 250 ms: an ACK that the receiver delays by 200 ms, and a local round trip.
     pub fn adaptive() -> Self {
-        Self { timer: TimerPeriod::Adaptive, ..Self::default() }
+        let timeout = Duration::from_millis(250);
+        Self { timer: TimerPeriod::Adaptive, timeout, ..Self::default() }
     }
 }
 
@@ -84,7 +89,7 @@ mod tests {
     fn refuses_in_one_sentence() {
         let mut settings = Settings::default();
         let mut refusal = |name, value| settings.set(name, value).unwrap_err();
-        assert!(refusal("persist", "1s").contains("it has timer, timeout, min_timeout"));
+        assert!(refusal("persist", "1s").contains("it has timer, timeout, min_timeout, ack_delay"));
         assert!(refusal("timer", "slow").contains("fixed or adaptive"));
         assert!(refusal("resend", "none").contains("all or first"));
         assert!(refusal("timeout", "0s").contains("more than 0"));
