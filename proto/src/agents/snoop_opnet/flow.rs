@@ -118,8 +118,8 @@ impl Flow {
     }
 
     /// The period of the retransmission timer [S3-08]; the adaptive one is that of RFC 6298 with
-    /// Karn's algorithm [S3-32]. A receiver may delay the ACK of a packet alone, so while one packet
-    /// is outstanding the period follows those ACKs (compare RFC 8985 §7.2).
+    /// Karn's algorithm [S3-32]. A receiver may delay the ACK of a packet alone, so while one is
+    /// outstanding the period follows those ACKs (compare RFC 8985 §7.2).
     fn period(&self, settings: &Settings) -> Duration {
         let bound = |round_trip: RoundTrip| {
             round_trip.bound().max(round_trip.srtt() + settings.min_timeout)

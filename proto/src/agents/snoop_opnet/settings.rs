@@ -40,8 +40,8 @@ settings! {
     /// The least time by which the period of the adaptive timer exceeds the smoothed round trip.
     /// Not stated: 50 ms.
     min_timeout: Duration = Duration::from_millis(50), timeout();
-    /// How long a receiver may delay the ACK of a packet alone, for the adaptive timer until such an
-    /// ACK has been measured [S3-10]: 200 ms.
+    /// How long a receiver may delay the ACK of a packet alone; for the adaptive timer until one
+    /// has been measured. [S3-10]: 200 ms.
     ack_delay: Duration = Duration::from_millis(200), duration();
     /// The packets that a duplicate ACK or the timer retransmits.
     resend: Resend = Resend::All, parsed();
