@@ -154,6 +154,7 @@ fn chart(comparison: &Comparison<'_>, cc: CongestionControl) -> Option<Chart> {
         title: "Goodput of kernel TCP over a lossy air hop".to_owned(),
         subtitle: format!("{} · {} · {runs}{noted}", text::transfer(config), text::hops(config)),
         scale: Scale::numbers(name, &bound.iter().map(|(x, _)| *x).collect::<Vec<f64>>()),
+        may_be_logarithmic: false,
         unit: "goodput (Mb/s)".to_owned(),
         series: series.collect(),
         bounds: vec![bound],

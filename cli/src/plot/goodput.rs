@@ -21,6 +21,8 @@ pub(crate) struct Chart {
     pub(crate) scale: Scale,
     /// The title of the vertical axis, such as `goodput (Mb/s)`; all its values are in its unit.
     pub(crate) unit: String,
+    /// Whether the vertical axis is logarithmic where its values span more than 50 times.
+    pub(crate) may_be_logarithmic: bool,
     /// One for each agent.
     pub(crate) series: Vec<Series>,
     /// The upper bounds: swept value and goodput. One for each kind of network.
@@ -87,12 +89,38 @@ pub(crate) fn svg(chart: &Chart) -> Result<String> {
     let frame = Frame { title: &chart.title, subtitle: &chart.subtitle, legend };
     let (title, range) = (chart.scale.title.as_str(), chart.scale.range());
     let x = panel::Axis { title, range, marks: chart.scale.marks() };
-    let range = 0.0..top(chart) * 1.08;
-    let y = panel::Axis { title: &chart.unit, range, marks: Marks::Numbers };
-    picture(&frame, |root, area| draw(root, &Panel::new(root, area, &x, &y)?, chart))
+    let Some(least) = logarithmic_from(chart) else {
+        let y = panel::Axis {
+            title: &chart.unit,
+            range: 0.0..top(chart) * 1.08,
+            marks: Marks::Numbers,
+        };
+        return picture(&frame, |root, area| {
+            draw(root, &Panel::new(root, area, &x, &y)?, chart, |y| y)
+        });
+    };
+    let title = format!("{} (log scale)", chart.unit);
+    let range = (least * 0.7).log10()..(top(chart) * 1.3).log10();
+    let y = panel::Axis { title: &title, range, marks: Marks::PowersOfTen };
+    let place = |y: f64| y.max(least * 0.7).log10();
+    picture(&frame, |root, area| draw(root, &Panel::new(root, area, &x, &y)?, chart, place))
 }
 
-fn draw(root: &Area<'_>, panel: &Panel<'_>, chart: &Chart) -> Result<()> {
+/// The least value, if the vertical axis is logarithmic: above 0, and a fiftieth of the largest.
+fn logarithmic_from(chart: &Chart) -> Option<f64> {
+    let means = || chart.series.iter().flat_map(|series| &series.points).map(|point| point.mean);
+    let least = means().fold(f64::MAX, f64::min);
+    let is_wide = means().fold(0.0, f64::max) > 50.0 * least;
+    (chart.may_be_logarithmic && least > 0.0 && is_wide).then_some(least)
+}
+
+/// Draws the data; `place` is where a value is on the vertical axis.
+fn draw(
+    root: &Area<'_>,
+    panel: &Panel<'_>,
+    chart: &Chart,
+    place: impl Fn(f64) -> f64,
+) -> Result<()> {
     claims(root, panel, chart)?;
     for bound in &chart.bounds {
         draw_bound(root, panel, chart, bound)?;
@@ -100,7 +128,7 @@ fn draw(root: &Area<'_>, panel: &Panel<'_>, chart: &Chart) -> Result<()> {
     for (index, series) in chart.series.iter().enumerate() {
         let color = color(index);
         let pixel = |point: &Point, y: f64| {
-            panel.pixel(chart.scale.position(point.x) + aside(chart, index), y)
+            panel.pixel(chart.scale.position(point.x) + aside(chart, index), place(y))
         };
         let pixels: Vec<_> = series.points.iter().map(|point| pixel(point, point.mean)).collect();
         if !chart.scale.is_words() {
@@ -118,7 +146,7 @@ fn draw(root: &Area<'_>, panel: &Panel<'_>, chart: &Chart) -> Result<()> {
         let Some(y) = published.y else { continue };
         let index = published.series.unwrap_or(0);
         let x = chart.scale.position(published.x) + aside(chart, index);
-        let at = panel.pixel(x, y);
+        let at = panel.pixel(x, place(y));
         Marker::Cross.draw(root, at, 15, INK)?;
         Marker::Cross.draw(root, at, 13, published.series.map_or(INK, color))?;
         text(root, &published.label, (at.0 + 26, at.1 - 12), 24, INK, HPos::Left)?;

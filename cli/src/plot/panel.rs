@@ -20,6 +20,8 @@ pub(super) enum Marks<'a> {
     Numbers,
     /// These words at these values.
     Words(&'a [(f64, String)]),
+    /// Round numbers, of which the values are decimal logarithms; of a vertical axis only.
+    PowersOfTen,
 }
 
 /// Drawn axes.
@@ -46,6 +48,7 @@ impl<'a> Panel<'a> {
             .build_cartesian_2d(x.range.clone(), y.range.clone())
             .map_err(drawing)?;
         let numbers = |value: &f64| number(*value);
+        let powers = |value: &f64| rounded(10f64.powf(*value));
         let nothing = |_: &f64| String::new();
         let mut mesh = chart.configure_mesh();
         mesh.light_line_style(TRANSPARENT)
@@ -59,6 +62,9 @@ impl<'a> Panel<'a> {
             .y_desc(y.title)
             .x_label_formatter(&numbers)
             .y_label_formatter(&numbers);
+        if let Marks::PowersOfTen = y.marks {
+            mesh.y_label_formatter(&powers);
+        }
         if let Marks::Words(_) = x.marks {
             mesh.disable_x_mesh().x_label_formatter(&nothing);
             mesh.set_tick_mark_size(LabelAreaPosition::Bottom, 0);
@@ -97,6 +103,12 @@ impl<'a> Panel<'a> {
         }
         Ok(())
     }
+}
+
+/// Two significant digits.
+fn rounded(value: f64) -> String {
+    let unit = 10f64.powf(value.abs().max(1e-9).log10().floor() - 1.0);
+    number((value / unit).round() * unit)
 }
 
 /// A number without needless zeros at its end.

@@ -51,6 +51,7 @@ pub(super) fn svg(section: &Section, known: &Reference) -> Result<String> {
         subtitle,
         series: series.collect(),
         unit: quantity.unit(),
+        may_be_logarithmic: matches!(quantity, Quantity::Measure(_)),
         bounds: if is_goodput && !known.without_bound {
             bounds(section, &scale, &place)
         } else {
@@ -96,7 +97,10 @@ impl<'a> Quantity<'a> {
         match self {
             Self::Goodput => "goodput (Mb/s)".to_owned(),
             Self::Delay => "delay (ms)".to_owned(),
-            Self::Measure(name) => format!("{} (in a run)", name.replace('_', " ")),
+            Self::Measure(name) => match name.strip_suffix("_s") {
+                Some(time) => format!("{} (s)", time.replace('_', " ")),
+                None => format!("{} (in a run)", name.replace('_', " ")),
+            },
         }
     }
 

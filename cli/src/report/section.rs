@@ -344,7 +344,7 @@ const MEASURED: &str = "\
     summary experiment seed runs completed seconds goodput_bps overall_goodput_bps \
     realised_bound_bps of_realised_bound fairness completion_ms ping goodput_sd_bps \
     bound_bps of_bound wire_bytes_per_byte sender agent_counters bytes_received delay_ms \
-    delay_sd_ms links ratio_median flow_goodput_bps port_drops lateness_us tcp_ext \
+    delay_sd_ms measures_sd links ratio_median flow_goodput_bps port_drops lateness_us tcp_ext \
     short_completion_ms mobile_counters gateway_heartbeat_timeouts";
 
 /// Settings that every line has, swept or not.
