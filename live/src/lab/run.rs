@@ -9,6 +9,7 @@ use super::measure::sender::SenderReport;
 use super::measure::short::with_short_flows;
 use super::measure::transfer::{Carried, Progress, TransferReport};
 use super::outcome::{Outcome, Ping, ShortFlows};
+use super::record::Recorder;
 use super::session::{Agents, Forwarding, with_station};
 use super::station::StationReport;
 use airmend_proto::Agent;
@@ -29,8 +30,7 @@ pub fn run(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
-    let agents = Agents { station: agent, mobile: None };
-    measure(config, Forwarding::Agents(agents), stop, progress)
+    measure(config, Forwarding::Agents(Agents::One(agent)), stop, progress)
 }
 
 /// As [`run`], across an air link with an agent at each end: that of the base station and that of
@@ -40,12 +40,11 @@ pub fn run(
 /// As [`run`]; and there is no recording of two ends.
 pub fn run_link(
     config: &LabConfig,
-    [station, mobile]: [Box<dyn Agent + Send>; 2],
+    ends: [Box<dyn Agent + Send>; 2],
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
-    let agents = Agents { station, mobile: Some(mobile) };
-    measure(config, Forwarding::Agents(agents), stop, progress)
+    measure(config, Forwarding::Agents(Agents::Both(ends)), stop, progress)
 }
 
 /// As [`run`], through a base station whose kernel forwards, with `gateway` on its air interface
@@ -91,7 +90,7 @@ struct Measured {
 fn outcome(
     config: &LabConfig,
     Measured { transfer, short, ping }: Measured,
-    station: StationReport,
+    mut station: StationReport,
     sender: SenderReport,
 ) -> Outcome {
     let bytes_received = sum_bytes(&transfer.flows);
@@ -105,8 +104,12 @@ fn outcome(
     let (from, to) = transfer.measured;
     let rates = transfer.warm_flows.iter().map(|flow| rate(flow.bytes, flow.seconds));
     let flow_goodput_bps: Vec<f64> = rates.collect();
+    let trace = station.recorders().flat_map(Recorder::take_points).collect();
+    let counters = |recorder: Option<Recorder>| {
+        recorder.map(|recorder| owned(recorder.counters)).unwrap_or_default()
+    };
     let (agent_counters, gateway_heartbeat_timeouts, observation) = match station.gateway {
-        None => (owned(station.recorder.counters), None, None),
+        None => (counters(station.station), None, None),
         Some(GatewayReport { agent_counters, heartbeat_timeouts, observation }) => {
             (agent_counters, Some(heartbeat_timeouts), observation)
         }
@@ -132,12 +135,12 @@ fn outcome(
         agent_counters,
         gateway_heartbeat_timeouts,
         observation,
-        mobile_counters: owned(station.mobile_counters),
+        mobile_counters: counters(station.mobile),
         links: station.links,
         port_drops: station.port_drops,
         lateness_us: station.lateness,
         samples: transfer.samples,
-        trace: station.recorder.trace.points,
+        trace,
     }
 }
 

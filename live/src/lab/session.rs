@@ -4,8 +4,9 @@ use super::config::{Direction, LabConfig};
 use super::data_path::{DataPath, KernelPorts};
 use super::error::LabError;
 use super::gateway::{Gateway, GatewayCommand};
+use super::inline_agent::InlineAgent;
 use super::links::Links;
-use super::mobile::MobileEnd;
+use super::mobile::MobileAgent;
 use super::modem::Modem;
 use super::network::counters;
 use super::network::host::{Host, Pair};
@@ -55,16 +56,17 @@ impl<'a> Endpoints<'a> {
     }
 }
 
-/// The agents of a run: that of the base station, and the one that the air needs at its other end
-/// if it is a link that mends itself.
-pub(crate) struct Agents {
-    pub(crate) station: Box<dyn Agent + Send>,
-    pub(crate) mobile: Option<Box<dyn Agent + Send>>,
+/// The agents of a run.
+pub(crate) enum Agents {
+    /// That of the base station.
+    One(Box<dyn Agent + Send>),
+    /// The ends of a link that mends itself: that of the base station, and that of the mobile.
+    Both([Box<dyn Agent + Send>; 2]),
 }
 
 /// What forwards at the base station.
 pub(crate) enum Forwarding<'a> {
-    /// These agents, in the loop.
+    /// Agents in the loop.
     Agents(Agents),
     /// A kernel, with a gateway beside it or without.
     Kernel(Option<&'a GatewayCommand>),
@@ -90,8 +92,7 @@ pub(crate) fn with_station<T>(
     let clock = Clock::start();
     let modem = modem.map(|kernel| Modem::new(config, kernel));
     let links = Links::new(config, mobile.is_some(), modem);
-    let recorder = Recorder::new(config)?;
-    let station = Station { clock, links, wired, air, mended_pairs, data_path, mobile, recorder };
+    let station = Station { clock, links, wired, air, mended_pairs, data_path, mobile };
     let is_done = AtomicBool::new(false);
     let (result, station) = thread::scope(|scope| {
         let station = thread::Builder::new()
@@ -108,8 +109,8 @@ pub(crate) fn with_station<T>(
     // Where the station or the gateway failed, that is why the work did.
     let mut station = station?;
     station.gateway = gateway.map(Gateway::finish).transpose()?;
-    let recorded = station.recorder.finish();
-    if let Some(violation) = station.recorder.violation {
+    let recorded = station.recorders().try_for_each(Recorder::finish);
+    if let Some(violation) = station.recorders().find_map(|recorder| recorder.violation.take()) {
         return Err(violation.into());
     }
     let result = result?;
@@ -130,8 +131,8 @@ pub(crate) fn with_station<T>(
 /// The data path of the base station, and the processes beside it.
 struct Setup {
     data_path: DataPath,
-    /// The air's other end, if it needs one.
-    mobile: Option<MobileEnd>,
+    /// The agent at the mobile host, if it has one.
+    mobile: Option<MobileAgent>,
     /// The namespace of a kernel that forwards.
     kernel: Option<Namespace>,
     gateway: Option<Gateway>,
@@ -160,22 +161,31 @@ impl Setup {
     }
 
     fn of_agents(config: &LabConfig, agents: Agents) -> Result<Self, LabError> {
-        if agents.mobile.is_some() && config.pcap.is_some() {
-            return Err(LabError::Config(
-                "a recording is of one agent, and the air has one at each end: run it without one",
-            ));
-        }
-        // Nothing can replace one end of a link: the other end would not understand it.
-        let agent = match agents.mobile.is_some() {
-            true => agents.station,
-            false => Box::new(Guard::new(agents.station)),
+        let (station, mobile) = match agents {
+            Agents::One(agent) => {
+                (in_loop(config, Box::new(Guard::new(agent)), Recorder::new(config)?), None)
+            }
+            Agents::Both(_) if config.pcap.is_some() => {
+                return Err(LabError::Config(
+                    "a recording is of one agent, and the air has one at each end: run it without \
+                     one",
+                ));
+            }
+            // Nothing can replace one end of a link: the other end would not understand it.
+            Agents::Both([station, mobile]) => {
+                let station = in_loop(config, station, Recorder::new(config)?);
+                (station, Some(in_loop(config, mobile, Recorder::default())))
+            }
         };
-        let limits = config.egress_limits();
-        let link = config.recorded_agent.as_ref().and_then(|agent| agent.config.link());
-        let data_path = DataPath::Agent(Forwarder::checked(agent, limits, link));
-        let mobile = agents.mobile.map(|agent| MobileEnd::new(agent, limits, link));
-        Ok(Self { data_path, mobile, kernel: None, gateway: None })
+        let data_path = DataPath::Agent(Box::new(station));
+        Ok(Self { data_path, mobile: mobile.map(MobileAgent::new), kernel: None, gateway: None })
     }
+}
+
+/// An agent with its queues.
+fn in_loop(config: &LabConfig, agent: Box<dyn Agent + Send>, recorder: Recorder) -> InlineAgent {
+    let link = config.recorded_agent.as_ref().and_then(|agent| agent.config.link());
+    InlineAgent::new(Forwarder::checked(agent, config.egress_limits(), link), recorder)
 }
 
 /// Does something at the end of a scope, also when that is left by a panic: a scope of threads

@@ -69,10 +69,7 @@ pub fn probe(
         return Err(LabError::Config("a probe has 60 to 1500 bytes and a rate above 0"));
     }
     let forwarding = match config.path {
-        Path::Inline => {
-            let station = Box::new(Plain);
-            Forwarding::Agents(Agents { station, mobile: None })
-        }
+        Path::Inline => Forwarding::Agents(Agents::One(Box::new(Plain))),
         Path::Kernel | Path::Gateway => Forwarding::Kernel(None),
     };
     let ((sent, arrivals), station) =
