@@ -1,5 +1,5 @@
 //! An agent at the mobile host, between the host's kernel and the air: one end of a link that
-//! repairs its own losses.
+//! repairs its own losses, or the only agent of the run.
 
 use super::hop::{End, HopMedium};
 use super::inline_agent::InlineAgent;

@@ -1,7 +1,7 @@
 //! What is noted of each packet at the agent: counters, the invariants, the sequence-time plot and
 //! the recording.
 
-use super::config::{Direction, FIRST_PORT, LabConfig};
+use super::config::{Direction, FIRST_PORT, LabConfig, Place};
 use super::error::LabError;
 use super::outcome::{TraceKind, TracePoint};
 use crate::pcap::{Crossing, Recording};
@@ -115,9 +115,9 @@ struct Trace {
 
 impl Trace {
     fn new(config: &LabConfig) -> Self {
-        let data_side = match config.direction {
-            Direction::Down => Port::Air,
-            Direction::Up => Port::Wired,
+        let data_side = match (config.direction, config.place) {
+            (Direction::Down, Place::Base) | (Direction::Up, Place::Mobile) => Port::Air,
+            (Direction::Up, Place::Base) | (Direction::Down, Place::Mobile) => Port::Wired,
         };
         let link = config.recorded_agent.as_ref().and_then(|agent| agent.config.link());
         Self { points: Vec::new(), data_side, link, flow: None, highest: SeqNumber(0) }

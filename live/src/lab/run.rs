@@ -1,6 +1,6 @@
 //! One laboratory run from beginning to end.
 
-use super::config::{Direction, LabConfig};
+use super::config::{Direction, LabConfig, Place};
 use super::error::LabError;
 use super::gateway::{GatewayCommand, GatewayReport};
 use super::measure::ping::with_ping;
@@ -16,7 +16,8 @@ use airmend_proto::Agent;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Runs the transfers of `config` through `agent` and measures them.
+/// Runs the transfers of `config` through `agent`, which stands at the place of `config`, and
+/// measures them.
 ///
 /// Needs network namespaces: as an ordinary user, call [`super::enter_user_namespace`] first.
 /// `stop` ends the run early, as the time limit does: the outcome is then what was measured so
@@ -105,11 +106,16 @@ fn outcome(
     let rates = transfer.warm_flows.iter().map(|flow| rate(flow.bytes, flow.seconds));
     let flow_goodput_bps: Vec<f64> = rates.collect();
     let trace = station.recorders().flat_map(Recorder::take_points).collect();
+    let (agent, other) = match config.place {
+        Place::Base => (station.station, station.mobile),
+        // The passthrough of the base station has only drops to count, which `links` has.
+        Place::Mobile => (station.mobile, None),
+    };
     let counters = |recorder: Option<Recorder>| {
         recorder.map(|recorder| owned(recorder.counters)).unwrap_or_default()
     };
     let (agent_counters, gateway_heartbeat_timeouts, observation) = match station.gateway {
-        None => (counters(station.station), None, None),
+        None => (counters(agent), None, None),
         Some(GatewayReport { agent_counters, heartbeat_timeouts, observation }) => {
             (agent_counters, Some(heartbeat_timeouts), observation)
         }
@@ -135,7 +141,7 @@ fn outcome(
         agent_counters,
         gateway_heartbeat_timeouts,
         observation,
-        mobile_counters: counters(station.mobile),
+        mobile_counters: counters(other),
         links: station.links,
         port_drops: station.port_drops,
         lateness_us: station.lateness,

@@ -1,6 +1,6 @@
 //! Two hosts with the base station between them, for as long as some work takes.
 
-use super::config::{Direction, LabConfig};
+use super::config::{Direction, LabConfig, Place};
 use super::data_path::{DataPath, KernelPorts};
 use super::error::LabError;
 use super::gateway::{Gateway, GatewayCommand};
@@ -18,7 +18,8 @@ use super::record::Recorder;
 use super::station::{Station, StationReport};
 use crate::clock::Clock;
 use crate::guard::Guard;
-use airmend_proto::{Agent, Forwarder};
+use airmend_proto::agents::plain::Plain;
+use airmend_proto::{Agent, EgressLimits, Forwarder};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -58,7 +59,7 @@ impl<'a> Endpoints<'a> {
 
 /// The agents of a run.
 pub(crate) enum Agents {
-    /// That of the base station.
+    /// One at the place of the configuration.
     One(Box<dyn Agent + Send>),
     /// The ends of a link that mends itself: that of the base station, and that of the mobile.
     Both([Box<dyn Agent + Send>; 2]),
@@ -66,7 +67,7 @@ pub(crate) enum Agents {
 
 /// What forwards at the base station.
 pub(crate) enum Forwarding<'a> {
-    /// Agents in the loop.
+    /// Agents in the loop: one of them, or a passthrough.
     Agents(Agents),
     /// A kernel, with a gateway beside it or without.
     Kernel(Option<&'a GatewayCommand>),
@@ -121,6 +122,9 @@ pub(crate) fn with_station<T>(
     for pair in &pairs {
         station.port_drops += interface_drops(&pair.fixed)? + interface_drops(&pair.mobile)?;
     }
+    if config.place == Place::Mobile {
+        station.count_drops_with_links();
+    }
     let egress = if config.far_queue.is_some() { "modem_down" } else { "air_down" };
     if let (Some(kernel), Some(link)) = (&kernel, station.links.get_mut(egress)) {
         link.dropped += kernel.run(air_queue_drops)?;
@@ -161,20 +165,29 @@ impl Setup {
     }
 
     fn of_agents(config: &LabConfig, agents: Agents) -> Result<Self, LabError> {
-        let (station, mobile) = match agents {
-            Agents::One(agent) => {
-                (in_loop(config, Box::new(Guard::new(agent)), Recorder::new(config)?), None)
+        let (station, mobile) = match (agents, config.place) {
+            (Agents::One(agent), Place::Base) => (guarded(config, agent)?, None),
+            (Agents::One(agent), Place::Mobile) => {
+                let limits = config.station_limits();
+                let passthrough = in_loop(config, Box::new(Plain), limits, Recorder::default());
+                (passthrough, Some(guarded(config, agent)?))
             }
-            Agents::Both(_) if config.pcap.is_some() => {
+            (Agents::Both(_), Place::Mobile) => {
+                return Err(LabError::Config(
+                    "a link has an agent at each end of the air: it has no other place",
+                ));
+            }
+            (Agents::Both(_), Place::Base) if config.pcap.is_some() => {
                 return Err(LabError::Config(
                     "a recording is of one agent, and the air has one at each end: run it without \
                      one",
                 ));
             }
             // Nothing can replace one end of a link: the other end would not understand it.
-            Agents::Both([station, mobile]) => {
-                let station = in_loop(config, station, Recorder::new(config)?);
-                (station, Some(in_loop(config, mobile, Recorder::default())))
+            (Agents::Both([station, mobile]), Place::Base) => {
+                let limits = config.egress_limits();
+                let station = in_loop(config, station, limits, Recorder::new(config)?);
+                (station, Some(in_loop(config, mobile, limits, Recorder::default())))
             }
         };
         let data_path = DataPath::Agent(Box::new(station));
@@ -182,10 +195,21 @@ impl Setup {
     }
 }
 
-/// An agent with its queues.
-fn in_loop(config: &LabConfig, agent: Box<dyn Agent + Send>, recorder: Recorder) -> InlineAgent {
+/// The only agent of a run; if it panics, passthrough takes its place.
+fn guarded(config: &LabConfig, agent: Box<dyn Agent + Send>) -> Result<InlineAgent, LabError> {
+    let agent = Box::new(Guard::new(agent));
+    Ok(in_loop(config, agent, config.egress_limits(), Recorder::new(config)?))
+}
+
+/// An agent with queues of these limits.
+fn in_loop(
+    config: &LabConfig,
+    agent: Box<dyn Agent + Send>,
+    limits: EgressLimits,
+    recorder: Recorder,
+) -> InlineAgent {
     let link = config.recorded_agent.as_ref().and_then(|agent| agent.config.link());
-    InlineAgent::new(Forwarder::checked(agent, config.egress_limits(), link), recorder)
+    InlineAgent::new(Forwarder::checked(agent, limits, link), recorder)
 }
 
 /// Does something at the end of a scope, also when that is left by a panic: a scope of threads

@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::device::Device;
 use crate::sys;
 use airmend_proto::link::Output;
-use airmend_proto::{Deadline, Instant, Packet, Port, Ports};
+use airmend_proto::{Deadline, Event, Instant, Packet, Port, Ports};
 use hdrhistogram::Histogram;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use std::collections::BTreeMap;
@@ -59,6 +59,19 @@ impl StationReport {
     /// What was recorded of each agent.
     pub(crate) fn recorders(&mut self) -> impl Iterator<Item = &mut Recorder> {
         self.station.iter_mut().chain(&mut self.mobile)
+    }
+
+    /// Counts what the queues of the base station have refused as drops of the links behind them:
+    /// there is no agent whose counters would have it.
+    pub(crate) fn count_drops_with_links(&mut self) {
+        for (port, link) in [(Port::Air, "air_down"), (Port::Wired, "wired_up")] {
+            let counter = Event::EgressDropped(port).counter();
+            let dropped = self.station.as_ref().and_then(|station| station.counters.get(counter));
+            let link = self.links.get_mut(link);
+            if let Some((link, dropped)) = link.zip(dropped) {
+                link.dropped += dropped;
+            }
+        }
     }
 }
 

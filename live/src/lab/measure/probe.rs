@@ -55,8 +55,8 @@ pub struct ProbeOutcome {
     pub port_drops: u64,
 }
 
-/// Sends `probe` through the path of `config`, with passthrough at the base station: of an agent,
-/// or of a kernel.
+/// Sends `probe` through the path of `config`, with passthrough: of an agent, or of a kernel at the
+/// base station.
 ///
 /// # Errors
 /// A resource that the machine lacks, or a packet size that cannot be sent.
