@@ -13,7 +13,7 @@ use crate::values::{Window, amount, far_queue, positive, queue, seconds, setting
 use airmend_live::gateway::Shape;
 use airmend_live::lab::config::{
     AirQueue, Amount, CongestionControl, DeviceKind, Direction, FarQueue, FarWired, Hop, LabConfig,
-    Path, Short,
+    Path, Place, Short,
 };
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
@@ -88,8 +88,9 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct RunArgs {
-    /// The agent at the base station: plain, snoop95, snoop, snoop-nosuppress, snoop-opnet or
-    /// snoop-opnet-adaptive; or at both ends of the air: tulip, tulip99, lack or lack-flow.
+    /// The agent at the base station, or where --place says: plain, snoop95, snoop,
+    /// snoop-nosuppress, snoop-opnet or snoop-opnet-adaptive; or at both ends of the air: tulip,
+    /// tulip99, lack or lack-flow.
     #[arg(long, value_name = "NAME", default_value = "snoop", value_parser = AgentConfig::by_name)]
     pub(crate) agent: AgentConfig,
     /// The sender's congestion control: cubic, reno or bbr.
@@ -140,6 +141,10 @@ pub(crate) struct Setup {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     #[arg(help_heading = "Agent")]
     pub(crate) settings: Vec<(String, String)>,
+    /// Where the agent stands: base (at the base station, where it mends what goes down) or mobile
+    /// (in the mobile host, where it mends what goes up; with --direction up).
+    #[arg(long, value_name = "PLACE", default_value = "base", help_heading = "Agent")]
+    place: Place,
     /// Which way the data flows: down (to the mobile host) or up.
     #[arg(long, value_name = "WAY", default_value = "down")]
     #[arg(help_heading = "Transfer")]
@@ -268,6 +273,7 @@ impl Setup {
         let limit = self.time_limit.unwrap_or(TIME_LIMIT + self.seconds.unwrap_or_default());
         let mut config = LabConfig {
             path: self.path,
+            place: self.place,
             air_queue: self.air_queue.unwrap_or_default(),
             far_queue: self.far_queue,
             shape: self.shape,
@@ -315,6 +321,7 @@ impl Setup {
             return Err(BadUsage(why.to_owned()));
         }
         let config = self.config(CongestionControl::Cubic, ErrorModel::None);
+        agents.iter().try_for_each(|agent| self.check_place(agent))?;
         agents.iter().try_for_each(|agent| self.check_path(agent))?;
         agents.iter().try_for_each(|agent| self.check_modem(agent))?;
         for agent in agents.iter_mut() {
@@ -346,6 +353,35 @@ impl Setup {
             agent.set("half_duplex", &config.turnaround.is_some().to_string()).map_err(BadUsage)?;
         }
         Ok(())
+    }
+
+    /// Refuses what an agent in the mobile host cannot be beside.
+    fn check_place(&self, agent: &AgentConfig) -> Result<(), BadUsage> {
+        let refuse = |flag: &str, why| {
+            Err(BadUsage(format!("--place {} cannot take {flag}: {why}", self.place.name())))
+        };
+        let one_radio = "each mobile host has a radio of its own, and the agent is at one of them";
+        match self.place {
+            Place::Base => Ok(()),
+            Place::Mobile if agent.is_link() => refuse(
+                &format!("--agent {}", agent.name()),
+                "it has an agent at each end of the air already",
+            ),
+            Place::Mobile if self.path != Path::Inline => refuse(
+                &format!("--path {}", self.path.name()),
+                "the agent in the mobile host is in the laboratory's loop",
+            ),
+            Place::Mobile if self.far_wired.is_some() => {
+                refuse("--far-wired", "the mobile host then has no radio of its own")
+            }
+            Place::Mobile if self.far_queue.is_some() => refuse(
+                "--far-queue",
+                "the modem's queue holds what goes down, and the agent mends what goes up",
+            ),
+            Place::Mobile if self.pairs > 1 => refuse("--pairs", one_radio),
+            Place::Mobile if self.unmended_flows.is_some() => refuse("--unmended-flows", one_radio),
+            Place::Mobile => Ok(()),
+        }
     }
 
     /// Refuses what has no place beside a modem.
@@ -406,7 +442,7 @@ pub(crate) struct Output {
     /// Print one JSON object per line instead of words and tables.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Record both sides of the base station into this pcapng file.
+    /// Record both sides of the agent into this pcapng file.
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
     /// Write SVG pictures into this directory.

@@ -1,6 +1,6 @@
 //! Numbers and settings in words, for people.
 
-use airmend_live::lab::config::{AirQueue, Amount, Hop, LabConfig, Path};
+use airmend_live::lab::config::{AirQueue, Amount, Hop, LabConfig, Path, Place};
 use airmend_proto::link::ErrorModel;
 use airmend_proto::units::{format_ber, format_probability};
 use std::time::Duration;
@@ -123,6 +123,9 @@ pub(crate) fn transfer(config: &LabConfig) -> String {
         Path::Kernel => text.push_str(", kernel forwarding"),
         Path::Gateway => text.push_str(", gateway beside the kernel"),
     }
+    if config.place == Place::Mobile {
+        text.push_str(", agent in the mobile host");
+    }
     text
 }
 
@@ -170,7 +173,7 @@ fn trim(number: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airmend_live::lab::config::FarQueue;
+    use airmend_live::lab::config::{Direction, FarQueue};
 
     #[test]
     fn what_a_set_up_adds_is_said() {
@@ -189,6 +192,9 @@ mod tests {
         let pairs = "cubic, 5 flows of 10 MB down, 2 pairs of hosts";
         let short = ", beside short flows of 10 kB, 50 ms apart";
         assert_eq!(transfer(&beside), format!("{pairs}{short}"));
+        let (place, direction) = (Place::Mobile, Direction::Up);
+        let upload = LabConfig { place, direction, ..plain.clone() };
+        assert_eq!(transfer(&upload), "cubic, 10 MB up, agent in the mobile host");
         let far = LabConfig { wired_queue_frames: 43, ..plain };
         assert!(hops(&far).ends_with("40 ms, queue 43 · window tuned"), "{}", hops(&far));
         let modem = LabConfig { far_queue: Some(FarQueue::Fifo(35)), ..far };

@@ -33,6 +33,8 @@ fn a_run_recorded_and_replayed_gives_the_same_outputs() {
         // A short queue drops, and a slow link makes timers run while it is busy.
         ("congestion", &["--loss", "0.1", "--rate", "2mbit", "--queue", "8", "--ipv6"]),
         ("uplink", &["--loss", "0.05", "--direction", "up"]),
+        // The recording is of the agent, which stands in the mobile host.
+        ("mobile", &["--loss", "0.05", "--direction", "up", "--place", "mobile"]),
         ("plain", &["--agent", "plain", "--loss", "0.02"]),
     ] {
         let run = ["lab", "run", "--json", "--bytes", "300kB", "--wired-delay", "10ms", "--pcap"];

@@ -136,6 +136,24 @@ fn runs_of_the_laboratory_are_drawn_against_their_loss() {
     assert!(out.0.join("home--wifi-.svg").exists());
 }
 
+/// Lines of the laboratory from before agents had a place are of the base station.
+#[test]
+fn the_place_of_an_agent_tells_uploads_apart() {
+    let (results, out) = (Directory::new("place"), Directory::new("place-out"));
+    let line = |place: &str, goodput| {
+        let setting = r#"{"agent":"snoop","world":"lab","cc":"cubic","direction":"up","seed":1"#;
+        format!(r#"{setting},"loss":0.05,"goodput_bps":{goodput}{place}}}"#)
+    };
+    let mobile = r#","place":"mobile""#;
+    let lines = [line("", 900_000), line(mobile, 17_000_000)].join("\n");
+    fs::write(results.0.join("both.jsonl"), lines).expect("write");
+    fs::write(results.0.join("one.jsonl"), line(mobile, 17_000_000)).expect("write");
+    let page = page(&results.0, &out.0);
+    for words in ["0.900", "17.00", "--direction up --place mobile"] {
+        assert!(page.contains(words), "no {words:?} in {page}");
+    }
+}
+
 /// Whatever numbers a file holds, there is a picture or a sentence.
 #[test]
 fn strange_numbers_do_no_harm() {

@@ -22,6 +22,7 @@ fn wrong_values_name_flag_and_value_and_what_would_be_right() {
         ("--agent", "snoop96", "plain, snoop95"),
         ("--cc", "vegas", "cubic, reno or bbr"),
         ("--direction", "sideways", "down or up"),
+        ("--place", "roof", "base or mobile"),
         ("--port", "wifi", "veth or tun"),
         ("--flows", "0", "from 1"),
         ("--queue", "-3", "from 1"),
@@ -69,6 +70,26 @@ fn what_excludes_each_other_is_refused() {
         assert!(sentence.contains("exclude each other"), "{sentence:?}");
     }
     assert!(usage_error(&RUN, &["--loss", "0.1", "--loss", "0.2"]).contains("only once"));
+}
+
+/// An agent in the mobile host is the only one of its radio, and in the loop.
+#[test]
+fn what_an_agent_in_the_mobile_host_cannot_be_beside_is_refused() {
+    let command = [&RUN[..], &["--place", "mobile", "--direction", "up"]].concat();
+    for (flags, why) in [
+        (&["--agent", "tulip"][..], "each end of the air"),
+        (&["--agent", "lack-flow"], "each end of the air"),
+        (&["--path", "kernel", "--agent", "plain"], "laboratory's loop"),
+        (&["--path", "gateway"], "laboratory's loop"),
+        (&["--far-wired", "100mbit,5ms"], "no radio"),
+        (&["--far-queue", "50"], "goes down"),
+        (&["--pairs", "2", "--flows", "2"], "a radio of its own"),
+        (&["--unmended-flows", "1"], "a radio of its own"),
+    ] {
+        let sentence = usage_error(&command, flags);
+        let refusal = format!("--place mobile cannot take {}", flags[0]);
+        assert!(sentence.contains(&refusal) && sentence.contains(why), "{sentence:?}");
+    }
 }
 
 #[test]

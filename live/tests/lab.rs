@@ -5,10 +5,11 @@ mod agents;
 mod lab_hosts;
 mod lab_kernel;
 mod lab_link;
+mod lab_mobile;
 
 use agents::{Cheating, Panicking};
 use airmend_live::lab::config::{
-    Amount, CongestionControl, DeviceKind, Direction, Hop, LabConfig, Short,
+    Amount, CongestionControl, DeviceKind, Direction, FarQueue, Hop, LabConfig, Place, Short,
 };
 use airmend_live::lab::outcome::{Outcome, TraceKind};
 use airmend_live::lab::{LabError, Probe, enter_user_namespace, probe, run};
@@ -33,7 +34,7 @@ type Test = fn() -> Tested;
 
 const NOBODY: u32 = 65534;
 
-const TESTS: [(&str, Test); 28] = [
+const TESTS: [(&str, Test); 34] = [
     ("down", down),
     ("up", up),
     ("ipv6", ipv6),
@@ -47,6 +48,12 @@ const TESTS: [(&str, Test); 28] = [
     ("kernel_forwards", lab_kernel::kernel_forwards),
     ("kernel_queue", lab_kernel::kernel_queue),
     ("kernel_refuses", lab_kernel::kernel_refuses),
+    ("mobile_mends_uploads", lab_mobile::mobile_mends_uploads),
+    ("mobile_passes_downloads", lab_mobile::mobile_passes_downloads),
+    ("mobile_leaves_the_station_its_queues", lab_mobile::mobile_leaves_the_station_its_queues),
+    ("mobile_takes_turns", lab_mobile::mobile_takes_turns),
+    ("mobile_agent_misbehaves", lab_mobile::mobile_agent_misbehaves),
+    ("mobile_refuses", lab_mobile::mobile_refuses),
     ("pinged", pinged),
     ("one_after_another", lab_hosts::one_after_another),
     ("short_flows", lab_hosts::short_flows),
@@ -456,6 +463,10 @@ fn values_that_cannot_be_run() -> Result<(), Box<dyn Error>> {
         LabConfig { sequential: 2, amount: Amount::Time(second), ..config() },
         LabConfig { warmup: second, amount: Amount::Time(second), ..config() },
         LabConfig { unmended_flows: 1, pcap: Some("/nowhere".into()), ..config() },
+        LabConfig { place: Place::Mobile, unmended_flows: 1, ..config() },
+        LabConfig { place: Place::Mobile, pairs: 2, flows: 2, ..config() },
+        LabConfig { place: Place::Mobile, far_queue: Some(FarQueue::Codel), ..config() },
+        LabConfig { place: Place::Mobile, far_wired: "1mbit,5ms".parse().ok(), ..config() },
     ] {
         assert!(matches!(run_plain(&config), Err(LabError::Config(_))));
     }

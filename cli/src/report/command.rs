@@ -56,6 +56,7 @@ fn flag(name: &str, value: &Value) -> Option<String> {
             format!("--window {}", whole.map_or_else(|| "none".to_owned(), |n| n.to_string()))
         }
         "path" => format!("--path {}", value.as_str()?),
+        "place" => format!("--place {}", value.as_str()?),
         "air_queue" => format!("--air-queue {}", value.as_str()?),
         "far_queue" => format!("--far-queue {}", value.as_str()?),
         "far_wired" => format!("--far-wired {}", value.as_str()?),

@@ -351,4 +351,4 @@ const MEASURED: &str = "\
 const STANDARD: &str = "\
     world cc direction rate_bps air_delay_ms wired_delay_ms bytes flows send_seconds sack \
     timestamps ipv6 wired_rate_bps queue_frames window_segments port burst fading \
-    unmended_flows sequential warmup_seconds wired_queue_frames path air_queue";
+    unmended_flows sequential warmup_seconds wired_queue_frames path place air_queue";

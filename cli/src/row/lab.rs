@@ -1,7 +1,7 @@
 //! The laboratory's lines.
 
 use super::{Line, Times, ber_and_loss, line, millis, rounded, sender, short};
-use airmend_live::lab::config::{Amount, LabConfig, Path};
+use airmend_live::lab::config::{Amount, LabConfig, Path, Place};
 use airmend_live::lab::outcome::{Outcome, Ping, ShortFlows};
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
@@ -29,8 +29,8 @@ pub(crate) fn setting(agent: &AgentConfig, config: &LabConfig) -> Value {
 }
 
 /// The further settings. Those at the end are present only for half-duplex radios, for a base
-/// station without an agent in the loop, for a modem, for a wired hop beyond the air, for several
-/// pairs of hosts, and for short flows.
+/// station without an agent in the loop, for an agent in the mobile host, for a modem, for a wired
+/// hop beyond the air, for several pairs of hosts, and for short flows.
 pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -> Value {
     let (burst, fading) = match config.errors {
         ErrorModel::Burst { frames, every_bytes } => {
@@ -68,6 +68,7 @@ pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -
     let unusual = json!({
         "turnaround_ms": config.turnaround.map(millis),
         "path": is_beside.then(|| config.path.name()),
+        "place": (config.place == Place::Mobile).then(|| config.place.name()),
         "air_queue": (is_beside && config.far_queue.is_none()).then(|| config.air_queue.name()),
         "far_queue": config.far_queue.map(|queue| queue.to_string()),
         "far_wired": config.far_wired.map(|far| far.to_string()),

@@ -1,6 +1,6 @@
 use super::*;
 use airmend_live::lab::Delay;
-use airmend_live::lab::config::{Amount, LabConfig, Path};
+use airmend_live::lab::config::{Amount, Direction, LabConfig, Path, Place};
 use airmend_live::lab::outcome::{Lateness, LinkReport, Outcome, Ping, SenderCounters, ShortFlows};
 use airmend_proto::agents::AgentConfig;
 use std::collections::BTreeMap;
@@ -186,4 +186,16 @@ fn the_path_is_told_where_it_is_not_the_usual_one() {
         (&gateway["path"], &gateway["gateway_heartbeat_timeouts"]),
         (&"gateway".into(), &2.into())
     );
+}
+
+/// Rows of an agent in the mobile host say so; older rows are of the base station.
+#[test]
+fn the_place_is_told_where_it_is_the_mobile_host() {
+    let agent = AgentConfig::by_name("snoop").unwrap();
+    let line = |place| {
+        let config = LabConfig { place, direction: Direction::Up, ..config() };
+        read(&lab::run(&agent, &config, &[], &Outcome::default()))
+    };
+    assert_eq!(line(Place::Base).get("place"), None);
+    assert_eq!(line(Place::Mobile)["place"], "mobile");
 }

@@ -1,6 +1,6 @@
 //! What cannot be run, and why.
 
-use super::config::{Amount, Direction, LabConfig, Path};
+use super::config::{Amount, Direction, LabConfig, Path, Place};
 use super::error::LabError;
 use std::time::Duration;
 
@@ -36,8 +36,36 @@ impl LabConfig {
         refuse(warms_up && self.warmup >= time, "the warm-up must end before the timed flows do")?;
         let is_recorded = self.pcap.is_some() && self.unmended_flows > 0;
         refuse(is_recorded, "a recording cannot tell which flows the agent did not see")?;
+        self.check_place()?;
         self.check_modem()?;
         self.check_path()
+    }
+
+    /// Refuses what an agent in the mobile host cannot be beside.
+    fn check_place(&self) -> Result<(), LabError> {
+        let refuse = |has: bool, why| match has && self.place == Place::Mobile {
+            true => Err(LabError::Config(why)),
+            false => Ok(()),
+        };
+        refuse(
+            self.path != Path::Inline,
+            "an agent in the mobile host is in the loop: use the in-line path",
+        )?;
+        refuse(
+            self.far_wired.is_some(),
+            "an agent in the mobile host stands at its radio: leave out the wired hop beyond the \
+             air, or place the agent at the base station",
+        )?;
+        refuse(
+            self.far_queue.is_some(),
+            "the modem's queue holds what goes down, which an agent in the mobile host does not \
+             mend: place it at the base station",
+        )?;
+        refuse(
+            self.pairs > 1 || self.unmended_flows > 0,
+            "each mobile host has a radio with a queue of its own, and one agent has one of them: \
+             use one pair of hosts and no unmended flows, or place the agent at the base station",
+        )
     }
 
     /// Refuses what has no place beside a modem.

@@ -54,6 +54,17 @@ pub enum Direction {
 
 named! { Direction, "is no direction": Down = "down", Up = "up" }
 
+/// Where an agent of one end stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At the base station, between the wired hop and the air.
+    Base,
+    /// In the mobile host, between the host's kernel and the air. The base station forwards.
+    Mobile,
+}
+
+named! { Place, "is no place of an agent": Base = "base", Mobile = "mobile" }
+
 /// When a transfer is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
@@ -111,6 +122,8 @@ with_defaults! {
     LabConfig;
     /// What the base station forwards with.
     path: Path = Path::Inline;
+    /// Where the agent stands.
+    place: Place = Place::Base;
     /// What queues towards the air where a kernel forwards.
     air_queue: AirQueue = AirQueue::default();
     /// The queue of a modem between the base station and the air: data then waits for the air
@@ -171,7 +184,7 @@ with_defaults! {
     seed: u64 = 1;
     /// IPv6 instead of IPv4.
     ipv6: bool = false;
-    /// Record both sides of the base station into this pcapng file.
+    /// Record both sides of the agent into this pcapng file.
     pcap: Option<PathBuf> = None;
     /// Which agent it is: the recording names it, so that a replay builds the same one, and the
     /// sequence-time plot reads the frames of a link protocol.
@@ -236,9 +249,17 @@ impl LabConfig {
         (rate * round_trip / f64::from(8 * MTU)).ceil() as usize
     }
 
-    /// The limits of the agent's queues: the air's as configured, and the wired side's where it
-    /// carries the data; for ACKs it is a host's.
+    /// The limits of the agent's queues. That towards a mobile host's own kernel never fills.
     pub fn egress_limits(&self) -> EgressLimits {
+        match self.place {
+            Place::Base => self.station_limits(),
+            Place::Mobile => EgressLimits { air: self.queue_frames, wired: HOST_QUEUE_FRAMES },
+        }
+    }
+
+    /// The limits of the base station's queues: the air's as configured, and the wired side's where
+    /// it carries the data; for ACKs it is a host's.
+    pub(crate) fn station_limits(&self) -> EgressLimits {
         let wired = match self.direction {
             Direction::Down => HOST_QUEUE_FRAMES,
             Direction::Up => self.wired_queue_frames,
@@ -368,6 +389,10 @@ mod tests {
         assert_eq!(down.egress_limits(), EgressLimits { air: 280, wired: HOST_QUEUE_FRAMES });
         let up = LabConfig { direction: Direction::Up, ..down };
         assert_eq!(up.egress_limits(), EgressLimits { air: 280, wired: 43 });
+        // It is the base station's also where the agent is not.
+        let mobile = LabConfig { place: Place::Mobile, ..up };
+        assert_eq!(mobile.station_limits(), EgressLimits { air: 280, wired: 43 });
+        assert_eq!(mobile.egress_limits(), EgressLimits { air: 280, wired: HOST_QUEUE_FRAMES });
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! The data path of the base station between the two hops.
 
 use super::hop::End;
+use super::inline_agent::InlineAgent;
 use super::links::Links;
+use super::record::Recorder;
 use crate::device::Device;
 use airmend_proto::agent::LinkSignal;
-use airmend_proto::{Deadline, Forwarder, Instant, Packet, Port};
+use airmend_proto::{Deadline, Instant, Packet, Port};
 use std::io;
 
 /// The data path between the two hops.
 pub(crate) enum DataPath {
     /// An agent in the loop.
-    Agent(Forwarder),
+    Agent(Box<InlineAgent>),
     /// A kernel that forwards, in a namespace of its own.
     Kernel(KernelPorts),
 }
@@ -24,25 +26,38 @@ pub(crate) struct KernelPorts {
 }
 
 impl DataPath {
-    /// The deadline of an agent.
-    pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
+    /// The agent, if there is one.
+    pub(crate) fn agent(&self) -> Option<&InlineAgent> {
         match self {
-            Self::Agent(forwarder) => forwarder.poll_timeout(),
+            Self::Agent(agent) => Some(agent),
             Self::Kernel(_) => None,
         }
     }
 
+    /// The recorder of the agent, which ends with this call.
+    pub(crate) fn into_recorder(self, now: Instant) -> Option<Recorder> {
+        match self {
+            Self::Agent(agent) => Some(agent.into_recorder(now)),
+            Self::Kernel(_) => None,
+        }
+    }
+
+    /// The deadline of the agent.
+    pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
+        self.agent()?.poll_timeout()
+    }
+
     /// Takes a signal of the air.
     pub(crate) fn signal(&mut self, now: Instant, signal: LinkSignal) {
-        if let Self::Agent(forwarder) = self {
-            forwarder.handle_link(now, signal);
+        if let Self::Agent(agent) = self {
+            agent.signal(now, signal);
         }
     }
 
     /// Takes a frame that arrived damaged.
     pub(crate) fn damaged(&mut self, now: Instant, frame: &Packet) {
-        if let Self::Agent(forwarder) = self {
-            forwarder.handle_damaged(now, frame);
+        if let Self::Agent(agent) = self {
+            agent.damaged(now, frame);
         }
     }
 

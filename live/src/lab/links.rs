@@ -1,6 +1,6 @@
 //! The emulated hops, seen from the base station.
 
-use super::config::{AIR_STREAM, Direction, HOST_QUEUE_FRAMES, Hop, LabConfig, Path};
+use super::config::{AIR_STREAM, Direction, HOST_QUEUE_FRAMES, Hop, LabConfig, Path, Place};
 use super::error::LabError;
 use super::hop::{End, HopMedium};
 use super::modem::Modem;
@@ -30,22 +30,25 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Where an agent at each end of the air mends it (`is_two_ended`), what they hand on towards
-    /// the wire is the network layer's, which has a queue of its own; so does what a kernel
-    /// forwards. Its queue for the air is in its interface, at the air's own rate: the link behind
-    /// that has no limit, and never more to hold than that interface's burst.
-    pub(crate) fn new(config: &LabConfig, is_two_ended: bool, modem: Option<Modem>) -> Self {
+    /// `has_mobile_agent` says that an agent feeds the air at the mobile host too.
+    ///
+    /// Where an agent at each end of the air mends it, what they hand on towards the wire is the
+    /// network layer's, which has a queue of its own; so does what a kernel forwards. Its queue for
+    /// the air is in its interface, at the air's own rate: the link behind that has no limit, and
+    /// never more to hold than that interface's burst.
+    pub(crate) fn new(config: &LabConfig, has_mobile_agent: bool, modem: Option<Modem>) -> Self {
         let wired_queue = match config.direction {
             Direction::Down => config.wired_queue_frames,
             Direction::Up => HOST_QUEUE_FRAMES,
         };
-        let fed: &[End] = match (config.path, is_two_ended) {
+        let fed: &[End] = match (config.path, has_mobile_agent) {
             (Path::Inline, true) => &[End::Station, End::Host],
             (Path::Inline, false) => &[End::Station],
             (Path::Kernel | Path::Gateway, _) => &[],
         };
-        let has_wired_queue = is_two_ended || config.path != Path::Inline;
-        let to_wire = if has_wired_queue { config.egress_limits().wired } else { FRAME_LIMIT };
+        let is_link = has_mobile_agent && config.place == Place::Base;
+        let has_wired_queue = is_link || config.path != Path::Inline;
+        let to_wire = if has_wired_queue { config.station_limits().wired } else { FRAME_LIMIT };
         let wired_pair = pair(config.wired, ErrorModel::None, config.seed, WIRED);
         let far_wired = config.far_wired.zip(config.far_hop()).map(|(far, hop)| {
             let pair = pair(hop, far.errors(), config.seed, FAR_WIRED);

@@ -2,7 +2,8 @@
 //!
 //! From the bottom to the top: configuration, outcome and errors; `network`, the namespaces and
 //! hosts; the emulated links; the loop of the base station with what it drives (`station`,
-//! `data_path`, `mobile`, `record`); `session`, which sets all of that up; `measure`; and `run`.
+//! `data_path`, `mobile`, `inline_agent`, `record`); `session`, which sets all of that up;
+//! `measure`; and `run`.
 
 mod air_queue;
 mod check;
@@ -12,6 +13,7 @@ mod error;
 mod far_wired;
 mod gateway;
 mod hop;
+mod inline_agent;
 mod links;
 mod measure;
 mod mobile;

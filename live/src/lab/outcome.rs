@@ -45,7 +45,7 @@ pub struct Outcome {
     /// The degree of reordering that the senders' TCPs assumed at the end (`tcpi_reordering`), the
     /// largest of all flows; it begins at 3.
     pub reordering: u32,
-    /// The counters of the agent at the base station, by event.
+    /// The counters of the agent, by event; of a link, of its end at the base station.
     pub agent_counters: BTreeMap<String, u64>,
     /// Times that the heartbeat of a gateway timed out; `None` without a gateway.
     pub gateway_heartbeat_timeouts: Option<u64>,
@@ -64,7 +64,7 @@ pub struct Outcome {
     pub lateness_us: Lateness,
     /// The senders' state over time.
     pub samples: Vec<TcpSample>,
-    /// Data and ACKs as the base station saw them, first flow only.
+    /// Data and ACKs as they left the agent, first flow only.
     pub trace: Vec<TracePoint>,
 }
 
@@ -168,7 +168,7 @@ pub struct TracePoint {
     pub seconds: f64,
     /// Bytes from the initial sequence number.
     pub offset: u64,
-    /// The side on which it left.
+    /// The side of the agent on which it left.
     pub side: Port,
     /// The kind of the packet.
     pub kind: TraceKind,

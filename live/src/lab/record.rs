@@ -1,7 +1,7 @@
 //! What is noted of each packet at the agent: counters, the invariants, the sequence-time plot and
 //! the recording.
 
-use super::config::{Direction, FIRST_PORT, LabConfig};
+use super::config::{Direction, FIRST_PORT, LabConfig, Place};
 use super::error::LabError;
 use super::outcome::{TraceKind, TracePoint};
 use crate::pcap::{Crossing, Recording};
@@ -15,10 +15,12 @@ use std::collections::BTreeMap;
 /// Points kept for the sequence-time plot.
 const MAX_TRACE: usize = 200_000;
 
-/// Watches one agent. `drain` tells which events belong to which packet; here they are joined.
+/// Watches one agent. `drain` tells which events belong to which packet; here they are joined. The
+/// default one counts and checks, and keeps nothing of packets.
+#[derive(Default)]
 pub(crate) struct Recorder {
     pub(crate) counters: BTreeMap<&'static str, u64>,
-    pub(crate) trace: Trace,
+    trace: Option<Trace>,
     /// The first rule that the agent broke.
     pub(crate) violation: Option<Violation>,
     recording: Option<Recording>,
@@ -29,31 +31,30 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
+    /// That of the agent whose packets the plot and the recording show.
     pub(crate) fn new(config: &LabConfig) -> Result<Self, LabError> {
         let recording = config.pcap.as_deref().map(|path| {
             Recording::create(path, LinkType::Ip, config.recorded_agent.as_ref())
                 .map_err(|source| LabError::Recording { path: path.to_owned(), source })
         });
-        Ok(Self {
-            counters: BTreeMap::new(),
-            trace: Trace::new(config),
-            violation: None,
-            recording: recording.transpose()?,
-            entered: None,
-            events: Vec::new(),
-        })
+        let (trace, recording) = (Some(Trace::new(config)), recording.transpose()?);
+        Ok(Self { trace, recording, ..Self::default() })
     }
 
     /// A packet is about to enter the agent.
     pub(crate) fn enters(&mut self, side: Port, packet: &Packet) {
-        self.trace.enters(packet);
-        self.entered = Some((side, packet.clone()));
+        if let Some(trace) = &mut self.trace {
+            trace.enters(packet);
+        }
+        self.entered = self.recording.is_some().then(|| (side, packet.clone()));
     }
 
     /// The agent reported something.
     pub(crate) fn event(&mut self, event: Event) {
         *self.counters.entry(event.counter()).or_default() += 1;
-        self.check(event);
+        if let Event::RuleBroken(violation) = event {
+            self.violation.get_or_insert(violation);
+        }
         self.events.push(event);
     }
 
@@ -75,7 +76,9 @@ impl Recorder {
 
     /// A packet leaves the agent.
     pub(crate) fn leaves(&mut self, now: Instant, side: Port, packet: &Packet) {
-        self.trace.leaves(now, side, packet, &self.events);
+        if let Some(trace) = &mut self.trace {
+            trace.leaves(now, side, packet, &self.events);
+        }
         self.record(now, side, Crossing::Outbound, packet);
         self.events.clear();
     }
@@ -85,11 +88,9 @@ impl Recorder {
         self.recording.take().map_or(Ok(()), Recording::finish)
     }
 
-    /// Notes the first broken rule, of this agent or of the mobile's.
-    pub(crate) fn check(&mut self, event: Event) {
-        if let Event::RuleBroken(violation) = event {
-            self.violation.get_or_insert(violation);
-        }
+    /// The sequence-time plot, which ends with this call.
+    pub(crate) fn take_points(&mut self) -> Vec<TracePoint> {
+        self.trace.take().map(|trace| trace.points).unwrap_or_default()
     }
 
     fn record(&mut self, now: Instant, side: Port, crossing: Crossing, packet: &Packet) {
@@ -100,9 +101,9 @@ impl Recorder {
 }
 
 /// The sequence-time plot of the first flow.
-pub(crate) struct Trace {
-    pub(crate) points: Vec<TracePoint>,
-    /// The side to which the data goes.
+struct Trace {
+    points: Vec<TracePoint>,
+    /// The side of the agent to which the data goes.
     data_side: Port,
     /// The agent's link protocol, whose frames carry the data on the air.
     link: Option<&'static LinkProtocol>,
@@ -114,9 +115,9 @@ pub(crate) struct Trace {
 
 impl Trace {
     fn new(config: &LabConfig) -> Self {
-        let data_side = match config.direction {
-            Direction::Down => Port::Air,
-            Direction::Up => Port::Wired,
+        let data_side = match (config.direction, config.place) {
+            (Direction::Down, Place::Base) | (Direction::Up, Place::Mobile) => Port::Air,
+            (Direction::Up, Place::Base) | (Direction::Down, Place::Mobile) => Port::Wired,
         };
         let link = config.recorded_agent.as_ref().and_then(|agent| agent.config.link());
         Self { points: Vec::new(), data_side, link, flow: None, highest: SeqNumber(0) }

@@ -1,6 +1,6 @@
 //! One laboratory run from beginning to end.
 
-use super::config::{Direction, LabConfig};
+use super::config::{Direction, LabConfig, Place};
 use super::error::LabError;
 use super::gateway::{GatewayCommand, GatewayReport};
 use super::measure::ping::with_ping;
@@ -9,13 +9,15 @@ use super::measure::sender::SenderReport;
 use super::measure::short::with_short_flows;
 use super::measure::transfer::{Carried, Progress, TransferReport};
 use super::outcome::{Outcome, Ping, ShortFlows};
+use super::record::Recorder;
 use super::session::{Agents, Forwarding, with_station};
 use super::station::StationReport;
 use airmend_proto::Agent;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Runs the transfers of `config` through `agent` and measures them.
+/// Runs the transfers of `config` through `agent`, which stands at the place of `config`, and
+/// measures them.
 ///
 /// Needs network namespaces: as an ordinary user, call [`super::enter_user_namespace`] first.
 /// `stop` ends the run early, as the time limit does: the outcome is then what was measured so
@@ -29,8 +31,7 @@ pub fn run(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
-    let agents = Agents { station: agent, mobile: None };
-    measure(config, Forwarding::Agents(agents), stop, progress)
+    measure(config, Forwarding::Agents(Agents::One(agent)), stop, progress)
 }
 
 /// As [`run`], across an air link with an agent at each end: that of the base station and that of
@@ -40,12 +41,11 @@ pub fn run(
 /// As [`run`]; and there is no recording of two ends.
 pub fn run_link(
     config: &LabConfig,
-    [station, mobile]: [Box<dyn Agent + Send>; 2],
+    ends: [Box<dyn Agent + Send>; 2],
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
-    let agents = Agents { station, mobile: Some(mobile) };
-    measure(config, Forwarding::Agents(agents), stop, progress)
+    measure(config, Forwarding::Agents(Agents::Both(ends)), stop, progress)
 }
 
 /// As [`run`], through a base station whose kernel forwards, with `gateway` on its air interface
@@ -91,7 +91,7 @@ struct Measured {
 fn outcome(
     config: &LabConfig,
     Measured { transfer, short, ping }: Measured,
-    station: StationReport,
+    mut station: StationReport,
     sender: SenderReport,
 ) -> Outcome {
     let bytes_received = sum_bytes(&transfer.flows);
@@ -105,8 +105,17 @@ fn outcome(
     let (from, to) = transfer.measured;
     let rates = transfer.warm_flows.iter().map(|flow| rate(flow.bytes, flow.seconds));
     let flow_goodput_bps: Vec<f64> = rates.collect();
+    let trace = station.recorders().flat_map(Recorder::take_points).collect();
+    let (agent, other) = match config.place {
+        Place::Base => (station.station, station.mobile),
+        // The passthrough of the base station has only drops to count, which `links` has.
+        Place::Mobile => (station.mobile, None),
+    };
+    let counters = |recorder: Option<Recorder>| {
+        recorder.map(|recorder| owned(recorder.counters)).unwrap_or_default()
+    };
     let (agent_counters, gateway_heartbeat_timeouts, observation) = match station.gateway {
-        None => (owned(station.recorder.counters), None, None),
+        None => (counters(agent), None, None),
         Some(GatewayReport { agent_counters, heartbeat_timeouts, observation }) => {
             (agent_counters, Some(heartbeat_timeouts), observation)
         }
@@ -132,12 +141,12 @@ fn outcome(
         agent_counters,
         gateway_heartbeat_timeouts,
         observation,
-        mobile_counters: owned(station.mobile_counters),
+        mobile_counters: counters(other),
         links: station.links,
         port_drops: station.port_drops,
         lateness_us: station.lateness,
         samples: transfer.samples,
-        trace: station.recorder.trace.points,
+        trace,
     }
 }
 

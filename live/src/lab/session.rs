@@ -1,11 +1,12 @@
 //! Two hosts with the base station between them, for as long as some work takes.
 
-use super::config::{Direction, LabConfig};
+use super::config::{Direction, LabConfig, Place};
 use super::data_path::{DataPath, KernelPorts};
 use super::error::LabError;
 use super::gateway::{Gateway, GatewayCommand};
+use super::inline_agent::InlineAgent;
 use super::links::Links;
-use super::mobile::MobileEnd;
+use super::mobile::MobileAgent;
 use super::modem::Modem;
 use super::network::counters;
 use super::network::host::{Host, Pair};
@@ -17,7 +18,8 @@ use super::record::Recorder;
 use super::station::{Station, StationReport};
 use crate::clock::Clock;
 use crate::guard::Guard;
-use airmend_proto::{Agent, Forwarder};
+use airmend_proto::agents::plain::Plain;
+use airmend_proto::{Agent, EgressLimits, Forwarder};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -55,16 +57,17 @@ impl<'a> Endpoints<'a> {
     }
 }
 
-/// The agents of a run: that of the base station, and the one that the air needs at its other end
-/// if it is a link that mends itself.
-pub(crate) struct Agents {
-    pub(crate) station: Box<dyn Agent + Send>,
-    pub(crate) mobile: Option<Box<dyn Agent + Send>>,
+/// The agents of a run.
+pub(crate) enum Agents {
+    /// One at the place of the configuration.
+    One(Box<dyn Agent + Send>),
+    /// The ends of a link that mends itself: that of the base station, and that of the mobile.
+    Both([Box<dyn Agent + Send>; 2]),
 }
 
 /// What forwards at the base station.
 pub(crate) enum Forwarding<'a> {
-    /// These agents, in the loop.
+    /// Agents in the loop: one of them, or a passthrough.
     Agents(Agents),
     /// A kernel, with a gateway beside it or without.
     Kernel(Option<&'a GatewayCommand>),
@@ -90,8 +93,7 @@ pub(crate) fn with_station<T>(
     let clock = Clock::start();
     let modem = modem.map(|kernel| Modem::new(config, kernel));
     let links = Links::new(config, mobile.is_some(), modem);
-    let recorder = Recorder::new(config)?;
-    let station = Station { clock, links, wired, air, mended_pairs, data_path, mobile, recorder };
+    let station = Station { clock, links, wired, air, mended_pairs, data_path, mobile };
     let is_done = AtomicBool::new(false);
     let (result, station) = thread::scope(|scope| {
         let station = thread::Builder::new()
@@ -108,8 +110,8 @@ pub(crate) fn with_station<T>(
     // Where the station or the gateway failed, that is why the work did.
     let mut station = station?;
     station.gateway = gateway.map(Gateway::finish).transpose()?;
-    let recorded = station.recorder.finish();
-    if let Some(violation) = station.recorder.violation {
+    let recorded = station.recorders().try_for_each(Recorder::finish);
+    if let Some(violation) = station.recorders().find_map(|recorder| recorder.violation.take()) {
         return Err(violation.into());
     }
     let result = result?;
@@ -119,6 +121,9 @@ pub(crate) fn with_station<T>(
     })?;
     for pair in &pairs {
         station.port_drops += interface_drops(&pair.fixed)? + interface_drops(&pair.mobile)?;
+    }
+    if config.place == Place::Mobile {
+        station.count_drops_with_links();
     }
     let egress = if config.far_queue.is_some() { "modem_down" } else { "air_down" };
     if let (Some(kernel), Some(link)) = (&kernel, station.links.get_mut(egress)) {
@@ -130,8 +135,8 @@ pub(crate) fn with_station<T>(
 /// The data path of the base station, and the processes beside it.
 struct Setup {
     data_path: DataPath,
-    /// The air's other end, if it needs one.
-    mobile: Option<MobileEnd>,
+    /// The agent at the mobile host, if it has one.
+    mobile: Option<MobileAgent>,
     /// The namespace of a kernel that forwards.
     kernel: Option<Namespace>,
     gateway: Option<Gateway>,
@@ -160,22 +165,51 @@ impl Setup {
     }
 
     fn of_agents(config: &LabConfig, agents: Agents) -> Result<Self, LabError> {
-        if agents.mobile.is_some() && config.pcap.is_some() {
-            return Err(LabError::Config(
-                "a recording is of one agent, and the air has one at each end: run it without one",
-            ));
-        }
-        // Nothing can replace one end of a link: the other end would not understand it.
-        let agent = match agents.mobile.is_some() {
-            true => agents.station,
-            false => Box::new(Guard::new(agents.station)),
+        let (station, mobile) = match (agents, config.place) {
+            (Agents::One(agent), Place::Base) => (guarded(config, agent)?, None),
+            (Agents::One(agent), Place::Mobile) => {
+                let limits = config.station_limits();
+                let passthrough = in_loop(config, Box::new(Plain), limits, Recorder::default());
+                (passthrough, Some(guarded(config, agent)?))
+            }
+            (Agents::Both(_), Place::Mobile) => {
+                return Err(LabError::Config(
+                    "a link has an agent at each end of the air: it has no other place",
+                ));
+            }
+            (Agents::Both(_), Place::Base) if config.pcap.is_some() => {
+                return Err(LabError::Config(
+                    "a recording is of one agent, and the air has one at each end: run it without \
+                     one",
+                ));
+            }
+            // Nothing can replace one end of a link: the other end would not understand it.
+            (Agents::Both([station, mobile]), Place::Base) => {
+                let limits = config.egress_limits();
+                let station = in_loop(config, station, limits, Recorder::new(config)?);
+                (station, Some(in_loop(config, mobile, limits, Recorder::default())))
+            }
         };
-        let limits = config.egress_limits();
-        let link = config.recorded_agent.as_ref().and_then(|agent| agent.config.link());
-        let data_path = DataPath::Agent(Forwarder::checked(agent, limits, link));
-        let mobile = agents.mobile.map(|agent| MobileEnd::new(agent, limits, link));
-        Ok(Self { data_path, mobile, kernel: None, gateway: None })
+        let data_path = DataPath::Agent(Box::new(station));
+        Ok(Self { data_path, mobile: mobile.map(MobileAgent::new), kernel: None, gateway: None })
     }
+}
+
+/// The only agent of a run; if it panics, passthrough takes its place.
+fn guarded(config: &LabConfig, agent: Box<dyn Agent + Send>) -> Result<InlineAgent, LabError> {
+    let agent = Box::new(Guard::new(agent));
+    Ok(in_loop(config, agent, config.egress_limits(), Recorder::new(config)?))
+}
+
+/// An agent with queues of these limits.
+fn in_loop(
+    config: &LabConfig,
+    agent: Box<dyn Agent + Send>,
+    limits: EgressLimits,
+    recorder: Recorder,
+) -> InlineAgent {
+    let link = config.recorded_agent.as_ref().and_then(|agent| agent.config.link());
+    InlineAgent::new(Forwarder::checked(agent, limits, link), recorder)
 }
 
 /// Does something at the end of a scope, also when that is left by a panic: a scope of threads

@@ -6,7 +6,7 @@ use super::error::LabError;
 use super::gateway::GatewayReport;
 use super::hop::{End, HopMedium};
 use super::links::Links;
-use super::mobile::MobileEnd;
+use super::mobile::MobileAgent;
 use super::modem::Modem;
 use super::network::topology::pair_of;
 use super::outcome::{self, Lateness, LinkReport};
@@ -15,10 +15,9 @@ use crate::clock::Clock;
 use crate::device::Device;
 use crate::sys;
 use airmend_proto::link::Output;
-use airmend_proto::{Deadline, Instant, Packet, Port, Ports, drain};
+use airmend_proto::{Deadline, Event, Instant, Packet, Port, Ports};
 use hdrhistogram::Histogram;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,21 +38,41 @@ pub(crate) struct Station {
     /// others pass through the same egress queues unseen.
     pub(crate) mended_pairs: usize,
     pub(crate) data_path: DataPath,
-    /// The other end of the air, if it needs one.
-    pub(crate) mobile: Option<MobileEnd>,
-    pub(crate) recorder: Recorder,
+    /// The agent at the mobile host, if it has one.
+    pub(crate) mobile: Option<MobileAgent>,
 }
 
 /// The measurements of the loop.
 pub(crate) struct StationReport {
-    pub(crate) recorder: Recorder,
-    /// The counters of the mobile's end, by event.
-    pub(crate) mobile_counters: BTreeMap<&'static str, u64>,
+    /// What was recorded of the agent at the base station, if it has one.
+    pub(crate) station: Option<Recorder>,
+    /// The same of the agent at the mobile host.
+    pub(crate) mobile: Option<Recorder>,
     pub(crate) links: BTreeMap<&'static str, LinkReport>,
     pub(crate) lateness: Lateness,
     pub(crate) port_drops: u64,
     /// The final report of a gateway, which ends after the loop.
     pub(crate) gateway: Option<GatewayReport>,
+}
+
+impl StationReport {
+    /// What was recorded of each agent.
+    pub(crate) fn recorders(&mut self) -> impl Iterator<Item = &mut Recorder> {
+        self.station.iter_mut().chain(&mut self.mobile)
+    }
+
+    /// Counts what the queues of the base station have refused as drops of the links behind them:
+    /// there is no agent whose counters would have it.
+    pub(crate) fn count_drops_with_links(&mut self) {
+        for (port, link) in [(Port::Air, "air_down"), (Port::Wired, "wired_up")] {
+            let counter = Event::EgressDropped(port).counter();
+            let dropped = self.station.as_ref().and_then(|station| station.counters.get(counter));
+            let link = self.links.get_mut(link);
+            if let Some((link, dropped)) = link.zip(dropped) {
+                link.dropped += dropped;
+            }
+        }
+    }
 }
 
 impl Station {
@@ -66,7 +85,7 @@ impl Station {
         let mut lateness = outcome::histogram();
         let mut batch = Vec::new();
         let mut channel_time = Instant::ZERO;
-        while !stop.load(Ordering::Relaxed) && self.recorder.violation.is_none() {
+        while !stop.load(Ordering::Relaxed) && !self.has_broken_rule() {
             let now = self.clock.now();
             if self.links.air.is_shared {
                 self.run_channel(channel_time, now, &mut lateness)
@@ -86,7 +105,7 @@ impl Station {
             let wait = next.map_or(IDLE, |at| self.clock.until(at).min(IDLE));
             self.sleep(wait).map_err(LabError::socket("waiting for packets"))?;
         }
-        self.recorder.entered(self.clock.now());
+        let now = self.clock.now();
         let hosts = self.wired.iter_mut().chain(&mut self.air);
         let host_drops = hosts.map(|port| port.drops()).sum::<u64>();
         let modem_drops = self.links.modem.as_mut().map_or(0, Modem::port_drops);
@@ -94,14 +113,21 @@ impl Station {
             links: self.links.report()?,
             lateness: Lateness::of_nanos(&lateness),
             port_drops: host_drops + modem_drops + self.data_path.drops(),
-            recorder: self.recorder,
-            mobile_counters: self.mobile.map(|mobile| mobile.counters).unwrap_or_default(),
+            station: self.data_path.into_recorder(now),
+            mobile: self.mobile.map(|mobile| mobile.agent.into_recorder(now)),
             gateway: None,
         })
     }
 
-    /// Moves packets of the hosts into the links towards the base station, or to the mobile's end,
-    /// and packets that a kernel has forwarded into the links towards the hosts.
+    /// Whether an agent broke a rule.
+    fn has_broken_rule(&self) -> bool {
+        let mobile = self.mobile.as_ref().map(|mobile| &mobile.agent);
+        let mut agents = self.data_path.agent().into_iter().chain(mobile);
+        agents.any(|agent| agent.recorder.violation.is_some())
+    }
+
+    /// Moves packets of the hosts into the links towards the base station, or to the agent at the
+    /// mobile host, and packets that a kernel has forwarded into the links towards the hosts.
     fn receive_from_hosts(&mut self, now: Instant, batch: &mut Vec<Packet>) -> io::Result<()> {
         for port in &mut self.wired {
             port.receive(batch)?;
@@ -112,7 +138,8 @@ impl Station {
             match (&mut self.links.far_wired, &mut self.mobile) {
                 (Some(far), _) => far.feed(now, End::Host, batch.drain(..)),
                 (None, Some(mobile)) => {
-                    batch.drain(..).for_each(|packet| mobile.handle(now, Port::Wired, packet));
+                    let air = &mut self.links.air;
+                    batch.drain(..).for_each(|packet| mobile.handle(now, Port::Wired, packet, air));
                 }
                 (None, None) => self.links.air.feed(now, End::Host, batch.drain(..)),
             }
@@ -120,7 +147,7 @@ impl Station {
         self.data_path.take(now, &mut self.links, batch)
     }
 
-    /// Runs a shared air and the timers of both ends from `channel_time` to `now`, each event at
+    /// Runs a shared air and the timers of the agents from `channel_time` to `now`, each event at
     /// its own time: the floor acquisition depends on exact times, and a late wake-up must not cost
     /// airtime. The hosts do get their frames late.
     fn run_channel(
@@ -142,14 +169,14 @@ impl Station {
             }
             self.serve(channel_time);
             if let Some(mobile) = &mut self.mobile {
-                mobile.serve(channel_time, &mut self.links.air, &mut self.recorder);
+                mobile.serve(channel_time, &mut self.links.air);
             }
         }
     }
 
     /// The deadlines of the agents.
     fn timers(&self) -> impl Iterator<Item = Instant> {
-        let mobile = self.mobile.as_ref().and_then(MobileEnd::poll_timeout);
+        let mobile = self.mobile.as_ref().and_then(MobileAgent::poll_timeout);
         self.data_path.poll_timeout().into_iter().chain(mobile).map(|deadline| deadline.at)
     }
 
@@ -169,7 +196,7 @@ impl Station {
             Output::Damaged { to, packet } => {
                 match (End::of_number(to), &mut self.mobile) {
                     (End::Station, _) => self.data_path.damaged(at, &packet),
-                    (End::Host, Some(mobile)) => mobile.damaged(at, &packet),
+                    (End::Host, Some(mobile)) => mobile.agent.damaged(at, &packet),
                     (End::Host, None) => {}
                 }
                 return Ok(());
@@ -180,7 +207,7 @@ impl Station {
         };
         match (End::of_number(end), &mut self.mobile) {
             (End::Station, _) => self.data_path.signal(at, signal),
-            (End::Host, Some(mobile)) => mobile.signal(at, signal),
+            (End::Host, Some(mobile)) => mobile.agent.signal(at, signal),
             (End::Host, None) => {}
         }
         Ok(())
@@ -191,7 +218,7 @@ impl Station {
         match (end, &mut self.mobile) {
             (End::Station, _) => self.handle_arrival(at, Port::Air, packet),
             (End::Host, Some(mobile)) => {
-                mobile.handle(at, Port::Air, packet);
+                mobile.handle(at, Port::Air, packet, &mut self.links.air);
                 Ok(())
             }
             (End::Host, None) => {
@@ -217,55 +244,46 @@ impl Station {
     /// Handles a packet that has arrived at the base station.
     fn handle_arrival(&mut self, now: Instant, side: Port, packet: Packet) -> io::Result<()> {
         match &mut self.data_path {
-            DataPath::Agent(forwarder) => {
-                self.recorder.enters(side, &packet);
+            DataPath::Agent(agent) => {
+                let mut ports = StationPorts { links: &mut self.links };
                 if self.mobile.is_none() && pair_of(packet.bytes()) >= self.mended_pairs {
-                    forwarder.forward_unseen(side, packet);
+                    agent.handle_unseen(now, side, packet, &mut ports);
                 } else {
-                    forwarder.handle_packet(now, side, packet);
+                    agent.handle(now, side, packet, &mut ports);
                 }
-                self.drain(now);
                 Ok(())
             }
             DataPath::Kernel(ports) => ports.on(side).send(&packet),
         }
     }
 
-    /// Lets the agent act on expired timers; returns its next deadline.
+    /// Lets the agent of the base station act on expired timers; returns its next deadline.
     fn serve(&mut self, now: Instant) -> Option<Deadline> {
-        if self.data_path.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
-            self.recorder.timers(now);
-        }
-        self.drain(now)
+        let DataPath::Agent(agent) = &mut self.data_path else { return None };
+        agent.serve(now, &mut StationPorts { links: &mut self.links })
     }
 
-    fn drain(&mut self, now: Instant) -> Option<Deadline> {
-        let DataPath::Agent(forwarder) = &mut self.data_path else { return None };
-        let recorder = RefCell::new(&mut self.recorder);
-        let mut ports = Outbound { links: &mut self.links, recorder: &recorder };
-        let mut on_event = |event| recorder.borrow_mut().event(event);
-        drain(forwarder, now, &mut ports, &mut on_event)
-    }
-
-    /// Passes packets that have arrived to the mobile's end, and sends its packets; returns its
-    /// next deadline.
+    /// Passes packets that have arrived to the agent at the mobile host, and sends its packets;
+    /// returns its next deadline.
     fn serve_mobile(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> Option<Deadline> {
         let (mobile, air) = (self.mobile.as_mut()?, &mut self.links.air);
         while let Some(delivery) = air.poll_delivery(now, End::Station) {
             record_lateness(lateness, now, delivery.at);
-            mobile.handle(now, Port::Air, delivery.packet);
-            mobile.serve(now, air, &mut self.recorder);
+            mobile.handle(now, Port::Air, delivery.packet, air);
         }
-        mobile.serve(now, air, &mut self.recorder)
+        mobile.serve(now, air)
     }
 
-    /// Moves what has crossed the wired hop beyond the air into the air, or to the mobile's end.
+    /// Moves what has crossed the wired hop beyond the air into the air, or to the far end of the
+    /// link across it.
     fn pass_far_wired(&mut self, now: Instant, lateness: &mut Histogram<u64>) {
         let Some(far) = &mut self.links.far_wired else { return };
         while let Some(delivery) = far.poll_delivery(now, End::Host) {
             record_lateness(lateness, now, delivery.at);
             match &mut self.mobile {
-                Some(mobile) => mobile.handle(now, Port::Wired, delivery.packet),
+                Some(mobile) => {
+                    mobile.handle(now, Port::Wired, delivery.packet, &mut self.links.air);
+                }
                 None => self.links.air.send(now, End::Host, delivery.packet),
             }
         }
@@ -288,7 +306,7 @@ impl Station {
         Ok(())
     }
 
-    /// Sends packets that the links or the mobile's end have delivered to the hosts.
+    /// Sends packets that the links or the agent at the mobile host have delivered to the hosts.
     fn send_to_hosts(&mut self, now: Instant, lateness: &mut Histogram<u64>) -> io::Result<()> {
         let (far, hosts) = (&mut self.links.far_wired, &mut self.air);
         for packet in self.mobile.iter_mut().flat_map(|mobile| mobile.released.drain(..)) {
@@ -323,15 +341,13 @@ impl Station {
     }
 }
 
-/// The links that the agent feeds, with the recorder beside them.
-struct Outbound<'a, 'b> {
+/// The links that the agent of the base station feeds.
+struct StationPorts<'a> {
     links: &'a mut Links,
-    recorder: &'a RefCell<&'b mut Recorder>,
 }
 
-impl Ports for Outbound<'_, '_> {
+impl Ports for StationPorts<'_> {
     fn can_send(&self, now: Instant, side: Port) -> bool {
-        self.recorder.borrow_mut().entered(now);
         match side {
             Port::Wired => {
                 self.links.has_wired_queue || self.links.wired.can_send(now, End::Station)
@@ -341,7 +357,6 @@ impl Ports for Outbound<'_, '_> {
     }
 
     fn send(&mut self, now: Instant, side: Port, packet: Packet) {
-        self.recorder.borrow_mut().leaves(now, side, &packet);
         match side {
             Port::Wired => self.links.wired.send(now, End::Station, packet),
             Port::Air => self.links.towards_air().send(now, End::Station, packet),

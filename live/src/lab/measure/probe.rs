@@ -55,8 +55,8 @@ pub struct ProbeOutcome {
     pub port_drops: u64,
 }
 
-/// Sends `probe` through the path of `config`, with passthrough at the base station: of an agent,
-/// or of a kernel.
+/// Sends `probe` through the path of `config`, with passthrough: of an agent, or of a kernel at the
+/// base station.
 ///
 /// # Errors
 /// A resource that the machine lacks, or a packet size that cannot be sent.
@@ -69,10 +69,7 @@ pub fn probe(
         return Err(LabError::Config("a probe has 60 to 1500 bytes and a rate above 0"));
     }
     let forwarding = match config.path {
-        Path::Inline => {
-            let station = Box::new(Plain);
-            Forwarding::Agents(Agents { station, mobile: None })
-        }
+        Path::Inline => Forwarding::Agents(Agents::One(Box::new(Plain))),
         Path::Kernel | Path::Gateway => Forwarding::Kernel(None),
     };
     let ((sent, arrivals), station) =
