@@ -13,6 +13,9 @@ mod link_input;
 mod kit {
     pub(crate) use airmend_proto::agents::lack::frame::Frame;
     pub(crate) use airmend_proto::agents::lack::{Lack as Station, Settings};
+
+    /// The queues of an end: two classes, and what its senders have sent before.
+    pub(crate) const QUEUES: usize = 3;
 }
 
 use airmend_proto::agents::lack::Settings;

@@ -13,6 +13,9 @@ mod link_input;
 mod kit {
     pub(crate) use airmend_proto::agents::tulip::frame::Frame;
     pub(crate) use airmend_proto::agents::tulip::{Settings, Tulip as Station};
+
+    /// The queues of an end: two classes.
+    pub(crate) const QUEUES: usize = 2;
 }
 
 use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};

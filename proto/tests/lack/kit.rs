@@ -9,6 +9,9 @@ use std::time::Duration;
 pub(crate) use airmend_proto::agents::lack::frame::Frame;
 pub(crate) use airmend_proto::agents::lack::{Lack as Station, Settings};
 
+/// The queues of an end: two classes, and what its senders have sent before.
+pub(crate) const QUEUES: usize = 3;
+
 /// The folder of the scripts, which write frames so:
 ///
 /// ```text

@@ -9,6 +9,9 @@ use std::time::Duration;
 pub(crate) use airmend_proto::agents::tulip::frame::Frame;
 pub(crate) use airmend_proto::agents::tulip::{Settings, Tulip as Station};
 
+/// The queues of an end: two classes.
+pub(crate) const QUEUES: usize = 2;
+
 /// The folder of the scripts, which write frames so:
 ///
 /// ```text
