@@ -73,7 +73,7 @@ pub(crate) fn play(settings: &Settings, steps: &[Step]) -> Result<(), String> {
             return Err(format!("{held} bytes are held"));
         }
         let (queued, _) = agent.backlog();
-        // Each queue is bounded; what is sent again after a restart goes before them, at most a window.
+        // Each queue is bounded; after a restart a window of packets goes before them again.
         if queued > QUEUES * LIMITS.egress.air + settings.window as usize {
             return Err(format!("{queued} packets wait"));
         }
