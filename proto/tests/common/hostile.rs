@@ -164,7 +164,7 @@ impl World {
             Event::DataDiscarded(..) => from == Port::Wired && self.is_acknowledged(tcp.as_ref()),
             Event::SpuriousAckDropped(..) | Event::AckRepeated(..) => true,
             // Itself, or the ACK repeated in its place; not a retransmission that an ACK caused.
-            Event::EgressDropped(side) => *side == to || from == Port::Wired,
+            Event::EgressDropped(side) => *side == to || (from == Port::Wired && tcp.is_some()),
             _ => false,
         }) {
             self.owed.push((to, packet));
