@@ -173,6 +173,24 @@ impl Pair {
     }
 }
 
+/// The stations of a channel that all pairs share, each made with the backoffs of its first pair,
+/// and their paths.
+pub(super) fn on_one_channel<S>(
+    pairs: Vec<Pair>,
+    mut new: impl FnMut(Stream) -> S,
+) -> (Vec<S>, Paths) {
+    let mut all: Vec<Option<S>> = Vec::new();
+    all.resize_with(stations(&pairs), || None);
+    let mut paths = Vec::with_capacity(2 * pairs.len());
+    for mut pair in pairs {
+        for (number, backoff) in pair.stations.into_iter().zip(&mut pair.backoff) {
+            all[number].get_or_insert_with(|| new(backoff.clone()));
+        }
+        paths.extend(pair.into_paths());
+    }
+    (all.into_iter().flatten().collect(), Paths::new(paths))
+}
+
 /// How many stations there are.
 pub(super) fn stations(pairs: &[Pair]) -> usize {
     pairs.iter().flat_map(|pair| pair.stations).max().map_or(0, |last| last + 1)

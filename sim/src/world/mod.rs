@@ -288,6 +288,12 @@ impl<'a> World<'a> {
         }
     }
 
+    /// A flow acts no later than then.
+    fn schedule_flow(&mut self, number: u32, at: Instant) {
+        let first_flow = self.plan.channels.len() + self.plan.stations.len();
+        self.medium.agenda.schedule_no_later(first_flow as u32 + number, at);
+    }
+
     fn serve_station(&mut self, station: u32) {
         if let Some(at) = self.stations[station as usize].serve(self.now, &mut self.medium) {
             self.medium.agenda.schedule_no_later(self.plan.channels.len() as u32 + station, at);
@@ -308,8 +314,7 @@ impl<'a> World<'a> {
         }
         self.serve_flow(number);
         if let Some(at) = self.flows[number as usize].deadline() {
-            let first_flow = self.plan.channels.len() + self.plan.stations.len();
-            self.medium.agenda.schedule_no_later(first_flow as u32 + number, at);
+            self.schedule_flow(number, at);
         }
         Ok(())
     }
@@ -327,10 +332,6 @@ impl<'a> World<'a> {
         if flow.application.serve(self.now, &mut flow.ends, self.turns.may_write(number)) {
             self.turns.wrote(number, flow.application.has_more());
         }
-        if let Some(next) = next_turn {
-            let first_flow = self.plan.channels.len() + self.plan.stations.len();
-            self.medium.agenda.schedule_no_later(first_flow as u32 + next, self.now);
-        }
         if let (0, Some(progress)) = (number, &mut self.progress) {
             progress.note(self.now, &flow.ends);
         }
@@ -345,6 +346,9 @@ impl<'a> World<'a> {
         if flow.done.is_none() && flow.is_done() {
             flow.done = Some(self.now);
             self.open -= 1;
+        }
+        if let Some(next) = next_turn {
+            self.schedule_flow(next, self.now);
         }
     }
 }

@@ -10,7 +10,7 @@
 
 use super::MacParams;
 use crate::agent::LinkSignal;
-use crate::link::medium::{Medium, Output, Pair, Path, Paths, cut, stations};
+use crate::link::medium::{Medium, Output, Pair, Path, Paths, cut, on_one_channel};
 use crate::link::{Fate, LinkCounters};
 use crate::packet::{LinkType, Packet};
 use crate::random::Stream;
@@ -87,19 +87,11 @@ enum Phase {
 impl FamaNcs {
     /// A free channel. No path is longer than the delay of `params`.
     pub fn new(params: MacParams, pairs: Vec<Pair>) -> Self {
-        let mut all: Vec<Option<Station>> = Vec::new();
-        all.resize_with(stations(&pairs), || None);
-        let mut paths = Vec::with_capacity(2 * pairs.len());
-        for mut pair in pairs {
-            for (number, backoff) in pair.stations.into_iter().zip(&mut pair.backoff) {
-                all[number].get_or_insert_with(|| Station::new(backoff.clone()));
-            }
-            paths.extend(pair.into_paths());
-        }
+        let (stations, paths) = on_one_channel(pairs, Station::new);
         Self {
             params,
-            stations: all.into_iter().flatten().collect(),
-            paths: Paths::new(paths),
+            stations,
+            paths,
             phase: Phase::Free,
             free_since: Instant::ZERO,
             arrivals: VecDeque::new(),

@@ -19,7 +19,7 @@ mod tests;
 pub use params::DcfParams;
 pub use phy::Phy;
 
-use crate::link::medium::{Medium, Output, Pair, Path, Paths, stations};
+use crate::link::medium::{Medium, Output, Pair, Path, Paths, on_one_channel};
 use crate::link::{ErrorProcess, Fate, LinkCounters};
 use crate::packet::Packet;
 use crate::time::Instant;
@@ -74,22 +74,14 @@ struct Arrival {
 impl Dcf {
     /// An idle channel. No path is longer than the delay of `params`.
     pub fn new(params: DcfParams, pairs: Vec<Pair>) -> Self {
-        let mut all: Vec<Option<Station>> = Vec::new();
-        all.resize_with(stations(&pairs), || None);
-        let mut paths = Vec::with_capacity(2 * pairs.len());
-        for mut pair in pairs {
-            for (number, backoff) in pair.stations.into_iter().zip(&mut pair.backoff) {
-                all[number].get_or_insert_with(|| Station::new(backoff.clone(), &params));
-            }
-            paths.extend(pair.into_paths());
-        }
+        let (stations, paths) = on_one_channel(pairs, |random| Station::new(random, &params));
         let mut orders = Vec::new();
-        orders.resize_with(paths.len(), Order::default);
+        orders.resize_with(paths.0.len(), Order::default);
         Self {
             params,
-            stations: all.into_iter().flatten().collect(),
-            numbers: vec![0; paths.len()],
-            paths: Paths::new(paths),
+            stations,
+            numbers: vec![0; paths.0.len()],
+            paths,
             orders,
             channel: Channel::Idle(Instant::ZERO),
             arrivals: VecDeque::new(),
@@ -186,15 +178,15 @@ impl Dcf {
         }
         let airtime = self.count_frames(by, places, bits, |_| {});
         let end = start + airtime;
-        let mut place = start + self.params.phy.preamble;
+        let mut begins = start + self.params.phy.preamble;
         let mut any_intact = false;
         for sent in &mut sent {
             let frame = &mut self.stations[by].queue[sent.place];
             let bits = self.params.frame_bits(frame.packet.wire_len());
             let airtime = self.params.data_time(bits) - self.params.phy.preamble;
             let Path { errors, counters, delay, .. } = &mut self.paths.0[path];
-            let fate = errors.draw(place, airtime, bits);
-            place += airtime;
+            let fate = errors.draw(begins, airtime, bits);
+            begins += airtime;
             match fate {
                 Fate::Intact => {}
                 Fate::Damaged(_) => counters.damaged += 1,
