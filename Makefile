@@ -5,6 +5,8 @@ CARGO := tools/cargo
 # How long `make fuzz` and the brief run in `make test` spend on each target.
 FUZZ_SECONDS ?= 600
 FUZZ_SECONDS_IN_TEST ?= 5
+# What `make test` draws its random cases from; another seed tries others, and `make fuzz` new ones.
+TEST_SEED ?= 1
 # How long `make soak` runs.
 SOAK_MINUTES ?= 60
 DEMO_DIR := out/demo
@@ -28,8 +30,8 @@ demo: setup ## measure what airmend gains on this machine: a table and a picture
 	@echo "The picture:" $(CURDIR)/$(DEMO_DIR)/*.svg
 
 test: lint ## lint, all tests, and a brief fuzz run
-	@$(CARGO) test --workspace --locked
-	@tools/fuzz $(FUZZ_SECONDS_IN_TEST)
+	@PROPTEST_RNG_SEED=$(TEST_SEED) $(CARGO) test --workspace --locked
+	@tools/fuzz $(FUZZ_SECONDS_IN_TEST) $(TEST_SEED)
 
 test-kernels: setup ## the gateway and the link on stock Debian kernels, in QEMU (10 minutes; root)
 	@tools/test-kernels
@@ -48,7 +50,8 @@ bench-ns2: ## cost of a packet in the simulator beside ns-2, if that is installe
 	@tools/setup
 	@$(CARGO) bench --locked -p airmend-sim --bench packet -- ns2
 
-fuzz: setup ## fuzz every target for FUZZ_SECONDS (600) each
+fuzz: setup ## fuzz every target for FUZZ_SECONDS (600) each, and try 10,000 cases of each property
+	@PROPTEST_CASES=10000 $(CARGO) test --release --locked -p airmend-proto --test invariants
 	@tools/fuzz $(FUZZ_SECONDS)
 
 soak: setup ## transfers come and go beside a gateway for SOAK_MINUTES (60): is memory flat? (root)
