@@ -55,6 +55,8 @@ struct World {
     open: HashMap<Port, bool>,
     /// Packets that must still leave, and to which side.
     owed: Vec<(Port, Packet)>,
+    /// Packets that may still leave: a queue dropped them, or an ACK of the agent.
+    perhaps: Vec<(Port, Packet)>,
     /// Everything that ever came in, and to which side it leaves.
     seen: Vec<(Port, Packet)>,
     /// Flow and number of each ACK that the mobile sent.
@@ -84,6 +86,7 @@ impl World {
             arrivals: 0,
             open: HashMap::from([(Port::Air, true), (Port::Wired, true)]),
             owed: Vec::new(),
+            perhaps: Vec::new(),
             seen: Vec::new(),
             acks: HashSet::new(),
             repeated_acks: 0,
@@ -160,11 +163,11 @@ impl World {
                 return Err(format!("suppressed with further information: {}", show(&packet)));
             }
             self.suppressed.push(packet);
+        } else if events.iter().any(|event| matches!(event, Event::EgressDropped(_))) {
+            self.perhaps.push((to, packet));
         } else if !events.iter().any(|event| match event {
             Event::DataDiscarded(..) => from == Port::Wired && self.is_acknowledged(tcp.as_ref()),
             Event::SpuriousAckDropped(..) | Event::AckRepeated(..) => true,
-            // Itself, or the ACK repeated in its place; not a retransmission that an ACK caused.
-            Event::EgressDropped(side) => *side == to || (from == Port::Wired && tcp.is_some()),
             _ => false,
         }) {
             self.owed.push((to, packet));
@@ -265,14 +268,14 @@ impl World {
             Port::Wired => is_stripped(&key.1, owed),
             Port::Air => is_marked(&key.1, owed),
         };
-        let owed = self
-            .owed
-            .iter()
-            .position(|owed| *owed == key)
-            .or_else(|| self.owed.iter().position(|owed| owed.0 == to && edited(owed)));
-        if let Some(index) = owed {
-            self.owed.swap_remove(index);
-            return Ok(());
+        for packets in [&mut self.owed, &mut self.perhaps] {
+            let same = packets.iter().position(|packet| *packet == key);
+            let index =
+                same.or_else(|| packets.iter().position(|owed| owed.0 == to && edited(owed)));
+            if let Some(index) = index {
+                packets.swap_remove(index);
+                return Ok(());
+            }
         }
         let is_forwarded = |packet: &Packet| *packet == key.1 || is_stripped(&key.1, packet);
         if self.forwarded_loss_signals > 0 && self.suppressed.iter().any(is_forwarded) {
