@@ -2,11 +2,13 @@
 //! than no gateway.
 
 use airmend_proto::agents::plain::Plain;
+use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::{
     Agent, Deadline, Event, Instant, LinkSignal, Load, Packet, Port, Timer, Verdict,
 };
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// An agent that passthrough replaces when it panics.
 pub struct Guard {
@@ -75,6 +77,10 @@ impl Agent for Guard {
     fn handle_damaged(&mut self, now: Instant, frame: &Packet) {
         self.now = now;
         self.call(|agent| agent.handle_damaged(now, frame));
+    }
+
+    fn air_round_trip(&self, flow: &FlowKey) -> Option<Duration> {
+        catch_unwind(AssertUnwindSafe(|| self.agent.air_round_trip(flow))).ok().flatten()
     }
 
     fn poll_enqueue(&mut self) -> Option<(Port, Packet)> {

@@ -12,6 +12,7 @@ pub use crate::port::Port;
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
 use core::fmt;
+use core::time::Duration;
 
 /// What an agent decides about a packet that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +84,11 @@ pub enum LinkSignal {
     /// The runner ends: the agent originates for the wired side what it withholds of any flow. No
     /// packet is shown to it afterwards; what is polled once more leaves.
     Stop,
+    /// A mobile host has left this station: the state of its flows is freed [snoop95 §3.3].
+    MobileLeft([u8; 16]),
+    /// The round trip of the air hop that the station measured which served a mobile host before:
+    /// flows begin with it.
+    AirRoundTrip(Duration),
     /// Half duplex: no answer will come to the last frame (no frame followed in the exchange, or
     /// the channel could not be acquired and the frame was not sent), and the channel is free. A
     /// link that cannot detect this need not signal it: the agent's reply timeout then ends the
@@ -161,6 +167,11 @@ pub trait Agent {
     /// The segments that the agent may retransmit beyond two for each that has arrived, all flows
     /// together; `None` if the protocol has no such bound. The [`crate::invariants`] check it.
     fn repair_credit(&self) -> Option<u64> {
+        None
+    }
+
+    /// The round trip of the air hop that the agent has measured for a flow.
+    fn air_round_trip(&self, _flow: &FlowKey) -> Option<Duration> {
         None
     }
 

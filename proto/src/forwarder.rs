@@ -12,8 +12,10 @@ use crate::invariants::Checker;
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::edit::mark_congestion;
+use crate::wire::flow::FlowKey;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use core::time::Duration;
 
 /// The limits of the egress queues in front of the ports, in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,6 +205,11 @@ impl<A: Agent + ?Sized> Forwarder<A> {
     #[must_use]
     pub fn poll_event(&mut self) -> Option<Event> {
         self.agent.poll_event().or_else(|| self.events.pop_front())
+    }
+
+    /// The round trip of the air hop that the agent has measured for a flow.
+    pub fn air_round_trip(&self, flow: &FlowKey) -> Option<Duration> {
+        self.agent.air_round_trip(flow)
     }
 
     /// The memory that the agent uses.

@@ -97,6 +97,11 @@ impl<F> FlowTable<F> {
         slot.flow.as_mut().filter(|_| generation == flow.generation)
     }
 
+    /// The key of a flow.
+    pub fn key(&self, flow: FlowRef) -> Option<&FlowKey> {
+        self.get(flow).and_then(|_| self.key_of(flow.slot))
+    }
+
     /// The reference to the flow in a slot.
     pub fn reference(&self, slot: u32) -> Option<FlowRef> {
         let occupied = self.slots.get(slot as usize).filter(|slot| slot.flow.is_some())?;

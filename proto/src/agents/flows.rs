@@ -213,6 +213,18 @@ impl<F: FlowState> Flows<F> {
         }
     }
 
+    /// Frees the flows of a mobile host that has left. The ACKs that are withheld go with them: the
+    /// next station repairs what they signal.
+    pub(super) fn leave(&mut self, mobile: &[u8; 16]) {
+        for slot in 0..self.table.slots() as u32 {
+            let Some(reference) = self.table.reference(slot) else { continue };
+            if self.table.key(reference).is_some_and(|key| key.air.address == *mobile) {
+                self.update(reference, F::take_withheld);
+                self.end(reference, FlowEnd::Closed);
+            }
+        }
+    }
+
     /// Changes all flows.
     pub(super) fn update_all(&mut self, mut change: impl FnMut(&mut F)) {
         for slot in 0..self.table.slots() as u32 {

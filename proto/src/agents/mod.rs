@@ -9,6 +9,7 @@ mod deadlines;
 mod flow_index;
 pub mod flow_table;
 mod flows;
+pub mod handoff;
 pub mod limits;
 pub mod link_protocol;
 mod packet_cache;

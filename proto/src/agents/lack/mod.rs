@@ -361,7 +361,10 @@ impl Agent for Lack {
             // frames after it.
             LinkSignal::Leaving => self.returned = self.held.take(),
             LinkSignal::Sent | LinkSignal::Idle => self.held = None,
-            LinkSignal::ObservationGap(_) | LinkSignal::Stop => {}
+            LinkSignal::ObservationGap(_)
+            | LinkSignal::Stop
+            | LinkSignal::MobileLeft(_)
+            | LinkSignal::AirRoundTrip(_) => {}
         }
     }
 

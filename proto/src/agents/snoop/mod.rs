@@ -238,6 +238,11 @@ impl Agent for Snoop {
                 self.flows.update(flow, Flow::forget_sent);
             }
             LinkSignal::Stop => self.flows.release_all(),
+            LinkSignal::MobileLeft(mobile) => self.flows.leave(&mobile),
+            LinkSignal::AirRoundTrip(round_trip) => {
+                self.settings.initial_rtt = round_trip;
+                self.air_round_trip = Some(round_trip);
+            }
             _ => {}
         }
     }
@@ -269,6 +274,11 @@ impl Agent for Snoop {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.flows.events.pop_front()
+    }
+
+    fn air_round_trip(&self, flow: &FlowKey) -> Option<Duration> {
+        let air = &self.flows.get(self.flows.find(flow)?)?.air;
+        (air.min() > Duration::ZERO).then(|| air.srtt())
     }
 
     fn repair_credit(&self) -> Option<u64> {

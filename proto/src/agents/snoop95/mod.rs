@@ -28,6 +28,7 @@ use crate::wire::tcp::{Flags, Segment};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
+use core::time::Duration;
 use flow::Flow;
 use repairs::Repairs;
 
@@ -140,6 +141,8 @@ impl Agent for Snoop95 {
                 }
             }
             LinkSignal::Stop => self.flows.update_all(release),
+            LinkSignal::MobileLeft(mobile) => self.flows.leave(&mobile),
+            LinkSignal::AirRoundTrip(round_trip) => self.settings.initial_srtt = round_trip,
             _ => {}
         }
     }
@@ -163,6 +166,10 @@ impl Agent for Snoop95 {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.flows.events.pop_front()
+    }
+
+    fn air_round_trip(&self, flow: &FlowKey) -> Option<Duration> {
+        self.flows.get(self.flows.find(flow)?)?.srtt
     }
 
     fn load(&self) -> Load {

@@ -139,6 +139,7 @@ impl Agent for SnoopOpnet {
                 }
             }
             LinkSignal::Stop => self.flows.release_all(),
+            LinkSignal::MobileLeft(mobile) => self.flows.leave(&mobile),
             _ => {}
         }
     }

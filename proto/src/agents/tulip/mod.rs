@@ -406,7 +406,10 @@ impl Agent for Tulip {
             }
             // Frames have serial numbers: a frame that was not shown counts as lost.
             // What is withheld for its order goes with the link.
-            LinkSignal::ObservationGap(_) | LinkSignal::Stop => {}
+            LinkSignal::ObservationGap(_)
+            | LinkSignal::Stop
+            | LinkSignal::MobileLeft(_)
+            | LinkSignal::AirRoundTrip(_) => {}
         }
     }
 
