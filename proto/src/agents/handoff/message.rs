@@ -4,9 +4,9 @@
 //! 1 | kind | 0 | 0 | from (4) | to (4; 0: the group) | epoch (8) | counter (8) | body | tag
 //! ```
 //!
-//! The first byte is the version. Numbers are big-endian. The tag is BLAKE2s with the key, 16 bytes,
-//! over all that stands before it. Epoch and counter make each message unique, so that a receiver
-//! can tell a replay.
+//! The first byte is the version. Numbers are big-endian. The tag is BLAKE2s with the key, of 16
+//! bytes, over all that stands before it. Epoch and counter make each message unique, so that a
+//! receiver can tell a replay.
 
 use super::buffer::FlowState;
 use crate::packet::{LinkType, Packet};
