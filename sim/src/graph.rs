@@ -46,10 +46,10 @@ impl Graph {
         self.up[direction as usize / 2]
     }
 
-    /// The only link of this host that is up is that of the direction `outbound`.
-    pub(crate) fn attach(&mut self, host: u32, outbound: u32) {
+    /// The only link of this host that is up is that of the direction `outbound`, or none.
+    pub(crate) fn attach(&mut self, host: u32, outbound: Option<u32>) {
         for &(direction, _) in &self.leaving[host as usize] {
-            self.up[direction as usize / 2] = direction == outbound;
+            self.up[direction as usize / 2] = Some(direction) == outbound;
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
             graph.join(pair);
         }
         assert_eq!(graph.routes_to(2).route(0, 2), Some(vec![6, 5]));
-        graph.attach(0, 0);
+        graph.attach(0, Some(0));
         assert_eq!(graph.routes_to(2).route(0, 2), None);
         assert_eq!(graph.routes_to(1).route(0, 1), Some(vec![0]));
     }

@@ -45,6 +45,12 @@ pub struct Outcome {
     pub trace: Vec<TracePoint>,
     /// The most packets that the cache of an agent has held.
     pub max_cached: usize,
+    /// The longest time in which nothing of a flow arrived in order, in milliseconds; from its start
+    /// on.
+    pub stall_ms: f64,
+    /// From the times at which a receiving host got another link to the first data that then
+    /// arrived in order.
+    pub handoff: Option<Delay>,
     /// The number of events that the simulator processed.
     pub steps: u64,
 }
@@ -79,7 +85,7 @@ pub struct TracePoint {
 
 impl Outcome {
     /// The names that [`Outcome::measure`] accepts, besides those of [`Outcome::is_measure`].
-    pub const MEASURES: [&str; 24] = [
+    pub const MEASURES: [&str; 30] = [
         "acked_undelivered",
         "retransmits",
         "fast_retransmits",
@@ -93,6 +99,12 @@ impl Outcome {
         "packets_given_up",
         "response_s",
         "max_cached",
+        "stall_ms",
+        "handoff_p50_ms",
+        "handoff_p99_ms",
+        "handoff_packets_primed",
+        "handoff_packets_released",
+        "handoff_packets_relayed",
         "wire_bytes_per_byte",
         "delay_sd_ms",
         "delay_p50_ms",
@@ -134,6 +146,9 @@ impl Outcome {
             "packets_given_up" => self.links.given_up as f64,
             "response_s" => self.flow_seconds.iter().sum::<f64>() / flows,
             "max_cached" => self.max_cached as f64,
+            "stall_ms" => self.stall_ms,
+            "handoff_p50_ms" => self.handoff.map_or(0.0, |handoff| handoff.p50_ms),
+            "handoff_p99_ms" => self.handoff.map_or(0.0, |handoff| handoff.p99_ms),
             "acked_undelivered" => self.acked_undelivered as f64,
             "retransmits" => self.sender.retransmits as f64,
             "fast_retransmits" => self.sender.recoveries as f64,

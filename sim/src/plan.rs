@@ -35,13 +35,28 @@ pub struct Plan {
     pub(crate) packet_delays: bool,
 }
 
-/// From a time on, a host has no link but one.
+/// A step of a host that moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Move {
     pub(crate) at: Duration,
     pub(crate) host: u32,
-    /// The direction from the host into that link.
-    pub(crate) outbound: u32,
+    pub(crate) event: MoveEvent,
+}
+
+/// What happens to a host that moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MoveEvent {
+    /// The station of this number expects it.
+    Approaches(u32),
+    /// It has no link.
+    Detaches,
+    /// It has no link but one.
+    Attaches {
+        /// The direction from the host into that link.
+        outbound: u32,
+        /// Duplicate ACKs that it then sends [CI94].
+        acks: u32,
+    },
 }
 
 /// A base station: an agent between wired links and air links; or a router.
@@ -54,6 +69,8 @@ pub(crate) struct Station {
     pub(crate) outbound: [Vec<u32>; 2],
     /// Flows that may pass.
     pub(crate) flows: usize,
+    /// Whether it hands over mobile hosts to other such stations.
+    pub(crate) handoff: bool,
 }
 
 /// The function of a station.

@@ -4,7 +4,6 @@
 mod common;
 
 use airmend_sim::{Outcome, TraceKind};
-use common::{load, measure};
 
 const TCP: &str = "tcp, timeout reset by clean ACKs";
 const PINNED: &str = "tcp, timeout pinned";
@@ -13,22 +12,19 @@ const ADAPTIVE: &str = "snoop-opnet, adaptive timer";
 const PROMPT: &str = "snoop-opnet, adaptive timer, no wait for delayed ACKs";
 
 /// An experiment as its file has it.
-struct Figure(Vec<(Vec<String>, Vec<Outcome>)>);
+struct Figure(common::Figure);
 
 impl Figure {
     fn new(name: &str) -> Self {
-        Self(measure(&load(&format!("snoop-opnet/{name}"), &[])))
+        Self(common::Figure::new(&format!("snoop-opnet/{name}"), &[]))
     }
 
     fn runs(&self, values: &[&str]) -> &[Outcome] {
-        let found = self.0.iter().find(|(known, _)| known == values);
-        &found.unwrap_or_else(|| panic!("no {values:?}")).1
+        self.0.runs(values)
     }
 
-    /// The mean of a measure.
     fn mean(&self, values: &[&str], measure: &str) -> f64 {
-        let runs = self.runs(values);
-        runs.iter().map(|run| run.measure(measure)).sum::<f64>() / runs.len() as f64
+        self.0.mean(values, measure)
     }
 
     /// Mean response time in seconds.

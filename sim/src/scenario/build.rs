@@ -3,11 +3,12 @@
 use super::count::counted;
 use super::error::{Fault, unknown};
 use super::named::in_order;
+use super::roaming;
 use super::spec::{FlowSpec, MoveSpec, ScenarioSpec, StationSpec};
 use super::topology::Topology;
 use super::value::{Scalar, Size, Time};
 use crate::graph::Tree;
-use crate::plan::{Flow, Move, Plan, Station, StationAgent, Traffic};
+use crate::plan::{Flow, Move, MoveEvent, Plan, Station, StationAgent, Traffic};
 use crate::world::MAX_FLOWS;
 use airmend_proto::agents::{self, AgentConfig};
 use airmend_proto::tcp::Profile;
@@ -56,20 +57,17 @@ fn moves(spec: &ScenarioSpec, topology: &mut Topology) -> Result<Vec<Move>, Faul
     let mut moves = Vec::new();
     for MoveSpec { at: Time(at), host: name, to } in &spec.moves {
         let (hosts, _) = topology.hosts(name, "hosts move")?;
-        let stations = topology.group(to)?;
         for host in hosts.nodes() {
-            let mut links = topology.graph.leaving(host).iter();
-            let is_there = |node: u32| node >= topology.hosts && stations.nodes().contains(&node);
-            let Some((outbound, _)) = links.find(|(_, node)| is_there(*node)) else {
-                let message = format!("host `{name}` has no link to a station `{to}`");
-                return Err(Fault::new(to.span(), message));
-            };
-            moves.push(Move { at: *at, host, outbound: *outbound });
+            let (outbound, _) = roaming::link(topology, name, host, to)?;
+            moves.push(Move { at: *at, host, event: MoveEvent::Attaches { outbound, acks: 0 } });
         }
+    }
+    for (name, roaming) in in_order(&spec.roaming) {
+        roaming.moves(name, topology, spec.time_limit.0, &mut moves)?;
     }
     for Move { host, .. } in &moves {
         if let Some(&(first, _)) = topology.graph.leaving(*host).first() {
-            topology.graph.attach(*host, first);
+            topology.graph.attach(*host, Some(first));
         }
     }
     moves.sort_by_key(|step| step.at);
@@ -108,7 +106,8 @@ fn add_stations(
             return Err(Fault::new(name.span(), message));
         }
         let dies = spec.dies.map(|Time(dies)| dies);
-        stations.push(Station { agent: agent.clone(), dies, outbound, flows: 0 });
+        let handoff = spec.handoff;
+        stations.push(Station { agent: agent.clone(), dies, outbound, flows: 0, handoff });
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ mod generator;
 mod host;
 mod named;
 mod radio;
+mod roaming;
 mod spec;
 mod sweep;
 mod topology;

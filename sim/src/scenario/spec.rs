@@ -5,6 +5,7 @@ use super::generator::GeneratorTable;
 use super::host::HostSpec;
 use super::named::Named;
 use super::radio::{MacTable, WifiTable};
+use super::roaming::RoamingTable;
 use super::value::{Queue, Rate, Scalar, Size, Time};
 use airmend_proto::link::ErrorModel;
 use serde::Deserialize;
@@ -45,6 +46,9 @@ pub(super) struct ScenarioSpec {
     /// Hosts that go from one station to another.
     #[serde(default)]
     pub(super) moves: Vec<MoveSpec>,
+    /// Hosts that move all the time.
+    #[serde(default)]
+    pub(super) roaming: Named<RoamingTable>,
 }
 
 fn one() -> Spanned<u32> {
@@ -66,6 +70,9 @@ pub(super) struct StationSpec {
     pub(super) count: Option<Spanned<u32>>,
     /// When it falls silent for good.
     pub(super) dies: Option<Time>,
+    /// Whether it hands over mobile hosts to other such stations.
+    #[serde(default)]
+    pub(super) handoff: bool,
 }
 
 /// A link between two hosts or stations, or between as many as its ends have.

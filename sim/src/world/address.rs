@@ -1,5 +1,6 @@
 //! Flows by their ports: the flow of a packet is found without a table.
 
+use airmend_proto::agents::handoff;
 use airmend_proto::wire::tcp::{Endpoint as Address, Segment};
 use airmend_proto::{LinkType, Packet};
 
@@ -33,6 +34,38 @@ pub(crate) fn destination(packet: &Packet) -> Option<u32> {
     let [_, a, b, c] = *address else { return None };
     u32::from_be_bytes([0, a, b, c]).checked_sub(1)
 }
+
+/// The address of a host, IPv4-mapped.
+pub(crate) fn mapped(host: u32) -> [u8; 16] {
+    Address::from((of_host(host), 0)).address
+}
+
+/// A UDP packet with a handoff message from one node to another.
+pub(crate) fn datagram([from, to]: [u32; 2], payload: &[u8]) -> Packet {
+    let wire_len = UDP_OFFSET as u32 + 8 + handoff::wire_len(payload);
+    let len = wire_len.min(u16::MAX.into()) as u16;
+    let mut bytes = vec![0x45, 0];
+    bytes.extend(len.to_be_bytes());
+    bytes.extend([0, 0, 0, 0, 64, UDP, 0, 0]);
+    bytes.extend(of_host(from));
+    bytes.extend(of_host(to));
+    bytes.extend([0, 0, 0, 0]);
+    bytes.extend((len - UDP_OFFSET as u16).to_be_bytes());
+    bytes.extend([0, 0]);
+    bytes.extend(payload);
+    Packet::truncated(LinkType::Ip, bytes.into(), wire_len)
+}
+
+/// The payload of a UDP packet to this node.
+pub(crate) fn datagram_to(node: u32, packet: &Packet) -> Option<&[u8]> {
+    let is_udp = packet.bytes().get(9) == Some(&UDP);
+    let payload = packet.bytes().get(UDP_OFFSET + 8..)?;
+    (is_udp && destination(packet) == Some(node)).then_some(payload)
+}
+
+/// The protocol number of UDP, and where its header begins.
+const UDP: u8 = 17;
+const UDP_OFFSET: usize = 20;
 
 /// The address of a host: 10.0.0.1 and so on.
 fn of_host(host: u32) -> [u8; 4] {

@@ -9,8 +9,10 @@ mod address;
 mod application;
 mod arq;
 mod delay;
+mod delivery;
 mod handoff;
 mod medium;
+mod moves;
 mod report;
 mod side;
 mod split;
@@ -23,7 +25,7 @@ pub(crate) use medium::Medium;
 
 use crate::graph::{Graph, opposite};
 use crate::outcome::Outcome;
-use crate::plan::{self, Direction, Handoff, Move, Plan, StationAgent};
+use crate::plan::{self, Direction, Handoff, Plan, StationAgent};
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::invariants::Violation;
 use airmend_proto::tcp::{Endpoint, State};
@@ -32,6 +34,7 @@ use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{Instant, Packet, Port};
 use application::Application;
 use delay::PacketDelays;
+use delivery::Delivery;
 use medium::Happening;
 use station::Station;
 use std::collections::BTreeSet;
@@ -100,6 +103,7 @@ struct Flow {
     done: Option<Instant>,
     /// Handoffs of the receiving host, and when the next one will be over.
     handoff: Option<(Handoff, Instant)>,
+    delivery: Delivery,
     /// Delays of the sender's packets, if they are to be measured.
     packet_delays: Option<PacketDelays>,
     /// A split connection acknowledges what the receiver does not have; that is measured.
@@ -115,8 +119,8 @@ impl<'a> World<'a> {
     fn new(plan: &'a Plan, seed: u64) -> Self {
         let machines = plan.channels.len() + plan.stations.len() + plan.flows.len() + 1;
         let mut medium = Medium::new(plan, machines, seed);
-        let build = |station| Station::new(station, &plan.directions);
-        let mut stations: Vec<Station> = plan.stations.iter().map(build).collect();
+        let build = |(number, station)| Station::new(number, station, &plan.directions);
+        let mut stations: Vec<Station> = (0..).zip(&plan.stations).map(build).collect();
         let traced = plan.flows.first().and_then(|flow| flow.stations.first());
         if let (true, Some(&first)) = (plan.trace, traced) {
             stations[first as usize].trace = Some(Trace::new());
@@ -147,6 +151,10 @@ impl<'a> World<'a> {
         };
         for (number, flow) in plan.flows.iter().enumerate() {
             world.route(number, &flow.route);
+        }
+        world.start_handoffs();
+        for station in 0..plan.stations.len() as u32 {
+            world.serve_station(station);
         }
         world
     }
@@ -191,6 +199,7 @@ impl<'a> World<'a> {
             let station = &mut self.stations[(machine - channels) as usize];
             let next = station.serve(self.now, &mut self.medium);
             self.medium.agenda.set(machine, next);
+            self.send_messages(machine - channels);
         } else if machine < channels + stations + flows {
             let number = machine - channels - stations;
             let flow = &mut self.flows[number as usize];
@@ -217,6 +226,9 @@ impl<'a> World<'a> {
         }
         let Direction { to, air, .. } = self.plan.directions[direction as usize];
         let Some(number) = self.plan.station(to) else { return self.arrive_at_host(&packet) };
+        if self.plan.stations[number as usize].handoff && self.arrive_message(number, &packet) {
+            return Ok(());
+        }
         let station = &mut self.stations[number as usize];
         let from = if air { Port::Air } else { Port::Wired };
         match station.past_the_agent(self.now, from, &packet) {
@@ -248,25 +260,6 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The next host moves, and its flows take other routes.
-    fn move_host(&mut self) {
-        let Move { host, outbound, .. } = self.plan.moves[self.moved];
-        self.moved += 1;
-        self.graph.attach(host, outbound);
-        for station in &mut self.stations {
-            station.forget(host);
-        }
-        let tree = self.graph.routes_to(host);
-        for (number, flow) in self.plan.flows.iter().enumerate() {
-            let [from, to] = flow.hosts;
-            if flow.hosts.contains(&host)
-                && let Some(route) = tree.route(from, to)
-            {
-                self.route(number, &route);
-            }
-        }
-    }
-
     /// Both ways of a flow take this route and back.
     fn route(&mut self, number: usize, route: &[u32]) {
         let hosts = self.plan.flows[number].hosts;
@@ -283,9 +276,7 @@ impl<'a> World<'a> {
                 self.air_routes.insert(direction);
             }
         }
-        if let [first, .., last] | [first @ last] = *route {
-            self.flows[number].outbound = [first, opposite(last)];
-        }
+        self.note_route(number, route);
     }
 
     /// A flow acts no later than then.
@@ -298,6 +289,7 @@ impl<'a> World<'a> {
         if let Some(at) = self.stations[station as usize].serve(self.now, &mut self.medium) {
             self.medium.agenda.schedule_no_later(self.plan.channels.len() as u32 + station, at);
         }
+        self.send_messages(station);
     }
 
     fn arrive_at_host(&mut self, packet: &Packet) -> Result<(), RunError> {
@@ -305,6 +297,7 @@ impl<'a> World<'a> {
         let (number, end) = address::flow_and_end(&segment);
         let flow = &mut self.flows[number as usize];
         flow.ends[end].handle_segment(self.now, &segment);
+        flow.delivery.arrived(self.now, flow.ends[1].delivered());
         if let Some(delays) = &mut flow.packet_delays {
             delays.arrived(self.now, flow.ends[1].delivered());
         }
@@ -377,6 +370,7 @@ impl Flow {
             start,
             done: None,
             handoff: handoff.map(|handoff| (handoff, handoff.next_end(start))),
+            delivery: Delivery::new(start),
             packet_delays: plan.packet_delays.then(PacketDelays::default),
             is_split,
             until_closed: flow.until_closed,

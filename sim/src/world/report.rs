@@ -30,7 +30,11 @@ impl World<'_> {
             links += counters.into();
             *each_link.entry(self.plan.link_name(direction)).or_default() += counters.into();
         }
+        let stall = self.flows.iter().map(|flow| flow.delivery.longest_stall).max();
+        let handoffs = self.flows.iter().flat_map(|flow| &flow.delivery.handoffs);
         Outcome {
+            stall_ms: stall.unwrap_or_default().as_secs_f64() * 1e3,
+            handoff: Delay::of(handoffs.map(|handoff| handoff.as_secs_f64() * 1e3).collect()),
             completed: self.open == 0,
             seconds,
             bytes_received,

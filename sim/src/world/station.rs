@@ -1,5 +1,6 @@
 //! A base station: its agent with egress queues, and its links.
 
+use super::moves::station_id;
 use super::side::side_index;
 use super::split::Split;
 use super::trace::Trace;
@@ -7,6 +8,7 @@ use super::{Medium, address};
 use crate::plan::{self, StationAgent};
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::agents::Limits;
+use airmend_proto::agents::handoff::{Handoff, Key, Mobile, To, Way};
 use airmend_proto::event::FlowId;
 use airmend_proto::invariants::Violation;
 use airmend_proto::wire::seq::SeqNumber;
@@ -31,10 +33,15 @@ pub(crate) struct Station {
     pub(crate) max_cached: usize,
     /// The first rule that the agent broke.
     pub(crate) violation: Option<Violation>,
+    handoff: Option<Handoff>,
+    /// The other stations that hand over, by number, and the directions that lead to them.
+    pub(crate) backbone: Vec<(u32, u32)>,
+    /// Messages to them.
+    pub(crate) messages: Vec<(To, Vec<u8>)>,
 }
 
 impl Station {
-    pub(crate) fn new(plan: &plan::Station, directions: &[plan::Direction]) -> Self {
+    pub(crate) fn new(number: u32, plan: &plan::Station, directions: &[plan::Direction]) -> Self {
         let queue = |direction: &u32| directions[*direction as usize].queue_frames;
         let longest = |outbound: &Vec<u32>| outbound.iter().map(queue).max().unwrap_or(1);
         let [wired, air] = [longest(&plan.outbound[0]), longest(&plan.outbound[1])];
@@ -58,7 +65,52 @@ impl Station {
             resent: HashSet::new(),
             trace: None,
             max_cached: 0,
+            handoff: plan.handoff.then(|| Handoff::new(station_id(number), 1, Key([1; 32]))),
+            backbone: Vec::new(),
+            messages: Vec::new(),
         }
+    }
+
+    /// A mobile host is here.
+    pub(crate) fn mobile_attached(&mut self, now: Instant, mobile: Mobile) {
+        if let Some(handoff) = &mut self.handoff {
+            handoff.mobile_attached(now, mobile);
+        }
+    }
+
+    /// A mobile host is expected.
+    pub(crate) fn mobile_approaches(&mut self, now: Instant, mobile: Mobile) {
+        if let Some(handoff) = &mut self.handoff {
+            handoff.mobile_approaches(now, mobile);
+        }
+    }
+
+    /// Takes a message of another station.
+    pub(crate) fn handle_message(&mut self, now: Instant, message: &[u8]) {
+        let Self { forwarder, handoff, .. } = self;
+        if let Some(handoff) = handoff.as_mut().filter(|_| now < self.dies) {
+            handoff.handle_message(now, message, &|flow| forwarder.air_round_trip(flow));
+        }
+    }
+
+    /// Both stations go on with the agent of the other one.
+    pub(crate) fn exchange_agents(&mut self, other: &mut Self) {
+        std::mem::swap(&mut self.forwarder, &mut other.forwarder);
+    }
+
+    /// Does what the handoff wants done; returns when it must be called again.
+    fn serve_handoff(&mut self, now: Instant) -> Option<Instant> {
+        let handoff = self.handoff.as_mut()?;
+        if handoff.poll_timeout() <= now {
+            handoff.handle_timeout(now);
+        }
+        while let Some(output) = handoff.poll_output() {
+            self.messages.extend(output.apply(now, &mut self.forwarder));
+        }
+        while let Some(event) = handoff.poll_event() {
+            *self.counters.entry(event.counter()).or_default() += 1;
+        }
+        Some(handoff.poll_timeout())
     }
 
     /// Packets for a host leave in this direction from now on.
@@ -89,7 +141,12 @@ impl Station {
         if let Some(trace) = &mut self.trace {
             trace.enters(&packet);
         }
-        if now < self.dies {
+        if now >= self.dies {
+            return;
+        }
+        let handoff = self.handoff.as_mut();
+        let way = handoff.map_or(Way::Onward, |handoff| handoff.handle_packet(now, from, &packet));
+        if way == Way::Onward {
             self.forwarder.handle_packet(now, from, packet);
         }
     }
@@ -114,6 +171,7 @@ impl Station {
         if now >= self.dies {
             return None;
         }
+        let handoff_due = self.serve_handoff(now);
         let Self {
             forwarder,
             outbound,
@@ -157,7 +215,7 @@ impl Station {
         if let Some(trace) = &mut ports.trace {
             trace.cached(now, cached);
         }
-        let mut next = deadline.map(|deadline| deadline.at);
+        let mut next = deadline.map(|deadline| deadline.at).into_iter().chain(handoff_due).min();
         for (directions, busy) in ports.outbound.iter().zip(&ports.busy) {
             for direction in directions.iter().filter(|_| busy.get()) {
                 let free = ports.medium.free_at(*direction);

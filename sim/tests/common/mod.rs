@@ -29,3 +29,25 @@ pub(crate) fn measure(experiment: &Experiment) -> Vec<(Vec<String>, Vec<Outcome>
 pub(crate) fn mean_mbps(runs: &[Outcome]) -> f64 {
     runs.iter().map(|run| run.goodput_bps).sum::<f64>() / runs.len() as f64 / 1e6
 }
+
+/// An experiment that was run.
+pub(crate) struct Figure(Vec<(Vec<String>, Vec<Outcome>)>);
+
+impl Figure {
+    /// Runs an experiment with keys set to other values.
+    pub(crate) fn new(name: &str, settings: &[(&str, &str)]) -> Self {
+        Self(measure(&load(name, settings)))
+    }
+
+    /// The runs of a point.
+    pub(crate) fn runs(&self, values: &[&str]) -> &[Outcome] {
+        let found = self.0.iter().find(|(known, _)| known == values);
+        &found.unwrap_or_else(|| panic!("no {values:?}")).1
+    }
+
+    /// The mean of a measure.
+    pub(crate) fn mean(&self, values: &[&str], measure: &str) -> f64 {
+        let runs = self.runs(values);
+        runs.iter().map(|run| run.measure(measure)).sum::<f64>() / runs.len() as f64
+    }
+}

@@ -4,6 +4,7 @@
 //! move to sees copies of the packets only, and keeps the newest ones [snoop95 §3.3].
 
 use crate::packet::Packet;
+use crate::wire::edit::with_timestamp;
 use crate::wire::flow::FlowKey;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
@@ -35,6 +36,8 @@ struct Flow {
     acked: Option<SeqNumber>,
     /// The SACK blocks of the last ACK.
     sacked: Vec<(SeqNumber, SeqNumber)>,
+    /// The TSecr of the last ACK, which is the mobile's TS.Recent.
+    ts_recent: Option<u32>,
     /// The sequence number behind the highest byte.
     highest: SeqNumber,
     /// In the order of their first bytes.
@@ -59,6 +62,8 @@ pub(super) struct FlowState {
     pub(super) key: FlowKey,
     /// The mobile's last ACK.
     pub(super) acked: Option<SeqNumber>,
+    /// The mobile's TS.Recent (RFC 7323 §4.3).
+    pub(super) ts_recent: Option<u32>,
     pub(super) air_round_trip: Option<Duration>,
     /// The ranges that it has acknowledged selectively.
     pub(super) sacked: Vec<(SeqNumber, SeqNumber)>,
@@ -128,7 +133,8 @@ impl Buffer {
         if segment.flags.intersects(Flags::SYN.union(Flags::RST)) {
             self.end(key);
         } else if segment.flags.intersects(Flags::ACK) {
-            self.synchronise(key, segment.ack, segment.options.sack.as_slice());
+            let ts_recent = segment.options.timestamps.map(|timestamps| timestamps.echo);
+            self.synchronise(key, segment.ack, ts_recent, segment.options.sack.as_slice());
         }
     }
 
@@ -138,6 +144,7 @@ impl Buffer {
         &mut self,
         key: &FlowKey,
         acked: SeqNumber,
+        ts_recent: Option<u32>,
         sacked: &[(SeqNumber, SeqNumber)],
     ) {
         let Some(flow) = self.flows.iter_mut().find(|flow| flow.key == *key) else { return };
@@ -146,6 +153,7 @@ impl Buffer {
         }
         flow.acked = Some(acked);
         flow.sacked = sacked.to_vec();
+        flow.ts_recent = ts_recent.or(flow.ts_recent);
         while let Some(freed) = flow.held.pop_front_if(|held| held.end <= acked) {
             self.packets -= 1;
             self.bytes -= freed.packet.bytes().len();
@@ -161,13 +169,14 @@ impl Buffer {
         }
     }
 
-    /// The packets that the mobile has acknowledged neither below its ACK nor selectively.
-    pub(super) fn unacknowledged(&self) -> impl Iterator<Item = &Held> {
+    /// The packets that the mobile has acknowledged neither below its ACK nor selectively, with
+    /// timestamps that it takes.
+    pub(super) fn unacknowledged(&self) -> impl Iterator<Item = Held> {
         self.flows.iter().flat_map(|flow| {
             let lacks = |held: &&Held| {
                 !flow.sacked.iter().any(|(start, end)| *start <= held.seq && held.end <= *end)
             };
-            flow.held.iter().filter(lacks)
+            flow.held.iter().filter(lacks).map(|held| flow.renew(held.clone()))
         })
     }
 
@@ -184,6 +193,7 @@ impl Buffer {
         let state = |flow: &Flow| FlowState {
             key: flow.key,
             acked: flow.acked,
+            ts_recent: flow.ts_recent,
             air_round_trip: air_round_trip(&flow.key),
             sacked: flow.sacked.clone(),
             resent: flow.resent(),
@@ -206,7 +216,14 @@ impl Buffer {
                     self.end(&oldest);
                 }
                 let (held, sacked) = (VecDeque::new(), Vec::new());
-                self.flows.push(Flow { key, acked: None, sacked, highest: seq, held });
+                self.flows.push(Flow {
+                    key,
+                    acked: None,
+                    sacked,
+                    ts_recent: None,
+                    highest: seq,
+                    held,
+                });
             }
         }
         self.flows.len() - 1
@@ -234,6 +251,17 @@ impl Buffer {
 }
 
 impl Flow {
+    /// A packet that waited for long may be older than what has arrived since: the mobile would
+    /// refuse its timestamp (RFC 7323 §5.3).
+    fn renew(&self, held: Held) -> Held {
+        let Ok(segment) = Segment::parse(&held.packet) else { return held };
+        let value = segment.options.timestamps.map(|timestamps| timestamps.value);
+        let is_old = |(recent, value): &(u32, u32)| (value.wrapping_sub(*recent) as i32) < 0;
+        let recent = self.ts_recent.zip(value).filter(is_old).map(|(recent, _)| recent);
+        let renewed = recent.and_then(|recent| with_timestamp(&held.packet, &segment, recent));
+        Held { packet: renewed.unwrap_or(held.packet), ..held }
+    }
+
     /// The ranges that the sender has retransmitted, as few as possible.
     fn resent(&self) -> Vec<(SeqNumber, SeqNumber)> {
         let mut ranges: Vec<(SeqNumber, SeqNumber)> = Vec::new();
@@ -287,15 +315,15 @@ mod tests {
         }
         assert_eq!(lacking(&buffer), [0, 100, 200, 300, 400]);
         let blocks = [(SeqNumber(300), SeqNumber(400))];
-        buffer.synchronise(&key(1), SeqNumber(150), &blocks);
+        buffer.synchronise(&key(1), SeqNumber(150), None, &blocks);
         assert_eq!(lacking(&buffer), [100, 200, 400], "a packet acknowledged in part stays");
-        buffer.synchronise(&key(1), SeqNumber(100), &[]);
-        buffer.synchronise(&key(1), SeqNumber(501), &[]);
+        buffer.synchronise(&key(1), SeqNumber(100), None, &[]);
+        buffer.synchronise(&key(1), SeqNumber(501), None, &[]);
         assert_eq!(buffer.acked(&key(1)), Some(SeqNumber(150)), "old, or beyond all data");
         let state = buffer.state(&|_| None);
         assert_eq!(state[0].sacked, blocks);
         assert_eq!(state[0].resent, [(SeqNumber(200), SeqNumber(300))]);
-        buffer.synchronise(&key(1), SeqNumber(500), &[]);
+        buffer.synchronise(&key(1), SeqNumber(500), None, &[]);
         assert_eq!((buffer.packets, buffer.bytes), (0, 0));
     }
 

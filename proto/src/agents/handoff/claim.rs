@@ -113,7 +113,7 @@ impl Handoff {
         let number = host.number;
         let was_fed = host.listeners.get(&to).is_some_and(|until| now < *until);
         let state = host.buffer.state(air_round_trip);
-        let held: Vec<_> = host.buffer.unacknowledged().cloned().collect();
+        let held: Vec<_> = host.buffer.unacknowledged().collect();
         host.buffer = Buffer::default();
         let until = now + RELAY;
         host.role = Role::Moved { to, until, state: state.clone() };
@@ -134,7 +134,7 @@ impl Handoff {
         }
         for flow in flows {
             if let Some(acked) = flow.acked {
-                host.buffer.synchronise(&flow.key, acked, &flow.sacked);
+                host.buffer.synchronise(&flow.key, acked, flow.ts_recent, &flow.sacked);
             }
             host.buffer.mark(&flow.key, &flow.resent);
         }
@@ -149,7 +149,7 @@ impl Handoff {
     fn release(&mut self, mobile: Mobile) {
         let Some(host) = self.mobiles.get_mut(&mobile) else { return };
         let held = match core::mem::replace(&mut host.role, Role::Serving) {
-            Role::Claiming { holds: true, .. } => host.buffer.unacknowledged().cloned().collect(),
+            Role::Claiming { holds: true, .. } => host.buffer.unacknowledged().collect(),
             _ => Vec::new(),
         };
         for held in held {

@@ -26,7 +26,7 @@ const VERSION: u8 = 1;
 const HEADER_LEN: usize = 28;
 const TAG_LEN: usize = 16;
 /// What a message adds to a packet that it carries, in bytes.
-pub const DATA_OVERHEAD: usize = HEADER_LEN + TAG_LEN + 8;
+pub const DATA_OVERHEAD: usize = HEADER_LEN + TAG_LEN + 12;
 
 const HELLO: u8 = 1;
 const JOIN: u8 = 2;
@@ -128,6 +128,21 @@ pub(super) fn seal(key: &Key, header: &Header, body: &Body) -> Vec<u8> {
     message
 }
 
+/// Bytes of a message on the wire, if the packet in it had been captured whole: packets of the
+/// simulator have no payload.
+pub fn wire_len(message: &[u8]) -> u32 {
+    let len = message.len() as u32;
+    let is_data = message.get(1) == Some(&DATA);
+    let field = message.get(HEADER_LEN + 8..).and_then(|rest| rest.first_chunk());
+    match field.filter(|_| is_data) {
+        Some(wire_len) => {
+            let captured = len.saturating_sub(DATA_OVERHEAD as u32);
+            len.saturating_add(u32::from_be_bytes(*wire_len).saturating_sub(captured))
+        }
+        None => len,
+    }
+}
+
 /// Reads a message and verifies its tag.
 pub(super) fn open(key: &Key, message: &[u8]) -> Result<(Header, Body), Refusal> {
     if message.first().is_some_and(|version| *version != VERSION) {
@@ -178,6 +193,7 @@ fn write(body: &Body, out: &mut Vec<u8>) {
             out.extend([flags, 0]);
             out.extend(packet.segment_size().map_or(0, NonZeroU16::get).to_be_bytes());
             out.extend(acked.unwrap_or(SeqNumber(0)).0.to_be_bytes());
+            out.extend(packet.wire_len().to_be_bytes());
             out.extend(packet.bytes());
         }
     }
@@ -188,7 +204,9 @@ fn write_flow(flow: &FlowState, out: &mut Vec<u8>) {
     out.extend(flow.key.wired.address);
     out.extend(flow.key.wired.port.to_be_bytes());
     out.extend(flow.key.air.port.to_be_bytes());
-    out.extend([u8::from(flow.acked.is_some()), sacked, resent, 0]);
+    let known = u8::from(flow.acked.is_some()) | u8::from(flow.ts_recent.is_some()) << 1;
+    out.extend([known, sacked, resent, 0]);
+    out.extend(flow.ts_recent.unwrap_or(0).to_be_bytes());
     out.extend(flow.acked.unwrap_or(SeqNumber(0)).0.to_be_bytes());
     let round_trip = flow.air_round_trip.map_or(0, |round_trip| round_trip.as_micros());
     out.extend(u32::try_from(round_trip).unwrap_or(u32::MAX).to_be_bytes());
@@ -238,7 +256,8 @@ fn read(message: &[u8]) -> Option<(Header, Body)> {
 fn read_flow(bytes: &mut Reader<'_>, mobile: Mobile) -> Option<FlowState> {
     let wired = Endpoint { address: bytes.take()?, port: bytes.half()? };
     let air = Endpoint { address: mobile, port: bytes.half()? };
-    let [has_acked, sacked, resent, _] = bytes.take()?;
+    let [known, sacked, resent, _] = bytes.take()?;
+    let ts_recent = bytes.word()?;
     let acked = SeqNumber(bytes.word()?);
     let round_trip = bytes.word()?;
     let mut spans = |count: u8| -> Option<Vec<_>> {
@@ -247,7 +266,8 @@ fn read_flow(bytes: &mut Reader<'_>, mobile: Mobile) -> Option<FlowState> {
     let (sacked, resent) = (spans(sacked)?, spans(resent)?);
     Some(FlowState {
         key: FlowKey { wired, air },
-        acked: (has_acked != 0).then_some(acked),
+        acked: (known & 1 != 0).then_some(acked),
+        ts_recent: (known & 2 != 0).then_some(ts_recent),
         air_round_trip: (round_trip != 0).then(|| Duration::from_micros(round_trip.into())),
         sacked,
         resent,
@@ -258,8 +278,13 @@ fn read_data(bytes: &mut Reader<'_>) -> Option<Body> {
     let [flags, _] = bytes.take()?;
     let segment_size = NonZeroU16::new(bytes.half()?);
     let acked = SeqNumber(bytes.word()?);
+    let wire_len = bytes.word()?;
     let link_type = if flags & 4 == 0 { LinkType::Ip } else { LinkType::Ethernet };
-    let packet = Packet::new(link_type, Bytes::copy_from_slice(bytes.0));
+    let captured = Bytes::copy_from_slice(bytes.0);
+    if (wire_len as usize) < captured.len() {
+        return None;
+    }
+    let packet = Packet::truncated(link_type, captured, wire_len);
     bytes.0 = &[];
     Some(Body::Data {
         packet: packet.with_segment_size(segment_size),
@@ -309,12 +334,14 @@ mod tests {
         let full = FlowState {
             key,
             acked: Some(SeqNumber(6)),
+            ts_recent: Some(0),
             air_round_trip: Some(Duration::from_micros(4_001)),
             sacked: spans.clone(),
             resent: spans,
         };
         let empty = FlowState {
             acked: None,
+            ts_recent: None,
             air_round_trip: None,
             sacked: vec![],
             resent: vec![],
@@ -336,7 +363,7 @@ mod tests {
                 acked: Some(SeqNumber(8)),
             },
             Body::Data {
-                packet: Packet::new(LinkType::Ip, Bytes::new()),
+                packet: Packet::truncated(LinkType::Ip, Bytes::from_static(b"head"), 1_500),
                 is_resent: false,
                 acked: None,
             },
@@ -347,6 +374,11 @@ mod tests {
     fn what_is_sealed_can_be_opened() {
         for body in bodies() {
             let message = seal(&KEY, &HEADER, &body);
+            let missing = match &body {
+                Body::Data { packet, .. } => packet.wire_len() - packet.bytes().len() as u32,
+                _ => 0,
+            };
+            assert_eq!(wire_len(&message), message.len() as u32 + missing);
             assert_eq!(open(&KEY, &message), Ok((HEADER, body)));
         }
     }

@@ -19,7 +19,7 @@ mod peers;
 #[cfg(test)]
 mod tests;
 
-pub use message::{DATA_OVERHEAD, Key, Mobile, StationId, To};
+pub use message::{DATA_OVERHEAD, Key, Mobile, StationId, To, wire_len};
 
 use crate::agent::{Agent, LinkSignal};
 use crate::event::Event;
@@ -159,7 +159,8 @@ impl Handoff {
     }
 
     /// A packet arrived at `from`. A packet from the air side shows that its host is here only if
-    /// the runner says so with [`Handoff::mobile_attached`].
+    /// the runner says so with [`Handoff::mobile_attached`]. On a real network `packet` must have
+    /// been captured whole: another station may have to forward it.
     pub fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Way {
         if self.mobiles.is_empty() {
             return Way::Onward;
@@ -295,7 +296,7 @@ impl Handoff {
         let before = host.listeners.insert(from, now + FEED);
         let attached = Body::Attached(mobile, host.number);
         if before.is_none_or(|until| until <= now) {
-            let packets: Vec<_> = host.buffer.unacknowledged().cloned().collect();
+            let packets: Vec<_> = host.buffer.unacknowledged().collect();
             host.buffer.note_fed();
             self.send(To::Station(from), &attached);
             for held in packets {
@@ -324,7 +325,7 @@ impl Handoff {
                 host.buffer.mark(key, &[(segment.seq, segment.end())]);
             }
             if let Some(acked) = acked {
-                host.buffer.synchronise(key, acked, &[]);
+                host.buffer.synchronise(key, acked, None, &[]);
             }
         }
         match &mut host.role {
@@ -419,10 +420,7 @@ impl Handoff {
     }
 
     fn send_data(&mut self, to: To, packet: Packet, is_resent: bool, acked: Option<SeqNumber>) {
-        // What was not captured whole cannot be forwarded.
-        if packet.bytes().len() == packet.wire_len() as usize {
-            self.send(to, &Body::Data { packet, is_resent, acked });
-        }
+        self.send(to, &Body::Data { packet, is_resent, acked });
     }
 
     fn send(&mut self, to: To, body: &Body) {

@@ -104,7 +104,8 @@ impl Queue {
         self.segments.iter().find(waits).copied()
     }
 
-    /// The segments that are neither lost nor SACKed, or were sent again, as they left.
+    /// The segments that are not SACKed and that RACK has not found lost since they left, as they
+    /// left.
     pub(super) fn in_order_of_time(&self) -> impl Iterator<Item = Segment> {
         self.by_time.values().filter_map(|start| self.segments.get(self.index(*start)?).copied())
     }
@@ -118,17 +119,21 @@ impl Queue {
         if again {
             segment.resent = false;
         }
-        let order = segment.order.take();
         self.resent_out -= u32::from(again);
         self.lost_out += u32::from(is_new);
-        if let Some(order) = order {
-            self.by_time.remove(&order);
-        }
         again
     }
 
-    /// Nothing counts as lost any more. What was lost has no place in the order of time, so that,
-    /// as in Linux, only a timeout finds it if it was.
+    /// RACK has found the segment that begins at `start` lost: it leaves the order of time until it
+    /// is sent again (`tcp_rack_detect_loss`). A segment that a timeout found lost stays there.
+    pub(super) fn forget_time(&mut self, start: u64) {
+        if let Some(order) = self.get(start).and_then(|segment| segment.order.take()) {
+            self.by_time.remove(&order);
+        }
+    }
+
+    /// Nothing counts as lost any more. What RACK found lost has no place in the order of time, so
+    /// that, as in Linux, only a timeout finds it if it was.
     pub(super) fn unlose(&mut self) {
         self.segments.iter_mut().for_each(|segment| segment.lost = false);
         self.lost_out = 0;

@@ -138,7 +138,8 @@ impl Rack {
         self.advanced = false;
         let mut detected = Detected::default();
         let is_earlier = |segment: &Segment| (segment.at, segment.span.end) < self.latest;
-        let earlier = queue.in_order_of_time().take_while(is_earlier);
+        let is_open = |segment: &Segment| !segment.lost || segment.resent;
+        let earlier = queue.in_order_of_time().filter(is_open).take_while(is_earlier);
         let mut lost = Vec::new();
         for segment in earlier {
             let remaining = self.remaining(now, &segment, window);
@@ -151,6 +152,7 @@ impl Rack {
         detected.lost = lost.len() as u32;
         for start in lost {
             detected.again |= queue.lose(start);
+            queue.forget_time(start);
         }
         detected
     }
@@ -216,6 +218,22 @@ mod tests {
         let detected = rack.detect(at(204), &mut queue, Duration::ZERO);
         assert!(detected.again);
         assert_eq!(queue.first_to_resend().map(|segment| segment.span.start), Some(1));
+    }
+
+    // `tcp_undo_cwnd_reduction` clears the marks; `tcp_mark_skb_lost` alone leaves a segment in the
+    // order of time.
+    #[test]
+    fn after_an_undone_timeout_the_losses_that_it_marked_are_found_again() {
+        let (mut rack, mut queue) = five();
+        queue.lose(1);
+        queue.lose(1001);
+        sack(&mut rack, &mut queue, at(104), 2001, 5001);
+        assert_eq!(rack.detect(at(104), &mut queue, Duration::ZERO).lost, 0, "they are marked");
+        queue.unlose();
+        sack(&mut rack, &mut queue, at(105), 2001, 5001);
+        assert_eq!(rack.detect(at(105), &mut queue, Duration::ZERO).lost, 2);
+        queue.unlose();
+        assert_eq!(rack.detect(at(106), &mut queue, Duration::ZERO).lost, 0, "RACK marked them");
     }
 
     #[test]
