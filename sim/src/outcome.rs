@@ -45,8 +45,8 @@ pub struct Outcome {
     pub trace: Vec<TracePoint>,
     /// The most packets that the cache of an agent has held.
     pub max_cached: usize,
-    /// The longest time in which nothing of a flow arrived in order, in milliseconds; from its start
-    /// on.
+    /// The longest time in which nothing of a flow arrived in order, in milliseconds, counted from
+    /// its start.
     pub stall_ms: f64,
     /// From the times at which a receiving host got another link to the first data that then
     /// arrived in order.

@@ -2,13 +2,13 @@
 
 use super::count::counted;
 use super::error::{Fault, unknown};
+use super::moves::moves;
 use super::named::in_order;
-use super::roaming;
-use super::spec::{FlowSpec, MoveSpec, ScenarioSpec, StationSpec};
+use super::spec::{FlowSpec, ScenarioSpec, StationSpec};
 use super::topology::Topology;
 use super::value::{Scalar, Size, Time};
 use crate::graph::Tree;
-use crate::plan::{Flow, Move, MoveEvent, Plan, Station, StationAgent, Traffic};
+use crate::plan::{Flow, Plan, Station, StationAgent, Traffic};
 use crate::world::MAX_FLOWS;
 use airmend_proto::agents::{self, AgentConfig};
 use airmend_proto::tcp::Profile;
@@ -50,28 +50,6 @@ pub(super) fn plan(spec: &ScenarioSpec) -> Result<Plan, Fault> {
         trace: spec.trace,
         packet_delays: spec.packet_delays,
     })
-}
-
-/// The moves in the order of time. A host that moves begins at its first link.
-fn moves(spec: &ScenarioSpec, topology: &mut Topology) -> Result<Vec<Move>, Fault> {
-    let mut moves = Vec::new();
-    for MoveSpec { at: Time(at), host: name, to } in &spec.moves {
-        let (hosts, _) = topology.hosts(name, "hosts move")?;
-        for host in hosts.nodes() {
-            let (outbound, _) = roaming::link(topology, name, host, to)?;
-            moves.push(Move { at: *at, host, event: MoveEvent::Attaches { outbound, acks: 0 } });
-        }
-    }
-    for (name, roaming) in in_order(&spec.roaming) {
-        roaming.moves(name, topology, spec.time_limit.0, &mut moves)?;
-    }
-    for Move { host, .. } in &moves {
-        if let Some(&(first, _)) = topology.graph.leaving(*host).first() {
-            topology.graph.attach(*host, Some(first));
-        }
-    }
-    moves.sort_by_key(|step| step.at);
-    Ok(moves)
 }
 
 /// A table's stations.

@@ -10,6 +10,7 @@ mod document;
 mod error;
 mod generator;
 mod host;
+mod moves;
 mod named;
 mod radio;
 mod roaming;

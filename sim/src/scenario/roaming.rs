@@ -1,9 +1,7 @@
 //! Hosts that go from station to station: the tables `roaming`.
 
 use super::error::Fault;
-use super::topology::Topology;
 use super::value::Time;
-use crate::plan::{Move, MoveEvent};
 use serde::Deserialize;
 use std::time::Duration;
 use toml::Spanned;
@@ -13,7 +11,7 @@ use toml::Spanned;
 #[serde(deny_unknown_fields)]
 pub(super) struct RoamingTable {
     /// The stations in the order in which it visits them; at the end it goes back.
-    stations: Vec<Spanned<String>>,
+    pub(super) stations: Vec<Spanned<String>>,
     /// From one handoff to the next.
     every: Option<Spanned<Time>>,
     /// A path along the stations.
@@ -22,10 +20,10 @@ pub(super) struct RoamingTable {
     #[serde(default = "none")]
     outage: Time,
     /// How long before a handoff the next station joins; none if it does not.
-    ahead: Option<Time>,
+    pub(super) ahead: Option<Time>,
     /// Duplicate ACKs that it sends after a handoff [CI94].
     #[serde(default)]
-    acks: u32,
+    pub(super) acks: u32,
 }
 
 /// Stations in a line, and a host that goes from the first to the last and back.
@@ -65,49 +63,23 @@ const STEP: Duration = Duration::from_millis(10);
 
 /// What one host does at a handoff: from when to when it has no link, and to which of its stations
 /// it goes.
-struct Handoff {
-    from: Duration,
-    until: Duration,
-    to: usize,
+pub(super) struct Handoff {
+    pub(super) from: Duration,
+    pub(super) until: Duration,
+    pub(super) to: usize,
 }
 
 impl RoamingTable {
-    /// The moves of a host until the end of the run.
-    pub(super) fn moves(
+    /// The handoffs of a host until the end of the run.
+    pub(super) fn handoffs(
         &self,
         name: &Spanned<String>,
-        topology: &Topology,
         end: Duration,
-        moves: &mut Vec<Move>,
-    ) -> Result<(), Fault> {
+    ) -> Result<Vec<Handoff>, Fault> {
         if self.stations.len() < 2 {
             let message = format!("`{name}` needs two `stations` or more to roam between");
             return Err(Fault::new(name.span(), message));
         }
-        let handoffs = self.handoffs(name, end)?;
-        let (hosts, _) = topology.hosts(name, "hosts roam")?;
-        for host in hosts.nodes() {
-            let links = self.stations.iter().map(|to| link(topology, name, host, to));
-            let links = links.collect::<Result<Vec<_>, _>>()?;
-            let first = MoveEvent::Attaches { outbound: links[0].0, acks: 0 };
-            moves.push(Move { at: Duration::ZERO, host, event: first });
-            for Handoff { from, until, to } in &handoffs {
-                let (outbound, station) = links[*to];
-                let mut at = |at: Duration, event| moves.push(Move { at, host, event });
-                if let Some(Time(ahead)) = self.ahead {
-                    let event = MoveEvent::Approaches(station - topology.hosts);
-                    at(from.saturating_sub(ahead), event);
-                }
-                if until > from {
-                    at(*from, MoveEvent::Detaches);
-                }
-                at(*until, MoveEvent::Attaches { outbound, acks: self.acks });
-            }
-        }
-        Ok(())
-    }
-
-    fn handoffs(&self, name: &Spanned<String>, end: Duration) -> Result<Vec<Handoff>, Fault> {
         match (&self.every, &self.path) {
             (Some(every), None) => {
                 let Time(interval) = *every.get_ref();
@@ -203,22 +175,6 @@ impl PathTable {
 fn too_many(span: std::ops::Range<usize>) -> Fault {
     let message = "there would be too many handoffs before `time_limit`; it must be shorter";
     Fault::new(span, message)
-}
-
-/// The direction from a host to a station, and that station's node.
-pub(super) fn link(
-    topology: &Topology,
-    name: &Spanned<String>,
-    host: u32,
-    to: &Spanned<String>,
-) -> Result<(u32, u32), Fault> {
-    let stations = topology.group(to)?;
-    let is_there = |node: u32| node >= topology.hosts && stations.nodes().contains(&node);
-    let mut links = topology.graph.leaving(host).iter();
-    links.find(|(_, node)| is_there(*node)).copied().ok_or_else(|| {
-        let message = format!("host `{name}` has no link to a station `{to}`");
-        Fault::new(to.span(), message)
-    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Flows by their ports: the flow of a packet is found without a table.
 
-use airmend_proto::agents::handoff;
+use airmend_proto::agents::handoff::{self, StationId};
 use airmend_proto::wire::tcp::{Endpoint as Address, Segment};
 use airmend_proto::{LinkType, Packet};
 
@@ -38,6 +38,11 @@ pub(crate) fn destination(packet: &Packet) -> Option<u32> {
 /// The address of a host, IPv4-mapped.
 pub(crate) fn mapped(host: u32) -> [u8; 16] {
     Address::from((of_host(host), 0)).address
+}
+
+/// The number of a station among those that hand over.
+pub(crate) fn station_id(station: u32) -> StationId {
+    StationId(station + 1)
 }
 
 /// A UDP packet with a handoff message from one node to another.

@@ -1,15 +1,11 @@
 //! Hosts that move, and the messages between the stations that hand them over.
 
-use super::{World, address};
+use super::World;
+use super::address::{self, station_id};
 use crate::graph::opposite;
 use crate::plan::{Move, MoveEvent, Plan, StationAgent};
 use airmend_proto::Packet;
-use airmend_proto::agents::handoff::{StationId, To};
-
-/// The number of a station among those that hand over.
-pub(super) fn station_id(station: u32) -> StationId {
-    StationId(station + 1)
-}
+use airmend_proto::agents::handoff::To;
 
 /// The stations that hand over, by number.
 fn handing_over(plan: &Plan) -> Vec<u32> {

@@ -1,6 +1,6 @@
 //! A base station: its agent with egress queues, and its links.
 
-use super::moves::station_id;
+use super::address::station_id;
 use super::side::side_index;
 use super::split::Split;
 use super::trace::Trace;
