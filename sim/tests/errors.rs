@@ -98,8 +98,8 @@ fn airmail() {
     let airmail = |more: &str| with(air, &format!("errors = {{ ber = 1e-6 }}\n{more}"));
     assert_eq!(airmail("airmail = {}\n"), "no error");
     assert_eq!(airmail("airmail = { window = 64, status = \"5ms\", fec = false }\n"), "no error");
-    let limits = "x.toml:18: an `airmail` has a `window` from 1 to 64, and a `status` of more than 0 \
-                  and at most 10s";
+    let limits = "x.toml:18: an `airmail` has a `window` from 1 to 64, and a `status` of more than \
+                  0 and at most 10s";
     assert_eq!(airmail("airmail = { window = 65 }\n"), limits);
     assert_eq!(airmail("airmail = { status = \"0s\" }\n"), limits);
     let alone = "x.toml:18: a link with `airmail` joins one pair of nodes, without `shared`, \

@@ -5,11 +5,11 @@
 //! It acknowledges data that the mobile does not have, which the 1995 paper criticises. It needs
 //! the TCP model and hence runs in virtual time only.
 //!
-//! M-TCP [Brown, Singh 1997] is the same but for its ACKs: a host gets an ACK only of what the other
-//! end of the connection has acknowledged, and the fixed host's lacks the last byte. When the mobile
-//! has been silent while data waits for it, an ACK of that byte closes the window, so that the fixed
-//! host probes it and takes nothing for lost. When the mobile is heard again, the window opens, and
-//! the station sends again what was in flight.
+//! M-TCP [Brown, Singh 1997] is the same but for its ACKs: a host gets an ACK only of what the
+//! other end of the connection has acknowledged, and the fixed host's lacks the last byte. When the
+//! mobile has been silent while data waits for it, an ACK of that byte closes the window, so that
+//! the fixed host probes it and takes nothing for lost. When the mobile is heard again, the window
+//! opens, and the station sends again what was in flight.
 
 use super::side::side_index;
 use crate::agenda::Agenda;
