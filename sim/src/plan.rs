@@ -79,18 +79,30 @@ pub(crate) enum StationAgent {
     /// One of the agents that run in every world.
     Everywhere(AgentConfig),
     /// A split connection, which needs the TCP model and hence virtual time.
-    Split,
+    Split(Box<SplitSpec>),
+}
+
+/// A split connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SplitSpec {
+    /// The TCP of the station towards the wired hosts and towards the mobiles.
+    pub(crate) profiles: [Profile; 2],
+    /// M-TCP: hosts get no ACK of what the other end of the connection has not acknowledged, and
+    /// a mobile that is silent for so long is taken for disconnected.
+    pub(crate) silence: Option<Duration>,
 }
 
 impl StationAgent {
-    /// The name of [`StationAgent::Split`].
+    /// The names of [`StationAgent::Split`], without and with `silence`.
     pub(crate) const SPLIT: &'static str = "split";
+    pub(crate) const M_TCP: &'static str = "m-tcp";
 
     /// The name.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Everywhere(config) => config.name(),
-            Self::Split => Self::SPLIT,
+            Self::Split(spec) if spec.silence.is_none() => Self::SPLIT,
+            Self::Split(_) => Self::M_TCP,
         }
     }
 }
@@ -107,6 +119,8 @@ pub(crate) struct Direction {
     pub(crate) errors: ErrorModel,
     /// Whether the link layer repeats lost frames.
     pub(crate) arq: Option<ArqSpec>,
+    /// Whether the link layer is that of AIRMAIL; the same in both directions.
+    pub(crate) airmail: Option<AirmailSpec>,
     pub(crate) handoff: Option<Handoff>,
     /// How stations share the channel; `None` for full duplex.
     pub(crate) access: Option<Access>,
@@ -134,6 +148,22 @@ pub(crate) struct ArqSpec {
     pub(crate) retries: u32,
     /// Whether frames are released in the order in which they were first sent.
     pub(crate) ordered: bool,
+}
+
+/// The link layer of AIRMAIL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AirmailSpec {
+    /// From one report of the mobile to the next.
+    pub(crate) status: Duration,
+    /// Frames from the oldest that is not known to have arrived on that may have been sent.
+    pub(crate) window: u32,
+    /// Whether frames bear a code.
+    pub(crate) fec: bool,
+}
+
+impl AirmailSpec {
+    /// The largest window.
+    pub(crate) const MOST_WINDOW: u32 = 64;
 }
 
 /// Intervals in which no frame crosses a link, and the reaction of hosts after them.

@@ -107,6 +107,7 @@ impl Plan {
 fn cc(profile: &Profile) -> &'static str {
     match (profile.congestion, profile.recovery) {
         (CongestionControl::Cubic { .. }, _) => "cubic",
+        (CongestionControl::Bbr, _) => "bbr",
         (CongestionControl::Reno, recovery) => recovery.name(),
     }
 }

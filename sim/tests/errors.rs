@@ -88,8 +88,50 @@ fn queues() {
     assert_eq!(queue("discipline = \"pie\"\n"), format!("x.toml:17: \"pie\" {known}"));
     assert_eq!(
         queue("discipline = \"red\"\narq = { retries = 3 }\n"),
-        "x.toml:17: a link with `mac`, `wifi` or `arq` has a fifo, not `red`"
+        "x.toml:17: a link with `mac`, `wifi`, `arq` or `airmail` has a fifo, not `red`"
     );
+}
+
+#[test]
+fn airmail() {
+    let air = "errors = { loss = \"1%\" }\n";
+    let airmail = |more: &str| with(air, &format!("errors = {{ ber = 1e-6 }}\n{more}"));
+    assert_eq!(airmail("airmail = {}\n"), "no error");
+    assert_eq!(airmail("airmail = { window = 64, status = \"5ms\", fec = false }\n"), "no error");
+    let limits = "x.toml:18: an `airmail` has a `window` from 1 to 64, and a `status` of more than \
+                  0 and at most 10s";
+    assert_eq!(airmail("airmail = { window = 65 }\n"), limits);
+    assert_eq!(airmail("airmail = { status = \"0s\" }\n"), limits);
+    let alone = "x.toml:18: a link with `airmail` joins one pair of nodes, without `shared`, \
+                 `channel`, `arq`, `mac`, `wifi` and `generator`";
+    assert_eq!(airmail("airmail = {}\narq = { retries = 3 }\n"), alone);
+    assert_eq!(airmail("airmail = {}\nshared = true\n"), alone);
+    assert_eq!(
+        with(air, &format!("{air}airmail = {{}}\n")),
+        "x.toml:18: the code of `airmail` corrects bits: `errors` must be `ber`"
+    );
+    assert_eq!(
+        airmail("airmail = { windows = 8 }\n"),
+        "x.toml:18: unknown key `windows`; did you mean `window`?"
+    );
+}
+
+#[test]
+fn split_connections() {
+    let agent = "agent = \"snoop95\", settings.snoop95.dupack_threshold = 1";
+    let split = |more: &str| with(agent, &format!("agent = \"m-tcp\"{more}"));
+    assert_eq!(split(""), "no error");
+    let bbr = ", air = { profile = \"linux\", congestion = \"bbr\" }, silence = \"1s\"";
+    assert_eq!(split(bbr), "no error");
+    assert_eq!(
+        split(", silence = \"0s\""),
+        "x.toml:7: `silence` must be more than 0, such as \"200ms\""
+    );
+    assert_eq!(
+        split(", air = { profile = \"bsd95\", congestion = \"bbr\" }"),
+        "x.toml:7: `congestion = \"bbr\"` needs `rack` and `sack`"
+    );
+    assert!(split(", wired = { congestion = \"reno\" }").contains("needs a `profile`"));
 }
 
 #[test]

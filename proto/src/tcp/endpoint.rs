@@ -37,6 +37,10 @@ pub struct Endpoint {
     timestamps: bool,
     /// The window that segments announce.
     window: u32,
+    /// No position beyond this one is acknowledged, if set.
+    ack_limit: Option<u64>,
+    /// Position and window of the last segment.
+    announced: (u64, u32),
     /// Our FIN left before the peer's arrived.
     closed_first: bool,
     time_wait: Option<Instant>,
@@ -67,6 +71,8 @@ impl Endpoint {
             sack: false,
             timestamps: false,
             window: profile.receive_window,
+            ack_limit: None,
+            announced: (0, 0),
             closed_first: false,
             time_wait: None,
             reset: false,
@@ -106,6 +112,20 @@ impl Endpoint {
     pub fn repeat_acks(&mut self, count: u32) {
         if self.incoming.is_some() {
             (0..count).for_each(|_| self.receiver.repeat_ack());
+        }
+    }
+
+    /// From now on no more than these bytes of what arrives are acknowledged, and each call that
+    /// raises the limit makes an ACK due: a proxy that acknowledges what the host behind it has
+    /// acknowledged. A FIN is acknowledged when all before it is.
+    pub fn limit_acks(&mut self, bytes: u64) {
+        self.ack_limit = Some(1 + bytes).max(self.ack_limit);
+    }
+
+    /// The retransmission timer expires now, if it runs: the peer is back after a silence.
+    pub fn expire_timer(&mut self, now: Instant) {
+        if self.sender.out.timer.is_some() {
+            self.sender.timeout(now);
         }
     }
 
@@ -234,15 +254,20 @@ impl Endpoint {
         let remote = self.remote.filter(|_| !self.reset)?;
         if let Some(segment) = self.sender.poll(now) {
             let packet = self.data_packet(now, remote, segment);
+            self.announced = (self.ack_position(), self.window);
             self.receiver.piggybacked();
             self.closed_first |= self.sender.out.fin_sent() && !self.receiver.is_finished();
             return Some(packet);
         }
-        if self.sender.out.una == 0 || !self.receiver.ack_is_due() {
+        if self.sender.out.una == 0 || !self.ack_is_due() {
             return None;
         }
         let packet = self.ack_packet(now, remote);
-        self.receiver.ack_sent();
+        self.announced = (self.ack_position(), self.window);
+        match self.ack_limit {
+            None => self.receiver.ack_sent(),
+            Some(_) => self.receiver.all_acks_sent(),
+        }
         Some(packet)
     }
 
@@ -303,7 +328,7 @@ impl Endpoint {
         });
         self.sender.acknowledged(now, &ack, &blocks.collect::<Vec<_>>());
         if is_handshake && self.sender.out.una > 0 {
-            self.sender.established(self.full_segment(), self.sack);
+            self.sender.established(now, self.full_segment(), self.sack);
         }
         self.enter_time_wait(now);
     }
@@ -370,6 +395,23 @@ impl Endpoint {
         self.segment(remote, self.sender.out.nxt).options(options).build(LinkType::Ip)
     }
 
+    /// With a limit, what arrives makes no ACK due, which would be a duplicate; but a closed window
+    /// that is probed is announced again (RFC 9293 §3.8.6.1).
+    fn ack_is_due(&self) -> bool {
+        let is_news = || (self.ack_position(), self.window) != self.announced;
+        match self.ack_limit {
+            None => self.receiver.ack_is_due(),
+            Some(_) => is_news() || self.window == 0 && self.receiver.ack_is_due(),
+        }
+    }
+
+    /// The position that segments acknowledge.
+    fn ack_position(&self) -> u64 {
+        let next = self.receiver.next();
+        let all = 1 + self.receiver.delivered();
+        self.ack_limit.map_or(next, |limit| if limit < all { limit } else { next })
+    }
+
     /// What every segment has.
     fn segment(&self, remote: Address, position: u64) -> SegmentBuilder<'static> {
         // The window of a SYN is never scaled (RFC 7323 §2.2).
@@ -378,7 +420,7 @@ impl Endpoint {
         let builder =
             SegmentBuilder::new(self.local, remote).seq(self.outgoing.seq(position)).window(window);
         match self.incoming {
-            Some(incoming) => builder.ack(incoming.seq(self.receiver.next())),
+            Some(incoming) => builder.ack(incoming.seq(self.ack_position())),
             None => builder,
         }
     }

@@ -33,6 +33,7 @@ mod congestion;
 mod endpoint;
 mod linux;
 mod outgoing;
+mod pacing;
 mod profile;
 mod receiver;
 mod rto;

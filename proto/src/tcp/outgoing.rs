@@ -2,6 +2,7 @@
 //! independent of loss recovery.
 
 use super::congestion::Congestion;
+use super::pacing::Pacing;
 use super::profile::Profile;
 use super::rto::Rto;
 use crate::outcome::SenderCounters;
@@ -28,6 +29,7 @@ pub(super) struct Outgoing {
     largest_window: u64,
     pub(super) congestion: Congestion,
     pub(super) rto: Rto,
+    pub(super) pacing: Pacing,
     /// The expiry time of the timer: of loss recovery, or the persist timer when nothing is in
     /// flight.
     pub(super) timer: Option<Instant>,
@@ -53,6 +55,7 @@ impl Outgoing {
             largest_window: 0,
             congestion: Congestion::new(profile),
             rto: Rto::new(profile.rto),
+            pacing: Pacing::default(),
             timer: None,
             probe: false,
             last_sent: Instant::ZERO,
@@ -160,6 +163,7 @@ impl Outgoing {
     /// persist timer.
     pub(super) fn sent(&mut self, now: Instant, segment: Span) {
         self.counters.segments += 1;
+        self.pacing.sent(now, self.payload(segment).len());
         if self.timer.is_none() || self.una == self.nxt {
             self.timer = Some(self.rto.deadline(now));
         }
@@ -199,9 +203,31 @@ impl Outgoing {
         true
     }
 
+    /// Whether the peer closed its window while data is in flight. Nothing but a probe may leave
+    /// then, and that no ACK comes means no loss (RFC 9293 §3.8.6.1, 4.4BSD `tcp_output`).
+    pub(super) fn is_shut(&self) -> bool {
+        self.una > 0 && self.edge <= self.una && self.una < self.nxt
+    }
+
+    /// The persist timer expired while data is in flight: its first byte is the probe.
+    pub(super) fn probe_shut_window(&mut self) {
+        self.timer = None;
+        self.probe = true;
+    }
+
+    /// That probe, if it is due.
+    pub(super) fn shut_window_probe(&self) -> Option<Span> {
+        self.probe.then_some(Span { start: self.una, end: self.una + 1 })
+    }
+
     /// Whether unsent data or an unsent FIN waits.
     pub(super) fn pending(&self) -> bool {
         self.nxt < self.end()
+    }
+
+    /// Bytes that the application wrote and that were never sent.
+    pub(super) fn waiting(&self) -> u64 {
+        (1 + self.written).saturating_sub(self.nxt)
     }
 
     /// The position after all data of the application, the FIN included.

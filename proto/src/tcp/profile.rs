@@ -100,6 +100,9 @@ pub enum CongestionControl {
         /// Whether slow start ends when ACK trains or round trips grow long, as in Linux.
         hystart: bool,
     },
+    /// BBR, version 1, with pacing, as in Linux. It needs `rack` and SACK at both ends; without it
+    /// is Reno.
+    Bbr,
 }
 
 /// What an ACK adds to the window.

@@ -217,6 +217,13 @@ impl Receiver {
         self.duplicate.is_some() || !self.beyond.is_empty()
     }
 
+    /// A pure ACK was sent that stands for all that are due.
+    pub(super) fn all_acks_sent(&mut self) {
+        self.acks_due = 0;
+        self.duplicate = None;
+        self.acked();
+    }
+
     fn acked(&mut self) {
         self.unacked = 0;
         self.merged = 0;

@@ -51,13 +51,13 @@ impl Sender {
     }
 
     /// The SYN was acknowledged: a full segment has `mss` bytes of payload.
-    pub(super) fn established(&mut self, mss: u64, sack: bool) {
+    pub(super) fn established(&mut self, now: Instant, mss: u64, sack: bool) {
         if let Repair::Classic(classic) = &mut self.repair {
             classic.established(sack);
             self.out.established(mss, classic.had_timeout());
         }
         if let (true, Some(mut modern)) = (sack, self.modern.take()) {
-            modern.established(&self.out);
+            modern.established(now, &mut self.out);
             self.repair = Repair::Linux(modern);
         }
     }
@@ -99,7 +99,9 @@ impl Sender {
             Repair::Classic(_) => Timer::Retransmit,
             Repair::Linux(linux) => linux.timer(),
         };
-        self.out.timer.map(|at| Deadline { at, why })
+        let timer = self.out.timer.map(|at| Deadline { at, why });
+        let pace = self.out.pacing.deadline().map(|at| Deadline { at, why: Timer::Pace });
+        timer.into_iter().chain(pace).min_by_key(|deadline| deadline.at)
     }
 
     /// Handles the expired timer.

@@ -65,10 +65,11 @@ named! { Estimator, "is no estimator": Rfc6298 = "rfc6298", Linux = "linux", Bsd
 named! { BackoffReset, "ends no back-off":
 CleanSample = "clean-sample", AnyAck = "any-ack", Never = "never" }
 
-const CONGESTION_CONTROLS: [(&str, CongestionControl); 3] = [
+const CONGESTION_CONTROLS: [(&str, CongestionControl); 4] = [
     ("reno", CongestionControl::Reno),
     ("cubic", CongestionControl::Cubic { hystart: false }),
     ("cubic-hystart", CongestionControl::Cubic { hystart: true }),
+    ("bbr", CongestionControl::Bbr),
 ];
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ pub enum Timer {
     Reordering,
     /// A tail loss probe (RFC 8985 §7.2).
     LossProbe,
+    /// The departure of the next segment at the pacing rate.
+    Pace,
     /// A delayed ACK.
     DelayedAck,
     /// The end of TIME-WAIT.
@@ -20,7 +22,7 @@ pub enum Timer {
 
 named! { Timer:
 Retransmit = "tcp-rto", Reordering = "tcp-reordering", LossProbe = "tcp-loss-probe",
-DelayedAck = "tcp-delayed-ack", TimeWait = "tcp-time-wait" }
+Pace = "tcp-pace", DelayedAck = "tcp-delayed-ack", TimeWait = "tcp-time-wait" }
 
 /// When an endpoint wants to be woken, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,18 +2,22 @@
 
 use super::count::counted;
 use super::error::{Fault, unknown};
+use super::host::HostSpec;
 use super::moves::moves;
 use super::named::in_order;
 use super::spec::{FlowSpec, ScenarioSpec, StationSpec};
 use super::topology::Topology;
 use super::value::{Scalar, Size, Time};
 use crate::graph::Tree;
-use crate::plan::{Flow, Plan, Station, StationAgent, Traffic};
+use crate::plan::{Flow, Plan, SplitSpec, Station, StationAgent, Traffic};
 use crate::world::MAX_FLOWS;
 use airmend_proto::agents::{self, AgentConfig};
 use airmend_proto::tcp::Profile;
 use std::time::Duration;
 use toml::Spanned;
+
+/// The silence after which M-TCP takes a mobile for disconnected, unless a scenario sets it.
+const SILENCE: Duration = Duration::from_millis(200);
 
 /// The plan of a scenario.
 pub(super) fn plan(spec: &ScenarioSpec) -> Result<Plan, Fault> {
@@ -59,7 +63,7 @@ fn add_stations(
     spec: &StationSpec,
     stations: &mut Vec<Station>,
 ) -> Result<(), Fault> {
-    let agent = agent(spec)?;
+    let agent = agent(name, spec)?;
     let is_router = agent.name() == "plain";
     let is_link = matches!(&agent, StationAgent::Everywhere(config) if config.is_link());
     for node in topology.group(name)?.nodes() {
@@ -91,13 +95,14 @@ fn add_stations(
 }
 
 /// The station's agent with its settings; those of other agents must be right, too.
-fn agent(spec: &StationSpec) -> Result<StationAgent, Fault> {
-    let known: Vec<&str> = agents::names().chain([StationAgent::SPLIT]).collect();
+fn agent(station: &Spanned<String>, spec: &StationSpec) -> Result<StationAgent, Fault> {
+    let split = [StationAgent::SPLIT, StationAgent::M_TCP];
+    let known: Vec<&str> = agents::names().chain(split).collect();
     let by_name = |name: &Spanned<String>| {
         AgentConfig::by_name(name.get_ref())
             .map_err(|_| Fault::new(name.span(), unknown("agent", name.get_ref(), &known)))
     };
-    let is_split = spec.agent.get_ref() == StationAgent::SPLIT;
+    let is_split = split.contains(&spec.agent.get_ref().as_str());
     let mut agent = if is_split { None } else { Some(by_name(&spec.agent)?) };
     for (owner, settings) in &spec.settings {
         let mut config = by_name(owner)?;
@@ -109,7 +114,28 @@ fn agent(spec: &StationSpec) -> Result<StationAgent, Fault> {
         }
         agent = agent.map(|agent| if agent.name() == config.name() { config } else { agent });
     }
-    Ok(agent.map_or(StationAgent::Split, StationAgent::Everywhere))
+    let split = split_connection(station, spec)?;
+    Ok(agent.map_or(StationAgent::Split(Box::new(split)), StationAgent::Everywhere))
+}
+
+/// What a station has where its agent is `split` or `m-tcp`: unless it says otherwise, a TCP of the
+/// time of both.
+fn split_connection(station: &Spanned<String>, spec: &StationSpec) -> Result<SplitSpec, Fault> {
+    let end = |end: &Option<HostSpec>| match end {
+        None => Ok(Profile::bsd95()),
+        Some(host) => host.profile(station),
+    };
+    let silence = match &spec.silence {
+        Some(silence) if silence.get_ref().0.is_zero() => {
+            let message = "`silence` must be more than 0, such as \"200ms\"";
+            return Err(Fault::new(silence.span(), message));
+        }
+        Some(silence) => silence.get_ref().0,
+        None => SILENCE,
+    };
+    let is_m_tcp = spec.agent.get_ref() == StationAgent::M_TCP;
+    let profiles = [end(&spec.wired)?, end(&spec.air)?];
+    Ok(SplitSpec { profiles, silence: is_m_tcp.then_some(silence) })
 }
 
 struct Flows<'a> {

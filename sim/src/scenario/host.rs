@@ -4,7 +4,7 @@ use super::count::MAX_NODES;
 use super::error::{Fault, unknown};
 use super::named::Named;
 use super::value::Scalar;
-use airmend_proto::tcp::Profile;
+use airmend_proto::tcp::{CongestionControl, Profile};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -16,6 +16,16 @@ pub(super) struct HostSpec(Named<Spanned<Scalar>>);
 impl HostSpec {
     /// The profile with all that differs; `host` is the table's name.
     pub(super) fn profile(&self, host: &Spanned<String>) -> Result<Profile, Fault> {
+        let profile = self.any_profile(host)?;
+        let knob = |name| self.0.get(name).map(Spanned::span);
+        if profile.congestion == CongestionControl::Bbr && !(profile.rack && profile.sack) {
+            let span = knob("congestion").or(knob("profile")).unwrap_or_default();
+            return Err(Fault::new(span, "`congestion = \"bbr\"` needs `rack` and `sack`"));
+        }
+        Ok(profile)
+    }
+
+    fn any_profile(&self, host: &Spanned<String>) -> Result<Profile, Fault> {
         let Some(profile) = self.0.get("profile") else {
             let known = Profile::PROFILES.join(", ");
             let message = format!("host `{host}` needs a `profile`: {known}");

@@ -4,6 +4,7 @@
 //! file is read into a tree, keys are set in the tree, and the tree is read as a scenario. A wrong
 //! value therefore gets the same sentence wherever it came from.
 
+mod airmail;
 mod build;
 mod count;
 mod document;

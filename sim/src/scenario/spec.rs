@@ -1,5 +1,6 @@
 //! The tables of a scenario file.
 
+use super::airmail::AirmailTable;
 use super::error::{Fault, unknown};
 use super::generator::GeneratorTable;
 use super::host::HostSpec;
@@ -67,6 +68,11 @@ pub(super) struct StationSpec {
     /// Settings of agents by their name; those of other agents than `agent` wait for a sweep.
     #[serde(default)]
     pub(super) settings: Named<Named<Spanned<Scalar>>>,
+    /// The TCP of a split connection towards the wired hosts and towards the mobiles.
+    pub(super) wired: Option<HostSpec>,
+    pub(super) air: Option<HostSpec>,
+    /// With M-TCP: the silence after which a mobile is taken for disconnected.
+    pub(super) silence: Option<Spanned<Time>>,
     pub(super) count: Option<Spanned<u32>>,
     /// When it falls silent for good.
     pub(super) dies: Option<Time>,
@@ -100,6 +106,8 @@ pub(super) struct LinkSpec {
     pub(super) errors: Option<ErrorsSpec>,
     /// Whether the link layer repeats lost frames.
     pub(super) arq: Option<ArqTable>,
+    /// The link layer of AIRMAIL.
+    pub(super) airmail: Option<Spanned<AirmailTable>>,
     /// Half-duplex radios that acquire the floor for each packet.
     pub(super) mac: Option<Spanned<MacTable>>,
     /// 802.11 stations.

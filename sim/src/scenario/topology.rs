@@ -3,11 +3,11 @@
 use super::count::{MAX_NODES, counted};
 use super::error::{Fault, unknown};
 use super::named::in_order;
-use super::radio;
 use super::spec::{
     ArqTable, CoDelTable, ErrorsSpec, HandoffTable, LinkSpec, ScenarioSpec, WaySpec,
 };
 use super::value::Time;
+use super::{airmail, radio};
 use crate::graph::{Graph, opposite};
 use crate::plan::{ArqSpec, Direction, Handoff};
 use airmend_proto::link::{CoDelParams, DropRates, ErrorModel, QueueDiscipline};
@@ -137,6 +137,8 @@ impl Topology {
             let at = self.end(name, link, &generator.at)?;
             [ways[0].generator, ways[1].generator] = generator.rates(at)?;
         }
+        let is_alone = !link.shared && link.channel.is_none();
+        airmail::add(link.airmail.as_ref(), is_alone, &mut ways)?;
         let joined = link.channel.as_ref().map(|other| self.joined(other, &ways)).transpose()?;
         self.tables.push((name.get_ref().clone(), self.directions.len() as u32));
         for index in 0..counts[0].max(counts[1]) {
@@ -190,7 +192,15 @@ impl Topology {
             return refuse("must stand before the links on its channel");
         };
         let key = |way: Direction| {
-            (way.rate_bps, way.queue_frames, way.discipline, way.arq, way.access, way.air)
+            (
+                way.rate_bps,
+                way.queue_frames,
+                way.discipline,
+                way.arq,
+                way.airmail,
+                way.access,
+                way.air,
+            )
         };
         let theirs = [down, opposite(down)].map(|way| self.directions[way as usize]);
         if theirs.map(key) != ways.map(key) {
@@ -224,6 +234,7 @@ fn way(link: &LinkSpec, way: &WaySpec) -> Result<Direction, Fault> {
         discipline: (discipline(link, way)?, codel(link)),
         errors: errors.map_or(Ok(ErrorModel::None), ErrorsSpec::model)?,
         arq: link.arq.map(|ArqTable { retries, ordered }| ArqSpec { retries, ordered }),
+        airmail: None,
         handoff: link.handoff.as_ref().map(handoff).transpose()?,
         access: None,
         generator: DropRates::default(),
@@ -238,9 +249,12 @@ fn discipline(link: &LinkSpec, way: &WaySpec) -> Result<QueueDiscipline, Fault> 
         return Ok(QueueDiscipline::Fifo);
     };
     let discipline = name.get_ref().parse().map_err(|why| Fault::new(name.span(), why))?;
-    let has_own_queue = link.mac.is_some() || link.wifi.is_some() || link.arq.is_some();
+    let has_own_queue =
+        [link.mac.is_some(), link.wifi.is_some(), link.arq.is_some(), link.airmail.is_some()]
+            .contains(&true);
     if discipline != QueueDiscipline::Fifo && has_own_queue {
-        let message = format!("a link with `mac`, `wifi` or `arq` has a fifo, not `{name}`");
+        let message =
+            format!("a link with `mac`, `wifi`, `arq` or `airmail` has a fifo, not `{name}`");
         return Err(Fault::new(name.span(), message));
     }
     Ok(discipline)

@@ -14,7 +14,7 @@ impl Handoff {
     }
 
     /// Whether there is a handoff at this time. The first one comes after `every`.
-    fn is_under_way(&self, at: Instant) -> bool {
+    pub(crate) fn is_under_way(&self, at: Instant) -> bool {
         at.as_nanos() >= nanos(self.every) && at.as_nanos() % nanos(self.every) < nanos(self.lasts)
     }
 }

@@ -1,5 +1,6 @@
 //! All channels, and the agenda of their events.
 
+use super::airmail::Airmail;
 use super::arq::Repeating;
 use super::handoff::WithHandoffs;
 use crate::agenda::Agenda;
@@ -164,7 +165,7 @@ fn takes_damaged(plan: &Plan, node: u32) -> bool {
     let station = plan.station(node).and_then(|number| plan.stations.get(number as usize));
     station.is_some_and(|station| match &station.agent {
         StationAgent::Everywhere(config) => config.link().is_some_and(|link| link.takes_damaged),
-        StationAgent::Split => false,
+        StationAgent::Split(_) => false,
     })
 }
 
@@ -201,6 +202,9 @@ fn medium(
     let disciplines = ways.map(|way| way.discipline);
     if disciplines.iter().any(|(discipline, _)| *discipline != QueueDiscipline::Fifo) {
         return Box::new(Managed::new(params, disciplines, pairs, seed, link));
+    }
+    if let (Some(spec), Some(pair)) = (ways[0].airmail, pairs.first()) {
+        return Box::new(Airmail::new(spec, ways, pair.stations, seed, link));
     }
     match ways[0].arq {
         Some(spec) => Box::new(Repeating::new(spec, params, pairs)),

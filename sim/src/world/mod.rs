@@ -6,6 +6,7 @@
 //! seed alone.
 
 mod address;
+mod airmail;
 mod application;
 mod arq;
 mod delay;
@@ -349,7 +350,7 @@ impl<'a> World<'a> {
 impl Flow {
     fn new(plan: &Plan, number: u32, seed: u64) -> Self {
         let flow = &plan.flows[number as usize];
-        let splits = |station: &plan::Station| station.agent == StationAgent::Split;
+        let splits = |station: &plan::Station| station.agent.name() == StationAgent::SPLIT;
         let mut on_route = flow.stations.iter().map(|station| &plan.stations[*station as usize]);
         let last = flow.route.last().map(|last| plan.directions[*last as usize]);
         let handoff = last.and_then(|last| last.handoff).filter(|handoff| handoff.acks > 0);

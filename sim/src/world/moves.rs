@@ -98,8 +98,9 @@ impl World<'_> {
     /// The state of split connections goes with the host, as I-TCP's does (S0-46): here all that a
     /// station has, so that a station has one mobile host.
     fn move_connections(&mut self, old: Option<u32>, new: Option<u32>) {
-        let is_split =
-            |number: u32| self.plan.stations[number as usize].agent == StationAgent::Split;
+        let is_split = |number: u32| {
+            matches!(self.plan.stations[number as usize].agent, StationAgent::Split(_))
+        };
         if let (Some(old), Some(new)) = (old.filter(|n| is_split(*n)), new.filter(|n| is_split(*n)))
             && let Ok([old, new]) = self.stations.get_disjoint_mut([old as usize, new as usize])
         {

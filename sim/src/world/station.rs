@@ -55,7 +55,9 @@ impl Station {
                 }
                 StationAgent::Everywhere(config) => Forwarder::new(config.build(limits, 0), egress),
                 // A split connection acknowledges data that the mobile does not have.
-                StationAgent::Split => Forwarder::new(Box::new(Split::new(plan.flows)), egress),
+                StationAgent::Split(spec) => {
+                    Forwarder::new(Box::new(Split::new(**spec, plan.flows)), egress)
+                }
             },
             violation: None,
             dies: plan.dies.map_or(Instant::from_nanos(u64::MAX), |after| Instant::ZERO + after),

@@ -30,13 +30,18 @@ impl Classic {
             }
         }
         let same_window = ack.edge == out.edge();
-        let advances = ack.position > out.una;
+        let (advances, was_shut) = (ack.position > out.una, out.is_shut());
         if advances {
             self.advance(now, out, ack, in_flight);
         }
         out.set_edge(ack.edge);
+        if out.is_shut() != was_shut && out.una < out.nxt {
+            // From the retransmission timer to the persist timer, or back.
+            out.timer = Some(out.rto.deadline(now));
+            self.timed = None;
+        }
         // RFC 6675 §2 counts news, RFC 5681 §2 ACKs that say nothing new at all.
-        let plain = ack.is_bare && same_window && !advances && out.nxt > out.una;
+        let plain = ack.is_bare && same_window && !advances && out.nxt > out.una && !out.is_shut();
         let is_duplicate = if self.sack { news } else { plain };
         if is_duplicate {
             self.dup_acks += 1;

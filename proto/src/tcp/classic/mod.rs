@@ -138,6 +138,9 @@ impl Classic {
         if out.persist_timeout() {
             return;
         }
+        if out.is_shut() {
+            return out.probe_shut_window();
+        }
         out.timer = Some(out.rto.deadline(now));
         out.counters.timeouts += 1;
         let again = self.last_timeout == Some(out.una) || self.phase == Phase::Recovery;
@@ -164,6 +167,9 @@ impl Classic {
         if out.una == 0 {
             let due = out.nxt == 0 || self.rxt < self.lost;
             return due.then_some(Span { start: 0, end: 1 });
+        }
+        if out.is_shut() {
+            return out.shut_window_probe();
         }
         if self.resend_head {
             return self.segment(out, out.una, out.nxt);

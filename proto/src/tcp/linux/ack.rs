@@ -1,6 +1,7 @@
 //! The processing of an ACK: `tcp_ack` and `tcp_fastretrans_alert`.
 
 use super::blocks::News;
+use super::control::Before;
 use super::{Linux, State, Turn, cwnd};
 use crate::ranges::Span;
 use crate::tcp::outgoing::Outgoing;
@@ -21,7 +22,7 @@ impl Linux {
         }
         let is_old = ack.position < out.una;
         let (prior_una, prior_out) = (out.una, self.queue.packets_out());
-        let (delivered, lost) = (self.delivered, self.lost);
+        let before = self.before_ack();
         let opens = ack.edge > out.edge();
         if !is_old {
             out.una = ack.position;
@@ -40,7 +41,7 @@ impl Linux {
             self.take_probe_ack(out, ack, news);
             return;
         }
-        self.rack.adapt(delivered, self.delivered);
+        self.rack.adapt(before.delivered, self.delivered);
         self.take_probe_ack(out, ack, news);
         let is_dubious = !news.is_more || news.sacked || news.duplicate;
         if is_dubious || self.state != State::Open {
@@ -49,7 +50,15 @@ impl Linux {
         if news.restarts_timer && !is_old && !self.schedule_probe(now, out, true) {
             self.rearm_timeout(now, out);
         }
-        let (delivered, is_loss) = (self.delivered - delivered, self.lost > lost);
+        self.adjust_window(now, out, before, &news);
+    }
+
+    /// `tcp_cong_control`.
+    fn adjust_window(&mut self, now: Instant, out: &mut Outgoing, before: Before, news: &News) {
+        if out.congestion.is_model_based() {
+            return self.control(now, out, before, news.round_trip);
+        }
+        let (delivered, is_loss) = (self.delivered - before.delivered, self.lost > before.lost);
         if self.is_reducing() {
             self.reduce(out, delivered, news.advances && !is_loss);
         } else if news.acked || news.sacked && self.rack.degree > 3 {
@@ -78,7 +87,9 @@ impl Linux {
             // The ACK passes the probe, and nothing says that both copies arrived.
             out.counters.loss_probe_recoveries += 1;
             self.begin_reduction(out);
-            out.congestion.set_cwnd(out.congestion.ssthresh());
+            if !out.congestion.is_model_based() {
+                out.congestion.set_cwnd(out.congestion.ssthresh());
+            }
             self.keep_open(out);
         } else if both_arrived {
             self.probed = None;

@@ -28,6 +28,8 @@ pub(super) struct News {
     /// A segment arrived twice; it was the probe.
     pub(super) duplicate: bool,
     pub(super) duplicate_probe: bool,
+    /// The round trip of the segment sent last among those reported.
+    pub(super) round_trip: Option<Duration>,
     /// Whether the timer must be restarted.
     pub(super) restarts_timer: bool,
 }
@@ -64,7 +66,8 @@ impl Linux {
         }
         sorted.sort_unstable_by_key(|block| block.map_or(u64::MAX, |block| block.start));
         let (recover, mut reordered, mut sent_at) = (self.recover, u64::MAX, SentAt::default());
-        let (rack, before) = (&mut self.rack, self.queue.sacked_out);
+        let (rack, delivery) = (&mut self.rack, &mut self.delivery);
+        let before = self.queue.sacked_out;
         for block in sorted.into_iter().flatten() {
             let highest = self.queue.highest_sacked().unwrap_or(out.una);
             if twice == Some(block) {
@@ -80,6 +83,7 @@ impl Linux {
             }
             self.queue.sack(block, |segment| {
                 rack.arrived(now, segment);
+                delivery.arrived(segment);
                 if !segment.again {
                     // A hole that no retransmission filled: reordering.
                     if segment.span.start < highest {
@@ -141,6 +145,7 @@ impl Linux {
             }
             if !segment.sacked {
                 self.delivered += 1;
+                self.delivery.arrived(&segment);
                 let spurious = segment.again
                     && ack.echo.is_some_and(|echo| is_before(echo, timestamp(segment.at)));
                 if !spurious {
@@ -151,6 +156,7 @@ impl Linux {
         let since = |at: Instant| now.since(at);
         let (first_acked, first_sacked) = (acked_at.0.filter(|_| !again), sacked_at.0);
         let latest = first_sacked.or(first_acked).map(|(_, last)| since(last));
+        news.round_trip = latest;
         let by_echo = ack.round_trip.filter(|_| news.acked && ack.echo.is_some());
         let sample = first_acked.or(first_sacked).map(|(first, _)| since(first)).or(by_echo);
         if let Some(sample) = sample {

@@ -69,7 +69,7 @@ impl Linux {
 
     /// `tcp_end_cwnd_reduction`: the window is the threshold, unless the reduction was undone.
     pub(super) fn end_reduction(&self, out: &mut Outgoing) {
-        if self.undo.marker.is_some() {
+        if self.undo.marker.is_some() && !out.congestion.is_model_based() {
             out.congestion.set_cwnd(out.congestion.ssthresh());
         }
     }

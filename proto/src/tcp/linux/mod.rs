@@ -7,6 +7,8 @@
 
 mod ack;
 mod blocks;
+mod control;
+mod delivery;
 mod detection;
 mod prr;
 mod queue;
@@ -15,11 +17,12 @@ mod timers;
 mod undo;
 
 use super::outgoing::Outgoing;
-use super::profile::Profile;
+use super::profile::{CongestionControl, Profile};
 use super::state::Timer;
 use super::stream::timestamp;
 use crate::ranges::Span;
 use crate::time::Instant;
+use delivery::Delivery;
 use prr::Reduction;
 use queue::Queue;
 use rack::Rack;
@@ -30,6 +33,7 @@ use undo::Undo;
 pub(super) struct Linux {
     wants_tlp: bool,
     wants_frto: bool,
+    wants_bbr: bool,
     queue: Queue,
     state: State,
     /// `nxt` when the last loss was noticed: recovery ends there (`high_seq`).
@@ -57,6 +61,7 @@ pub(super) struct Linux {
     delivered: u64,
     lost: u64,
     duplicates: u64,
+    delivery: Delivery,
     usage: Usage,
 }
 
@@ -99,6 +104,7 @@ impl Linux {
         Self {
             wants_tlp: profile.tlp,
             wants_frto: profile.frto,
+            wants_bbr: profile.congestion == CongestionControl::Bbr,
             queue: Queue::default(),
             state: State::Open,
             recover: 0,
@@ -116,16 +122,21 @@ impl Linux {
             delivered: 0,
             lost: 0,
             duplicates: 0,
+            delivery: Delivery::default(),
             usage: Usage::default(),
         }
     }
 
     /// The handshake is done.
-    pub(super) fn established(&mut self, out: &Outgoing) {
+    pub(super) fn established(&mut self, now: Instant, out: &mut Outgoing) {
         if let Some(round_trip) = out.rto.srtt() {
             self.rack.measured(round_trip);
         }
         self.recover = out.una;
+        if self.wants_bbr {
+            let rate = out.congestion.start_bbr(now, out.rto.srtt());
+            out.pacing.set_rate(rate);
+        }
     }
 
     /// Segments in the network, as far as is known.
@@ -141,6 +152,7 @@ impl Linux {
     /// The next segment that may leave now; it counts as sent.
     pub(super) fn poll(&mut self, now: Instant, out: &mut Outgoing) -> Option<Span> {
         out.restart_after_idle(now);
+        out.pacing.stop_waiting();
         if core::mem::take(&mut self.probe_due)
             && let Some(segment) = self.send_probe(now, out)
         {
@@ -176,6 +188,9 @@ impl Linux {
         if lost.span.start >= out.edge() && !is_head {
             return None;
         }
+        if !out.pacing.may_leave(now) {
+            return None;
+        }
         let segment = self.resend(now, out, lost.span, false);
         self.undo.resent(timestamp(now));
         if self.is_reducing() {
@@ -191,6 +206,9 @@ impl Linux {
     fn send_new(&mut self, now: Instant, out: &mut Outgoing) -> Option<Span> {
         let room = cwnd(out).saturating_sub(self.in_flight().into()) * out.mss;
         let segment = out.new_segment(room).filter(|_| room > 0)?;
+        if !out.pacing.may_leave(now) {
+            return None;
+        }
         self.new_data_leaves(now, out, segment);
         self.burst = true;
         Some(segment)
@@ -198,7 +216,8 @@ impl Linux {
 
     fn new_data_leaves(&mut self, now: Instant, out: &mut Outgoing, segment: Span) {
         let was_empty = self.queue.packets_out() == 0;
-        self.queue.push(now, segment);
+        let sent = self.departs(now, out);
+        self.queue.push(now, segment, sent);
         out.sent(now, segment);
         if self.is_reducing() {
             self.reduction.sent();
@@ -210,7 +229,8 @@ impl Linux {
 
     /// The acknowledged part of a segment is not retransmitted.
     fn resend(&mut self, now: Instant, out: &mut Outgoing, span: Span, is_probe: bool) -> Span {
-        self.queue.resend(now, span.start, is_probe);
+        let sent = self.departs(now, out);
+        self.queue.resend(now, span.start, is_probe, sent);
         let segment = out.cut(Span { start: span.start.max(out.una), ..span });
         out.sent(now, segment);
         segment
@@ -219,6 +239,7 @@ impl Linux {
     /// No further segment may be sent now.
     fn nothing_more(&mut self, now: Instant, out: &mut Outgoing) {
         let is_limited = u64::from(self.in_flight()) >= cwnd(out);
+        self.check_app_limited(out);
         let left = core::mem::take(&mut self.burst);
         if left {
             self.schedule_probe(now, out, false);
@@ -235,7 +256,10 @@ impl Linux {
         if self.queue.packets_out() == 0 {
             self.timer = Timer::Retransmit;
         }
-        out.nothing_leaves(now);
+        // What the pacer holds back is not held back by a closed window.
+        if out.pacing.deadline().is_none() {
+            out.nothing_leaves(now);
+        }
     }
 
     /// Whether the window is being reduced.

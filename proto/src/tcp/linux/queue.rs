@@ -10,6 +10,7 @@ pub(super) struct Segment {
     pub(super) span: Span,
     /// The time of the last transmission.
     pub(super) at: Instant,
+    pub(super) sent: Sent,
     /// Its place in the order of time; none while it is lost and was not sent again.
     order: Option<u64>,
     pub(super) sacked: bool,
@@ -18,6 +19,18 @@ pub(super) struct Segment {
     pub(super) resent: bool,
     /// Whether the segment was sent more than once: its ACK is ambiguous.
     pub(super) again: bool,
+}
+
+/// What is remembered of the delivery of other segments as this one leaves (`tcp_rate_skb_sent`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sent {
+    /// When the first segment of its flight left.
+    pub(super) first_sent: Instant,
+    /// When a segment last arrived, and how many had.
+    pub(super) delivered_at: Instant,
+    pub(super) delivered: u64,
+    /// Whether the application limited the rate.
+    pub(super) is_app_limited: bool,
 }
 
 /// All of them in order of the stream. Counts are segments.
@@ -75,18 +88,28 @@ impl Queue {
     }
 
     /// A segment leaves for the first time.
-    pub(super) fn push(&mut self, now: Instant, span: Span) {
+    pub(super) fn push(&mut self, now: Instant, span: Span, sent: Sent) {
         let order = Some(self.enqueue(span.start));
         let (sacked, lost, resent, again) = (false, false, false, false);
-        self.segments.push_back(Segment { span, at: now, order, sacked, lost, resent, again });
+        self.segments.push_back(Segment {
+            span,
+            at: now,
+            sent,
+            order,
+            sacked,
+            lost,
+            resent,
+            again,
+        });
     }
 
     /// The segment that begins at `start` leaves again, as a retransmission or only as a probe.
-    pub(super) fn resend(&mut self, now: Instant, start: u64, is_probe: bool) {
+    pub(super) fn resend(&mut self, now: Instant, start: u64, is_probe: bool, sent: Sent) {
         let order = self.enqueue(start);
         let Some(segment) = self.get(start) else { return };
         let before = segment.order.replace(order);
         segment.at = now;
+        segment.sent = sent;
         segment.again = true;
         segment.resent |= !is_probe;
         self.resent_out += u32::from(!is_probe);

@@ -61,6 +61,11 @@ impl Rack {
         self.least = Some(self.least.map_or(round_trip, |least| least.min(round_trip)));
     }
 
+    /// The least round trip, once there was one.
+    pub(super) fn least(&self) -> Option<Duration> {
+        self.least
+    }
+
     /// A segment arrived (§6.2 steps 1 and 2).
     pub(super) fn arrived(&mut self, now: Instant, segment: &Segment) {
         let round_trip = now.since(segment.at);
@@ -171,6 +176,7 @@ pub(super) struct Detected {
 
 #[cfg(test)]
 mod tests {
+    use super::super::queue::Sent;
     use super::*;
     use crate::ranges::Span;
 
@@ -185,7 +191,11 @@ mod tests {
         let (mut rack, mut queue) = (Rack::new(), Queue::default());
         rack.measured(ROUND_TRIP);
         for index in 0..5 {
-            queue.push(at(index), Span { start: 1 + 1000 * index, end: 1001 + 1000 * index });
+            queue.push(
+                at(index),
+                Span { start: 1 + 1000 * index, end: 1001 + 1000 * index },
+                Sent::default(),
+            );
         }
         (rack, queue)
     }
@@ -211,8 +221,8 @@ mod tests {
         let (mut rack, mut queue) = five();
         sack(&mut rack, &mut queue, at(104), 1001, 5001);
         assert_eq!(rack.detect(at(104), &mut queue, Duration::ZERO).lost, 1);
-        queue.resend(at(104), 1, false);
-        queue.push(at(104), Span { start: 5001, end: 6001 });
+        queue.resend(at(104), 1, false, Sent::default());
+        queue.push(at(104), Span { start: 5001, end: 6001 }, Sent::default());
         assert_eq!(queue.in_flight(), 2);
         sack(&mut rack, &mut queue, at(204), 5001, 6001);
         let detected = rack.detect(at(204), &mut queue, Duration::ZERO);
@@ -240,7 +250,7 @@ mod tests {
     fn a_retransmission_that_arrives_too_soon_was_the_original() {
         let (mut rack, mut queue) = five();
         queue.lose(1);
-        queue.resend(at(110), 1, false);
+        queue.resend(at(110), 1, false, Sent::default());
         sack(&mut rack, &mut queue, at(150), 1, 1001);
         assert!(!rack.advanced);
     }

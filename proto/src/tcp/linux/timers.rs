@@ -95,7 +95,9 @@ impl Linux {
         if self.detect(now, out).lost > 0 {
             if self.state != State::Recovery {
                 self.enter_recovery(out);
-                self.reduce(out, 1, false);
+                if !out.congestion.is_model_based() {
+                    self.reduce(out, 1, false);
+                }
             }
             self.turn = Turn::LostFirst;
         }
