@@ -20,10 +20,12 @@ use airmend_proto::link::ErrorModel;
 use airmend_proto::units::{parse_duration, parse_rate};
 use clap::{Args, Parser, Subcommand};
 use errors::{ErrorArgs, ErrorLists};
+use handoff::HandoffArgs;
 use std::path::PathBuf;
 use std::time::Duration;
 
 mod errors;
+mod handoff;
 
 /// Makes TCP fast over a lossy air hop without touching either end host.
 #[derive(Debug, Parser)]
@@ -265,6 +267,9 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(help_heading = "Links")]
     pub(crate) seed: u64,
+    /// Where the mobile host moves.
+    #[command(flatten)]
+    handoff: HandoffArgs,
 }
 
 impl Setup {
@@ -295,6 +300,7 @@ impl Setup {
             wired: Hop { rate_bps: self.wired_rate, delay: self.wired_delay },
             far_wired: self.far_wired,
             turnaround: self.half_duplex,
+            handoff: self.handoff.plan(),
             errors,
             seed: self.seed,
             ipv6: self.ipv6,
@@ -324,6 +330,7 @@ impl Setup {
         agents.iter().try_for_each(|agent| self.check_place(agent))?;
         agents.iter().try_for_each(|agent| self.check_path(agent))?;
         agents.iter().try_for_each(|agent| self.check_modem(agent))?;
+        self.handoff.check(&config, agents)?;
         for agent in agents.iter_mut() {
             agent.hold_window(config.outstanding_segments());
             agent.follow_radio(config.mac().as_ref());

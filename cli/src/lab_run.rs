@@ -1,7 +1,7 @@
 //! `airmend lab run`: one transfer and its report.
 
 use crate::args::RunArgs;
-use crate::process::enter_lab;
+use crate::process::{BadUsage, enter_lab};
 use crate::{plot, progress, row, text};
 use airmend_live::lab::config::{Amount, LabConfig};
 use airmend_live::lab::outcome::Outcome;
@@ -24,6 +24,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let [agent] = agents;
     let mut config = args.setup.config(args.cc, args.errors.model());
     config.pcap = args.output.pcap.clone();
+    if config.handoff.is_some() && (config.pcap.is_some() || args.output.plot.is_some()) {
+        let why = "--handoff cannot take --pcap or --plot: they show one agent, and each base \
+                   station has one";
+        return Err(BadUsage(why.to_owned()).into());
+    }
     if let Some(directory) = &args.output.plot {
         create(directory)?;
     }

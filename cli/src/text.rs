@@ -126,6 +126,18 @@ pub(crate) fn transfer(config: &LabConfig) -> String {
     if config.place == Place::Mobile {
         text.push_str(", agent in the mobile host");
     }
+    if let Some(plan) = config.handoff {
+        let (stations, every) = (plan.stations, duration(plan.every));
+        text.push_str(&format!(", {stations} base stations, a move every {every}"));
+        text.push_str(match (plan.has_state, plan.ahead.is_zero()) {
+            (false, _) => " without handoff",
+            (true, true) => " without priming",
+            (true, false) => "",
+        });
+        if !plan.outage.is_zero() {
+            text.push_str(&format!(", {} without a link", duration(plan.outage)));
+        }
+    }
     text
 }
 

@@ -6,6 +6,7 @@ pub mod bpf;
 mod clock;
 pub mod device;
 pub mod gateway;
+mod group_socket;
 pub mod guard;
 pub mod lab;
 mod netlink;

@@ -2,6 +2,7 @@
 //! test is ignored.
 
 mod agents;
+mod lab_handoff;
 mod lab_hosts;
 mod lab_kernel;
 mod lab_link;
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
     let only = |name, test: Test| [(name, test)];
     Suite::default()
         .tests(entered.as_deref(), TESTS)
+        .tests(entered.as_deref(), lab_handoff::TESTS)
         .tests(lacks(|| lacks_congestion_control("cubic")).as_deref(), only("cubic", cubic))
         .tests(lacks(|| lacks_congestion_control("reno")).as_deref(), only("reno", reno))
         .tests(lacks(|| lacks_congestion_control("bbr")).as_deref(), only("bbr", bbr))

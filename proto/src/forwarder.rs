@@ -13,6 +13,7 @@ use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::edit::mark_congestion;
 use crate::wire::flow::FlowKey;
+use crate::wire::ip::Network;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::time::Duration;
@@ -154,8 +155,14 @@ impl<A: Agent + ?Sized> Forwarder<A> {
         self.enqueue_originated(now);
     }
 
-    /// Passes a signal to the agent.
+    /// Passes a signal to the agent. What waits for a mobile host that has left is dropped: its new
+    /// station has it, and here it would only take airtime and begin the state of its flows anew.
     pub fn handle_link(&mut self, now: Instant, signal: LinkSignal) {
+        if let LinkSignal::MobileLeft(mobile) = &signal {
+            let is_for =
+                |packet: &Packet| Network::walk(packet).is_ok_and(|ip| ip.destination == *mobile);
+            self.air.packets.retain(|queued| !is_for(&queued.packet));
+        }
         self.agent.handle_link(now, signal);
         self.enqueue_originated(now);
     }

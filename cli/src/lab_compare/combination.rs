@@ -1,6 +1,7 @@
 //! The results that a comparison keeps of its runs.
 
 use crate::row::Times;
+use crate::row::lab::gaps;
 use crate::{stats, text};
 use airmend_live::lab::Delay;
 use airmend_live::lab::config::LabConfig;
@@ -120,6 +121,11 @@ impl Combination {
             all.overdue += run.overdue;
             all
         })
+    }
+
+    /// The times from the mobile host's moves to new data in order, of all runs.
+    pub(crate) fn gaps(&self) -> Option<Times> {
+        gaps(self.runs.iter().filter_map(|(_, run)| run.handoffs.as_ref()))
     }
 
     /// Median of a quantile of the ping's round trips, in milliseconds.

@@ -97,6 +97,11 @@ fn columns<'a>(comparison: &'a Comparison<'_>) -> Vec<Column<'a>> {
             cell(times.as_ref(), completion)
         }));
     }
+    if config.handoff.is_some() {
+        columns.push(column("handoff 50 %/max (ms)", |combination| {
+            cell(combination.gaps(), |gaps| format!("{:.1} / {:.1}", gaps.p50, gaps.max))
+        }));
+    }
     if config.ping {
         columns.extend(ping(comparison));
     }

@@ -78,6 +78,7 @@ pub(super) fn summary(comparison: &Comparison<'_>, combination: &Combination) ->
         "fairness_median": four(combination.median(|run| run.fairness)),
         "completion_ms": combination.completions(),
         "short_completion_ms": combination.short_flows().as_ref().map(lab::short_flows),
+        "handoff_ms": combination.gaps(),
         "ping": ping(combination, first),
     });
     let setting = lab::setting(&comparison.agents[combination.agent], config);

@@ -2,9 +2,10 @@
 
 use super::transfer::{limits, warnings};
 use crate::row::Times;
+use crate::row::lab::gaps;
 use crate::text;
 use airmend_live::lab::config::LabConfig;
-use airmend_live::lab::outcome::{Lateness, LinkReport, Outcome, Ping, ShortFlows};
+use airmend_live::lab::outcome::{Handoffs, Lateness, LinkReport, Outcome, Ping, ShortFlows};
 use airmend_proto::agents::AgentConfig;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -126,6 +127,9 @@ fn further(config: &LabConfig, outcome: &Outcome) -> Vec<(&'static str, String)>
     if let Some(short) = &outcome.short {
         lines.push(("short", short_flows(short)));
     }
+    if let Some(handoffs) = &outcome.handoffs {
+        lines.push(("handoffs", moves(handoffs)));
+    }
     if let Some(Ping { sent, received, round_trip }) = outcome.ping {
         let [p50, p99, max] =
             [round_trip.p50, round_trip.p99, round_trip.max].map(|time| time.as_secs_f64() * 1e3);
@@ -134,6 +138,18 @@ fn further(config: &LabConfig, outcome: &Outcome) -> Vec<(&'static str, String)>
         lines.push(("ping", format!("{words}; {lost} of {} lost", text::count(sent))));
     }
     lines
+}
+
+/// How often the mobile host moved, and how long it then got nothing new.
+fn moves(handoffs: &Handoffs) -> String {
+    let gaps = gaps([handoffs]).map_or_else(String::new, |gaps| {
+        let (p50, max) = (gaps.p50, gaps.max);
+        format!("; to new data in order median {p50:.1} ms, at most {max:.1} ms")
+    });
+    let intruded = handoffs.intruded.map_or_else(String::new, |count| {
+        format!("; {} repeated by an intruder", text::counted(count, "message"))
+    });
+    format!("{}{gaps}{intruded}", text::counted(handoffs.moves, "move"))
 }
 
 /// Their completion times, and how many the end of the run found overdue.

@@ -25,6 +25,10 @@ pub(crate) fn transfer(
         Path::Inline if agent.is_link() => {
             lab::run_link(config, [build(0), build(1)], stop, progress)
         }
+        Path::Inline if let Some(plan) = config.handoff => {
+            let agents = (0..u64::from(plan.stations)).map(build).collect();
+            lab::run_stations(config, agents, stop, progress)
+        }
         Path::Inline => lab::run(config, build(0), stop, progress),
         Path::Kernel => lab::run_kernel(config, None, stop, progress),
         Path::Gateway => {

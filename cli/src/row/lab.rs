@@ -2,11 +2,12 @@
 
 use super::{Line, Times, ber_and_loss, line, millis, rounded, sender, short};
 use airmend_live::lab::config::{Amount, LabConfig, Path, Place};
-use airmend_live::lab::outcome::{Outcome, Ping, ShortFlows};
+use airmend_live::lab::outcome::{Handoffs, Outcome, Ping, ShortFlows};
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The settings with which every line begins. `bytes` are those of each flow; null where the flows
 /// send for a time.
@@ -30,7 +31,8 @@ pub(crate) fn setting(agent: &AgentConfig, config: &LabConfig) -> Value {
 
 /// The further settings. Those at the end are present only for half-duplex radios, for a base
 /// station without an agent in the loop, for an agent in the mobile host, for a modem, for a wired
-/// hop beyond the air, for several pairs of hosts, and for short flows.
+/// hop beyond the air, for several pairs of hosts, for short flows, and
+/// for several base stations.
 pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -> Value {
     let (burst, fading) = match config.errors {
         ErrorModel::Burst { frames, every_bytes } => {
@@ -76,7 +78,19 @@ pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -
         "short": config.short.map(|short| short.to_string()),
         "shape": config.shape.map(|shape| shape.to_string()),
     });
-    line([all, present(unusual)]).into()
+    let moves = config.handoff.map_or_else(
+        || json!({}),
+        |plan| {
+            json!({
+                "base_stations": plan.stations,
+                "handoff_every_ms": millis(plan.every),
+                "handoff_outage_ms": millis(plan.outage),
+                "handoff_ahead_ms": millis(plan.ahead),
+                "handoff_state": plan.has_state,
+            })
+        },
+    );
+    line([all, present(unusual), moves]).into()
 }
 
 /// The line of one run.
@@ -118,7 +132,15 @@ pub(crate) fn run(
         "tcp_ext": outcome.tcp_ext,
     });
     let mobile_counters = Some(&outcome.mobile_counters).filter(|counters| !counters.is_empty());
+    let handoffs = outcome.handoffs.as_ref();
+    let station_counters = Some(&outcome.station_counters).filter(|counters| !counters.is_empty());
     let unusual = json!({
+        // Only of several base stations: how often the mobile host moved, the times until it got
+        // new data in order, the counters of each station, and the messages of an intruder.
+        "handoffs": handoffs.map(|handoffs| handoffs.moves),
+        "handoff_ms": handoffs.and_then(|handoffs| gaps([handoffs])),
+        "station_counters": station_counters,
+        "intruder_messages": handoffs.and_then(|handoffs| handoffs.intruded),
         // Only where there were short flows.
         "short_completion_ms": outcome.short.as_ref().map(short_flows),
         // Only where the air needs an agent at each end: `agent_counters` is the base station's.
@@ -144,6 +166,12 @@ fn ping(ping: &Ping) -> Value {
 pub(crate) fn short_flows(flows: &ShortFlows) -> Value {
     let times = Times::of(&flows.completion_seconds);
     line([json!({"count": 0}), json!(times), json!({"overdue": flows.overdue})]).into()
+}
+
+/// From the moves to new data in order; `None` where none came.
+pub(crate) fn gaps<'a>(runs: impl IntoIterator<Item = &'a Handoffs>) -> Option<Times> {
+    let gaps = runs.into_iter().flat_map(|handoffs| &handoffs.gaps);
+    Times::of(&gaps.map(Duration::as_secs_f64).collect::<Vec<_>>())
 }
 
 /// Only the fields that are not null.

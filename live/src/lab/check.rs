@@ -38,6 +38,7 @@ impl LabConfig {
         refuse(is_recorded, "a recording cannot tell which flows the agent did not see")?;
         self.check_place()?;
         self.check_modem()?;
+        self.check_handoff()?;
         self.check_path()
     }
 

@@ -2,6 +2,7 @@
 
 pub use super::air_queue::{AirQueue, FarQueue};
 pub use super::far_wired::FarWired;
+pub use super::handoff::HandoffPlan;
 pub use super::short::Short;
 use crate::gateway::Shape;
 use airmend_proto::link::mac::MacParams;
@@ -169,6 +170,8 @@ with_defaults! {
     wired: Hop = Hop { rate_bps: 100_000_000, delay: Duration::from_millis(40) };
     /// The wired hop beyond the air; `None` where the mobile hosts have the radio themselves.
     far_wired: Option<FarWired> = None;
+    /// Several base stations, between which the mobile host moves; `None` for one.
+    handoff: Option<HandoffPlan> = None;
     /// What the air does to frames, in each direction.
     errors: ErrorModel = ErrorModel::None;
     /// Frames that wait at most for the air hop, in each direction: those of

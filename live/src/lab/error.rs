@@ -94,6 +94,9 @@ pub enum LabError {
     /// Without the path of the running program there is no gateway.
     #[error("cannot find this very program to run as a gateway ({0}): is /proc mounted?")]
     OwnProgram(#[source] io::Error),
+    /// No key for the stations of a handoff.
+    #[error("the system's random source gives no bytes for a key: is /dev/urandom readable?")]
+    NoRandomBytes,
     /// A value that cannot be run.
     #[error("{0}")]
     Config(&'static str),

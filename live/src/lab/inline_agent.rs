@@ -2,8 +2,11 @@
 
 use super::record::Recorder;
 use airmend_proto::agent::LinkSignal;
+use airmend_proto::agents::handoff;
+use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::{Deadline, Forwarder, Instant, Packet, Port, Ports, drain};
 use std::cell::RefCell;
+use std::time::Duration;
 
 /// An agent in the loop, at the base station or at the mobile host. Each call says what its ports
 /// lead to.
@@ -41,6 +44,29 @@ impl InlineAgent {
         self.recorder.enters(from, &packet);
         self.forwarder.forward_unseen(from, packet);
         self.drain(now, ports);
+    }
+
+    /// Does what a handoff wants; returns a message to be sent.
+    pub(crate) fn apply(
+        &mut self,
+        now: Instant,
+        output: handoff::Output,
+        ports: &mut dyn Ports,
+    ) -> Option<Vec<u8>> {
+        if let handoff::Output::Arrival { packet, .. } = &output {
+            self.recorder.enters(Port::Wired, packet);
+        }
+        let message = output.apply(now, &mut self.forwarder);
+        if message.is_none() {
+            self.drain(now, ports);
+        }
+        // The header names the receiver.
+        message.map(|(_, message)| message)
+    }
+
+    /// The round trip over the air that the agent has measured for a flow.
+    pub(crate) fn air_round_trip(&self, flow: &FlowKey) -> Option<Duration> {
+        self.forwarder.air_round_trip(flow)
     }
 
     /// Takes a signal of the air.

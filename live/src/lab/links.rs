@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 const WIRED: u32 = 1;
 /// The same for the wired hop beyond the air; 2 is a modem's.
 const FAR_WIRED: u32 = 3;
+/// Those of further base stations begin here.
+const FIRST_CELL: u32 = 4;
 
 /// All hops.
 pub(crate) struct Links {
@@ -122,6 +124,21 @@ impl Links {
         }
         Ok(links)
     }
+}
+
+/// The wired hop and the air of one of several base stations, which has the queues towards both
+/// itself. Station 0 has the random streams of an only one.
+pub(super) fn of_cell(config: &LabConfig, station: u32) -> (HopMedium, HopMedium) {
+    let stream = |of_first| match station {
+        0 => of_first,
+        _ => FIRST_CELL + 2 * station + of_first,
+    };
+    let wired = pair(config.wired, ErrorModel::None, config.seed, stream(WIRED));
+    let air = pair(config.air, config.errors, config.seed, stream(AIR_STREAM));
+    (
+        full_duplex(config.wired, [FRAME_LIMIT, config.wired_queue_frames], wired),
+        full_duplex(config.air, [FRAME_LIMIT, config.queue_frames], air),
+    )
 }
 
 fn air(config: &LabConfig) -> HopMedium {

@@ -2,7 +2,8 @@
 //!
 //! From the bottom to the top: configuration, outcome and errors; `network`, the namespaces and
 //! hosts; the emulated links; the loop of the base station with what it drives (`station`,
-//! `data_path`, `mobile`, `inline_agent`, `record`); `session`, which sets all of that up;
+//! `data_path`, `mobile`, `inline_agent`, `record`), and that of several base stations (`handoff`);
+//! `session`, which sets all of that up;
 //! `measure`; and `run`.
 
 mod air_queue;
@@ -12,6 +13,7 @@ mod data_path;
 mod error;
 mod far_wired;
 mod gateway;
+pub mod handoff;
 mod hop;
 mod inline_agent;
 mod links;
@@ -32,4 +34,4 @@ pub use measure::probe::{Probe, ProbeOutcome, probe};
 pub use measure::transfer::Progress;
 pub use network::namespace::{Namespace, enter_user_namespace};
 pub use outcome::Delay;
-pub use run::{run, run_kernel, run_link};
+pub use run::{run, run_kernel, run_link, run_stations};

@@ -53,7 +53,11 @@ pub struct Outcome {
     pub observation: Option<serde_json::Value>,
     /// The counters of the agent at the mobile, where the air needs an agent at each end.
     pub mobile_counters: BTreeMap<String, u64>,
-    /// The counters of the links, by name (`air_down`, …).
+    /// The moves of the mobile host between several base stations.
+    pub handoffs: Option<Handoffs>,
+    /// The counters of each of several base stations; `agent_counters` has their sums.
+    pub station_counters: Vec<BTreeMap<String, u64>>,
+    /// The counters of the links, by name (`air_down`, …), those of all stations together.
     pub links: BTreeMap<&'static str, LinkReport>,
     /// All nonzero `TcpExt` counters of the sending hosts.
     pub tcp_ext: BTreeMap<String, u64>,
@@ -76,6 +80,18 @@ pub struct ShortFlows {
     /// Those that were cut off by the end of the run and had by then taken longer than any that
     /// completed; the others that were cut off are not counted.
     pub overdue: u64,
+}
+
+/// The moves of a mobile host between base stations.
+#[derive(Clone, Debug, Default)]
+pub struct Handoffs {
+    /// How often it left a station.
+    pub moves: u64,
+    /// From there to the first new data in order that came over the air of the next station; of
+    /// moves after which none came before the next one or the end of the run, nothing.
+    pub gaps: Vec<Duration>,
+    /// Messages that an intruder has repeated; as many were forged.
+    pub intruded: Option<u64>,
 }
 
 /// Round trips of a small packet between the hosts of the mended flows.

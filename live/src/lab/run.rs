@@ -3,6 +3,7 @@
 use super::config::{Direction, LabConfig, Place};
 use super::error::LabError;
 use super::gateway::{GatewayCommand, GatewayReport};
+use super::handoff::CellsReport;
 use super::measure::ping::with_ping;
 use super::measure::rounds;
 use super::measure::sender::SenderReport;
@@ -46,6 +47,20 @@ pub fn run_link(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
     measure(config, Forwarding::Agents(Agents::Both(ends)), stop, progress)
+}
+
+/// As [`run`], with an agent at each of the base stations between which the mobile host moves: as
+/// many as the plan of `config` says.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_stations(
+    config: &LabConfig,
+    agents: Vec<Box<dyn Agent + Send>>,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcome, LabError> {
+    measure(config, Forwarding::Agents(Agents::Stations(agents)), stop, progress)
 }
 
 /// As [`run`], through a base station whose kernel forwards, with `gateway` on its air interface
@@ -105,6 +120,13 @@ fn outcome(
     let (from, to) = transfer.measured;
     let rates = transfer.warm_flows.iter().map(|flow| rate(flow.bytes, flow.seconds));
     let flow_goodput_bps: Vec<f64> = rates.collect();
+    let (handoffs, station_counters) = match station.cells.take() {
+        Some(CellsReport { recorders, handoffs }) => {
+            let counters = recorders.into_iter().map(|recorder| owned(recorder.counters));
+            (Some(handoffs), counters.collect())
+        }
+        None => (None, Vec::new()),
+    };
     let trace = station.recorders().flat_map(Recorder::take_points).collect();
     let (agent, other) = match config.place {
         Place::Base => (station.station, station.mobile),
@@ -115,6 +137,7 @@ fn outcome(
         recorder.map(|recorder| owned(recorder.counters)).unwrap_or_default()
     };
     let (agent_counters, gateway_heartbeat_timeouts, observation) = match station.gateway {
+        None if handoffs.is_some() => (sum(&station_counters), None, None),
         None => (counters(agent), None, None),
         Some(GatewayReport { agent_counters, heartbeat_timeouts, observation }) => {
             (agent_counters, Some(heartbeat_timeouts), observation)
@@ -142,6 +165,8 @@ fn outcome(
         gateway_heartbeat_timeouts,
         observation,
         mobile_counters: counters(other),
+        handoffs,
+        station_counters,
         links: station.links,
         port_drops: station.port_drops,
         lateness_us: station.lateness,
@@ -153,6 +178,15 @@ fn outcome(
 /// The counters' names in a gateway's report are no literals of this program.
 fn owned(counters: BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
     counters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The sums of the counters of several stations.
+fn sum(stations: &[BTreeMap<String, u64>]) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for (name, value) in stations.iter().flatten() {
+        *sums.entry(name.clone()).or_default() += value;
+    }
+    sums
 }
 
 fn sum_bytes(flows: &[Carried]) -> u64 {

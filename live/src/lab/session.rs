@@ -1,9 +1,10 @@
 //! Two hosts with the base station between them, for as long as some work takes.
 
-use super::config::{Direction, LabConfig, Place};
+use super::config::{Direction, HandoffPlan, LabConfig, Place};
 use super::data_path::{DataPath, KernelPorts};
 use super::error::LabError;
 use super::gateway::{Gateway, GatewayCommand};
+use super::handoff::Cells;
 use super::inline_agent::InlineAgent;
 use super::links::Links;
 use super::mobile::MobileAgent;
@@ -17,9 +18,11 @@ use super::network::topology::Topology;
 use super::record::Recorder;
 use super::station::{Station, StationReport};
 use crate::clock::Clock;
+use crate::device::Device;
 use crate::guard::Guard;
 use airmend_proto::agents::plain::Plain;
 use airmend_proto::{Agent, EgressLimits, Forwarder};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -63,6 +66,8 @@ pub(crate) enum Agents {
     One(Box<dyn Agent + Send>),
     /// The ends of a link that mends itself: that of the base station, and that of the mobile.
     Both([Box<dyn Agent + Send>; 2]),
+    /// One at each of several base stations.
+    Stations(Vec<Box<dyn Agent + Send>>),
 }
 
 /// What forwards at the base station.
@@ -82,23 +87,21 @@ pub(crate) fn with_station<T>(
     config.check()?;
     let Topology { station: _interfaces, pairs, wired, air, kernel, modem } =
         Topology::create(config)?;
-    let Setup { data_path, mobile, kernel, gateway } = Setup::new(config, forwarding, kernel)?;
     let endpoints = pairs.iter().map(|pair| Endpoints::new(pair, config.direction));
     let endpoints: Vec<_> = endpoints.collect();
-    let mended_pairs = config.pairs as usize;
     let (mended, unmended) = endpoints
-        .split_at_checked(mended_pairs)
+        .split_at_checked(config.pairs as usize)
         .ok_or(LabError::Config("a run needs two hosts of each pair"))?;
     let unmended = unmended.first().copied();
     let clock = Clock::start();
-    let modem = modem.map(|kernel| Modem::new(config, kernel));
-    let links = Links::new(config, mobile.is_some(), modem);
-    let station = Station { clock, links, wired, air, mended_pairs, data_path, mobile };
+    let ports = HostPorts { wired, air, modem, mobile: pairs[0].mobile.address };
+    let Setup { forwarder, kernel, gateway } =
+        Setup::new(config, forwarding, kernel, ports, clock)?;
     let is_done = AtomicBool::new(false);
     let (result, station) = thread::scope(|scope| {
         let station = thread::Builder::new()
             .name("base-station".to_owned())
-            .spawn_scoped(scope, || station.run(&is_done))
+            .spawn_scoped(scope, || forwarder.run(&is_done))
             .map_err(LabError::socket("starting a thread"))?;
         let done = OnDrop(|| is_done.store(true, Ordering::Relaxed));
         let is_over = || station.is_finished() || gateway.as_ref().is_some_and(Gateway::has_ended);
@@ -132,11 +135,35 @@ pub(crate) fn with_station<T>(
     Ok((result, station))
 }
 
-/// The data path of the base station, and the processes beside it.
+/// The loop of a run.
+enum Loop {
+    /// One base station.
+    Station(Box<Station>),
+    /// Several of them.
+    Cells(Box<Cells>),
+}
+
+impl Loop {
+    fn run(self, stop: &AtomicBool) -> Result<StationReport, LabError> {
+        match self {
+            Self::Station(station) => station.run(stop),
+            Self::Cells(cells) => cells.run(stop),
+        }
+    }
+}
+
+/// The ports to the hosts, and to a modem.
+struct HostPorts {
+    wired: Vec<Box<dyn Device>>,
+    air: Vec<Box<dyn Device>>,
+    modem: Option<Kernel>,
+    /// The address of the first mobile host.
+    mobile: IpAddr,
+}
+
+/// The loop, and what is beside it.
 struct Setup {
-    data_path: DataPath,
-    /// The agent at the mobile host, if it has one.
-    mobile: Option<MobileAgent>,
+    forwarder: Loop,
     /// The namespace of a kernel that forwards.
     kernel: Option<Namespace>,
     gateway: Option<Gateway>,
@@ -147,52 +174,102 @@ impl Setup {
         config: &LabConfig,
         forwarding: Forwarding<'_>,
         kernel: Option<Kernel>,
+        ports: HostPorts,
+        clock: Clock,
     ) -> Result<Self, LabError> {
-        match (forwarding, kernel) {
-            (Forwarding::Agents(agents), None) => Self::of_agents(config, agents),
-            (Forwarding::Kernel(command), Some(Kernel { namespace, wired, air })) => {
+        match (forwarding, kernel, config.handoff) {
+            (Forwarding::Agents(Agents::Stations(agents)), None, Some(plan)) => {
+                Self::of_cells(config, plan, agents, ports, clock)
+            }
+            (Forwarding::Agents(agents), None, None) => {
+                let (station, mobile) = of_agents(config, agents)?;
+                let data_path = DataPath::Agent(Box::new(station));
+                let mobile = mobile.map(MobileAgent::new);
+                let forwarder = one_station(config, data_path, mobile, ports, clock);
+                Ok(Self { forwarder, kernel: None, gateway: None })
+            }
+            (Forwarding::Kernel(command), Some(Kernel { namespace, wired, air }), None) => {
                 let gateway = command
                     .map(|command| Gateway::start(command, &namespace, config.station_queue()));
+                let data_path = DataPath::Kernel(KernelPorts { wired, air });
                 Ok(Self {
-                    data_path: DataPath::Kernel(KernelPorts { wired, air }),
-                    mobile: None,
+                    forwarder: one_station(config, data_path, None, ports, clock),
                     gateway: gateway.transpose()?,
                     kernel: Some(namespace),
                 })
             }
+            (_, _, Some(_)) => Err(LabError::Config(
+                "moves between base stations need an agent of one end at each of them",
+            )),
             _ => Err(LabError::Config("agents in the loop need the in-line path, and no other")),
         }
     }
 
-    fn of_agents(config: &LabConfig, agents: Agents) -> Result<Self, LabError> {
-        let (station, mobile) = match (agents, config.place) {
-            (Agents::One(agent), Place::Base) => (guarded(config, agent)?, None),
-            (Agents::One(agent), Place::Mobile) => {
-                let limits = config.station_limits();
-                let passthrough = in_loop(config, Box::new(Plain), limits, Recorder::default());
-                (passthrough, Some(guarded(config, agent)?))
-            }
-            (Agents::Both(_), Place::Mobile) => {
-                return Err(LabError::Config(
-                    "a link has an agent at each end of the air: it has no other place",
-                ));
-            }
-            (Agents::Both(_), Place::Base) if config.pcap.is_some() => {
-                return Err(LabError::Config(
-                    "a recording is of one agent, and the air has one at each end: run it without \
-                     one",
-                ));
-            }
-            // Nothing can replace one end of a link: the other end would not understand it.
-            (Agents::Both([station, mobile]), Place::Base) => {
-                let limits = config.egress_limits();
-                let station = in_loop(config, station, limits, Recorder::new(config)?);
-                (station, Some(in_loop(config, mobile, limits, Recorder::default())))
-            }
-        };
-        let data_path = DataPath::Agent(Box::new(station));
-        Ok(Self { data_path, mobile: mobile.map(MobileAgent::new), kernel: None, gateway: None })
+    fn of_cells(
+        config: &LabConfig,
+        plan: HandoffPlan,
+        agents: Vec<Box<dyn Agent + Send>>,
+        ports: HostPorts,
+        clock: Clock,
+    ) -> Result<Self, LabError> {
+        if agents.len() != plan.stations as usize {
+            return Err(LabError::Config("each base station needs one agent"));
+        }
+        let agents = agents.into_iter().map(|agent| {
+            let agent = Box::new(Guard::new(agent));
+            in_loop(config, agent, config.egress_limits(), Recorder::default())
+        });
+        let HostPorts { wired, air, mobile, .. } = ports;
+        let cells = Cells::new(config, plan, agents.collect(), clock, [wired, air], mobile)?;
+        Ok(Self { forwarder: Loop::Cells(Box::new(cells)), kernel: None, gateway: None })
     }
+}
+
+fn one_station(
+    config: &LabConfig,
+    data_path: DataPath,
+    mobile: Option<MobileAgent>,
+    HostPorts { wired, air, modem, .. }: HostPorts,
+    clock: Clock,
+) -> Loop {
+    let modem = modem.map(|kernel| Modem::new(config, kernel));
+    let links = Links::new(config, mobile.is_some(), modem);
+    let mended_pairs = config.pairs as usize;
+    Loop::Station(Box::new(Station { clock, links, wired, air, mended_pairs, data_path, mobile }))
+}
+
+/// The agent of the base station, and that of the mobile host if there is one.
+fn of_agents(
+    config: &LabConfig,
+    agents: Agents,
+) -> Result<(InlineAgent, Option<InlineAgent>), LabError> {
+    Ok(match (agents, config.place) {
+        (Agents::One(agent), Place::Base) => (guarded(config, agent)?, None),
+        (Agents::One(agent), Place::Mobile) => {
+            let limits = config.station_limits();
+            let passthrough = in_loop(config, Box::new(Plain), limits, Recorder::default());
+            (passthrough, Some(guarded(config, agent)?))
+        }
+        (Agents::Both(_), Place::Mobile) => {
+            return Err(LabError::Config(
+                "a link has an agent at each end of the air: it has no other place",
+            ));
+        }
+        (Agents::Both(_), Place::Base) if config.pcap.is_some() => {
+            return Err(LabError::Config(
+                "a recording is of one agent, and the air has one at each end: run it without one",
+            ));
+        }
+        // Nothing can replace one end of a link: the other end would not understand it.
+        (Agents::Both([station, mobile]), Place::Base) => {
+            let limits = config.egress_limits();
+            let station = in_loop(config, station, limits, Recorder::new(config)?);
+            (station, Some(in_loop(config, mobile, limits, Recorder::default())))
+        }
+        (Agents::Stations(_), _) => {
+            return Err(LabError::Config("agents at several base stations need their moves"));
+        }
+    })
 }
 
 /// The only agent of a run; if it panics, passthrough takes its place.

@@ -4,6 +4,7 @@
 use super::data_path::DataPath;
 use super::error::LabError;
 use super::gateway::GatewayReport;
+use super::handoff::CellsReport;
 use super::hop::{End, HopMedium};
 use super::links::Links;
 use super::mobile::MobileAgent;
@@ -24,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The interval at which an idle loop checks the stop flag.
-const IDLE: Duration = Duration::from_millis(50);
+pub(super) const IDLE: Duration = Duration::from_millis(50);
 
 /// The state of the loop.
 pub(crate) struct Station {
@@ -51,6 +52,8 @@ pub(crate) struct StationReport {
     pub(crate) links: BTreeMap<&'static str, LinkReport>,
     pub(crate) lateness: Lateness,
     pub(crate) port_drops: u64,
+    /// What several base stations noted, instead of one.
+    pub(crate) cells: Option<CellsReport>,
     /// The final report of a gateway, which ends after the loop.
     pub(crate) gateway: Option<GatewayReport>,
 }
@@ -58,7 +61,8 @@ pub(crate) struct StationReport {
 impl StationReport {
     /// What was recorded of each agent.
     pub(crate) fn recorders(&mut self) -> impl Iterator<Item = &mut Recorder> {
-        self.station.iter_mut().chain(&mut self.mobile)
+        let cells = self.cells.iter_mut().flat_map(|cells| &mut cells.recorders);
+        self.station.iter_mut().chain(&mut self.mobile).chain(cells)
     }
 
     /// Counts what the queues of the base station have refused as drops of the links behind them:
@@ -115,6 +119,7 @@ impl Station {
             port_drops: host_drops + modem_drops + self.data_path.drops(),
             station: self.data_path.into_recorder(now),
             mobile: self.mobile.map(|mobile| mobile.agent.into_recorder(now)),
+            cells: None,
             gateway: None,
         })
     }
@@ -379,13 +384,13 @@ fn send_to_mobile(
 }
 
 /// Sends a packet to its destination host.
-fn send_to_host(ports: &mut [Box<dyn Device>], packet: &Packet) -> io::Result<()> {
+pub(super) fn send_to_host(ports: &mut [Box<dyn Device>], packet: &Packet) -> io::Result<()> {
     match ports.get_mut(pair_of(packet.bytes())) {
         Some(port) => port.send(packet),
         None => Ok(()),
     }
 }
 
-fn record_lateness(lateness: &mut Histogram<u64>, now: Instant, at: Instant) {
+pub(super) fn record_lateness(lateness: &mut Histogram<u64>, now: Instant, at: Instant) {
     lateness.saturating_record(u64::try_from(now.since(at).as_nanos()).unwrap_or(u64::MAX));
 }

@@ -29,7 +29,7 @@ mod padding;
 mod parts;
 mod path_mtu;
 mod plain;
-mod random;
+pub(crate) mod random;
 mod security;
 
 pub use carrier::Address;

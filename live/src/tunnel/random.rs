@@ -3,7 +3,7 @@
 use snow::resolvers::{CryptoResolver, RingResolver};
 
 /// Fills `bytes` from the system's random source.
-pub(super) fn random(bytes: &mut [u8]) -> Result<(), ()> {
+pub(crate) fn random(bytes: &mut [u8]) -> Result<(), ()> {
     let mut source = RingResolver.resolve_rng().ok_or(())?;
     source.try_fill_bytes(bytes).map_err(drop)
 }

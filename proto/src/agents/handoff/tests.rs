@@ -1,10 +1,13 @@
 //! Stations on a backbone that loses, delays and repeats messages.
 
 use super::*;
+use crate::agents::plain::Plain;
+use crate::forwarder::EgressLimits;
 use crate::packet::LinkType;
 use crate::wire::build::SegmentBuilder;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Flags;
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec;
 
@@ -194,6 +197,19 @@ impl Backbone {
     fn counter(&self, name: &str) -> u64 {
         self.counted.get(name).copied().unwrap_or(0)
     }
+}
+
+#[test]
+fn what_waits_for_a_mobile_that_has_left_is_dropped() {
+    let limits = EgressLimits { air: 10, wired: 10 };
+    let mut forwarder = Forwarder::new(Box::new(Plain), limits);
+    let other = SegmentBuilder::new(SERVER, ([10, 0, 1, 3], 5000)).payload(&[7; 100]);
+    for packet in [data(1), other.build(LinkType::Ip), data(2)] {
+        forwarder.handle_packet(Instant::ZERO, Port::Wired, packet);
+    }
+    assert!(Output::Left(mobile()).apply(Instant::ZERO, &mut forwarder).is_none());
+    let leaves = core::iter::from_fn(|| forwarder.poll_transmit(Instant::ZERO, Port::Air));
+    assert_eq!(leaves.collect::<Vec<_>>(), [other.build(LinkType::Ip)]);
 }
 
 // [S0-45] Nearby stations fill their caches without forwarding; at the handoff the state comes and

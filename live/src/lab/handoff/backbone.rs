@@ -1,0 +1,81 @@
+//! The network between the base stations: a namespace for each of them, on one Ethernet.
+
+use crate::group_socket::GroupSocket;
+use crate::lab::config::MTU;
+use crate::lab::error::LabError;
+use crate::lab::network::interface::INTERFACE;
+use crate::lab::network::namespace::Namespace;
+use airmend_proto::agents::handoff::DATA_OVERHEAD;
+use std::fmt::Write;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::BorrowedFd;
+
+/// The group of the stations, of the range for one organisation (RFC 2365).
+const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 192, 77, 1), 7_395);
+/// The headers of a datagram.
+const UDP_IP: usize = 8 + 20;
+
+/// A host on the backbone, with a socket in the stations' group.
+#[derive(Debug)]
+pub(super) struct Member {
+    socket: GroupSocket,
+    /// Messages that the kernel took.
+    pub(super) sent: u64,
+    /// Their bytes, with all headers from IP on.
+    pub(super) bytes: u64,
+    /// Dropping it removes the host's interface.
+    _namespace: Namespace,
+}
+
+/// A backbone of so many hosts. It exists as long as the namespace of its bridge, which is the
+/// first result.
+pub(super) fn create(hosts: u32) -> Result<(Namespace, Vec<Member>), LabError> {
+    let hub = Namespace::new()?;
+    hub.ip("link add br0 type bridge\nlink set br0 addrgenmode none up\n")?;
+    let members = (0..hosts).map(|number| Member::new(&hub, number));
+    let members = members.collect::<Result<_, _>>()?;
+    Ok((hub, members))
+}
+
+impl Member {
+    fn new(hub: &Namespace, number: u32) -> Result<Self, LabError> {
+        let namespace = Namespace::new()?;
+        let mtu = MTU as usize + DATA_OVERHEAD + UDP_IP;
+        let address = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 78, 0, 1)) + number);
+        let mut commands = String::new();
+        let _ = write!(
+            commands,
+            "link add port{number} mtu {mtu} type veth peer name {INTERFACE} mtu {mtu} netns {}\n\
+             link set port{number} master br0 addrgenmode none up\n",
+            namespace.path().display(),
+        );
+        hub.ip(&commands)?;
+        namespace.ip(&format!(
+            "link set {INTERFACE} addrgenmode none up\naddress add {address}/24 dev {INTERFACE}\n"
+        ))?;
+        let socket = namespace.run(|| {
+            GroupSocket::join(GROUP, INTERFACE, address)
+                .map_err(LabError::socket("joining the stations' multicast group"))
+        })?;
+        Ok(Self { socket, sent: 0, bytes: 0, _namespace: namespace })
+    }
+
+    /// Sends a message to the group.
+    pub(super) fn send(&mut self, message: &[u8]) {
+        if self.socket.send(message) {
+            self.sent += 1;
+            self.bytes += (message.len() + UDP_IP) as u64;
+        }
+    }
+
+    /// The next message of another member.
+    pub(super) fn receive(&mut self) -> io::Result<Option<&[u8]>> {
+        self.socket.receive()
+    }
+
+    /// For `poll`.
+    pub(super) fn readable(&self) -> BorrowedFd<'_> {
+        self.socket.readable()
+    }
+}

@@ -1,0 +1,170 @@
+//! A mobile host that moves between base stations, whose messages are multicast between
+//! namespaces.
+
+use super::{Test, config, failure};
+use airmend_live::lab::config::{Amount, Direction, HandoffPlan, LabConfig, Path};
+use airmend_live::lab::outcome::{Handoffs, Outcome};
+use airmend_live::lab::{LabError, run, run_stations};
+use airmend_proto::Agent;
+use airmend_proto::agents::{AgentConfig, Limits};
+use airmend_proto::link::ErrorModel;
+use std::error::Error;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+pub(crate) const TESTS: [(&str, Test); 6] = [
+    ("handoff_carries_transfers_on", handoff_carries_transfers_on),
+    ("handoff_counts_at_each_station", handoff_counts_at_each_station),
+    ("handoff_without_priming", handoff_without_priming),
+    ("no_handoff_loses_what_is_under_way", no_handoff_loses_what_is_under_way),
+    ("handoff_messages_of_an_intruder", handoff_messages_of_an_intruder),
+    ("handoff_refuses", handoff_refuses),
+];
+
+/// [S0-45] The next station is primed, gets the state and goes on: with any agent, with losses and
+/// without, every byte arrives, and where nothing is lost on the air no sender waits for a timeout.
+fn handoff_carries_transfers_on() -> Result<(), Box<dyn Error>> {
+    for agent in ["snoop", "snoop95", "plain"] {
+        for errors in [ErrorModel::None, ErrorModel::Loss(0.01)] {
+            let outcome = complete(&LabConfig { errors, ..moving(2) }, agent)?;
+            let moves = moves(&outcome);
+            assert!(moves.moves >= 2, "{agent}: {moves:?}");
+            // The last move may be the end of the run.
+            assert!(moves.gaps.len() as u64 + 1 >= moves.moves, "{agent}: {moves:?}");
+            let [completed, away] = ["handoffs_completed", "handoffs_away"]
+                .map(|counter| outcome.agent_counters.get(counter).copied().unwrap_or(0));
+            assert_eq!((completed, away), (moves.moves, moves.moves), "{agent}");
+            assert!(outcome.agent_counters.get("handoff_packets_primed") > Some(&0), "{agent}");
+            assert!(outcome.links.get("backbone").is_some_and(|backbone| backbone.frames > 0));
+            let mut gaps = moves.gaps.clone();
+            gaps.sort();
+            let median = gaps[gaps.len() / 2];
+            assert!(median <= Duration::from_millis(25), "{agent}: {gaps:?}");
+            if errors == ErrorModel::None {
+                assert_eq!(outcome.sender.timeouts, 0, "{agent}: {outcome:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The counters of each station are apart, and those of the run are their sums.
+fn handoff_counts_at_each_station() -> Result<(), Box<dyn Error>> {
+    let outcome = complete(&LabConfig { ipv6: true, ..moving(3) }, "snoop")?;
+    let of = |station: usize, counter| {
+        outcome.station_counters[station].get(counter).copied().unwrap_or(0)
+    };
+    assert_eq!(outcome.station_counters.len(), 3);
+    let away: u64 = (0..3).map(|station| of(station, "handoffs_away")).sum();
+    assert_eq!(Some(&away), outcome.agent_counters.get("handoffs_away"));
+    assert!(of(0, "handoffs_away") > 0 && of(1, "handoffs_claimed") > 0);
+    Ok(())
+}
+
+/// Without priming the packets come with the state, also after a time without any link.
+fn handoff_without_priming() -> Result<(), Box<dyn Error>> {
+    let config = change(moving(2), |plan| {
+        plan.ahead = Duration::ZERO;
+        plan.outage = Duration::from_millis(50);
+    });
+    let outcome = complete(&config, "snoop")?;
+    assert_eq!(outcome.agent_counters.get("handoff_packets_primed"), None);
+    assert!(outcome.agent_counters.get("handoffs_completed") > Some(&0));
+    assert!(outcome.agent_counters.get("handoff_packets_released") > Some(&0));
+    let moves = moves(&outcome);
+    assert!(moves.gaps.iter().all(|gap| *gap >= Duration::from_millis(52)), "{moves:?}");
+    Ok(())
+}
+
+/// Stations that know nothing of each other lose what is on its way to the last one.
+fn no_handoff_loses_what_is_under_way() -> Result<(), Box<dyn Error>> {
+    let config = change(moving(2), |plan| plan.has_state = false);
+    let outcome = complete(&config, "plain")?;
+    assert!(!outcome.links.contains_key("backbone"));
+    assert!(outcome.station_counters.iter().flatten().all(|(name, _)| !name.contains("handoff")));
+    assert!(outcome.sender.retransmits > 0, "{:?}", outcome.sender);
+    Ok(())
+}
+
+/// Messages that a host without the key repeats or changes are counted, and nothing else happens.
+fn handoff_messages_of_an_intruder() -> Result<(), Box<dyn Error>> {
+    let config = change(moving(2), |plan| plan.has_intruder = true);
+    let outcome = complete(&config, "snoop")?;
+    let moves = moves(&outcome);
+    let intruded = moves.intruded.unwrap_or(0);
+    let counter = |name: &str| outcome.agent_counters.get(name).copied().unwrap_or(0);
+    // Both stations refuse a changed message; a repeated one is new to none but its sender, who
+    // does not read its own. The last ones may not have been read at the end.
+    let [forged, replayed] = ["handoff_messages_forged", "handoff_messages_replayed"].map(counter);
+    assert!(intruded > 100, "{intruded}");
+    assert!(forged <= 2 * intruded && forged > 19 * intruded / 10, "{forged} of {intruded}");
+    assert!(replayed <= intruded && replayed > 9 * intruded / 10, "{replayed} of {intruded}");
+    assert_eq!(counter("handoffs_completed"), moves.moves);
+    assert_eq!(outcome.sender.timeouts, 0, "{outcome:?}");
+    Ok(())
+}
+
+/// What cannot be run is refused in a sentence.
+fn handoff_refuses() -> Result<(), Box<dyn Error>> {
+    let long = Duration::from_secs(1);
+    for (config, words) in [
+        (moving(1), "2 to 16"),
+        (moving(17), "2 to 16"),
+        (change(moving(2), |plan| plan.outage = long), "less than the time between two moves"),
+        (LabConfig { direction: Direction::Up, ..moving(2) }, "send the data down"),
+        (LabConfig { path: Path::Kernel, ..moving(2) }, "in-line path"),
+        (LabConfig { pairs: 2, flows: 2, ..moving(2) }, "one pair of hosts"),
+        (LabConfig { turnaround: Some(long), ..moving(2) }, "full-duplex"),
+    ] {
+        let said = failure(forward(&config, agents(&config, "plain"))).to_string();
+        assert!(said.contains(words), "{said}");
+    }
+    let config = moving(2);
+    let said = failure(forward(&config, agents(&moving(3), "plain"))).to_string();
+    assert!(said.contains("one agent"), "{said}");
+    let said = failure(forward(&LabConfig { handoff: None, ..config.clone() }, Vec::new()));
+    assert!(said.to_string().contains("moves"), "{said}");
+    let said = failure(run(&config, super::plain(), &AtomicBool::new(false), &mut |_| ()));
+    assert!(said.to_string().contains("at each of them"), "{said}");
+    Ok(())
+}
+
+/// A move every 400 ms.
+fn moving(stations: u32) -> LabConfig {
+    let plan = HandoffPlan {
+        stations,
+        every: Duration::from_millis(400),
+        outage: Duration::ZERO,
+        ahead: Duration::from_millis(100),
+        has_state: true,
+        has_intruder: false,
+    };
+    LabConfig { handoff: Some(plan), amount: Amount::Bytes(3_000_000), ..config() }
+}
+
+fn change(mut config: LabConfig, change: impl FnMut(&mut HandoffPlan)) -> LabConfig {
+    config.handoff.iter_mut().for_each(change);
+    config
+}
+
+fn moves(outcome: &Outcome) -> Handoffs {
+    outcome.handoffs.clone().unwrap_or_default()
+}
+
+fn agents(config: &LabConfig, name: &str) -> Vec<Box<dyn Agent + Send>> {
+    let limits = Limits { egress: config.egress_limits(), ..Limits::default() };
+    let stations = config.handoff.map_or(0, |plan| u64::from(plan.stations));
+    let agent = AgentConfig::by_name(name).expect("there is such an agent");
+    (0..stations).map(|seed| agent.build(limits, seed)).collect()
+}
+
+fn forward(config: &LabConfig, agents: Vec<Box<dyn Agent + Send>>) -> Result<Outcome, LabError> {
+    run_stations(config, agents, &AtomicBool::new(false), &mut |_| ())
+}
+
+/// Runs to the end, with nothing lost outside the links.
+fn complete(config: &LabConfig, agent: &str) -> Result<Outcome, LabError> {
+    let outcome = forward(config, agents(config, agent))?;
+    assert!(outcome.completed && outcome.port_drops == 0, "{outcome:?}");
+    Ok(outcome)
+}
