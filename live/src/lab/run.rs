@@ -110,6 +110,7 @@ fn outcome(
         Place::Base => (station.station, station.mobile),
         // The passthrough of the base station has only drops to count, which `links` has.
         Place::Mobile => (station.mobile, None),
+        Place::Both => (station.mobile, station.station),
     };
     let counters = |recorder: Option<Recorder>| {
         recorder.map(|recorder| owned(recorder.counters)).unwrap_or_default()
