@@ -143,8 +143,8 @@ pub(crate) struct Setup {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     #[arg(help_heading = "Agent")]
     pub(crate) settings: Vec<(String, String)>,
-    /// Where the agent stands: base (at the base station, where it mends what goes down) or mobile
-    /// (in the mobile host, where it mends what goes up; with --direction up).
+    /// Where the agent stands: base (at the base station, where it mends what goes down), mobile
+    /// (in the mobile host, where it mends what goes up; with --direction up), or both.
     #[arg(long, value_name = "PLACE", default_value = "base", help_heading = "Agent")]
     place: Place,
     /// Which way the data flows: down (to the mobile host) or up.
@@ -370,24 +370,24 @@ impl Setup {
         let one_radio = "each mobile host has a radio of its own, and the agent is at one of them";
         match self.place {
             Place::Base => Ok(()),
-            Place::Mobile if agent.is_link() => refuse(
+            _ if agent.is_link() => refuse(
                 &format!("--agent {}", agent.name()),
                 "it has an agent at each end of the air already",
             ),
-            Place::Mobile if self.path != Path::Inline => refuse(
+            _ if self.path != Path::Inline => refuse(
                 &format!("--path {}", self.path.name()),
                 "the agent in the mobile host is in the laboratory's loop",
             ),
-            Place::Mobile if self.far_wired.is_some() => {
+            _ if self.far_wired.is_some() => {
                 refuse("--far-wired", "the mobile host then has no radio of its own")
             }
-            Place::Mobile if self.far_queue.is_some() => refuse(
+            _ if self.far_queue.is_some() => refuse(
                 "--far-queue",
                 "the modem's queue holds what goes down, and the agent mends what goes up",
             ),
-            Place::Mobile if self.pairs > 1 => refuse("--pairs", one_radio),
-            Place::Mobile if self.unmended_flows.is_some() => refuse("--unmended-flows", one_radio),
-            Place::Mobile => Ok(()),
+            _ if self.pairs > 1 => refuse("--pairs", one_radio),
+            _ if self.unmended_flows.is_some() => refuse("--unmended-flows", one_radio),
+            _ => Ok(()),
         }
     }
 

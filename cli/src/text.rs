@@ -123,8 +123,10 @@ pub(crate) fn transfer(config: &LabConfig) -> String {
         Path::Kernel => text.push_str(", kernel forwarding"),
         Path::Gateway => text.push_str(", gateway beside the kernel"),
     }
-    if config.place == Place::Mobile {
-        text.push_str(", agent in the mobile host");
+    match config.place {
+        Place::Base => {}
+        Place::Mobile => text.push_str(", agent in the mobile host"),
+        Place::Both => text.push_str(", agents at both ends of the air"),
     }
     if let Some(plan) = config.handoff {
         let (stations, every) = (plan.stations, duration(plan.every));

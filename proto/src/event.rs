@@ -33,6 +33,8 @@ pub enum Cause {
     RoundTripTimer,
     /// The persist timer.
     PersistTimer,
+    /// A negative acknowledgment of the agent at the other end of the air.
+    Nack,
 }
 
 impl Cause {
@@ -275,6 +277,7 @@ impl fmt::Display for Event {
                     Cause::LocalTimeout => "timeout",
                     Cause::RoundTripTimer => "round-trip timer",
                     Cause::PersistTimer => "persist timer",
+                    Cause::Nack => "negative acknowledgment",
                 };
                 write!(f, "{flow}: {seq} retransmitted locally ({cause}, attempt {attempt})")
             }

@@ -1,7 +1,7 @@
 //! One transfer in the laboratory with an agent, and whether its figures can be trusted.
 
 use crate::text;
-use airmend_live::lab::config::{LabConfig, Path};
+use airmend_live::lab::config::{LabConfig, Path, Place};
 use airmend_live::lab::outcome::Outcome;
 use airmend_live::lab::{self, GatewayCommand, LabError};
 use airmend_proto::agents::{AgentConfig, Limits};
@@ -22,7 +22,7 @@ pub(crate) fn transfer(
     // The hosts of the laboratory are trusted: the hash seed need not be secret.
     let build = |number| agent.build(limits, config.seed.wrapping_add(number));
     match config.path {
-        Path::Inline if agent.is_link() => {
+        Path::Inline if agent.is_link() || config.place == Place::Both => {
             lab::run_link(config, [build(0), build(1)], stop, progress)
         }
         Path::Inline if let Some(plan) = config.handoff => {

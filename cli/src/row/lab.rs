@@ -70,7 +70,7 @@ pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -
     let unusual = json!({
         "turnaround_ms": config.turnaround.map(millis),
         "path": is_beside.then(|| config.path.name()),
-        "place": (config.place == Place::Mobile).then(|| config.place.name()),
+        "place": (config.place != Place::Base).then(|| config.place.name()),
         "air_queue": (is_beside && config.far_queue.is_none()).then(|| config.air_queue.name()),
         "far_queue": config.far_queue.map(|queue| queue.to_string()),
         "far_wired": config.far_wired.map(|far| far.to_string()),

@@ -1,6 +1,6 @@
 //! What cannot be run, and why.
 
-use super::config::{Amount, Direction, LabConfig, Path, Place};
+use super::config::{Amount, Direction, LabConfig, Path};
 use super::error::LabError;
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl LabConfig {
 
     /// Refuses what an agent in the mobile host cannot be beside.
     fn check_place(&self) -> Result<(), LabError> {
-        let refuse = |has: bool, why| match has && self.place == Place::Mobile {
+        let refuse = |has: bool, why| match has && self.place.is_in_mobile() {
             true => Err(LabError::Config(why)),
             false => Ok(()),
         };

@@ -2,7 +2,7 @@
 
 pub use super::air_queue::{AirQueue, FarQueue};
 pub use super::far_wired::FarWired;
-pub use super::handoff::HandoffPlan;
+pub use super::handoff::plan::HandoffPlan;
 pub use super::short::Short;
 use crate::gateway::Shape;
 use airmend_proto::link::mac::MacParams;
@@ -62,9 +62,20 @@ pub enum Place {
     Base,
     /// In the mobile host, between the host's kernel and the air. The base station forwards.
     Mobile,
+    /// At both: an agent of one end each, which help each other.
+    Both,
 }
 
-named! { Place, "is no place of an agent": Base = "base", Mobile = "mobile" }
+named! {
+    Place, "is no place of an agent": Base = "base", Mobile = "mobile", Both = "both"
+}
+
+impl Place {
+    /// Whether an agent of one end is in the mobile host.
+    pub fn is_in_mobile(self) -> bool {
+        self != Self::Base
+    }
+}
 
 /// When a transfer is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,7 +267,9 @@ impl LabConfig {
     pub fn egress_limits(&self) -> EgressLimits {
         match self.place {
             Place::Base => self.station_limits(),
-            Place::Mobile => EgressLimits { air: self.queue_frames, wired: HOST_QUEUE_FRAMES },
+            Place::Mobile | Place::Both => {
+                EgressLimits { air: self.queue_frames, wired: HOST_QUEUE_FRAMES }
+            }
         }
     }
 

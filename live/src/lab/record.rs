@@ -116,8 +116,12 @@ struct Trace {
 impl Trace {
     fn new(config: &LabConfig) -> Self {
         let data_side = match (config.direction, config.place) {
-            (Direction::Down, Place::Base) | (Direction::Up, Place::Mobile) => Port::Air,
-            (Direction::Up, Place::Base) | (Direction::Down, Place::Mobile) => Port::Wired,
+            (Direction::Down, Place::Base) | (Direction::Up, Place::Mobile | Place::Both) => {
+                Port::Air
+            }
+            (Direction::Up, Place::Base) | (Direction::Down, Place::Mobile | Place::Both) => {
+                Port::Wired
+            }
         };
         let link = config.recorded_agent.as_ref().and_then(|agent| agent.config.link());
         Self { points: Vec::new(), data_side, link, flow: None, highest: SeqNumber(0) }

@@ -3,13 +3,13 @@
 use super::config::{Direction, LabConfig, Place};
 use super::error::LabError;
 use super::gateway::{GatewayCommand, GatewayReport};
-use super::handoff::CellsReport;
+use super::handoff::report::CellsReport;
 use super::measure::ping::with_ping;
 use super::measure::rounds;
 use super::measure::sender::SenderReport;
 use super::measure::short::with_short_flows;
 use super::measure::transfer::{Carried, Progress, TransferReport};
-use super::outcome::{Outcome, Ping, ShortFlows};
+use super::outcome::{Handoffs, Outcome, Ping, ShortFlows};
 use super::record::Recorder;
 use super::session::{Agents, Forwarding, with_station};
 use super::station::StationReport;
@@ -120,18 +120,14 @@ fn outcome(
     let (from, to) = transfer.measured;
     let rates = transfer.warm_flows.iter().map(|flow| rate(flow.bytes, flow.seconds));
     let flow_goodput_bps: Vec<f64> = rates.collect();
-    let (handoffs, station_counters) = match station.cells.take() {
-        Some(CellsReport { recorders, handoffs }) => {
-            let counters = recorders.into_iter().map(|recorder| owned(recorder.counters));
-            (Some(handoffs), counters.collect())
-        }
-        None => (None, Vec::new()),
-    };
+    let (handoffs, station_counters) = station.cells.take().map(of_cells).unzip();
+    let station_counters = station_counters.unwrap_or_default();
     let trace = station.recorders().flat_map(Recorder::take_points).collect();
     let (agent, other) = match config.place {
         Place::Base => (station.station, station.mobile),
         // The passthrough of the base station has only drops to count, which `links` has.
         Place::Mobile => (station.mobile, None),
+        Place::Both => (station.mobile, station.station),
     };
     let counters = |recorder: Option<Recorder>| {
         recorder.map(|recorder| owned(recorder.counters)).unwrap_or_default()
@@ -173,6 +169,12 @@ fn outcome(
         samples: transfer.samples,
         trace,
     }
+}
+
+/// The handoffs, and the counters of each base station.
+fn of_cells(report: CellsReport) -> (Handoffs, Vec<BTreeMap<String, u64>>) {
+    let counters = report.recorders.into_iter().map(|recorder| owned(recorder.counters));
+    (report.handoffs, counters.collect())
 }
 
 /// The counters' names in a gateway's report are no literals of this program.

@@ -125,7 +125,7 @@ pub(crate) fn with_station<T>(
     for pair in &pairs {
         station.port_drops += interface_drops(&pair.fixed)? + interface_drops(&pair.mobile)?;
     }
-    if config.place == Place::Mobile {
+    if config.place.is_in_mobile() {
         station.count_drops_with_links();
     }
     let egress = if config.far_queue.is_some() { "modem_down" } else { "air_down" };
@@ -255,7 +255,7 @@ fn of_agents(
                 "a link has an agent at each end of the air: it has no other place",
             ));
         }
-        (Agents::Both(_), Place::Base) if config.pcap.is_some() => {
+        (Agents::Both(_), _) if config.pcap.is_some() => {
             return Err(LabError::Config(
                 "a recording is of one agent, and the air has one at each end: run it without one",
             ));
@@ -265,6 +265,14 @@ fn of_agents(
             let limits = config.egress_limits();
             let station = in_loop(config, station, limits, Recorder::new(config)?);
             (station, Some(in_loop(config, mobile, limits, Recorder::default())))
+        }
+        (Agents::Both([station, mobile]), Place::Both) => {
+            let limits = config.station_limits();
+            let station = in_loop(config, station, limits, Recorder::default());
+            (station, Some(guarded(config, mobile)?))
+        }
+        (Agents::One(_), Place::Both) => {
+            return Err(LabError::Config("one agent cannot be at both ends of the air"));
         }
         (Agents::Stations(_), _) => {
             return Err(LabError::Config("agents at several base stations need their moves"));

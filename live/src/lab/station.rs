@@ -4,7 +4,7 @@
 use super::data_path::DataPath;
 use super::error::LabError;
 use super::gateway::GatewayReport;
-use super::handoff::CellsReport;
+use super::handoff::report::CellsReport;
 use super::hop::{End, HopMedium};
 use super::links::Links;
 use super::mobile::MobileAgent;

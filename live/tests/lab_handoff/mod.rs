@@ -1,5 +1,5 @@
 //! A mobile host that moves between base stations, whose messages are multicast between
-//! namespaces.
+//! namespaces (S0-45, S0-46).
 
 use super::{Test, config, failure};
 use airmend_live::lab::config::{Amount, Direction, HandoffPlan, LabConfig, Path};

@@ -2,6 +2,7 @@
 //! under test. Every payload byte follows from its flow, sender and sequence number, so that any
 //! change of the stream, however it was cut into segments, is seen.
 
+use airmend_proto::wire::edit::with_codepoint;
 use airmend_proto::wire::tcp::Flags;
 use airmend_proto::{LinkType, Packet, Port};
 use etherparse::{
@@ -114,7 +115,9 @@ impl Tcp {
     pub(crate) fn is_intact(packet: &Packet) -> bool {
         let Some(tcp) = Self::read(packet) else { return false };
         let id = if tcp.ipv6 { &packet.bytes()[2..4] } else { &packet.bytes()[4..6] };
-        tcp.packet(u16::from_be_bytes([id[0], id[1]])) == *packet
+        // The codepoint says nothing about that.
+        let packet = with_codepoint(packet, 0).unwrap_or_else(|| packet.clone());
+        tcp.packet(u16::from_be_bytes([id[0], id[1]])) == packet
     }
 
     /// Reads a packet that [`Tcp::packet`] made; none if it is anything else.

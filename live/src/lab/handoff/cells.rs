@@ -5,11 +5,12 @@
 //! association on: what is on its way to the last station arrives there. What the mobile host's
 //! radio has not got or sent when it leaves a station is lost.
 
-use super::HandoffPlan;
 use super::arrivals::Arrivals;
 use super::backbone::{self, Member};
 use super::base_station::{BaseStation, CellLinks, Cooperation};
 use super::intruder::Intruder;
+use super::plan::HandoffPlan;
+use super::report::CellsReport;
 use super::schedule::{Move, Schedule};
 use crate::clock::{Clock, realtime};
 use crate::device::Device;
@@ -20,7 +21,6 @@ use crate::lab::inline_agent::InlineAgent;
 use crate::lab::links;
 use crate::lab::network::namespace::Namespace;
 use crate::lab::outcome::{self, Handoffs, Lateness, LinkReport};
-use crate::lab::record::Recorder;
 use crate::lab::station::{IDLE, StationReport, record_lateness, send_to_host};
 use crate::sys;
 use crate::tunnel::random::random;
@@ -57,12 +57,6 @@ pub(crate) struct Cells {
     intruder: Option<Intruder>,
     /// Dropping it removes the backbone's bridge.
     _backbone: Option<Namespace>,
-}
-
-/// What was noted at the stations.
-pub(crate) struct CellsReport {
-    pub(crate) recorders: Vec<Recorder>,
-    pub(crate) handoffs: Handoffs,
 }
 
 impl Cells {

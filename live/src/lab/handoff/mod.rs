@@ -9,33 +9,17 @@ mod backbone;
 mod base_station;
 mod cells;
 mod intruder;
+pub mod plan;
+pub(super) mod report;
 mod schedule;
 
-pub(super) use cells::{Cells, CellsReport};
+pub(super) use cells::Cells;
 
 use super::config::{Direction, LabConfig, Path, Place};
 use super::error::LabError;
-use std::time::Duration;
 
 /// The most base stations.
 pub const MAX_STATIONS: u32 = 16;
-
-/// The moves of the mobile host between base stations, and what the stations do about them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HandoffPlan {
-    /// Base stations, which the mobile host visits in turn.
-    pub stations: u32,
-    /// The time from one move to the next.
-    pub every: Duration,
-    /// The time without any link at each move.
-    pub outage: Duration,
-    /// How long before a move the next station joins, so that it is primed; zero for never.
-    pub ahead: Duration,
-    /// Whether the stations hand flows over [snoop95 §3.3]; otherwise each goes on alone.
-    pub has_state: bool,
-    /// A host without the key on the backbone repeats each message, also with a bit changed.
-    pub has_intruder: bool,
-}
 
 impl LabConfig {
     /// Refuses moves that cannot be, and what they cannot be beside.

@@ -1,6 +1,6 @@
 //! When the mobile host moves, and where to.
 
-use super::HandoffPlan;
+use super::plan::HandoffPlan;
 use airmend_proto::Instant;
 
 /// What happens to the mobile host's radio. Stations have numbers from 0.

@@ -114,7 +114,7 @@ impl Snoop {
     ) -> Verdict {
         let Some(flow) = self.flows.get_mut(reference) else { return Verdict::Pass };
         let id = flow.base.id;
-        let visible = match self.settings.suppress {
+        let visible = match self.settings.suppress && !flow.is_at_sender() {
             true => flow.visible(now, flow.hold_budget(&self.settings), segment, progress),
             false => Visible::All,
         };

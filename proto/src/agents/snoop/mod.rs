@@ -21,16 +21,19 @@ mod handshake;
 mod local_queue;
 mod local_queues;
 mod loss;
+mod nacked;
 mod repair;
 mod repairs;
 mod response;
+mod restore;
 mod rtt;
 mod settings;
 mod timers;
+mod uplink;
 mod window;
 
 pub use rtt::WiredPath;
-pub use settings::Settings;
+pub use settings::{Settings, Uplink};
 
 use super::flow_table::FlowRef;
 use super::flows::Flows;
@@ -53,6 +56,7 @@ use flow::Flow;
 use handshake::{Handshakes, Opened};
 use local_queues::LocalQueues;
 use repairs::Repairs;
+use uplink::Uplinks;
 
 /// The agent `snoop`. Data from the wired side is cached and repaired; data from the air side
 /// passes.
@@ -67,6 +71,7 @@ pub struct Snoop {
     /// The retransmissions that wait in a queue of the runner, in its order.
     handed_over: VecDeque<(FlowRef, Span)>,
     shared: Shared,
+    uplinks: Uplinks,
 }
 
 /// The state that all flows share.
@@ -96,6 +101,7 @@ impl Snoop {
                 credit: SharedCredit::default(),
                 queues: LocalQueues::new(limits.flows, hash_seed),
             },
+            uplinks: Uplinks::new(&settings, limits, hash_seed),
             settings,
         }
     }
@@ -128,6 +134,7 @@ impl Snoop {
     /// is, and a SYN must be answered.
     fn handle_connection_change(&mut self, from: Port, key: &FlowKey, segment: &Segment) {
         self.event(Event::ConnectionChange(from));
+        self.uplinks.connection_changed(from, key, segment);
         if !segment.flags.intersects(Flags::RST) {
             return;
         }
@@ -182,7 +189,7 @@ impl Agent for Snoop {
         // The queue may drop a packet from the wired side, so such a packet is read when it
         // departs.
         if from != Port::Air {
-            return Verdict::Pass;
+            return self.restore_timestamp(packet);
         }
         let Some((segment, key)) = self.parse(from, packet) else { return Verdict::Pass };
         if !self.handshakes.is_empty()
@@ -198,9 +205,18 @@ impl Agent for Snoop {
             }
             return Verdict::Pass;
         }
-        match segment.flags.intersects(Flags::ACK) {
-            true => self.handle_ack(now, &key, &segment, packet),
-            false => Verdict::Pass,
+        if !segment.flags.intersects(Flags::ACK) {
+            return Verdict::Pass;
+        }
+        if self.take_nack(now, &key, &segment, packet) {
+            return Verdict::Withhold;
+        }
+        let Some(restored) = self.uplinks.take_data(now, key, &segment, packet) else {
+            return self.handle_ack(now, &key, &segment, packet);
+        };
+        match self.handle_ack(now, &key, &segment, &restored) {
+            Verdict::Pass => Verdict::Replace(restored),
+            verdict => verdict,
         }
     }
 
@@ -214,7 +230,10 @@ impl Agent for Snoop {
             if !segment.flags.intersects(Flags::RST) {
                 self.handle_fixed_syn(now, key, &segment, packet);
             }
-        } else if segment.seq_len() > 0 {
+            return;
+        }
+        self.uplinks.ack_departed(now, &key, &segment, packet);
+        if segment.seq_len() > 0 {
             self.handle_data(now, key, &segment, packet);
         }
     }
@@ -253,8 +272,11 @@ impl Agent for Snoop {
 
     fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
         match to {
-            Port::Air => self.poll_repair(now).or_else(|| self.poll_handshake(now)),
-            Port::Wired => None,
+            Port::Air => self
+                .poll_repair(now)
+                .or_else(|| self.poll_handshake(now))
+                .or_else(|| self.uplinks.poll_transmit(to)),
+            Port::Wired => self.uplinks.poll_transmit(to),
         }
     }
 
@@ -263,7 +285,8 @@ impl Agent for Snoop {
             // A departure has ended a flow; the runner polls after the timeout.
             return Some(Deadline { at: Instant::ZERO, why: Timer::new("snoop-release") });
         }
-        let flow = self.flows.next_deadline();
+        let flows = [self.flows.next_deadline(), self.uplinks.next_deadline()];
+        let flow = flows.into_iter().flatten().min_by_key(|deadline| deadline.at);
         match self.handshakes.next_due() {
             Some(at) if flow.is_none_or(|flow| at < flow.at) => {
                 Some(Deadline { at, why: Timer::new("snoop-handshake") })
@@ -273,7 +296,7 @@ impl Agent for Snoop {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.flows.events.pop_front()
+        self.flows.events.pop_front().or_else(|| self.uplinks.poll_event())
     }
 
     fn air_round_trip(&self, flow: &FlowKey) -> Option<Duration> {

@@ -91,6 +91,9 @@ impl Snoop {
     /// refused by the queue.
     pub(super) fn confirm_repair(&mut self, now: Instant, packet: &Packet) {
         let Ok(segment) = Segment::parse(packet) else { return };
+        if segment.seq_len() == 0 {
+            return;
+        }
         let Some(flow) = self.flows.find(&FlowKey::of(&segment, Port::Wired)) else { return };
         let Some(state) = self.flows.get_mut(flow) else { return };
         let Some(start) = state.position(segment.seq) else { return };

@@ -12,6 +12,9 @@ const DELAYED_ACK: Duration = Duration::from_millis(40);
 const MAX_DELAYED_ACK: Duration = Duration::from_millis(500);
 /// The repairs without reordering after which the reordering window shrinks, as in RFC 8985 §6.2.
 const REORDERING_PERSISTS: u32 = 16;
+/// The host behind the wired port is the agent's own if its round trip is less than this part of
+/// that of the air.
+pub(super) const OWN_HOST: u32 = 20;
 
 /// The round trip from the agent to the mobile and back: smoothed as in RFC 6298, with a windowed
 /// minimum as in RFC 8985.
@@ -128,22 +131,25 @@ impl WiredPath {
         }
     }
 
-    /// Notes that data with this TSecr arrived from the sender.
-    pub fn data_came(&mut self, now: Instant, echo: u32) {
-        let Some((value, at)) = self.pending else { return };
-        if is_before(echo, value) {
-            return;
-        }
-        self.pending = None;
+    /// Notes that data with this TSecr arrived from the sender; returns the sample that it gives.
+    pub fn data_came(&mut self, now: Instant, echo: u32) -> Option<Duration> {
+        let (_, at) = self.pending.take_if(|(value, _)| !is_before(echo, *value))?;
+        let sample = now - at;
         if let Some(slot) = self.samples.get_mut(usize::from(self.next % 8)) {
-            *slot = Some(now - at);
+            *slot = Some(sample);
         }
         self.next = self.next.wrapping_add(1);
+        Some(sample)
     }
 
     /// The round trip, if there is a sample.
     pub fn round_trip(&self) -> Option<Duration> {
         self.samples.iter().flatten().min().copied()
+    }
+
+    /// The round trip, if there are as many samples as are kept.
+    pub(super) fn settled(&self) -> Option<Duration> {
+        self.round_trip().filter(|_| self.samples.iter().all(Option::is_some))
     }
 }
 

@@ -1,7 +1,27 @@
 //! The constants of `snoop`, for experiments. Properties of the path are estimated.
 
-use crate::settings::settings;
+use crate::named;
+use crate::settings::{settings, written_as_displayed};
 use core::time::Duration;
+
+/// What the agent does for data that the mobile sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Uplink {
+    /// Nothing.
+    Off,
+    /// What fills a hole of the air gets the timestamp of the lost original [C-27].
+    Timestamps,
+    /// Holes of the air are reported to the mobile as SACK information [S0-40].
+    Sack,
+    /// Both.
+    Both,
+}
+
+named! {
+    Uplink, "is no help for data of the mobile":
+    Off = "off", Timestamps = "timestamps", Sack = "sack", Both = "both"
+}
+written_as_displayed!(Uplink);
 
 settings! {
     /// The constants that an experiment may change.
@@ -25,6 +45,8 @@ settings! {
     hold_unknown: Duration = Duration::from_millis(60), timeout();
     /// The round trip of the air hop before the first sample.
     initial_rtt: Duration = Duration::from_millis(20), timeout();
+    /// What is done for data that the mobile sends.
+    uplink: Uplink = Uplink::Timestamps, parsed();
     /// The time without a packet of either host after which a flow's state is freed [C-16].
     idle_timeout: Duration = Duration::from_secs(60), timeout();
 }
@@ -38,8 +60,11 @@ mod tests {
         let mut settings = Settings::default();
         for &name in Settings::NAMES {
             let before = settings.clone();
-            let value =
-                if name.starts_with("hold_share") || name == "hold_brief" { "0.5" } else { "7ms" };
+            let value = match name {
+                "hold_share" | "hold_brief" => "0.5",
+                "uplink" => "off",
+                _ => "7ms",
+            };
             settings.set(name, value).unwrap();
             assert_ne!(settings, before, "{name}");
         }

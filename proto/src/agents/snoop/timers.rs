@@ -30,6 +30,7 @@ impl Snoop {
             self.run_flow_timers(now, flow);
         }
         self.flows.sweep(now);
+        self.uplinks.handle_timeout(now);
     }
 
     fn run_flow_timers(&mut self, now: Instant, reference: FlowRef) {

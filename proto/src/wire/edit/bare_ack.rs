@@ -28,6 +28,22 @@ pub fn bare_ack(packet: &Packet, segment: &Segment) -> Packet {
 /// an option (RFC 2675).
 fn without_payload(packet: &Packet, segment: &Segment) -> Option<Packet> {
     let mut bytes = packet.bytes().get(..usize::from(segment.payload_offset))?.to_vec();
+    let transport = bytes.get_mut(usize::from(segment.transport_offset)..)?;
+    // AccECN counts in AE, CWR and ECE together, and a CWR repeated does no harm to older ECN.
+    let kept = Flags::ACK.union(Flags::ECE).union(Flags::CWR).union(Flags::AE);
+    let offset_and_flags = u16::from_be_bytes(*transport.get(12..)?.first_chunk()?);
+    let dropped = Flags::ALL & !kept.0;
+    transport.get_mut(4..8)?.copy_from_slice(&segment.end().0.to_be_bytes());
+    set_u16(transport, 12, offset_and_flags & !dropped)?;
+    // The urgent pointer.
+    set_u16(transport, 18, 0)?;
+    set_lengths(&mut bytes, segment)?;
+    Some(Packet::new(packet.link_type(), bytes.into()))
+}
+
+/// Sets the lengths and the checksums of headers without payload, of which IP and link header stand
+/// where they do in `segment`. `None` for an IPv6 jumbogram.
+pub(super) fn set_lengths(bytes: &mut [u8], segment: &Segment) -> Option<()> {
     let (_, network) = bytes.split_at_mut_checked(usize::from(segment.network_offset))?;
     let network_len = network.len();
     let network_header_len =
@@ -45,18 +61,10 @@ fn without_payload(packet: &Packet, segment: &Segment) -> Option<Packet> {
         }
         set_u16(network, 4, network_len.checked_sub(ip::IPV6_HEADER)? as u16)?;
     }
-    // AccECN counts in AE, CWR and ECE together, and a CWR repeated does no harm to older ECN.
-    let kept = Flags::ACK.union(Flags::ECE).union(Flags::CWR).union(Flags::AE);
-    let offset_and_flags = u16::from_be_bytes(*transport.get(12..)?.first_chunk()?);
-    let dropped = Flags::ALL & !kept.0;
-    transport.get_mut(4..8)?.copy_from_slice(&segment.end().0.to_be_bytes());
-    set_u16(transport, 12, offset_and_flags & !dropped)?;
-    // Checksum and urgent pointer.
-    transport.get_mut(16..20)?.fill(0);
+    set_u16(transport, 16, 0)?;
     let (source, destination) = (&segment.source.address, &segment.destination.address);
     let checksum = checksum::tcp(source, destination, transport, transport.len() as u32);
-    set_u16(transport, 16, checksum)?;
-    Some(Packet::new(packet.link_type(), bytes.into()))
+    set_u16(transport, 16, checksum)
 }
 
 #[cfg(test)]

@@ -1,12 +1,16 @@
 //! Packets made from other packets: never a byte of payload changed, every checksum right.
 
 mod bare_ack;
+mod codepoint;
 mod congestion;
 mod cut;
 mod field;
 mod options;
+mod selective_ack;
 
 pub use bare_ack::bare_ack;
+pub use codepoint::{codepoint, with_codepoint};
 pub use congestion::mark_congestion;
 pub use cut::cut;
 pub use options::{keep_sack_blocks, with_timestamp};
+pub use selective_ack::selective_ack;

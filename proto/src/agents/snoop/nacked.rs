@@ -1,0 +1,83 @@
+//! An agent in the sending host, with one at the base station: the negative acknowledgments of that
+//! one show what the air lost, one round trip of the air after it was sent [S0-40]. They end here:
+//! the sender would take their round trip for that of its path.
+
+use super::Snoop;
+use super::cache::Cached;
+use super::flow::Flow;
+use super::uplink::NACK_CODEPOINT;
+use crate::event::Cause;
+use crate::packet::Packet;
+use crate::ranges::Span;
+use crate::time::Instant;
+use crate::wire::edit::codepoint;
+use crate::wire::flow::FlowKey;
+use crate::wire::tcp::Segment;
+use alloc::vec::Vec;
+
+impl Snoop {
+    /// Takes a negative acknowledgment of the base station; whether it was one.
+    pub(super) fn take_nack(
+        &mut self,
+        now: Instant,
+        key: &FlowKey,
+        segment: &Segment,
+        packet: &Packet,
+    ) -> bool {
+        let is_nack = segment.is_pure_ack()
+            && !segment.options.sack.is_empty()
+            && codepoint(packet, segment) == Some(NACK_CODEPOINT);
+        let Some(reference) = self.flows.find(key).filter(|_| is_nack) else { return false };
+        let credit = &mut self.shared.credit;
+        let lost = self.flows.update(reference, |flow| {
+            let mut lost = flow.lost_on_the_air(now, segment);
+            lost.retain(|_| flow.repair_budget.spend(credit));
+            lost
+        });
+        for start in lost.unwrap_or_default() {
+            self.retransmit(now, reference, start, Cause::Nack);
+        }
+        true
+    }
+}
+
+impl Flow {
+    /// The positions of segments between and directly below the blocks, if something that was sent
+    /// later is in a block.
+    fn lost_on_the_air(&mut self, now: Instant, segment: &Segment) -> Vec<u64> {
+        let mut blocks: Vec<Span> = Vec::new();
+        for &(left, right) in segment.options.sack.as_slice() {
+            let (Some(start), Some(end)) = (self.position(left), self.position(right)) else {
+                continue;
+            };
+            if self.acked < start && start < end && end <= self.highest {
+                blocks.push(Span { start, end });
+            }
+        }
+        blocks.sort_by_key(|block| block.start);
+        let newest = blocks.iter().filter_map(|block| {
+            let last = self.cache.iter_overlapping(block.end - 1, block.end).next()?;
+            Some(last.order_at(block.end - 1))
+        });
+        let Some(newest) = newest.max() else { return Vec::new() };
+        let mut lost = Vec::new();
+        let mut from = None;
+        for block in blocks {
+            // Below the lowest block the agent knows of the hole, but not where it begins.
+            self.cache.split(block.start);
+            let below = self.cache.iter_overlapping(block.start - 1, block.start).next();
+            let below = below.map_or(block.start, Cached::last_segment);
+            let from = from.replace(block.end).unwrap_or(below);
+            self.cache.split(from);
+            let sacked = &self.sacked;
+            for cached in self.cache.overlapping(from, block.start) {
+                let is_late = cached.order_at(cached.start) < newest;
+                if is_late && cached.is_open() && sacked.span_at(cached.start).is_none() {
+                    cached.missing_since.get_or_insert(now);
+                    lost.push(cached.start);
+                }
+            }
+        }
+        lost
+    }
+}

@@ -1,0 +1,65 @@
+//! An agent in the sending host: the sender's retransmissions have the timestamp of what was lost
+//! [C-27].
+
+use super::Snoop;
+use super::flow::Flow;
+use super::rtt::{OWN_HOST, is_before};
+use super::uplink::timestamp_restored;
+use crate::agent::Verdict;
+use crate::packet::Packet;
+use crate::port::Port;
+use crate::wire::edit::with_timestamp;
+use crate::wire::flow::FlowKey;
+use crate::wire::tcp::Segment;
+
+impl Snoop {
+    /// Gives a retransmission of the sender in this host the timestamp of the original, if the
+    /// original was lost on the way and not by congestion.
+    pub(super) fn restore_timestamp(&mut self, packet: &Packet) -> Verdict {
+        if self.flows.load().flows == 0 {
+            return Verdict::Pass;
+        }
+        let Ok(segment) = Segment::parse(packet) else { return Verdict::Pass };
+        if segment.payload_len == 0 {
+            return Verdict::Pass;
+        }
+        let key = FlowKey::of(&segment, Port::Wired);
+        let found = self.flows.find(&key).and_then(|flow| self.flows.get(flow));
+        let Some(flow) = found.filter(|flow| flow.is_at_sender()) else { return Verdict::Pass };
+        let id = flow.base.id;
+        let restored = flow.original_timestamp(&segment);
+        match restored.and_then(|value| with_timestamp(packet, &segment, value)) {
+            Some(restored) => {
+                self.event(timestamp_restored(id.0, segment.seq.0));
+                Verdict::Replace(restored)
+            }
+            None => Verdict::Pass,
+        }
+    }
+}
+
+impl Flow {
+    /// Whether the sender is in the agent's own host: no mask outlasts a repair there, since the
+    /// round trip of the repair is that of the sender.
+    pub(super) fn is_at_sender(&self) -> bool {
+        self.wired.settled().is_some_and(|wired| wired < self.air.min() / OWN_HOST)
+    }
+
+    /// The timestamp of the lost original, if it is older than that of this retransmission and the
+    /// receiver accepts it (RFC 7323 §5.3).
+    fn original_timestamp(&self, segment: &Segment) -> Option<u32> {
+        let value = segment.options.timestamps?.value;
+        let start = self.position(segment.seq)?;
+        let end = start + u64::from(segment.seq_len());
+        let mut cached = self.cache.iter_overlapping(start, end).peekable();
+        let original = Segment::parse(&cached.peek()?.packet).ok()?.options.timestamps?.value;
+        let is_airs = |cached: &super::cache::Cached| {
+            cached.missing_since.is_some() && !cached.is_congestion && !cached.is_disputed
+        };
+        if segment.options.signed || !cached.all(is_airs) {
+            return None;
+        }
+        let recent = self.ts_recent.filter(|recent| is_before(original, *recent));
+        Some(recent.unwrap_or(original)).filter(|restored| is_before(*restored, value))
+    }
+}

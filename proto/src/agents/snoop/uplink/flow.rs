@@ -1,0 +1,276 @@
+//! The holes in the data of one mobile host, and the timestamps of what fills them.
+
+use super::echo::EchoTimes;
+use super::nack::Nack;
+use crate::agents::flows::{FlowBase, FlowState};
+use crate::agents::snoop::local_queue::{LocalQueue, Loss};
+use crate::agents::snoop::rtt::{OWN_HOST, WiredPath, is_before};
+use crate::event::FlowId;
+use crate::packet::Packet;
+use crate::ranges::Span;
+use crate::time::Instant;
+use crate::wire::seq::SeqNumber;
+use crate::wire::tcp::{Flags, Segment};
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+/// A sequence number further away does not belong to the flow.
+const MAX_WINDOW: i32 = 1 << 30;
+/// The most holes of a flow that are remembered [C-26].
+const MAX_HOLES: usize = 512;
+/// The time within which data must follow for it to be sent without waiting for the application.
+const PROMPT: Duration = Duration::from_millis(2);
+/// The round trip of the wired side before its measurement.
+const UNKNOWN_ROUND_TRIP: Duration = Duration::from_millis(100);
+/// The round trip of the air before its measurement.
+const UNKNOWN_AIR: Duration = Duration::from_millis(20);
+
+/// Data that was lost between the mobile's TCP and the base station.
+#[derive(Clone, Copy, Debug)]
+struct Hole {
+    span: Span,
+    /// The timestamp of the data that followed, if it has one: the mobile had sent the lost data by
+    /// then.
+    sent_by: Option<u32>,
+    /// Whether the loss counts as congestion [C-22].
+    is_congestion: bool,
+}
+
+/// The state of one flow of data from a mobile to a fixed host.
+#[derive(Clone, Debug)]
+pub(super) struct UplinkFlow {
+    base: FlowBase,
+    /// The highest ACK of the fixed host.
+    acked: u64,
+    is_answered: bool,
+    /// The position behind the highest byte that has passed.
+    highest: u64,
+    /// Lowest first.
+    holes: VecDeque<Hole>,
+    /// The timestamp of the last data that passed in order: the fixed host's TS.Recent is not newer
+    /// (RFC 7323 §4.3).
+    ts_recent: Option<u32>,
+    /// The round trip to the mobile, which includes the queue in it.
+    air: EchoTimes,
+    wired: WiredPath,
+    pub(super) nack: Nack,
+    last_data_at: Instant,
+    signalled_at: Option<Instant>,
+    /// The last round trip to the mobile.
+    air_sample: Option<Duration>,
+}
+
+impl UplinkFlow {
+    pub(super) fn new(base: FlowBase, first: SeqNumber) -> Self {
+        let first = (1 << 32) | u64::from(first.0);
+        Self {
+            last_data_at: base.active_at,
+            base,
+            acked: first,
+            is_answered: false,
+            highest: first,
+            holes: VecDeque::new(),
+            ts_recent: None,
+            air: EchoTimes::default(),
+            wired: WiredPath::default(),
+            nack: Nack::default(),
+            signalled_at: None,
+            air_sample: None,
+        }
+    }
+
+    pub(super) fn id(&self) -> FlowId {
+        self.base.id
+    }
+
+    pub(super) fn acked(&self) -> u64 {
+        self.acked
+    }
+
+    pub(super) fn air_sample(&self) -> Duration {
+        self.air_sample.unwrap_or(UNKNOWN_AIR)
+    }
+
+    pub(super) fn wired_round_trip(&self) -> Duration {
+        self.wired.round_trip().unwrap_or(UNKNOWN_ROUND_TRIP)
+    }
+
+    /// Whether the agent is in the receiving host: what is lost before it may be congestion.
+    pub(super) fn is_in_host(&self) -> bool {
+        self.wired.round_trip().is_some_and(|wired| wired < self.air_sample() / OWN_HOST)
+    }
+
+    pub(super) fn lowest_hole(&self) -> Option<u64> {
+        self.holes.front().map(|hole| hole.span.start)
+    }
+
+    /// The end of the highest hole; 0 if there is none.
+    pub(super) fn highest_hole(&self) -> u64 {
+        self.holes.back().map_or(0, |hole| hole.span.end)
+    }
+
+    pub(super) fn position(&self, seq: SeqNumber) -> Option<u64> {
+        let offset = seq.offset_from(SeqNumber(self.highest as u32));
+        let near = (-MAX_WINDOW..MAX_WINDOW).contains(&offset);
+        near.then(|| self.highest.saturating_add_signed(i64::from(offset)))
+    }
+
+    /// Takes data of the mobile; returns the timestamp of the lost original, if the data fills a
+    /// hole that the air made and has a newer one.
+    pub(super) fn take_data(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        packet: &Packet,
+        queue: &mut LocalQueue,
+    ) -> Option<u32> {
+        let start = self.position(segment.seq)?;
+        let span = Span { start, end: start + u64::from(segment.seq_len()) };
+        self.base.active_at = now;
+        let value = segment.options.timestamps.map(|timestamps| timestamps.value);
+        self.sample(now, segment, queue);
+        let size = packet.segment_size().map_or(segment.payload_len, |size| size.get().into());
+        let size = u64::from(size.max(1));
+        queue.arrived(now, span.len().div_ceil(size));
+        let in_order = self.next();
+        let mut original = None;
+        if span.start > self.highest {
+            let hole = Span { start: self.highest, end: span.start };
+            self.open_hole(now, hole, size, value, queue);
+        } else {
+            original = self.fill(span);
+        }
+        self.highest = self.highest.max(span.end);
+        let restored = value.zip(original).and_then(|(value, original)| {
+            let recent = self.ts_recent.filter(|recent| is_before(original, *recent));
+            Some(recent.unwrap_or(original)).filter(|restored| is_before(*restored, value))
+        });
+        let is_known = self.wired.round_trip().is_some();
+        let restored =
+            restored.filter(|_| is_known && !self.is_in_host() && !segment.options.signed);
+        let forwarded = restored.or(value);
+        let is_newer = |value| self.ts_recent.is_none_or(|recent| is_before(recent, value));
+        if span.start <= in_order && forwarded.is_some_and(is_newer) {
+            self.ts_recent = forwarded;
+        }
+        if let Some(value) = forwarded {
+            self.wired.ack_left(now, value);
+        }
+        restored
+    }
+
+    /// The position up to which all data has passed.
+    fn next(&self) -> u64 {
+        self.holes.front().map_or(self.highest, |hole| hole.span.start)
+    }
+
+    /// The round trip to the mobile, from an ACK to the data that answers it.
+    fn sample(&mut self, now: Instant, segment: &Segment, queue: &mut LocalQueue) {
+        let is_prompt = now.since(self.last_data_at) <= PROMPT;
+        self.last_data_at = now;
+        let Some(timestamps) = segment.options.timestamps else { return };
+        if let Some(sample) = self.air.echoed(now, timestamps.echo) {
+            queue.sample(now, sample, is_prompt);
+            self.air_sample = Some(sample);
+        }
+    }
+
+    fn open_hole(
+        &mut self,
+        now: Instant,
+        span: Span,
+        size: u64,
+        sent_by: Option<u32>,
+        queue: &mut LocalQueue,
+    ) {
+        let wired = self.wired_round_trip();
+        let mut is_congestion = self.air_sample.is_none();
+        for _ in 0..span.len().div_ceil(size).min(64) {
+            let loss = Loss { sent_at: now, wired, signalled_at: &mut self.signalled_at };
+            is_congestion |= queue.lost(now, loss);
+        }
+        if self.holes.len() < MAX_HOLES {
+            self.holes.push_back(Hole { span, sent_by, is_congestion });
+        }
+    }
+
+    /// Data that overlaps with holes: returns the timestamp by which all of it was sent first, if
+    /// it lay in holes of the air.
+    fn fill(&mut self, span: Span) -> Option<u32> {
+        let from = self.holes.partition_point(|hole| hole.span.end <= span.start);
+        let to = self.holes.partition_point(|hole| hole.span.start < span.end);
+        if from >= to {
+            return None;
+        }
+        let filled: VecDeque<Hole> = self.holes.range(from..to).copied().collect();
+        for index in (from..to).rev() {
+            self.holes.remove(index);
+        }
+        for hole in filled.iter().rev() {
+            let below = Span { start: hole.span.start, end: span.start };
+            let above = Span { start: span.end, end: hole.span.end };
+            for rest in [above, below] {
+                if rest.start < rest.end {
+                    self.holes.insert(from, Hole { span: rest, ..*hole });
+                }
+            }
+        }
+        let is_air = filled.iter().all(|hole| !hole.is_congestion);
+        filled.front().filter(|_| is_air).and_then(|hole| hole.sent_by)
+    }
+
+    /// Takes an ACK of the fixed host that has departed to the mobile.
+    pub(super) fn ack_departed(&mut self, now: Instant, segment: &Segment, packet: &Packet) {
+        if !segment.flags.intersects(Flags::ACK) {
+            return;
+        }
+        let Some(ack) = self.position(segment.ack).filter(|ack| *ack <= self.highest) else {
+            return;
+        };
+        self.is_answered = true;
+        self.base.active_at = now;
+        self.acked = self.acked.max(ack);
+        if let Some(timestamps) = segment.options.timestamps {
+            self.air.departed(now, timestamps.value);
+            self.wired.data_came(now, timestamps.echo);
+        }
+        if ack == self.acked {
+            self.nack.acknowledged(ack, packet);
+        }
+        for &(left, right) in segment.options.sack.as_slice() {
+            if let (Some(start), Some(end)) = (self.position(left), self.position(right))
+                && self.acked < start
+                && start < end
+                && end <= self.highest
+            {
+                self.nack.sacked(Span { start, end });
+            }
+        }
+        // Another path carried it.
+        while self.holes.front().is_some_and(|hole| hole.span.end <= self.acked) {
+            self.holes.pop_front();
+        }
+    }
+}
+
+impl FlowState for UplinkFlow {
+    fn base(&self) -> &FlowBase {
+        &self.base
+    }
+
+    fn base_mut(&mut self) -> &mut FlowBase {
+        &mut self.base
+    }
+
+    fn memory(&self) -> usize {
+        self.nack.memory()
+    }
+
+    fn packets(&self) -> usize {
+        self.nack.packets()
+    }
+
+    fn is_answered(&self) -> bool {
+        self.is_answered
+    }
+}
