@@ -9,7 +9,7 @@ use super::measure::rounds;
 use super::measure::sender::SenderReport;
 use super::measure::short::with_short_flows;
 use super::measure::transfer::{Carried, Progress, TransferReport};
-use super::outcome::{Outcome, Ping, ShortFlows};
+use super::outcome::{Handoffs, Outcome, Ping, ShortFlows};
 use super::record::Recorder;
 use super::session::{Agents, Forwarding, with_station};
 use super::station::StationReport;
@@ -120,13 +120,8 @@ fn outcome(
     let (from, to) = transfer.measured;
     let rates = transfer.warm_flows.iter().map(|flow| rate(flow.bytes, flow.seconds));
     let flow_goodput_bps: Vec<f64> = rates.collect();
-    let (handoffs, station_counters) = match station.cells.take() {
-        Some(CellsReport { recorders, handoffs }) => {
-            let counters = recorders.into_iter().map(|recorder| owned(recorder.counters));
-            (Some(handoffs), counters.collect())
-        }
-        None => (None, Vec::new()),
-    };
+    let (handoffs, station_counters) = station.cells.take().map(of_stations).unzip();
+    let station_counters = station_counters.unwrap_or_default();
     let trace = station.recorders().flat_map(Recorder::take_points).collect();
     let (agent, other) = match config.place {
         Place::Base => (station.station, station.mobile),
@@ -173,6 +168,12 @@ fn outcome(
         samples: transfer.samples,
         trace,
     }
+}
+
+/// The moves between several base stations, and the counters of each.
+fn of_stations(cells: CellsReport) -> (Handoffs, Vec<BTreeMap<String, u64>>) {
+    let counters = cells.recorders.into_iter().map(|recorder| owned(recorder.counters));
+    (cells.handoffs, counters.collect())
 }
 
 /// The counters' names in a gateway's report are no literals of this program.
