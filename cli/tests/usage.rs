@@ -22,7 +22,7 @@ fn wrong_values_name_flag_and_value_and_what_would_be_right() {
         ("--agent", "snoop96", "plain, snoop95"),
         ("--cc", "vegas", "cubic, reno or bbr"),
         ("--direction", "sideways", "down or up"),
-        ("--place", "roof", "base or mobile"),
+        ("--place", "roof", "base, mobile or both"),
         ("--port", "wifi", "veth or tun"),
         ("--flows", "0", "from 1"),
         ("--queue", "-3", "from 1"),
