@@ -29,17 +29,17 @@ fn handoff_carries_transfers_on() -> Result<(), Box<dyn Error>> {
             let outcome = complete(&LabConfig { errors, ..moving(2) }, agent)?;
             let moves = moves(&outcome);
             assert!(moves.moves >= 2, "{agent}: {moves:?}");
-            // The last move may be the end of the run.
-            assert!(moves.gaps.len() as u64 + 1 >= moves.moves, "{agent}: {moves:?}");
-            let [completed, away] = ["handoffs_completed", "handoffs_away"]
-                .map(|counter| outcome.agent_counters.get(counter).copied().unwrap_or(0));
-            assert_eq!((completed, away), (moves.moves, moves.moves), "{agent}");
+            assert_all_completed(&outcome);
             assert!(outcome.agent_counters.get("handoff_packets_primed") > Some(&0), "{agent}");
             assert!(outcome.links.get("backbone").is_some_and(|backbone| backbone.frames > 0));
-            let mut gaps = moves.gaps.clone();
-            gaps.sort();
-            let median = gaps[gaps.len() / 2];
-            assert!(median <= Duration::from_millis(25), "{agent}: {gaps:?}");
+            // Behind other agents a sender that recovers from losses may itself be silent.
+            if errors == ErrorModel::None || agent == "snoop" {
+                assert!(moves.gaps.len() as u64 + 1 >= moves.moves, "{agent}: {moves:?}");
+                let mut gaps = moves.gaps.clone();
+                gaps.sort();
+                let median = gaps[gaps.len() / 2];
+                assert!(median <= Duration::from_millis(25), "{agent}: {gaps:?}");
+            }
             if errors == ErrorModel::None {
                 assert_eq!(outcome.sender.timeouts, 0, "{agent}: {outcome:?}");
             }
@@ -99,7 +99,7 @@ fn handoff_messages_of_an_intruder() -> Result<(), Box<dyn Error>> {
     assert!(intruded > 100, "{intruded}");
     assert!(forged <= 2 * intruded && forged > 19 * intruded / 10, "{forged} of {intruded}");
     assert!(replayed <= intruded && replayed > 9 * intruded / 10, "{replayed} of {intruded}");
-    assert_eq!(counter("handoffs_completed"), moves.moves);
+    assert_all_completed(&outcome);
     assert_eq!(outcome.sender.timeouts, 0, "{outcome:?}");
     Ok(())
 }
@@ -149,6 +149,17 @@ fn change(mut config: LabConfig, change: impl FnMut(&mut HandoffPlan)) -> LabCon
 
 fn moves(outcome: &Outcome) -> Handoffs {
     outcome.handoffs.clone().unwrap_or_default()
+}
+
+/// Every move but one that the end of the run may have cut off brought the state.
+fn assert_all_completed(outcome: &Outcome) {
+    let [completed, away, without] =
+        ["handoffs_completed", "handoffs_away", "handoffs_without_state"]
+            .map(|counter| outcome.agent_counters.get(counter).copied().unwrap_or(0));
+    let moves = moves(outcome).moves;
+    let counters = &outcome.agent_counters;
+    assert!(completed <= away && away <= moves && moves <= completed + 1, "{moves}: {counters:?}");
+    assert_eq!(without, 0, "{counters:?}");
 }
 
 fn agents(config: &LabConfig, name: &str) -> Vec<Box<dyn Agent + Send>> {

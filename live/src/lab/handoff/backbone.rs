@@ -6,13 +6,18 @@ use crate::lab::error::LabError;
 use crate::lab::network::interface::INTERFACE;
 use crate::lab::network::namespace::Namespace;
 use airmend_proto::agents::handoff::DATA_OVERHEAD;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::BorrowedFd;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The group of the stations, of the range for one organisation (RFC 2365).
 const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 192, 77, 1), 7_395);
+/// A bridge forwards by then; by far, unless something is wrong.
+const FORWARDS_WITHIN: Duration = Duration::from_secs(5);
 /// The headers of a datagram.
 const UDP_IP: usize = 8 + 20;
 
@@ -34,8 +39,36 @@ pub(super) fn create(hosts: u32) -> Result<(Namespace, Vec<Member>), LabError> {
     let hub = Namespace::new()?;
     hub.ip("link add br0 type bridge\nlink set br0 addrgenmode none up\n")?;
     let members = (0..hosts).map(|number| Member::new(&hub, number));
-    let members = members.collect::<Result<_, _>>()?;
+    let mut members = members.collect::<Result<Vec<_>, _>>()?;
+    wait(&mut members).map_err(LabError::socket("multicast between the stations"))?;
     Ok((hub, members))
+}
+
+/// Waits until every member hears all others: a bridge begins to forward some time after its ports
+/// are up.
+fn wait(members: &mut [Member]) -> io::Result<()> {
+    let begin = Instant::now();
+    let mut heard = vec![BTreeSet::new(); members.len()];
+    while heard.iter().any(|others| others.len() + 1 < members.len()) {
+        if begin.elapsed() > FORWARDS_WITHIN {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        for (number, member) in (0_u8..).zip(&*members) {
+            member.socket.send(&[number]);
+        }
+        thread::sleep(Duration::from_millis(1));
+        for (member, heard) in members.iter_mut().zip(&mut heard) {
+            while let Some(message) = member.receive()? {
+                heard.extend(message.first().copied());
+            }
+        }
+    }
+    // What was still under way.
+    thread::sleep(Duration::from_millis(5));
+    members.iter_mut().try_for_each(|member| {
+        while member.receive()?.is_some() {}
+        Ok(())
+    })
 }
 
 impl Member {
