@@ -154,9 +154,6 @@ impl<'a> World<'a> {
             world.route(number, &flow.route);
         }
         world.start_handoffs();
-        for station in 0..plan.stations.len() as u32 {
-            world.serve_station(station);
-        }
         world
     }
 

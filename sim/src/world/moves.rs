@@ -40,6 +40,9 @@ impl World<'_> {
                 self.stations[station as usize].mobile_attached(self.now, mobile);
             }
         }
+        for station in numbers {
+            self.serve_station(station);
+        }
     }
 
     /// The next host moves.
