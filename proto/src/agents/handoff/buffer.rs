@@ -54,6 +54,8 @@ pub(super) struct Held {
     pub(super) is_resent: bool,
     /// Whether it was sent to the stations that the mobile may move to.
     pub(super) is_fed: bool,
+    /// Whether it has been forwarded to the mobile host here.
+    pub(super) is_forwarded: bool,
 }
 
 /// What the next station must know of a flow [snoop95 §3.3].
@@ -120,8 +122,9 @@ impl Buffer {
             None => {
                 self.packets += 1;
                 self.bytes += packet.bytes().len();
-                flow.held
-                    .insert(place, Held { seq, end, packet: packet.clone(), is_resent, is_fed });
+                let (packet, is_forwarded) = (packet.clone(), false);
+                let held = Held { seq, end, packet, is_resent, is_fed, is_forwarded };
+                flow.held.insert(place, held);
             }
         }
         self.keep_the_newest();
@@ -158,6 +161,14 @@ impl Buffer {
             self.packets -= 1;
             self.bytes -= freed.packet.bytes().len();
         }
+    }
+
+    /// The packets within this segment have been forwarded to the mobile host.
+    pub(super) fn note_forwarded(&mut self, key: &FlowKey, segment: &Segment) {
+        let Some(flow) = self.flows.iter_mut().find(|flow| flow.key == *key) else { return };
+        let (start, end) = (segment.seq, segment.end());
+        let inside = flow.held.iter_mut().filter(|held| start <= held.seq && held.end <= end);
+        inside.for_each(|held| held.is_forwarded = true);
     }
 
     /// Marks the ranges that the sender has retransmitted [S0-45].

@@ -152,7 +152,7 @@ impl Handoff {
             Role::Claiming { holds: true, .. } => host.buffer.unacknowledged().collect(),
             _ => Vec::new(),
         };
-        for held in held {
+        for held in held.into_iter().filter(|held| !held.is_forwarded) {
             self.count(Counted::Released);
             let (packet, is_resent) = (held.packet, held.is_resent);
             self.outputs.push_back(Output::Arrival { packet, is_resent });

@@ -18,7 +18,6 @@ use blake2::digest::Mac;
 use blake2::digest::consts::U16;
 use bytes::Bytes;
 use core::fmt;
-use core::num::NonZeroU16;
 use core::time::Duration;
 
 /// The version of the format.
@@ -190,8 +189,7 @@ fn write(body: &Body, out: &mut Vec<u8>) {
             let flags = u8::from(*is_resent)
                 | u8::from(acked.is_some()) << 1
                 | u8::from(packet.link_type() == LinkType::Ethernet) << 2;
-            out.extend([flags, 0]);
-            out.extend(packet.segment_size().map_or(0, NonZeroU16::get).to_be_bytes());
+            out.extend([flags, 0, 0, 0]);
             out.extend(acked.unwrap_or(SeqNumber(0)).0.to_be_bytes());
             out.extend(packet.wire_len().to_be_bytes());
             out.extend(packet.bytes());
@@ -275,8 +273,7 @@ fn read_flow(bytes: &mut Reader<'_>, mobile: Mobile) -> Option<FlowState> {
 }
 
 fn read_data(bytes: &mut Reader<'_>) -> Option<Body> {
-    let [flags, _] = bytes.take()?;
-    let segment_size = NonZeroU16::new(bytes.half()?);
+    let [flags, ..] = bytes.take::<4>()?;
     let acked = SeqNumber(bytes.word()?);
     let wire_len = bytes.word()?;
     let link_type = if flags & 4 == 0 { LinkType::Ip } else { LinkType::Ethernet };
@@ -284,10 +281,9 @@ fn read_data(bytes: &mut Reader<'_>) -> Option<Body> {
     if (wire_len as usize) < captured.len() {
         return None;
     }
-    let packet = Packet::truncated(link_type, captured, wire_len);
     bytes.0 = &[];
     Some(Body::Data {
-        packet: packet.with_segment_size(segment_size),
+        packet: Packet::truncated(link_type, captured, wire_len),
         is_resent: flags & 1 != 0,
         acked: (flags & 2 != 0).then_some(acked),
     })
@@ -358,7 +354,7 @@ mod tests {
             Body::State([9; 16], 1, vec![]),
             Body::State([9; 16], 1, vec![full, empty]),
             Body::Data {
-                packet: packet.with_segment_size(NonZeroU16::new(100)),
+                packet,
                 is_resent: true,
                 acked: Some(SeqNumber(8)),
             },

@@ -27,6 +27,7 @@ use crate::forwarder::Forwarder;
 use crate::packet::Packet;
 use crate::port::Port;
 use crate::time::Instant;
+use crate::wire::edit::segments;
 use crate::wire::flow::FlowKey;
 use crate::wire::ip::Network;
 use crate::wire::seq::SeqNumber;
@@ -43,7 +44,8 @@ use peers::{Peers, Stale};
 const HELLO_INTERVAL: Duration = Duration::from_secs(1);
 /// The least time between two hellos.
 const LEAST_HELLO_INTERVAL: Duration = Duration::from_millis(10);
-/// The most mobile hosts; the one that was heard of least recently makes room.
+/// The most mobile hosts. One without packets makes room, of these the one that was heard of least
+/// recently.
 const MAX_MOBILES: usize = 1_024;
 
 /// Where a packet goes.
@@ -162,6 +164,16 @@ impl Handoff {
     /// the runner says so with [`Handoff::mobile_attached`]. On a real network `packet` must have
     /// been captured whole: another station may have to forward it.
     pub fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Way {
+        self.pass(now, from, packet, false)
+    }
+
+    /// The same for a packet that the kernel has forwarded already: if its host is here, it is not
+    /// forwarded again when the state of its flow arrives.
+    pub fn handle_copy(&mut self, now: Instant, from: Port, packet: &Packet) {
+        self.pass(now, from, packet, true);
+    }
+
+    fn pass(&mut self, now: Instant, from: Port, packet: &Packet, is_copy: bool) -> Way {
         if self.mobiles.is_empty() {
             return Way::Onward;
         }
@@ -178,7 +190,7 @@ impl Handoff {
                 }
                 Way::Onward
             }
-            Port::Wired => self.handle_inbound(now, mobile, flow, packet),
+            Port::Wired => self.handle_inbound(now, mobile, flow, packet, is_copy),
         }
     }
 
@@ -189,6 +201,7 @@ impl Handoff {
         mobile: Mobile,
         flow: Option<(FlowKey, Segment)>,
         packet: &Packet,
+        is_copy: bool,
     ) -> Way {
         let has_peers = self.peers.known() > 0;
         let Some(host) = self.mobiles.get_mut(&mobile) else { return Way::Onward };
@@ -210,6 +223,9 @@ impl Handoff {
             _ => false,
         };
         let is_resent = segment.seq_len() > 0 && host.buffer.insert(key, &segment, packet, is_fed);
+        if is_copy && !matches!(host.role, Role::Joined { .. }) {
+            host.buffer.note_forwarded(&key, &segment);
+        }
         if is_fed && matches!(host.role, Role::Serving) {
             self.feed(now, mobile, packet.clone(), is_resent);
         }
@@ -395,9 +411,11 @@ impl Handoff {
     /// The state of a mobile host, which may be new.
     fn host(&mut self, now: Instant, mobile: Mobile) -> &mut MobileHost {
         if self.mobiles.len() >= MAX_MOBILES && !self.mobiles.contains_key(&mobile) {
-            let oldest = self.mobiles.iter().min_by_key(|(_, host)| host.active_at);
-            if let Some((oldest, _)) = oldest.map(|(mobile, host)| (*mobile, host)) {
-                self.mobiles.remove(&oldest);
+            // Whoever invents hosts must not take the places of those that have packets here.
+            let worth = |host: &MobileHost| (!host.buffer.is_empty(), host.active_at);
+            let least = self.mobiles.iter().min_by_key(|(_, host)| worth(host));
+            if let Some(least) = least.map(|(mobile, _)| *mobile) {
+                self.mobiles.remove(&least);
             }
         }
         let new = || MobileHost::new(now, Role::Joined { refresh_at: now });
@@ -420,7 +438,9 @@ impl Handoff {
     }
 
     fn send_data(&mut self, to: To, packet: Packet, is_resent: bool, acked: Option<SeqNumber>) {
-        self.send(to, &Body::Data { packet, is_resent, acked });
+        for packet in segments(&packet) {
+            self.send(to, &Body::Data { packet, is_resent, acked });
+        }
     }
 
     fn send(&mut self, to: To, body: &Body) {

@@ -290,6 +290,44 @@ fn packets_that_come_over_the_new_route_wait_for_the_state() {
     assert_eq!(backbone.wired(1, 12), Way::Onward);
 }
 
+/// Where the kernel forwards, nothing can be kept back, and nothing should come twice.
+#[test]
+fn what_the_kernel_has_forwarded_to_the_mobile_is_not_forwarded_again() {
+    let mut backbone = Backbone::serving(2);
+    backbone.approach(1);
+    let copy = |backbone: &mut Backbone, station: usize, number| {
+        backbone.stations[station].handle_copy(backbone.now, Port::Wired, &data(number));
+        backbone.deliver();
+    };
+    copy(&mut backbone, 1, 10); // The mobile is not here yet.
+    backbone.lost = (backbone.sent..backbone.sent + 1).collect();
+    backbone.attach(1);
+    copy(&mut backbone, 1, 11);
+    backbone.wait(CLAIM_TIME);
+    assert_eq!(backbone.arrived(1), (3..11).collect::<Vec<_>>());
+    copy(&mut backbone, 0, 12);
+    assert_eq!(backbone.arrived(1).last(), Some(&12), "relayed");
+}
+
+#[test]
+fn a_super_packet_crosses_the_backbone_in_segments() {
+    let mut backbone = Backbone::serving(2);
+    backbone.approach(1);
+    let mut payload = vec![10; 100];
+    payload.extend([11; 100]);
+    let whole = SegmentBuilder::new(SERVER, MOBILE)
+        .seq(SeqNumber(1_000))
+        .ack(SeqNumber(1))
+        .flags(Flags::ACK)
+        .payload(&payload)
+        .build(LinkType::Ip)
+        .with_segment_size(core::num::NonZeroU16::new(100));
+    backbone.stations[0].handle_copy(backbone.now, Port::Wired, &whole);
+    backbone.deliver();
+    assert_eq!(backbone.counter("handoff_packets_primed"), 7 + 2);
+    assert_eq!(backbone.stations[1].mobiles[&mobile()].buffer.unacknowledged().count(), 7 + 2);
+}
+
 #[test]
 fn a_station_that_the_mobile_does_not_come_to_forgets_it() {
     let mut backbone = Backbone::serving(2);
@@ -432,4 +470,14 @@ fn mobiles_are_bounded() {
         assert!(backbone.stations[0].mobiles.len() <= MAX_MOBILES);
         assert!(backbone.stations[0].serves(&number.to_be_bytes()));
     }
+}
+
+#[test]
+fn invented_hosts_do_not_take_the_place_of_one_with_packets() {
+    let mut backbone = Backbone::serving(2);
+    for number in 0..2 * MAX_MOBILES as u128 {
+        backbone.now += Duration::from_micros(1);
+        backbone.stations[0].mobile_attached(backbone.now, number.to_be_bytes());
+    }
+    assert!(backbone.stations[0].serves(&mobile()));
 }

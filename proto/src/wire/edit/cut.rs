@@ -4,6 +4,7 @@ use super::field::{TCP_CHECKSUM, set_u16};
 use crate::packet::Packet;
 use crate::wire::tcp::{Flags, Segment};
 use crate::wire::{checksum, ip};
+use alloc::vec::Vec;
 
 /// The part of a packet that begins `from` bytes into its sequence space and takes `len` of it, as
 /// the packet that segmentation would have made of it (RFC 9293 §3.8, Linux `tcp_gso_segment`).
@@ -46,6 +47,24 @@ pub fn cut(packet: &Packet, segment: &Segment, from: u32, len: u32) -> Option<Pa
     Some(Packet::new(packet.link_type(), bytes.into()))
 }
 
+/// The packets of wire size that segmentation would make of a super-packet; of any other packet, the
+/// packet itself. A super-packet that was not captured whole gives those that were.
+pub fn segments(packet: &Packet) -> Vec<Packet> {
+    let Some(size) = packet.segment_size().map(|size| u32::from(size.get())) else {
+        return alloc::vec![packet.clone()];
+    };
+    let Ok(segment) = Segment::parse(packet) else { return Vec::new() };
+    let total = segment.seq_len();
+    let count = segment.payload_len.div_ceil(size).max(1);
+    let part = |number: u32| {
+        let from = number * size;
+        // A FIN stays with the last part.
+        let len = if number + 1 == count { total - from } else { size };
+        cut(packet, &segment, from, len)
+    };
+    (0..count).filter_map(part).collect()
+}
+
 /// Whole segments that come before this byte of the packet.
 fn segments_before(packet: &Packet, from: u32) -> u16 {
     packet.segment_size().map_or(0, |size| (from / u32::from(size.get())) as u16)
@@ -73,7 +92,6 @@ mod tests {
     use crate::wire::build::SegmentBuilder;
     use crate::wire::flow::Endpoint;
     use crate::wire::seq::SeqNumber;
-    use alloc::vec::Vec;
     use core::num::NonZeroU16;
 
     const SIZE: u32 = 100;
@@ -117,6 +135,10 @@ mod tests {
                 collected.extend_from_slice(&part.bytes()[usize::from(read.payload_offset)..]);
             }
             assert_eq!(collected, payload);
+            let parts = [(0, 100), (100, 100), (200, 51)];
+            let parts = parts.map(|(from, len)| cut(&packet, &whole, from, len).unwrap());
+            assert_eq!(segments(&packet), parts);
+            assert_eq!(segments(&parts[2]), parts[2..]);
         }
     }
 

@@ -11,6 +11,6 @@ mod selective_ack;
 pub use bare_ack::bare_ack;
 pub use codepoint::{codepoint, with_codepoint};
 pub use congestion::mark_congestion;
-pub use cut::cut;
+pub use cut::{cut, segments};
 pub use options::{keep_sack_blocks, with_timestamp};
 pub use selective_ack::selective_ack;
