@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Mends until SIGINT or SIGTERM; SIGHUP reads the configuration file again.
 pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     let config = config(args)?;
-    check_shape(&config).map_err(BadUsage)?;
+    check_combination(&config).map_err(BadUsage)?;
     let log = start_logging(config.log, config.log_level);
     privileges::reduce()?;
     let stop = stop_flag()?;
@@ -53,12 +53,15 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what has no place beside a queue of the gateway's own.
-fn check_shape(config: &GatewayConfig) -> Result<(), String> {
+/// Refuses options that contradict each other.
+fn check_combination(config: &GatewayConfig) -> Result<(), String> {
     let why = match config.shape {
         Some(_) if config.observe => "observe changes no packet, and shape delays all: choose one",
         Some(_) if config.priority.is_some() => {
             "shape has a class of its own for repairs: leave priority out"
+        }
+        _ if config.observe && config.handoff.is_some() => {
+            "observe changes no packet, and handoff forwards what a mobile host lacks: choose one"
         }
         _ => return Ok(()),
     };

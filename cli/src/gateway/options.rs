@@ -4,7 +4,7 @@ use crate::values::setting;
 use airmend_live::bpf::Attach;
 use airmend_live::gateway::rules::{FlowRule, FlowRules};
 use airmend_live::gateway::{
-    DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress, Shape,
+    DEFAULT_MARK, GatewayConfig, HandoffConfig, LogFormat, LogLevel, MetricsAddress, Shape,
 };
 use airmend_proto::agents::{self, AgentConfig, Limits};
 use airmend_proto::units::{parse_rate, parse_size};
@@ -45,6 +45,11 @@ pub(crate) struct Options {
     /// beyond it delivers: packets then wait here, and repairs go first [default: no shaping].
     #[arg(long, value_name = "auto|RATE", help_heading = PACKETS)]
     pub(super) shape: Option<Shape>,
+    /// Share mobile hosts with other gateways, which a multicast group reaches:
+    /// group=239.1.2.3,key-file=FILE, and interface=IF where the route does not show it; see
+    /// docs/handoff.md.
+    #[arg(long, value_name = "GROUP,KEY", help_heading = MENDING)]
+    pub(super) handoff: Option<HandoffConfig>,
     /// Where the kernel's programs are attached: tcx, clsact, or auto for tcx where the kernel has
     /// it [default: auto].
     #[arg(long, value_name = "WHERE", help_heading = PACKETS)]
@@ -118,6 +123,7 @@ single_values! {
     "mark" mark = mark;
     "priority" priority = priority;
     "shape" shape = str::parse;
+    "handoff" handoff = str::parse;
     "attach" attach = str::parse;
     "air-rate" air_rate = parse_rate;
     "pcap" pcap = str::parse;
@@ -154,6 +160,7 @@ impl Options {
             mark: self.mark.unwrap_or(DEFAULT_MARK),
             priority: self.priority,
             shape: self.shape,
+            handoff: self.handoff,
             attach: self.attach.unwrap_or_default(),
             air_rate_bps: self.air_rate,
             pcap: self.pcap,

@@ -58,6 +58,7 @@ limit-flows = 5000
 mark = 7
 priority = "1:10"
 shape = "auto"
+handoff = "group=239.1.2.3,key-file=k"
 attach = "tcx"
 air-rate = "20mbit"
 pcap = "a.pcapng"
@@ -72,7 +73,7 @@ hold_limit = "100ms"
 hold_share = 0.5
 "#;
 
-const FLAGS: [&str; 28] = [
+const FLAGS: [&str; 29] = [
     "--observe",
     "--flows=mobile:10.0.0.0/8,port:443",
     "--flows",
@@ -84,6 +85,7 @@ const FLAGS: [&str; 28] = [
     "--priority",
     "1:10",
     "--shape=auto",
+    "--handoff=group=239.1.2.3,key-file=k",
     "--attach",
     "tcx",
     "--air-rate",
@@ -201,7 +203,7 @@ fn an_interface_has_a_name() {
 
 #[test]
 fn a_queue_of_its_own_is_refused_beside_priority_and_observe() {
-    let refused = |flags: &[&str]| check_shape(&both("", flags)).is_err();
+    let refused = |flags: &[&str]| check_combination(&both("", flags)).is_err();
     assert!(!refused(&["--shape=auto"]) && !refused(&["--observe", "--priority=1:10"]));
     assert!(refused(&["--shape=auto", "--observe"]));
     assert!(refused(&["--shape=20mbit", "--priority=1:10"]));

@@ -3,7 +3,7 @@
 use crate::observation;
 use crate::table;
 use crate::text::{bytes, count, counted, percent, significant};
-use airmend_live::gateway::telemetry::{FlowStatus, ShapeStatus, Status};
+use airmend_live::gateway::telemetry::{FlowStatus, HandoffStatus, ShapeStatus, Status};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -52,6 +52,7 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
         None => lines.extend(mending(status)),
     }
     lines.extend(status.shape.as_ref().map(|shape| ("shape", shaping(shape))));
+    lines.extend(status.handoff.as_ref().map(|handoff| ("handoff", stations(handoff))));
     lines.extend([
         ("packets", by_name(&status.packets)),
         ("CPU", percent(status.cpu_seconds / status.uptime_seconds.max(1e-9)) + " of a core"),
@@ -105,6 +106,13 @@ fn air(status: &Status) -> String {
 fn shaping(shape: &ShapeStatus) -> String {
     let rate = shape.rate_bps.map_or("no limit".to_owned(), |rate| crate::text::rate(rate as f64));
     format!("{rate}{}, {}", if shape.is_auto { " (auto)" } else { "" }, shape.queue)
+}
+
+/// `3 other stations, 2 mobile hosts here; handoffs_claimed 2, handoffs_completed 1`.
+fn stations(handoff: &HandoffStatus) -> String {
+    let others = counted(handoff.stations_known, "other station");
+    let mobiles = counted(handoff.mobiles, "mobile host");
+    format!("{others}, {mobiles} here; {}", by_name(&handoff.counters))
 }
 
 /// `rack 1,180, tail_probe 24`; zeros are left out.

@@ -8,6 +8,7 @@ mod cable;
 mod changes;
 mod clsact;
 mod daemon;
+mod handoff;
 mod hostile;
 #[path = "../kit/mod.rs"]
 mod kit;
@@ -34,7 +35,7 @@ use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 47] = [
+const TESTS: [(&str, Test); 51] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -78,6 +79,10 @@ const TESTS: [(&str, Test); 47] = [
     ("recorded", recorded::recorded),
     ("no_tcp", others::no_tcp),
     ("bad_places", others::bad_places),
+    ("handoff_between_routers", handoff::between_routers),
+    ("handoff_between_bridges", handoff::between_bridges),
+    ("handoff_with_offloads", handoff::with_offloads),
+    ("bad_handoffs", handoff::bad_handoffs),
     ("shaped", shaping::shaped),
     ("shaped_auto", shaping::shaped_auto),
     ("shaping_ends", shaping::ends),

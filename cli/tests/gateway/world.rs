@@ -283,7 +283,7 @@ fn modem_class(rate_bps: u64) -> String {
 type Place<'a> = (&'a Namespace, &'a str);
 
 /// A pair of interfaces in two namespaces.
-fn veth(near: Place<'_>, far: Place<'_>) -> Result {
+pub(crate) fn veth(near: Place<'_>, far: Place<'_>) -> Result {
     let path = far.0.path();
     let (near_name, far_name) = (near.1, far.1);
     Ok(near.0.ip(&format!(

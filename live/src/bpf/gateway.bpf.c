@@ -138,6 +138,7 @@ struct segment {
 #define URG 0x20
 
 #define ETH_IP 0x0800
+#define ETH_ARP 0x0806
 #define ETH_IPV6 0x86dd
 #define ETH_VLAN 0x8100
 #define ETH_QINQ 0x88a8
@@ -230,10 +231,10 @@ INLINE int parse_ipv6(struct __sk_buff *skb, __u32 at, struct segment *segment)
     return parse_tcp(skb, at + sizeof(ip), length, segment);
 }
 
-// Whether this is TCP that can be mended; IP fragments and extension headers are not.
-INLINE int parse(struct __sk_buff *skb, struct segment *segment)
+// The protocol behind all VLAN tags, and above 16 bits the offset of its header; 0 if it has none.
+INLINE __u64 network(struct __sk_buff *skb)
 {
-    __u32 at = LINK_HEADER;
+    __u64 at = LINK_HEADER;
     __u16 protocol = swap16(skb->protocol);
 #pragma unroll
     for (int tags = 0; tags < 2; tags++) {
@@ -250,10 +251,18 @@ INLINE int parse(struct __sk_buff *skb, struct segment *segment)
         at += sizeof(tag);
         protocol = swap16(tag.protocol);
     }
+    return at << 16 | protocol;
+}
+
+// Whether this is TCP that can be mended; IP fragments and extension headers are not.
+INLINE int parse(struct __sk_buff *skb, struct segment *segment)
+{
+    __u64 header = network(skb);
+    __u16 protocol = (__u16)header;
     if (protocol == ETH_IP)
-        return parse_ipv4(skb, at, segment);
+        return parse_ipv4(skb, header >> 16, segment);
     if (protocol == ETH_IPV6)
-        return parse_ipv6(skb, at, segment);
+        return parse_ipv6(skb, header >> 16, segment);
     return 0;
 }
 
@@ -301,6 +310,55 @@ SEC("socket") int airmend_copy(struct __sk_buff *skb)
 SEC("socket") int airmend_departed(struct __sk_buff *skb)
 {
     return skb->pkt_type == PACKET_OUTGOING && skb->mark == MARK ? CAPTURE : 0;
+}
+
+struct host {
+    __u64 address[2]; // as in a flow key
+};
+
+// The hosts that were heard on the air, and when the daemon was last told.
+struct {
+    uint_of(type, BPF_MAP_TYPE_LRU_HASH);
+    uint_of(max_entries, 8192);
+    struct host *key;
+    __u64 *value;
+} hosts SEC(".maps");
+
+#define HEARD_INTERVAL_NS 100000000
+
+// The sender of a packet from the air; 0 if the packet shows none.
+INLINE int sender(struct __sk_buff *skb, struct host *host)
+{
+    __u64 header = network(skb);
+    __u32 at = header >> 16;
+    __u32 address;
+    switch ((__u16)header) {
+    case ETH_IP:
+    case ETH_ARP:
+        if (load_bytes(skb, at + ((__u16)header == ETH_IP ? 12 : 14), &address, sizeof(address)))
+            return 0;
+        host->address[0] = 0;
+        host->address[1] = mapped(address);
+        return address != 0;
+    case ETH_IPV6:
+        return !load_bytes(skb, at + 8, host, sizeof(*host));
+    }
+    return 0;
+}
+
+// Attached to the packet socket that learns which hosts are here: the headers of a packet of each
+// host, ten times a second at most.
+SEC("socket") int airmend_heard(struct __sk_buff *skb)
+{
+    struct host host = {};
+    if (skb->pkt_type == PACKET_OUTGOING || !sender(skb, &host))
+        return 0;
+    __u64 now = ktime_ns();
+    __u64 *told = map_lookup(&hosts, &host);
+    if (told && now - *told < HEARD_INTERVAL_NS)
+        return 0;
+    map_update(&hosts, &host, &now, BPF_ANY);
+    return CAPTURE;
 }
 
 INLINE int is_alive(void)

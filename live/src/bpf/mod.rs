@@ -26,6 +26,7 @@ use std::time::Duration;
 pub static PROGRAMS: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/gateway.bpf.o"));
 const COPY: &str = "airmend_copy";
 const DEPARTED: &str = "airmend_departed";
+const HEARD: &str = "airmend_heard";
 const INGRESS: &str = "airmend_ingress";
 const INJECT: &str = "airmend_inject";
 /// Bytes of a report before the packet's own.
@@ -140,7 +141,8 @@ pub(crate) struct BpfPrograms {
 impl BpfPrograms {
     /// Loads everything and attaches what returns packets, and the filters of two packet sockets:
     /// `data` receives copies of data, and `repairs` the headers of repairs. Call [`Self::attach`]
-    /// when the daemon can read what will be diverted.
+    /// when the daemon can read what will be diverted, and [`Self::listen_for_hosts`] before to be
+    /// told who is on the air.
     pub(crate) fn load(
         config: &BpfConfig,
         data: BorrowedFd<'_>,
@@ -171,13 +173,27 @@ impl BpfPrograms {
             changes: None,
             programs,
         };
-        for (name, socket) in [(COPY, data), (DEPARTED, repairs)] {
-            let filter: &mut SocketFilter = program(&mut loaded.programs, name)?;
-            filter.load().map_err(|error| BpfError::program(name, error))?;
-            filter.attach(socket)?;
-        }
+        loaded.attach_filter(COPY, data)?;
+        loaded.attach_filter(DEPARTED, repairs)?;
         loaded.attach_classifier(INJECT, config.reinjection, config.attach)?;
         Ok(loaded)
+    }
+
+    /// Attaches the filter of a packet socket that receives the headers of a packet of each host on
+    /// the air, ten times a second at most.
+    pub(crate) fn listen_for_hosts(&mut self, socket: BorrowedFd<'_>) -> Result<(), BpfError> {
+        self.attach_filter(HEARD, socket)
+    }
+
+    fn attach_filter(
+        &mut self,
+        name: &'static str,
+        socket: BorrowedFd<'_>,
+    ) -> Result<(), BpfError> {
+        let filter: &mut SocketFilter = program(&mut self.programs, name)?;
+        filter.load().map_err(|error| BpfError::program(name, error))?;
+        filter.attach(socket)?;
+        Ok(())
     }
 
     /// Attaches the program that diverts; what a crashed run left behind is taken away first.

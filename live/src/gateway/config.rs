@@ -1,5 +1,6 @@
 //! What one gateway does, and on which interface.
 
+use super::handoff::HandoffConfig;
 use super::rules::FlowRules;
 use crate::bpf::Attach;
 use crate::qdisc::MAX_RATE;
@@ -38,6 +39,8 @@ pub struct GatewayConfig {
     pub priority: Option<u32>,
     /// A queue of the gateway's own at the interface, with this rate; `None` for the interface's.
     pub shape: Option<Shape>,
+    /// Share mobile hosts with other stations.
+    pub handoff: Option<HandoffConfig>,
     /// The hook of the BPF programs.
     pub attach: Attach,
     /// The rate of the air, in bits per second, where the interface's queue has none: only for the
@@ -69,6 +72,7 @@ impl GatewayConfig {
             mark: DEFAULT_MARK,
             priority: None,
             shape: None,
+            handoff: None,
             attach: Attach::default(),
             air_rate_bps: None,
             pcap: None,
@@ -94,6 +98,7 @@ impl GatewayConfig {
             ("mark", self.mark != wanted.mark),
             ("priority", self.priority != wanted.priority),
             ("shape", self.shape != wanted.shape),
+            ("handoff", self.handoff != wanted.handoff),
             ("attach", self.attach != wanted.attach),
             ("air-rate", self.air_rate_bps != wanted.air_rate_bps),
             ("pcap", self.pcap != wanted.pcap),
@@ -236,6 +241,7 @@ mod tests {
             mark: 1,
             priority: Some(5),
             shape: Some(Shape::Auto),
+            handoff: Some("group=239.1.2.3,key-file=k".parse().unwrap()),
             attach: Attach::Tcx,
             air_rate_bps: Some(6),
             pcap: Some("a".into()),
@@ -247,7 +253,7 @@ mod tests {
             ..config("snoop95")
         };
         let all = "interface agent limit-memory limit-flows observe flows mark priority shape \
-                   attach air-rate pcap metrics socket log log-level keep-privileges";
+                   handoff attach air-rate pcap metrics socket log log-level keep-privileges";
         assert_eq!(running.differences(&wanted).join(" "), all);
 
         let mut set = running.clone();

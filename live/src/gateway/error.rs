@@ -1,13 +1,48 @@
 //! Why a gateway cannot run, in sentences for operators.
 
 use crate::bpf::BpfError;
+use crate::tunnel::KeyError;
 use std::io;
+use std::net::SocketAddrV4;
 use std::path::PathBuf;
 use thiserror::Error;
 
 /// A gateway cannot begin, or cannot go on.
 #[derive(Debug, Error)]
 pub enum GatewayError {
+    /// The key of the stations cannot be used.
+    #[error("handoff: {0}")]
+    HandoffKey(KeyError),
+    /// No interface leads to the other stations.
+    #[error(
+        "handoff: there is no route to {group} ({source}); name the interface to the other \
+        stations with interface=IF"
+    )]
+    HandoffRoute {
+        /// The group of the stations.
+        group: SocketAddrV4,
+        /// The error of the kernel.
+        source: io::Error,
+    },
+    /// The interface to the other stations lacks what names this one.
+    #[error(
+        "handoff: the interface {interface} to the other stations is not there or has no IPv4 \
+        address, by which they would know this one"
+    )]
+    HandoffAddress {
+        /// The name of the interface.
+        interface: String,
+    },
+    /// The group cannot be joined.
+    #[error("handoff: {group} cannot be joined on {interface}: {source}")]
+    HandoffGroup {
+        /// The group of the stations.
+        group: SocketAddrV4,
+        /// The interface to the other stations.
+        interface: String,
+        /// The error of the kernel.
+        source: io::Error,
+    },
     /// No interface has the name.
     #[error("there is no interface {name}: `ip link` lists those there are")]
     NoInterface {

@@ -11,6 +11,7 @@ mod copies;
 mod error;
 #[cfg(debug_assertions)]
 mod fault;
+mod handoff;
 mod intake;
 mod interface;
 mod journal;
@@ -28,6 +29,7 @@ pub use config::{
     DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress, Shape, default_socket,
 };
 pub use error::GatewayError;
+pub use handoff::HandoffConfig;
 pub use queue_place::queue_places;
 
 use crate::bpf::{self, BpfConfig, BpfCounters, BpfPrograms};
@@ -37,6 +39,7 @@ use crate::pcap::Recording;
 use crate::sys::PacketSocket;
 use airmend_proto::recording::RecordedAgent;
 use airmend_proto::{EgressLimits, Forwarder, Instant, LinkType, PriorityClass};
+use handoff::Cooperation;
 use intake::Intake;
 use interface::Interface;
 use journal::Journal;
@@ -73,6 +76,7 @@ pub struct Gateway {
     /// With `--observe`, what looks at packets instead of the agent.
     observer: Option<Observer>,
     shaper: Option<Shaper>,
+    handoff: Option<Cooperation>,
     /// Time as the agent knows it, which never goes back.
     now: Instant,
     last_beat: Duration,
@@ -120,6 +124,7 @@ impl Gateway {
             attach: config.attach,
         };
         let mut bpf = BpfPrograms::load(&bpf_config, data.as_fd(), repairs.as_fd())?;
+        let handoff = cooperation(&config, &interface, &mut bpf)?;
         let last_beat = clock::monotonic();
         bpf.beat(last_beat)?;
         data.listen().and_then(|()| repairs.listen()).map_err(GatewayError::Socket)?;
@@ -146,6 +151,7 @@ impl Gateway {
             journal,
             observer,
             shaper,
+            handoff,
             now: Instant::ZERO,
             last_beat,
             last_inspection: None,
@@ -181,7 +187,10 @@ impl Gateway {
         if self.forwarder.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
             self.journal.timers(self.now);
         }
+        self.cooperate();
         let deadline = self.drain();
+        let handoff = self.handoff.as_ref().map(|handoff| handoff.next_deadline(self.now));
+        let deadline = deadline.into_iter().chain(handoff).min();
         if let Some(source) = self.outbound.error.take() {
             return Err(GatewayError::Io { doing: "sending a packet", source });
         }
@@ -204,6 +213,7 @@ impl Gateway {
         let now = self.clock.now();
         let mut status = self.journal.telemetry.status(now, self.forwarder.load(), &kernel);
         status.shape = self.shaper.as_ref().map(Shaper::status);
+        status.handoff = self.handoff.as_ref().map(Cooperation::status);
         match &mut self.observer {
             Some(observer) => status.observed(observer.observation(now), observer.len()),
             None => status,
@@ -322,7 +332,10 @@ impl Gateway {
         let is_active = self.clock.now().since(self.active_at) < HEARTBEAT_INTERVAL;
         let wait = if is_active { wait.min(TICK) } else { wait };
         let [data, repairs] = self.intake.copies_readable();
-        let mut all = [data, repairs, self.bpf.readable(), self.outbound.reinjection.readable()]
+        let reports = self.bpf.readable();
+        let handoff = self.handoff.as_ref().map(Cooperation::readable);
+        let [heard, group] = handoff.unwrap_or([reports; 2]);
+        let mut all = [data, repairs, heard, group, reports, self.outbound.reinjection.readable()]
             .map(|fd| PollFd::new(fd, PollFlags::POLLIN));
         let polled = if is_active { &mut all[2..] } else { &mut all[..] };
         match ppoll(polled, Some(wait.into()), None) {
@@ -330,13 +343,27 @@ impl Gateway {
             Ok(_) | Err(nix::Error::EINTR | nix::Error::EAGAIN | nix::Error::ENOMEM) => {}
             Err(error) => return Err(GatewayError::io("waiting for packets")(error.into())),
         }
-        let failed = all[..2].iter().filter_map(PollFd::revents);
+        let failed = all[..3].iter().filter_map(PollFd::revents);
         if failed.fold(PollFlags::empty(), PollFlags::union).contains(PollFlags::POLLERR) {
             self.intake.take_errors().map_err(GatewayError::io("reading the packet socket"))?;
+            self.handoff.iter().for_each(Cooperation::take_error);
             self.last_inspection = None;
         }
         Ok(())
     }
+}
+
+/// The handoff, if there are other stations to be told of.
+fn cooperation(
+    config: &GatewayConfig,
+    interface: &Interface,
+    bpf: &mut BpfPrograms,
+) -> Result<Option<Cooperation>, GatewayError> {
+    let Some(handoff) = &config.handoff else { return Ok(None) };
+    let cooperation = Cooperation::open(handoff, interface)?;
+    bpf.listen_for_hosts(cooperation.heard().as_fd())?;
+    cooperation.heard().listen().map_err(GatewayError::Socket)?;
+    Ok(Some(cooperation))
 }
 
 /// The agent, guarded, with queues that hold nothing for long.

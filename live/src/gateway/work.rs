@@ -129,6 +129,9 @@ impl Gateway {
             return;
         }
         self.journal.enters(from, &packet, passed);
+        if let Some(handoff) = &mut self.handoff {
+            handoff.packet(self.now, from, &packet);
+        }
         if let Some(observer) = &mut self.observer {
             observer.packet(self.now, from, &packet);
             self.journal.left_alone(self.now);

@@ -65,12 +65,22 @@ pub(crate) fn interface_index(interface: &str) -> io::Result<i32> {
 
 /// The link layer type of `interface` (`ARPHRD_…`).
 pub(crate) fn hardware_type(interface: &str) -> io::Result<u16> {
+    hardware(interface).map(|hardware| hardware.sa_family)
+}
+
+/// The MAC address of `interface`, which is an Ethernet.
+pub(crate) fn mac_address(interface: &str) -> io::Result<[u8; 6]> {
+    let [a, b, c, d, e, f, ..] = hardware(interface)?.sa_data;
+    Ok([a, b, c, d, e, f].map(libc::c_char::cast_unsigned))
+}
+
+fn hardware(interface: &str) -> io::Result<libc::sockaddr> {
     let socket = datagram_socket()?;
     let mut request = interface_request(interface);
     // SAFETY: SIOCGIFHWADDR reads the NUL-terminated name and writes the address.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request) })?;
     // SAFETY: the successful call above has set this member of the union.
-    Ok(unsafe { request.ifr_ifru.ifru_hwaddr }.sa_family)
+    Ok(unsafe { request.ifr_ifru.ifru_hwaddr })
 }
 
 /// The name that the interface with this index has now, in the calling thread's network namespace.

@@ -79,7 +79,7 @@ impl PresharedKey {
         write(path, &self.0)
     }
 
-    pub(super) fn bytes(&self) -> &[u8; KEY_LEN] {
+    pub(crate) fn bytes(&self) -> &[u8; KEY_LEN] {
         &self.0
     }
 }

@@ -97,6 +97,14 @@ impl Snapshot {
             let help = "Bytes per second that the gateway's own queue sends at most.";
             out.gauge("shape_rate", help, None, rate / 8)?;
         }
+        if let Some(handoff) = &status.handoff {
+            let help = "Other stations that are known.";
+            out.gauge("handoff_stations", help, None, handoff.stations_known)?;
+            let help = "Mobile hosts that are here.";
+            out.gauge("handoff_mobiles", help, None, handoff.mobiles)?;
+            let help = "Handoffs, and their packets and messages, by what happened to them.";
+            out.family("handoff_events", help, "event", &handoff.counters)?;
+        }
         let help = "Packets marked as having met congestion.";
         out.count("congestion_marks", help, status.counters.congestion_marks)
     }

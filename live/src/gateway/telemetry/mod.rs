@@ -15,7 +15,9 @@ mod tally;
 
 pub use about::About;
 pub use histogram::Histogram;
-pub use status::{Counters, FlowStatus, ShapeStatus, Status, StatusLimits, TimeoutsSaved};
+pub use status::{
+    Counters, FlowStatus, HandoffStatus, ShapeStatus, Status, StatusLimits, TimeoutsSaved,
+};
 pub use tally::Path;
 
 use crate::bpf::KernelFlow;
@@ -169,6 +171,7 @@ impl Telemetry {
             top: self.flows.top(TOP, now, kernel.flow),
             observation: None,
             shape: None,
+            handoff: None,
         }
     }
 

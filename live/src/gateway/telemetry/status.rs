@@ -66,6 +66,9 @@ pub struct Status {
     /// Only with `--shape`: the gateway's own queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shape: Option<ShapeStatus>,
+    /// Only with `--handoff`: what is shared with other stations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<HandoffStatus>,
 }
 
 impl Status {
@@ -85,6 +88,20 @@ impl Status {
             ..self
         }
     }
+}
+
+/// The gateway among other stations.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HandoffStatus {
+    /// The address by which the others know this station.
+    pub station: String,
+    /// The number of the others that are known.
+    pub stations_known: u64,
+    /// Mobile hosts that are here.
+    pub mobiles: u64,
+    /// Handoffs, packets and messages, by what happened to them.
+    pub counters: BTreeMap<String, u64>,
 }
 
 /// The gateway's own queue at the interface.

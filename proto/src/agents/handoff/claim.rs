@@ -119,7 +119,7 @@ impl Handoff {
         host.role = Role::Moved { to, until, state: state.clone() };
         host.listeners.clear();
         for held in held.into_iter().filter(|held| !(was_fed && held.is_fed)) {
-            self.send_data(To::Station(to), held.packet, held.is_resent, None);
+            self.send_data(To::Station(to), &held.packet, held.is_resent, None);
         }
         self.send(To::Station(to), &Body::State(mobile, number, state));
         self.outputs.push_back(Output::Left(mobile));

@@ -353,11 +353,7 @@ mod tests {
             Body::Attached([9; 16], u32::MAX),
             Body::State([9; 16], 1, vec![]),
             Body::State([9; 16], 1, vec![full, empty]),
-            Body::Data {
-                packet,
-                is_resent: true,
-                acked: Some(SeqNumber(8)),
-            },
+            Body::Data { packet, is_resent: true, acked: Some(SeqNumber(8)) },
             Body::Data {
                 packet: Packet::truncated(LinkType::Ip, Bytes::from_static(b"head"), 1_500),
                 is_resent: false,

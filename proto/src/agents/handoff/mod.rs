@@ -137,6 +137,11 @@ impl Handoff {
         self.peers.known()
     }
 
+    /// The number of mobile hosts that are served here.
+    pub fn mobiles(&self) -> usize {
+        self.mobiles.keys().filter(|mobile| self.serves(mobile)).count()
+    }
+
     /// Whether a mobile host is served here.
     pub fn serves(&self, mobile: &Mobile) -> bool {
         let role = self.mobiles.get(mobile).map(|host| &host.role);
@@ -211,7 +216,7 @@ impl Handoff {
             }
             *until = now + RELAY;
             let to = To::Station(*to);
-            self.send_data(to, packet.clone(), false, None);
+            self.send_data(to, packet, false, None);
             self.count(Counted::Relayed);
             return Way::Kept;
         }
@@ -227,7 +232,7 @@ impl Handoff {
             host.buffer.note_forwarded(&key, &segment);
         }
         if is_fed && matches!(host.role, Role::Serving) {
-            self.feed(now, mobile, packet.clone(), is_resent);
+            self.feed(now, mobile, packet, is_resent);
         }
         match holds && segment.seq_len() > 0 {
             true => Way::Kept,
@@ -316,7 +321,7 @@ impl Handoff {
             host.buffer.note_fed();
             self.send(To::Station(from), &attached);
             for held in packets {
-                self.send_data(To::Station(from), held.packet, held.is_resent, None);
+                self.send_data(To::Station(from), &held.packet, held.is_resent, None);
             }
         }
     }
@@ -425,20 +430,20 @@ impl Handoff {
     }
 
     /// Sends a packet to the stations that the mobile may move to.
-    fn feed(&mut self, now: Instant, mobile: Mobile, packet: Packet, is_resent: bool) {
+    fn feed(&mut self, now: Instant, mobile: Mobile, packet: &Packet, is_resent: bool) {
         let Some(host) = self.mobiles.get_mut(&mobile) else { return };
         host.listeners.retain(|_, until| now < *until);
         let to = match (host.listeners.len(), host.listeners.keys().next()) {
             (1, Some(only)) => To::Station(*only),
             _ => To::Group,
         };
-        let key = Segment::parse(&packet).ok().map(|segment| FlowKey::of(&segment, Port::Wired));
+        let key = Segment::parse(packet).ok().map(|segment| FlowKey::of(&segment, Port::Wired));
         let acked = key.and_then(|key| host.buffer.acked(&key));
         self.send_data(to, packet, is_resent, acked);
     }
 
-    fn send_data(&mut self, to: To, packet: Packet, is_resent: bool, acked: Option<SeqNumber>) {
-        for packet in segments(&packet) {
+    fn send_data(&mut self, to: To, packet: &Packet, is_resent: bool, acked: Option<SeqNumber>) {
+        for packet in segments(packet) {
             self.send(to, &Body::Data { packet, is_resent, acked });
         }
     }

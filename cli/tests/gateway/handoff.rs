@@ -1,0 +1,229 @@
+//! Two base stations with a gateway each, and a mobile host that moves between them.
+
+use crate::daemon::{Daemon, socket};
+use crate::kit::{Result, TempFile, airmend, until};
+use crate::transfer::{Hosts, Plan, Progress, transfer};
+use crate::world::{RATE_BPS, air_queue, fixed_address, forwarding, pair, quiet, run, veth};
+use airmend_live::lab::Namespace;
+use serde_json::Value;
+use std::net::UdpSocket;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Moves in a transfer, and the time between them.
+const MOVES: usize = 6;
+const STAY: Duration = Duration::from_millis(500);
+/// The fixed network learns of a move so much later.
+const ROUTE_DELAY: Duration = Duration::from_millis(30);
+/// The mobile host has new data after so much at the median: what the targets of the laboratory
+/// allow, and a queue of the fixed host's kernel.
+const MOST_MEDIAN: Duration = Duration::from_millis(25);
+const GROUP: &str = "239.192.77.2";
+
+/// How the base stations forward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Routers,
+    Bridges,
+    /// Routers that get super-packets, and send them as they are.
+    RoutersWithOffloads,
+}
+
+/// A fixed host and two base stations on a switch; the mobile host is in the cell of one of them.
+struct Cells {
+    kind: Kind,
+    fixed: Namespace,
+    bases: Vec<Namespace>,
+    mobile: Vec<Namespace>,
+    ether: Namespace,
+}
+
+impl Cells {
+    fn new(kind: Kind) -> Result<Self> {
+        println!("{kind:?}");
+        let ether = Namespace::new()?;
+        quiet(&ether)?;
+        ether.ip("link add switch type bridge\nlink set switch up\n")?;
+        let (fixed, bases) = (Namespace::new()?, vec![Namespace::new()?, Namespace::new()?]);
+        let cells = Self { kind, fixed, bases, mobile: vec![Namespace::new()?], ether };
+        cells.cable("fixed", &cells.fixed, "eth0", "switch")?;
+        for (number, base) in cells.bases.iter().enumerate() {
+            let cell = format!("cell{number}");
+            cells.ether.ip(&format!("link add {cell} type bridge\nlink set {cell} up\n"))?;
+            cells.cable(&format!("wired{number}"), base, "wired0", "switch")?;
+            cells.cable(&format!("air{number}"), base, "air0", &cell)?;
+            run(base, "tc", &["-batch", "-"], &air_queue("air0", RATE_BPS))?;
+            cells.set_up(base, number)?;
+        }
+        cells.cable("mobile", &cells.mobile[0], "eth0", "cell0")?;
+        let net = if kind == Kind::Bridges { 1 } else { 2 };
+        for (host, address) in [(&cells.fixed, "10.77.1.2"), (&cells.mobile[0], "10.77.2.2")] {
+            let address =
+                if kind == Kind::Bridges && address == "10.77.2.2" { "10.77.1.3" } else { address };
+            host.ip(&format!(
+                "link set lo up\nlink set eth0 up\naddress add {address}/24 dev eth0\n"
+            ))?;
+        }
+        if net == 2 {
+            cells.mobile[0].ip("route add default via 10.77.2.1\n")?;
+        }
+        cells.route(0)?;
+        Ok(cells)
+    }
+
+    fn cable(&self, end: &str, host: &Namespace, interface: &str, bridge: &str) -> Result {
+        match self.kind {
+            Kind::RoutersWithOffloads => veth((&self.ether, end), (host, interface))?,
+            _ => pair((&self.ether, end), (host, interface))?,
+        }
+        Ok(self.ether.ip(&format!("link set {end} master {bridge}\nlink set {end} up\n"))?)
+    }
+
+    fn set_up(&self, base: &Namespace, number: usize) -> Result {
+        let address = 11 + number;
+        Ok(match self.kind {
+            Kind::Bridges => base.ip(&format!(
+                "link add br0 type bridge\nlink set wired0 master br0\nlink set air0 master br0\n\
+                 link set wired0 up\nlink set air0 up\nlink set br0 up\n\
+                 address add 10.77.1.{address}/24 dev br0\n"
+            ))?,
+            _ => {
+                base.run(|| Ok(forwarding()))??;
+                // Both are the same router to the mobile host.
+                base.ip(&format!(
+                    "link set lo up\nlink set air0 address 02:00:00:77:00:01\n\
+                     link set wired0 up\nlink set air0 up\n\
+                     address add 10.77.1.{address}/24 dev wired0\n\
+                     address add 10.77.2.1/24 dev air0\n"
+                ))?;
+            }
+        })
+    }
+
+    /// The fixed host sends to this station.
+    fn route(&self, to: usize) -> Result {
+        match self.kind {
+            // The switch learns from what the mobile host sends.
+            Kind::Bridges => Ok(()),
+            _ => Ok(self
+                .fixed
+                .ip(&format!("route replace 10.77.2.0/24 via 10.77.1.{}\n", 11 + to))?),
+        }
+    }
+
+    /// The mobile host's radio leaves one cell for the other, and says hello there.
+    fn enter(&self, to: usize) -> Result {
+        self.ether.ip(&format!("link set mobile master cell{to}\n"))?;
+        let hello = || -> std::io::Result<()> {
+            let socket = UdpSocket::bind(("0.0.0.0", 0))?;
+            socket.send_to(b"hello", (fixed_address(false), 9)).map(drop)
+        };
+        Ok(self.mobile[0].run(|| Ok(hello()))??)
+    }
+
+    fn hosts(&self) -> Hosts<'_> {
+        Hosts { fixed: &self.fixed, addresses: [fixed_address(false); 2], mobiles: &self.mobile }
+    }
+
+    fn gateways(&self, key: &str) -> Result<Vec<Daemon>> {
+        let interface = if self.kind == Kind::Bridges { "br0" } else { "wired0" };
+        let handoff = format!("group={GROUP},key-file={key},interface={interface}");
+        let start = |base| Daemon::start(base, "air0", &["--handoff", &handoff]);
+        let gateways = self.bases.iter().map(start).collect::<Result<Vec<_>>>()?;
+        for gateway in &gateways {
+            until("the other station", || {
+                let status = gateway.status().ok()?;
+                (status["handoff"]["stations_known"] == 1).then_some(())
+            })?;
+        }
+        Ok(gateways)
+    }
+}
+
+/// Moves the mobile host while it receives; the times from each move to new data.
+fn moves(cells: &Cells, progress: &Progress) -> Result<Vec<Duration>> {
+    let mut gaps = Vec::new();
+    for number in 0..MOVES {
+        let to = (number + 1) % 2;
+        thread::sleep(STAY);
+        cells.enter(to)?;
+        let (begin, before) = (Instant::now(), progress.received());
+        thread::scope(|scope| -> Result {
+            let routed = scope.spawn(|| {
+                thread::sleep(ROUTE_DELAY);
+                cells.route(to).map_err(|error| error.to_string())
+            });
+            until("new data", || (progress.received() > before).then_some(()))?;
+            gaps.push(begin.elapsed());
+            Ok(routed.join().map_err(|_| "a panic")??)
+        })?;
+    }
+    gaps.sort_unstable();
+    Ok(gaps)
+}
+
+fn key() -> Result<TempFile> {
+    let file = TempFile::new("handoff.key");
+    let made = airmend().args(["keygen", "--psk"]).arg(&file.0).output()?;
+    assert!(made.status.success(), "{made:?}");
+    Ok(file)
+}
+
+fn counter(status: &Value, name: &str) -> u64 {
+    status["handoff"]["counters"][name].as_u64().unwrap_or(0)
+}
+
+/// A transfer goes on as the mobile host moves; every byte arrives, and no move costs a timeout.
+fn hands_over(kind: Kind) -> Result {
+    let cells = Cells::new(kind)?;
+    let key = key()?;
+    let gateways = cells.gateways(key.0.to_str().ok_or("a path of text")?)?;
+    let bytes = RATE_BPS / 8 * STAY.as_secs() + RATE_BPS / 8 * (MOVES as u64 + 2) / 2;
+    let plan = Plan { congestion: Some("cubic"), ..Plan::equal(1, bytes) };
+    let mut gaps = Vec::new();
+    let took = transfer(cells.hosts(), &plan, |progress| {
+        gaps = moves(&cells, progress)?;
+        Ok(())
+    })?;
+    println!("{bytes} bytes in {took:.1?}, new data after {gaps:.1?}");
+    let statuses: Vec<Value> = gateways.into_iter().map(Daemon::end).collect::<Result<_>>()?;
+    let sum = |name| statuses.iter().map(|status| counter(status, name)).sum::<u64>();
+    for status in &statuses {
+        println!("{}", status["handoff"]);
+    }
+    assert_eq!(sum("handoffs_completed"), MOVES as u64);
+    assert_eq!(sum("handoffs_away"), MOVES as u64);
+    assert!(sum("handoff_packets_relayed") > 0);
+    assert!(gaps[MOVES / 2] <= MOST_MEDIAN, "{gaps:?}");
+    Ok(())
+}
+
+pub(crate) fn between_routers() -> Result {
+    hands_over(Kind::Routers)
+}
+
+pub(crate) fn between_bridges() -> Result {
+    hands_over(Kind::Bridges)
+}
+
+pub(crate) fn with_offloads() -> Result {
+    hands_over(Kind::RoutersWithOffloads)
+}
+
+/// What is wrong gets a sentence, and nothing is attached.
+pub(crate) fn bad_handoffs() -> Result {
+    let cells = Cells::new(Kind::Routers)?;
+    let key = key()?;
+    let key = key.0.display();
+    let none = socket();
+    for (handoff, words) in [
+        (format!("group={GROUP},key-file={}", none.display()), "No such file"),
+        (format!("group={GROUP},key-file={key}"), "there is no route to 239.192.77.2"),
+        (format!("group={GROUP},key-file={key},interface=eth7"), "eth7"),
+    ] {
+        let refused = Daemon::start(&cells.bases[0], "air0", &["--handoff", &handoff]);
+        let refused = refused.err().ok_or("it began")?.to_string();
+        assert!(refused.contains(words) && refused.lines().count() == 1, "{refused}");
+    }
+    Ok(())
+}

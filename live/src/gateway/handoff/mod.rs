@@ -1,0 +1,280 @@
+//! Handoff between gateways: a mobile host that moves to another gateway's air keeps its transfers.
+//!
+//! The kernel forwards, so copies of data and ACKs are what the handoff learns from, and what it
+//! forwards itself is sent on the air interface like any host's packet: its copy comes back, and
+//! the agent sees it then. A host is here when a packet of it comes over the air.
+
+mod air_host;
+mod config;
+mod own;
+
+pub use config::HandoffConfig;
+
+use super::Gateway;
+use super::error::GatewayError;
+use super::interface::Interface;
+use super::telemetry::HandoffStatus;
+use crate::clock::{self, Clock};
+use crate::device::transmitter::Transmitter;
+use crate::group_socket::GroupSocket;
+use crate::sys::{self, PacketSocket};
+use crate::tunnel::PresharedKey;
+use air_host::{AirHost, LinkHeader, Mac};
+use airmend_proto::agents::handoff::{Handoff, Key, Mobile, Output, StationId};
+use airmend_proto::wire::edit::segments;
+use airmend_proto::wire::ip::Network;
+use airmend_proto::{Instant, LinkSignal, LinkType, Packet, Port};
+use nix::ifaddrs::getifaddrs;
+use own::OwnPackets;
+use std::collections::{BTreeMap, HashMap};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+/// Messages that are read or sent at most in one turn.
+const MESSAGES: usize = 64;
+/// Hosts on the air that a turn looks at.
+const HOSTS: usize = 64;
+/// Hosts that may attach within a second: a station with an air to itself must not flood the others
+/// with claims for hosts that it invents.
+const ATTACHMENTS: u32 = 200;
+/// A host that has moved may not come back before: its last packets here may still wait in a queue.
+const HOLD_DOWN: Duration = Duration::from_millis(20);
+/// Hosts whose link header is known at most.
+const MAX_HOSTS: usize = 8_192;
+
+/// The handoff of a gateway, and its place among the stations.
+pub(super) struct Cooperation {
+    station: StationId,
+    handoff: Handoff,
+    group: GroupSocket,
+    heard: PacketSocket,
+    /// Sends packets for mobile hosts as the kernel would: without mark and priority.
+    forwarding: Transmitter,
+    link_type: LinkType,
+    mac: Mac,
+    links: HashMap<Mobile, LinkHeader>,
+    /// When the mobile host went to another station.
+    left: HashMap<Mobile, Instant>,
+    own: OwnPackets,
+    /// The begin of the present second, and the hosts that have attached in it.
+    attachments: (Instant, u32),
+    counters: BTreeMap<&'static str, u64>,
+    /// More outputs wait for the next turn.
+    has_more: bool,
+}
+
+impl Cooperation {
+    /// Joins the group of the stations.
+    pub(super) fn open(
+        config: &HandoffConfig,
+        interface: &Interface,
+    ) -> Result<Self, GatewayError> {
+        let key = PresharedKey::read(&config.key_file).map_err(GatewayError::HandoffKey)?;
+        let (backbone, address) = backbone(config)?;
+        let failed = |source| GatewayError::HandoffGroup {
+            group: config.group,
+            interface: backbone.clone(),
+            source,
+        };
+        let group = GroupSocket::join(config.group, &backbone, address).map_err(failed)?;
+        let heard = PacketSocket::open_headers(interface.index).map_err(GatewayError::Socket)?;
+        let forwarding = Transmitter::open(interface.index, 0, 0).map_err(GatewayError::Socket)?;
+        let station = StationId(address.into());
+        // A clock that was set back keeps the others from believing this run, until they restart.
+        let epoch = u64::try_from(clock::realtime().as_nanos()).unwrap_or(u64::MAX);
+        Ok(Self {
+            station,
+            handoff: Handoff::new(station, epoch, Key(*key.bytes())),
+            group,
+            heard,
+            forwarding,
+            link_type: interface.link_type,
+            mac: sys::mac_address(&interface.name).unwrap_or_default(),
+            links: HashMap::new(),
+            left: HashMap::new(),
+            own: OwnPackets::default(),
+            attachments: (Instant::ZERO, 0),
+            counters: BTreeMap::new(),
+            has_more: false,
+        })
+    }
+
+    /// The socket for the headers of packets from the air.
+    pub(super) fn heard(&self) -> &PacketSocket {
+        &self.heard
+    }
+
+    /// For `poll`: readable when a host was heard on the air, and when a message has come.
+    pub(super) fn readable(&self) -> [BorrowedFd<'_>; 2] {
+        [self.heard.as_fd(), self.group.readable()]
+    }
+
+    /// Takes note of an error of the interface: until then its socket would seem readable.
+    pub(super) fn take_error(&self) {
+        sys::option(self.heard.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR).ok();
+    }
+
+    /// When it must be served.
+    pub(super) fn next_deadline(&self, now: Instant) -> Instant {
+        if self.has_more { now } else { self.handoff.poll_timeout() }
+    }
+
+    /// A packet has crossed the air interface.
+    pub(super) fn packet(&mut self, now: Instant, from: Port, packet: &Packet) {
+        if from == Port::Air || !self.own.is_own(packet) {
+            self.handoff.handle_copy(now, from, packet);
+        }
+    }
+
+    pub(super) fn status(&self) -> HandoffStatus {
+        HandoffStatus {
+            station: Ipv4Addr::from(self.station.0).to_string(),
+            stations_known: self.handoff.peers() as u64,
+            mobiles: self.handoff.mobiles() as u64,
+            counters: self
+                .counters
+                .iter()
+                .map(|(name, count)| ((*name).to_owned(), *count))
+                .collect(),
+        }
+    }
+
+    /// Looks who is on the air.
+    fn learn(&mut self, now: Instant, clock: &Clock) {
+        let (monotonic, today) = (clock::monotonic(), clock::realtime());
+        for _ in 0..HOSTS {
+            let Some(copied) = self.heard.receive_copy() else { return };
+            let at = clock.at(monotonic.saturating_sub(today.saturating_sub(copied.at)));
+            let Some(host) = AirHost::of(self.link_type, copied, self.mac) else { continue };
+            let is_late = self.left.get(&host.address).is_some_and(|left| at < *left + HOLD_DOWN);
+            if is_late {
+                continue;
+            }
+            let is_served = self.handoff.serves(&host.address);
+            if !is_served && !self.may_attach(now) {
+                continue;
+            }
+            if self.links.len() >= MAX_HOSTS {
+                self.links.clear();
+            }
+            self.links.insert(host.address, host.link);
+            self.left.remove(&host.address);
+            if !is_served {
+                self.handoff.mobile_attached(now, host.address);
+            }
+        }
+    }
+
+    fn may_attach(&mut self, now: Instant) -> bool {
+        let (begin, count) = &mut self.attachments;
+        if now.since(*begin) >= Duration::from_secs(1) {
+            (*begin, *count) = (now, 0);
+        }
+        *count += 1;
+        *count <= ATTACHMENTS
+    }
+
+    /// The packet as this interface sends it to its mobile host. Where none of the host's packets
+    /// has come over the air yet, the link header of the station that had it is the best there is.
+    fn carry(&self, packet: &Packet) -> Option<Packet> {
+        let mobile = Network::walk(packet).ok()?.destination;
+        match self.links.get(&mobile) {
+            Some(link) => link.carry(packet),
+            None => Some(packet.clone()).filter(|packet| packet.link_type() == self.link_type),
+        }
+    }
+
+    /// Forwards a packet to its mobile host.
+    fn forward(&mut self, now: Instant, packet: &Packet) {
+        for segment in segments(packet) {
+            self.own.sent(now, &segment);
+            // What is refused is lost like any packet.
+            self.forwarding.send(&segment).ok();
+        }
+    }
+}
+
+impl Gateway {
+    /// Takes part in handoffs: reads what others say, and does what follows.
+    pub(super) fn cooperate(&mut self) {
+        let Some(cooperation) = &mut self.handoff else { return };
+        let now = self.now;
+        cooperation.learn(now, &self.clock);
+        for _ in 0..MESSAGES {
+            // A backbone that is down says nothing, and mending goes on.
+            let Ok(Some(message)) = cooperation.group.receive() else { break };
+            let forwarder = &self.forwarder;
+            let air_round_trip = |flow: &_| forwarder.air_round_trip(flow);
+            cooperation.handoff.handle_message(now, message, &air_round_trip);
+        }
+        if cooperation.handoff.poll_timeout() <= now {
+            cooperation.handoff.handle_timeout(now);
+        }
+        cooperation.has_more = true;
+        for _ in 0..MESSAGES {
+            let Some(output) = cooperation.handoff.poll_output() else {
+                cooperation.has_more = false;
+                break;
+            };
+            match output {
+                Output::Message(_, message) => {
+                    cooperation.group.send(&message);
+                }
+                Output::Arrival { packet, is_resent } => match cooperation.carry(&packet) {
+                    // The agent must not see it, so it bears the mark.
+                    Some(packet) if is_resent => self.outbound.send(Port::Air, &packet),
+                    Some(packet) => cooperation.forward(now, &packet),
+                    None => {}
+                },
+                Output::Left(mobile) => {
+                    if cooperation.left.len() >= MAX_HOSTS {
+                        cooperation.left.clear();
+                    }
+                    cooperation.left.insert(mobile, now);
+                    self.forwarder.handle_link(now, LinkSignal::MobileLeft(mobile));
+                }
+                Output::RoundTrip(sample) => {
+                    self.forwarder.handle_link(now, LinkSignal::AirRoundTrip(sample));
+                }
+            }
+        }
+        while let Some(event) = cooperation.handoff.poll_event() {
+            *cooperation.counters.entry(event.counter()).or_default() += 1;
+        }
+    }
+}
+
+/// The interface to the other stations and this one's address there, by which they know it.
+fn backbone(config: &HandoffConfig) -> Result<(String, Ipv4Addr), GatewayError> {
+    let wanted = match &config.interface {
+        Some(_) => None,
+        None => Some(
+            local_address(config.group)
+                .map_err(|source| GatewayError::HandoffRoute { group: config.group, source })?,
+        ),
+    };
+    let none =
+        || GatewayError::HandoffAddress { interface: config.interface.clone().unwrap_or_default() };
+    getifaddrs()
+        .map_err(|_| none())?
+        .filter_map(|found| {
+            let address = found.address?.as_sockaddr_in()?.ip();
+            Some((found.interface_name, address))
+        })
+        .find(|(name, address)| match (&config.interface, wanted) {
+            (Some(interface), _) => name == interface,
+            (None, wanted) => Some(*address) == wanted,
+        })
+        .ok_or_else(none)
+}
+
+/// The address from which packets to the group would be sent.
+fn local_address(group: SocketAddrV4) -> std::io::Result<Ipv4Addr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    socket.connect(group)?;
+    match socket.local_addr()?.ip() {
+        std::net::IpAddr::V4(address) => Ok(address),
+        std::net::IpAddr::V6(_) => Err(std::io::ErrorKind::AddrNotAvailable.into()),
+    }
+}
