@@ -2,6 +2,7 @@
 
 use crate::gateway::GatewayArgs;
 use crate::generate::Generate;
+use crate::handoff::HandoffArgs;
 use crate::link::{KeygenArgs, LinkArgs};
 use crate::process::BadUsage;
 use crate::replay::ReplayArgs;
@@ -20,7 +21,7 @@ use airmend_proto::link::ErrorModel;
 use airmend_proto::units::{parse_duration, parse_rate};
 use clap::{Args, Parser, Subcommand};
 use errors::{ErrorArgs, ErrorLists};
-use handoff::HandoffArgs;
+use handoff::LabHandoffArgs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     Gateway(Box<GatewayArgs>),
     /// Show the status of a running gateway.
     Status(StatusArgs),
+    /// Tell a running gateway that a mobile host may come, is here, or will not come.
+    Handoff(HandoffArgs),
     /// Show a running gateway live: what is mended, for which flows, and what the air loses.
     Top(TopArgs),
     /// Make manual pages and shell completions, for packages.
@@ -269,7 +272,7 @@ pub(crate) struct Setup {
     pub(crate) seed: u64,
     /// Where the mobile host moves.
     #[command(flatten)]
-    handoff: HandoffArgs,
+    handoff: LabHandoffArgs,
 }
 
 impl Setup {

@@ -5,6 +5,7 @@ mod doctor;
 mod gateway;
 mod gateway_log;
 mod generate;
+mod handoff;
 mod keygen;
 mod lab_compare;
 mod lab_run;
@@ -55,6 +56,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Generate(command) => {
             generate::generate(command, Cli::command()).map(|()| ExitCode::SUCCESS)
         }
+        Command::Handoff(args) => handoff::handoff(args).map(|()| ExitCode::SUCCESS),
         Command::Keygen(args) => keygen::keygen(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Run(args)) => lab_run::run(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Compare(args)) => lab_compare::compare(args).map(|()| ExitCode::SUCCESS),

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Base stations, and the moves between them.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Base stations")]
-pub(crate) struct HandoffArgs {
+pub(crate) struct LabHandoffArgs {
     /// Base stations, from 1 to 16, each with an agent; with --handoff.
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=16))]
@@ -34,7 +34,7 @@ pub(crate) struct HandoffArgs {
     handoff_intruder: bool,
 }
 
-impl HandoffArgs {
+impl LabHandoffArgs {
     /// The moves, if there are any.
     pub(super) fn plan(&self) -> Option<HandoffPlan> {
         Some(HandoffPlan {

@@ -41,6 +41,7 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
         gateway.step()?;
         service.watchdog();
         while let Some(request) = server.poll() {
+            request.word.iter().for_each(|word| gateway.hear(word));
             request.answer(gateway.status());
         }
         if wants_reload.swap(false, Ordering::Relaxed) {

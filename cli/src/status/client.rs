@@ -1,5 +1,6 @@
-//! Asks a gateway's Unix socket for its status.
+//! Asks a gateway's Unix socket for its status, and tells it of mobile hosts.
 
+use airmend_live::gateway::Word;
 use airmend_live::gateway::telemetry::Status;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -11,7 +12,6 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Far more than any status has.
 const MAX_BYTES: u64 = 4 << 20;
-const REQUEST: &[u8] = b"GET /status HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// Why there is no status, in one sentence.
 #[derive(Debug)]
@@ -62,22 +62,40 @@ impl std::error::Error for NoStatus {}
 
 /// The status of the gateway now.
 pub(crate) fn ask(path: &Path) -> Result<Status, NoStatus> {
-    let because = |why| NoStatus { path: path.to_owned(), why };
-    let stream = UnixStream::connect(path).map_err(|error| because(Why::Connect(error)))?;
-    let answer = exchange(stream).map_err(|error| because(Why::Exchange(error)))?;
-    read(&answer).map_err(because)
+    request(path, "GET /status", status)
 }
 
-fn exchange(mut stream: UnixStream) -> io::Result<Vec<u8>> {
+/// Tells the gateway what happens to a mobile host.
+pub(crate) fn tell(path: &Path, word: &Word) -> Result<(), NoStatus> {
+    request(path, &format!("PUT {}", word.path()), |_| Ok(()))
+}
+
+fn status(body: &[u8]) -> Result<Status, Why> {
+    serde_json::from_slice(body).map_err(|error| Why::NotAStatus(error.to_string()))
+}
+
+fn request<T>(
+    path: &Path,
+    what: &str,
+    read: impl Fn(&[u8]) -> Result<T, Why>,
+) -> Result<T, NoStatus> {
+    let because = |why| NoStatus { path: path.to_owned(), why };
+    let stream = UnixStream::connect(path).map_err(|error| because(Why::Connect(error)))?;
+    let answer = exchange(stream, what).map_err(|error| because(Why::Exchange(error)))?;
+    body(&answer).and_then(read).map_err(because)
+}
+
+fn exchange(mut stream: UnixStream, what: &str) -> io::Result<Vec<u8>> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(REQUEST)?;
+    write!(stream, "{what} HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
     let mut answer = Vec::new();
     stream.take(MAX_BYTES).read_to_end(&mut answer)?;
     Ok(answer)
 }
 
-fn read(answer: &[u8]) -> Result<Status, Why> {
+/// The body of a response that grants the request.
+fn body(answer: &[u8]) -> Result<&[u8], Why> {
     let mut fields = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut fields);
     let body = match response.parse(answer) {
@@ -90,7 +108,7 @@ fn read(answer: &[u8]) -> Result<Status, Why> {
     if response.code != Some(200) {
         return Err(Why::Refused(String::from_utf8_lossy(body).into_owned()));
     }
-    serde_json::from_slice(body).map_err(|error| Why::NotAStatus(error.to_string()))
+    Ok(body)
 }
 
 fn is_timeout(error: &io::Error) -> bool {
@@ -104,11 +122,11 @@ mod tests {
     #[test]
     fn answers_are_a_status_or_a_sentence() {
         let sentence = |answer: &[u8]| {
-            let why = read(answer).unwrap_err();
+            let why = body(answer).and_then(status).unwrap_err();
             NoStatus { path: "/a.sock".into(), why }.to_string()
         };
-        let status = read(b"HTTP/1.1 200 OK\r\n\r\n{\"flows\":3,\"new\":[]}").unwrap();
-        assert_eq!(status.flows, 3);
+        let right = body(b"HTTP/1.1 200 OK\r\n\r\n{\"flows\":3,\"new\":[]}").and_then(status);
+        assert_eq!(right.unwrap().flows, 3);
         let busy = b"HTTP/1.1 503 Service Unavailable\r\n\r\nThe gateway hangs.\n";
         assert_eq!(sentence(busy), "The gateway hangs");
         assert!(sentence(b"HTTP/1.1 200 OK\r\n\r\nhello").contains("no gateway of this version"));

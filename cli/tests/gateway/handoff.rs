@@ -7,6 +7,7 @@ use crate::world::{RATE_BPS, air_queue, fixed_address, forwarding, pair, quiet, 
 use airmend_live::lab::Namespace;
 use serde_json::Value;
 use std::net::UdpSocket;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,7 @@ const ROUTE_DELAY: Duration = Duration::from_millis(30);
 /// allow, and a queue of the fixed host's kernel.
 const MOST_MEDIAN: Duration = Duration::from_millis(25);
 const GROUP: &str = "239.192.77.2";
+const PORT: u16 = 7_395;
 
 /// How the base stations forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,19 +58,22 @@ impl Cells {
             cells.set_up(base, number)?;
         }
         cells.cable("mobile", &cells.mobile[0], "eth0", "cell0")?;
-        let net = if kind == Kind::Bridges { 1 } else { 2 };
-        for (host, address) in [(&cells.fixed, "10.77.1.2"), (&cells.mobile[0], "10.77.2.2")] {
-            let address =
-                if kind == Kind::Bridges && address == "10.77.2.2" { "10.77.1.3" } else { address };
+        for (host, address) in
+            [(&cells.fixed, fixed_address(false)), (&cells.mobile[0], cells.mobile_address())]
+        {
             host.ip(&format!(
                 "link set lo up\nlink set eth0 up\naddress add {address}/24 dev eth0\n"
             ))?;
         }
-        if net == 2 {
+        if kind != Kind::Bridges {
             cells.mobile[0].ip("route add default via 10.77.2.1\n")?;
         }
         cells.route(0)?;
         Ok(cells)
+    }
+
+    fn mobile_address(&self) -> &'static str {
+        if self.kind == Kind::Bridges { "10.77.1.3" } else { "10.77.2.2" }
     }
 
     fn cable(&self, end: &str, host: &Namespace, interface: &str, bridge: &str) -> Result {
@@ -81,7 +86,7 @@ impl Cells {
 
     fn set_up(&self, base: &Namespace, number: usize) -> Result {
         let address = 11 + number;
-        Ok(match self.kind {
+        match self.kind {
             Kind::Bridges => base.ip(&format!(
                 "link add br0 type bridge\nlink set wired0 master br0\nlink set air0 master br0\n\
                  link set wired0 up\nlink set air0 up\nlink set br0 up\n\
@@ -97,7 +102,8 @@ impl Cells {
                      address add 10.77.2.1/24 dev air0\n"
                 ))?;
             }
-        })
+        }
+        Ok(())
     }
 
     /// The fixed host sends to this station.
@@ -140,12 +146,17 @@ impl Cells {
     }
 }
 
-/// Moves the mobile host while it receives; the times from each move to new data.
-fn moves(cells: &Cells, progress: &Progress) -> Result<Vec<Duration>> {
+/// Moves the mobile host while it receives, to gateways that were told of it if `primed` has them;
+/// the times from each move to new data.
+fn moves(cells: &Cells, progress: &Progress, primed: &[Daemon]) -> Result<Vec<Duration>> {
     let mut gaps = Vec::new();
     for number in 0..MOVES {
         let to = (number + 1) % 2;
-        thread::sleep(STAY);
+        thread::sleep(STAY / 2);
+        if let Some(gateway) = primed.get(to) {
+            tell(gateway, "approaching", cells.mobile_address())?;
+        }
+        thread::sleep(STAY / 2);
         cells.enter(to)?;
         let (begin, before) = (Instant::now(), progress.received());
         thread::scope(|scope| -> Result {
@@ -162,6 +173,17 @@ fn moves(cells: &Cells, progress: &Progress) -> Result<Vec<Duration>> {
     Ok(gaps)
 }
 
+/// What an operator's program does that knows more than the gateway.
+fn tell(gateway: &Daemon, movement: &str, mobile: &str) -> Result {
+    let mut airmend = airmend();
+    airmend.args(["handoff", movement, mobile, "--socket"]).arg(gateway.socket());
+    let output = airmend.output()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into()),
+    }
+}
+
 fn key() -> Result<TempFile> {
     let file = TempFile::new("handoff.key");
     let made = airmend().args(["keygen", "--psk"]).arg(&file.0).output()?;
@@ -169,45 +191,80 @@ fn key() -> Result<TempFile> {
     Ok(file)
 }
 
-fn counter(status: &Value, name: &str) -> u64 {
-    status["handoff"]["counters"][name].as_u64().unwrap_or(0)
+/// The sum of a counter of all stations.
+fn sum(statuses: &[Value], name: &str) -> u64 {
+    let counters = statuses.iter().map(|status| &status["handoff"]["counters"][name]);
+    counters.filter_map(Value::as_u64).sum()
 }
 
 /// A transfer goes on as the mobile host moves; every byte arrives, and no move costs a timeout.
-fn hands_over(kind: Kind) -> Result {
-    let cells = Cells::new(kind)?;
+/// The last status of each gateway.
+fn hands_over(cells: &Cells, is_primed: bool) -> Result<Vec<Value>> {
     let key = key()?;
     let gateways = cells.gateways(key.0.to_str().ok_or("a path of text")?)?;
-    let bytes = RATE_BPS / 8 * STAY.as_secs() + RATE_BPS / 8 * (MOVES as u64 + 2) / 2;
-    let plan = Plan { congestion: Some("cubic"), ..Plan::equal(1, bytes) };
+    let seconds = STAY.as_secs_f64() * (MOVES + 1) as f64;
+    let plan = Plan { congestion: Some("cubic"), ..Plan::equal(1, bytes_in(seconds)) };
+    let primed = if is_primed { &gateways[..] } else { &[] };
     let mut gaps = Vec::new();
     let took = transfer(cells.hosts(), &plan, |progress| {
-        gaps = moves(&cells, progress)?;
+        gaps = moves(cells, progress, primed)?;
         Ok(())
     })?;
-    println!("{bytes} bytes in {took:.1?}, new data after {gaps:.1?}");
+    println!("{} bytes in {took:.1?}, new data after {gaps:.1?}", plan.bytes());
     let statuses: Vec<Value> = gateways.into_iter().map(Daemon::end).collect::<Result<_>>()?;
-    let sum = |name| statuses.iter().map(|status| counter(status, name)).sum::<u64>();
     for status in &statuses {
         println!("{}", status["handoff"]);
     }
-    assert_eq!(sum("handoffs_completed"), MOVES as u64);
-    assert_eq!(sum("handoffs_away"), MOVES as u64);
-    assert!(sum("handoff_packets_relayed") > 0);
+    assert_eq!(sum(&statuses, "handoffs_completed"), MOVES as u64);
+    assert_eq!(sum(&statuses, "handoffs_away"), MOVES as u64);
+    assert!(sum(&statuses, "handoff_packets_relayed") > 0);
     assert!(gaps[MOVES / 2] <= MOST_MEDIAN, "{gaps:?}");
+    Ok(statuses)
+}
+
+/// What the air carries in so many seconds.
+fn bytes_in(seconds: f64) -> u64 {
+    (RATE_BPS as f64 / 8.0 * seconds) as u64
+}
+
+/// Somebody on the stations' network sends messages without the key.
+pub(crate) fn between_routers() -> Result {
+    let cells = Cells::new(Kind::Routers)?;
+    cells.fixed.ip("route add 239.0.0.0/8 dev eth0\n")?;
+    let intruder = cells.fixed.run(|| Ok(UdpSocket::bind(("0.0.0.0", 0))))??;
+    let over = AtomicBool::new(false);
+    let statuses = thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0_u64.. {
+                if over.load(Ordering::Relaxed) {
+                    return;
+                }
+                let message = [&[1, 4, 0, 0], &number.to_be_bytes()[..], &[7; 60]].concat();
+                intruder.send_to(&message, (GROUP, PORT)).ok();
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let statuses = hands_over(&cells, false).map_err(|error| error.to_string());
+        over.store(true, Ordering::Relaxed);
+        statuses
+    })?;
+    assert!(sum(&statuses, "handoff_messages_forged") > 1_000);
     Ok(())
 }
 
-pub(crate) fn between_routers() -> Result {
-    hands_over(Kind::Routers)
+/// The stations are told that the mobile host may come, and keep its packets.
+pub(crate) fn primed() -> Result {
+    let statuses = hands_over(&Cells::new(Kind::Routers)?, true)?;
+    assert!(sum(&statuses, "handoff_packets_primed") > 0);
+    Ok(())
 }
 
 pub(crate) fn between_bridges() -> Result {
-    hands_over(Kind::Bridges)
+    hands_over(&Cells::new(Kind::Bridges)?, false).map(drop)
 }
 
 pub(crate) fn with_offloads() -> Result {
-    hands_over(Kind::RoutersWithOffloads)
+    hands_over(&Cells::new(Kind::RoutersWithOffloads)?, false).map(drop)
 }
 
 /// What is wrong gets a sentence, and nothing is attached.
@@ -225,5 +282,10 @@ pub(crate) fn bad_handoffs() -> Result {
         let refused = refused.err().ok_or("it began")?.to_string();
         assert!(refused.contains(words) && refused.lines().count() == 1, "{refused}");
     }
-    Ok(())
+    let alone = Daemon::start(&cells.bases[0], "air0", &[])?;
+    let why = tell(&alone, "attached", "10.77.2.2").err().ok_or("it took the word")?.to_string();
+    assert!(why.contains("start it with --handoff"), "{why}");
+    let why = tell(&alone, "gone", "10.77.2.2").err().ok_or("it took the word")?.to_string();
+    assert!(why.contains("approaching"), "{why}");
+    alone.end().map(drop)
 }

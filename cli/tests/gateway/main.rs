@@ -35,7 +35,7 @@ use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 51] = [
+const TESTS: [(&str, Test); 52] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -80,6 +80,7 @@ const TESTS: [(&str, Test); 51] = [
     ("no_tcp", others::no_tcp),
     ("bad_places", others::bad_places),
     ("handoff_between_routers", handoff::between_routers),
+    ("handoff_primed", handoff::primed),
     ("handoff_between_bridges", handoff::between_bridges),
     ("handoff_with_offloads", handoff::with_offloads),
     ("bad_handoffs", handoff::bad_handoffs),

@@ -29,7 +29,7 @@ pub use config::{
     DEFAULT_MARK, GatewayConfig, LogFormat, LogLevel, MetricsAddress, Shape, default_socket,
 };
 pub use error::GatewayError;
-pub use handoff::HandoffConfig;
+pub use handoff::{HandoffConfig, Movement, Word};
 pub use queue_place::queue_places;
 
 use crate::bpf::{self, BpfConfig, BpfCounters, BpfPrograms};

@@ -7,8 +7,10 @@
 mod air_host;
 mod config;
 mod own;
+mod word;
 
 pub use config::HandoffConfig;
+pub use word::{Movement, Word};
 
 use super::Gateway;
 use super::error::GatewayError;
@@ -140,6 +142,15 @@ impl Cooperation {
         }
     }
 
+    /// Does what the operator's word says.
+    fn obey(&mut self, now: Instant, word: &Word) {
+        match word.movement {
+            Movement::Approaching => self.handoff.mobile_approaches(now, word.address()),
+            Movement::Attached => self.handoff.mobile_attached(now, word.address()),
+            Movement::Receding => self.handoff.mobile_recedes(word.address()),
+        }
+    }
+
     /// Looks who is on the air.
     fn learn(&mut self, now: Instant, clock: &Clock) {
         let (monotonic, today) = (clock::monotonic(), clock::realtime());
@@ -196,6 +207,12 @@ impl Cooperation {
 }
 
 impl Gateway {
+    /// Takes the operator's word on a mobile host; a gateway without other stations needs none.
+    pub fn hear(&mut self, word: &Word) {
+        let now = self.now;
+        self.handoff.iter_mut().for_each(|cooperation| cooperation.obey(now, word));
+    }
+
     /// Takes part in handoffs: reads what others say, and does what follows.
     pub(super) fn cooperate(&mut self) {
         let Some(cooperation) = &mut self.handoff else { return };

@@ -1,8 +1,9 @@
 //! The responses to clients, and the requests to the gateway's loop.
 
-use super::http::{self, Response};
+use super::http::{self, Response, Target};
 use super::listen::ClientStream;
 use super::request::Request;
+use crate::gateway::Word;
 use crate::gateway::telemetry::{Status, metrics};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -45,11 +46,36 @@ impl Responder {
         {
             return Some(Arc::clone(status));
         }
-        let (request, replies) = Request::new();
-        self.requests.try_send(request).ok()?;
-        let status = Arc::new(replies.recv_timeout(LOOP_TIMEOUT).ok()?);
+        let status = Arc::new(self.ask(None)?);
         *last() = Some((Instant::now(), Arc::clone(&status)));
         Some(status)
+    }
+
+    fn ask(&self, word: Option<Word>) -> Option<Status> {
+        let (request, replies) = Request::new(word);
+        self.requests.try_send(request).ok()?;
+        replies.recv_timeout(LOOP_TIMEOUT).ok()
+    }
+
+    /// Passes the operator's word to the gateway.
+    fn tell(&self, path: &str, is_trusted: bool) -> Response {
+        let Some(word) = Word::of_path(path) else {
+            let sentence = "Nothing can be put here but /handoff/MOVEMENT/ADDRESS, where MOVEMENT \
+                            is approaching, attached or receding.";
+            return Response::sentence("404 Not Found", sentence);
+        };
+        if !is_trusted {
+            let sentence = "Only root and the gateway's own user may say this, on its Unix socket.";
+            return Response::sentence("403 Forbidden", sentence);
+        }
+        match self.ask(Some(word)) {
+            Some(status) if status.handoff.is_some() => Response::sentence("200 OK", "ok"),
+            Some(_) => {
+                let sentence = "This gateway knows no other stations: start it with --handoff.";
+                Response::sentence("409 Conflict", sentence)
+            }
+            None => no_answer(),
+        }
     }
 
     fn answer(&self, path: &str, is_public: bool) -> Response {
@@ -66,10 +92,7 @@ impl Responder {
                 return Response::sentence("404 Not Found", sentence);
             }
         };
-        let Some(status) = self.status() else {
-            let sentence = "The gateway has not answered within a second: it is stopped or hangs.";
-            return Response::sentence("503 Service Unavailable", sentence);
-        };
+        let Some(status) = self.status() else { return no_answer() };
         what(&status).unwrap_or_else(|| {
             let sentence = "The status could not be written down.";
             Response::sentence("500 Internal Server Error", sentence)
@@ -80,9 +103,12 @@ impl Responder {
 impl Permit {
     /// Answers one request.
     pub(super) fn serve(self, stream: &mut ClientStream) {
-        let is_public = stream.is_public();
+        let (is_public, is_trusted) = (stream.is_public(), stream.is_trusted());
         // A client that closes the connection needs no answer.
-        let _ = http::serve(stream, |path| self.0.answer(path, is_public));
+        let _ = http::serve(stream, |target| match target {
+            Target::Get(path) => self.0.answer(path, is_public),
+            Target::Put(path) => self.0.tell(path, is_trusted),
+        });
     }
 }
 
@@ -90,6 +116,11 @@ impl Drop for Permit {
     fn drop(&mut self) {
         self.0.clients.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+fn no_answer() -> Response {
+    let sentence = "The gateway has not answered within a second: it is stopped or hangs.";
+    Response::sentence("503 Service Unavailable", sentence)
 }
 
 fn metrics_text(status: &Arc<Status>) -> Option<Response> {

@@ -1,6 +1,6 @@
 //! What fuzz targets call of the server, which this crate keeps to itself.
 
-use super::http::{Refused, parse};
+use super::http::{Refused, Target, parse};
 
 /// What is to be done with the bytes of a request so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Parsed {
 pub fn parse_request(bytes: &[u8]) -> Parsed {
     match parse(bytes) {
         Ok(None) => Parsed::Partial,
-        Ok(Some(path)) => Parsed::Path(path),
+        Ok(Some(Target::Get(path) | Target::Put(path))) => Parsed::Path(path),
         Err(Refused::Answer(response)) => Parsed::Refused(response.status),
         Err(Refused::Gone(error)) => panic!("parsing does no I/O: {error}"),
     }

@@ -43,13 +43,20 @@ impl Response {
     }
 }
 
-/// Reads one request and sends the response of `answer` to its path.
+/// What a request is about: its path, without its query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    Get(String),
+    Put(String),
+}
+
+/// Reads one request and sends the response of `answer` to it.
 pub(super) fn serve(
     stream: &mut ClientStream,
-    answer: impl FnOnce(&str) -> Response,
+    answer: impl FnOnce(&Target) -> Response,
 ) -> io::Result<()> {
-    let response = match read_path(stream, Instant::now() + CLIENT_TIMEOUT) {
-        Ok(path) => answer(&path),
+    let response = match read_target(stream, Instant::now() + CLIENT_TIMEOUT) {
+        Ok(target) => answer(&target),
         Err(Refused::Answer(response)) => response,
         Err(Refused::Gone(error)) => return Err(error),
     };
@@ -81,13 +88,12 @@ fn refused<T>(status: &'static str, sentence: &str) -> Result<T, Refused> {
     Err(Refused::Answer(Response::sentence(status, sentence)))
 }
 
-/// The path of the next request, without its query.
-fn read_path(stream: &mut ClientStream, deadline: Instant) -> Result<String, Refused> {
+fn read_target(stream: &mut ClientStream, deadline: Instant) -> Result<Target, Refused> {
     let mut buffer = [0; MAX_REQUEST_BYTES];
     let mut len = 0;
     loop {
-        if let Some(path) = parse(&buffer[..len])? {
-            return Ok(path);
+        if let Some(target) = parse(&buffer[..len])? {
+            return Ok(target);
         }
         if len == buffer.len() {
             let status = "431 Request Header Fields Too Large";
@@ -106,8 +112,8 @@ fn read_path(stream: &mut ClientStream, deadline: Instant) -> Result<String, Ref
     }
 }
 
-/// The path of a whole request; `None` if there is more to come.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<String>, Refused> {
+/// The target of a whole request; `None` if there is more to come.
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<Target>, Refused> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
     match request.parse(bytes) {
@@ -121,11 +127,13 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<String>, Refused> {
             return refused("400 Bad Request", &format!("This is no HTTP request: {error}."));
         }
     }
-    if request.method != Some("GET") {
-        return refused("405 Method Not Allowed", "Only GET is answered here.");
-    }
-    let target = request.path.unwrap_or("/");
-    Ok(Some(target.split('?').next().unwrap_or(target).to_owned()))
+    let target = match request.method {
+        Some("GET") => Target::Get,
+        Some("PUT") => Target::Put,
+        _ => return refused("405 Method Not Allowed", "Only GET and PUT are answered here."),
+    };
+    let path = request.path.unwrap_or("/");
+    Ok(Some(target(path.split('?').next().unwrap_or(path).to_owned())))
 }
 
 fn write(stream: &mut ClientStream, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {

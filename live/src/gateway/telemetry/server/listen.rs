@@ -1,6 +1,9 @@
 //! Sockets that clients connect to.
 
 use super::error::ServerError;
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::unistd::{Uid, geteuid};
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -72,6 +75,13 @@ impl ClientStream {
     /// Whether every user of this machine can be at the other end.
     pub(super) fn is_public(&self) -> bool {
         matches!(self, Self::Tcp(_))
+    }
+
+    /// Whether the other end may tell the gateway something: root, or the gateway's own user.
+    pub(super) fn is_trusted(&self) -> bool {
+        let Self::Unix(stream) = self else { return false };
+        let user = getsockopt(stream, PeerCredentials).map(|peer| Uid::from_raw(peer.uid()));
+        user.is_ok_and(|user| user.is_root() || user == geteuid())
     }
 
     /// Reads and writes do not block from now on.

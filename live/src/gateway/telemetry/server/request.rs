@@ -1,19 +1,22 @@
 //! The question of the server to the gateway's loop.
 
+use crate::gateway::Word;
 use crate::gateway::telemetry::Status;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// A request for the status of the gateway.
+/// A request for the status of the gateway, perhaps after an operator's word.
 #[derive(Debug)]
 pub struct Request {
+    /// What the gateway is to hear first.
+    pub word: Option<Word>,
     reply: SyncSender<Status>,
 }
 
 impl Request {
     /// A request, and where the status will arrive.
-    pub(super) fn new() -> (Self, Receiver<Status>) {
+    pub(super) fn new(word: Option<Word>) -> (Self, Receiver<Status>) {
         let (reply, replies) = sync_channel(1);
-        (Self { reply }, replies)
+        (Self { word, reply }, replies)
     }
 
     /// Sends the status to the client. A client that has gone in the meantime is no failure.
