@@ -19,6 +19,8 @@ mod peers;
 #[cfg(test)]
 mod tests;
 
+#[cfg(fuzzing)]
+pub use message::authenticate;
 pub use message::{DATA_OVERHEAD, Key, Mobile, StationId, To, wire_len};
 
 use crate::agent::{Agent, LinkSignal};
