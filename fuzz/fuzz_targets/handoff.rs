@@ -1,5 +1,5 @@
 //! Bytes as the life of two base stations: mobile hosts that come and go, packets, and a backbone
-//! that loses, repeats, delays and changes messages, and on which a host with the key says anything.
+//! that loses, repeats and changes messages, and on which a host with the key says anything.
 //! The agents of both stations keep their rules, what was changed is refused and counted, and
 //! without such a host no packet is forwarded that nobody sent.
 #![no_main]

@@ -1,4 +1,4 @@
-//! Two base stations with a gateway each, and a mobile host that moves between them.
+//! Two base stations with a gateway each, and a mobile host that moves between them [S0-45].
 
 use crate::daemon::{Daemon, socket};
 use crate::kit::{Result, TempFile, airmend, until};

@@ -4,6 +4,7 @@
 use super::Gateway;
 use super::arrival::{Arrival, Kind};
 use super::error::GatewayError;
+use super::handoff::{ForGateway, Word};
 use super::outbound::Watched;
 use super::pace::mobile;
 use super::telemetry::Path;
@@ -144,6 +145,27 @@ impl Gateway {
         }
         self.drain();
         self.journal.left_alone(self.now);
+    }
+
+    /// Takes the operator's word on a mobile host; a gateway without other stations needs none.
+    pub fn hear(&mut self, word: &Word) {
+        let now = self.now;
+        self.handoff.iter_mut().for_each(|cooperation| cooperation.obey(now, word));
+    }
+
+    /// Takes part in handoffs.
+    pub(super) fn cooperate(&mut self) {
+        let Some(cooperation) = &mut self.handoff else { return };
+        let now = self.now;
+        let forwarder = &self.forwarder;
+        cooperation.receive(now, &self.clock, &|flow| forwarder.air_round_trip(flow));
+        while let Some(output) = cooperation.poll_output(now) {
+            match output {
+                ForGateway::Signal(signal) => self.forwarder.handle_link(now, signal),
+                // What bears the mark is not copied to the agent.
+                ForGateway::Unseen(packet) => self.outbound.send(Port::Air, &packet),
+            }
+        }
     }
 
     /// Whether the operator's rules let this packet's flow be mended; a flow that is not passes

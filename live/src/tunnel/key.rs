@@ -119,7 +119,7 @@ fn generate() -> Result<[u8; KEY_LEN], KeyError> {
 fn read(path: &Path) -> Result<[u8; KEY_LEN], KeyError> {
     let failed = |source| KeyError::Read { path: path.into(), source };
     let mode = fs::metadata(path).map_err(failed)?.mode() & 0o777;
-    if mode & 0o077 != 0 {
+    if mode & 0o077 != 0 && !is_credential(path) {
         return Err(KeyError::Permissions { path: path.into(), mode });
     }
     let text = fs::read_to_string(path).map_err(|error| match error.kind() {
@@ -127,6 +127,11 @@ fn read(path: &Path) -> Result<[u8; KEY_LEN], KeyError> {
         _ => failed(error),
     })?;
     parse(text.trim()).ok_or_else(|| KeyError::File { path: path.into() })
+}
+
+/// Whether systemd keeps the file for this service alone: access lists give it bits of the group.
+fn is_credential(path: &Path) -> bool {
+    std::env::var_os("CREDENTIALS_DIRECTORY").is_some_and(|directory| path.starts_with(directory))
 }
 
 fn write(path: &Path, key: &[u8; KEY_LEN]) -> Result<(), KeyError> {

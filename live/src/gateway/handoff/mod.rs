@@ -12,7 +12,6 @@ mod word;
 pub use config::HandoffConfig;
 pub use word::{Movement, Word};
 
-use super::Gateway;
 use super::error::GatewayError;
 use super::interface::Interface;
 use super::telemetry::HandoffStatus;
@@ -24,6 +23,7 @@ use crate::tunnel::PresharedKey;
 use air_host::{AirHost, LinkHeader, Mac};
 use airmend_proto::agents::handoff::{Handoff, Key, Mobile, Output, StationId};
 use airmend_proto::wire::edit::segments;
+use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::ip::Network;
 use airmend_proto::{Instant, LinkSignal, LinkType, Packet, Port};
 use nix::ifaddrs::getifaddrs;
@@ -44,6 +44,13 @@ const ATTACHMENTS: u32 = 200;
 const HOLD_DOWN: Duration = Duration::from_millis(20);
 /// Hosts whose link header is known at most.
 const MAX_HOSTS: usize = 8_192;
+
+/// What the gateway must do for a handoff.
+pub(super) enum ForGateway {
+    Signal(LinkSignal),
+    /// Send a packet to its mobile host that the agent shall not see.
+    Unseen(Packet),
+}
 
 /// The handoff of a gateway, and its place among the stations.
 pub(super) struct Cooperation {
@@ -143,7 +150,7 @@ impl Cooperation {
     }
 
     /// Does what the operator's word says.
-    fn obey(&mut self, now: Instant, word: &Word) {
+    pub(super) fn obey(&mut self, now: Instant, word: &Word) {
         match word.movement {
             Movement::Approaching => self.handoff.mobile_approaches(now, word.address()),
             Movement::Attached => self.handoff.mobile_attached(now, word.address()),
@@ -206,59 +213,59 @@ impl Cooperation {
     }
 }
 
-impl Gateway {
-    /// Takes the operator's word on a mobile host; a gateway without other stations needs none.
-    pub fn hear(&mut self, word: &Word) {
-        let now = self.now;
-        self.handoff.iter_mut().for_each(|cooperation| cooperation.obey(now, word));
-    }
-
-    /// Takes part in handoffs: reads what others say, and does what follows.
-    pub(super) fn cooperate(&mut self) {
-        let Some(cooperation) = &mut self.handoff else { return };
-        let now = self.now;
-        cooperation.learn(now, &self.clock);
+impl Cooperation {
+    /// Reads what others say, and acts on what is due.
+    pub(super) fn receive(
+        &mut self,
+        now: Instant,
+        clock: &Clock,
+        air_round_trip: &dyn Fn(&FlowKey) -> Option<Duration>,
+    ) {
+        self.learn(now, clock);
         for _ in 0..MESSAGES {
             // A backbone that is down says nothing, and mending goes on.
-            let Ok(Some(message)) = cooperation.group.receive() else { break };
-            let forwarder = &self.forwarder;
-            let air_round_trip = |flow: &_| forwarder.air_round_trip(flow);
-            cooperation.handoff.handle_message(now, message, &air_round_trip);
+            let Ok(Some(message)) = self.group.receive() else { break };
+            self.handoff.handle_message(now, message, air_round_trip);
         }
-        if cooperation.handoff.poll_timeout() <= now {
-            cooperation.handoff.handle_timeout(now);
+        if self.handoff.poll_timeout() <= now {
+            self.handoff.handle_timeout(now);
         }
-        cooperation.has_more = true;
+    }
+
+    /// Sends what is to be sent to others and to mobile hosts; the signals for the agent, and the
+    /// packets that the agent must not see, are left to the caller.
+    pub(super) fn poll_output(&mut self, now: Instant) -> Option<ForGateway> {
+        self.has_more = true;
         for _ in 0..MESSAGES {
-            let Some(output) = cooperation.handoff.poll_output() else {
-                cooperation.has_more = false;
+            let Some(output) = self.handoff.poll_output() else {
+                self.has_more = false;
                 break;
             };
             match output {
                 Output::Message(_, message) => {
-                    cooperation.group.send(&message);
+                    self.group.send(&message);
                 }
-                Output::Arrival { packet, is_resent } => match cooperation.carry(&packet) {
-                    // The agent must not see it, so it bears the mark.
-                    Some(packet) if is_resent => self.outbound.send(Port::Air, &packet),
-                    Some(packet) => cooperation.forward(now, &packet),
+                Output::Arrival { packet, is_resent } => match self.carry(&packet) {
+                    Some(packet) if is_resent => return Some(ForGateway::Unseen(packet)),
+                    Some(packet) => self.forward(now, &packet),
                     None => {}
                 },
                 Output::Left(mobile) => {
-                    if cooperation.left.len() >= MAX_HOSTS {
-                        cooperation.left.clear();
+                    if self.left.len() >= MAX_HOSTS {
+                        self.left.clear();
                     }
-                    cooperation.left.insert(mobile, now);
-                    self.forwarder.handle_link(now, LinkSignal::MobileLeft(mobile));
+                    self.left.insert(mobile, now);
+                    return Some(ForGateway::Signal(LinkSignal::MobileLeft(mobile)));
                 }
                 Output::RoundTrip(sample) => {
-                    self.forwarder.handle_link(now, LinkSignal::AirRoundTrip(sample));
+                    return Some(ForGateway::Signal(LinkSignal::AirRoundTrip(sample)));
                 }
             }
         }
-        while let Some(event) = cooperation.handoff.poll_event() {
-            *cooperation.counters.entry(event.counter()).or_default() += 1;
+        while let Some(event) = self.handoff.poll_event() {
+            *self.counters.entry(event.counter()).or_default() += 1;
         }
+        None
     }
 }
 

@@ -47,8 +47,8 @@ pub fn cut(packet: &Packet, segment: &Segment, from: u32, len: u32) -> Option<Pa
     Some(Packet::new(packet.link_type(), bytes.into()))
 }
 
-/// The packets of wire size that segmentation would make of a super-packet; of any other packet, the
-/// packet itself. A super-packet that was not captured whole gives those that were.
+/// The packets of wire size that segmentation would make of a super-packet; of any other packet,
+/// the packet itself. A super-packet that was not captured whole gives those that were.
 pub fn segments(packet: &Packet) -> Vec<Packet> {
     let Some(size) = packet.segment_size().map(|size| u32::from(size.get())) else {
         return alloc::vec![packet.clone()];
