@@ -55,6 +55,11 @@ impl Cells {
             cells.cable(&format!("wired{number}"), base, "wired0", "switch")?;
             cells.cable(&format!("air{number}"), base, "air0", &cell)?;
             run(base, "tc", &["-batch", "-"], &air_queue("air0", RATE_BPS))?;
+            if kind == Kind::RoutersWithOffloads {
+                // A hundred super-packets would take two seconds.
+                let queue = "qdisc replace dev air0 parent 1:2 bfifo limit 150000\n";
+                run(base, "tc", &["-batch", "-"], queue)?;
+            }
             cells.set_up(base, number)?;
         }
         cells.cable("mobile", &cells.mobile[0], "eth0", "cell0")?;
