@@ -152,11 +152,16 @@ impl Cells {
 }
 
 /// Moves the mobile host while it receives, to gateways that were told of it if `primed` has them;
-/// the times from each move to new data.
-fn moves(cells: &Cells, progress: &Progress, primed: &[Daemon]) -> Result<Vec<Duration>> {
+/// the times from each move to new data. On a slow machine the transfer may end before all moves.
+fn moves(
+    cells: &Cells,
+    (progress, bytes): (&Progress, u64),
+    primed: &[Daemon],
+) -> Result<Vec<Duration>> {
     let mut gaps = Vec::new();
-    for number in 0..MOVES {
-        let to = (number + 1) % 2;
+    let lasts = |seconds: f64| progress.received() + bytes_in(seconds) < bytes;
+    while gaps.len() < MOVES && lasts(2.0 * STAY.as_secs_f64()) {
+        let to = (gaps.len() + 1) % 2;
         thread::sleep(STAY / 2);
         if let Some(gateway) = primed.get(to) {
             tell(gateway, "approaching", cells.mobile_address())?;
@@ -207,23 +212,29 @@ fn sum(statuses: &[Value], name: &str) -> u64 {
 fn hands_over(cells: &Cells, is_primed: bool) -> Result<Vec<Value>> {
     let key = key()?;
     let gateways = cells.gateways(key.0.to_str().ok_or("a path of text")?)?;
-    let seconds = STAY.as_secs_f64() * (MOVES + 1) as f64;
+    let seconds = STAY.as_secs_f64() * (MOVES + 2) as f64;
     let plan = Plan { congestion: Some("cubic"), ..Plan::equal(1, bytes_in(seconds)) };
     let primed = if is_primed { &gateways[..] } else { &[] };
     let mut gaps = Vec::new();
     let took = transfer(cells.hosts(), &plan, |progress| {
-        gaps = moves(cells, progress, primed)?;
+        gaps = moves(cells, (progress, plan.bytes()), primed)?;
         Ok(())
+    });
+    let took = took.inspect_err(|_| {
+        for gateway in &gateways {
+            println!("{:?}: {:?}", gateway.status(), gateway.said());
+        }
     })?;
     println!("{} bytes in {took:.1?}, new data after {gaps:.1?}", plan.bytes());
     let statuses: Vec<Value> = gateways.into_iter().map(Daemon::end).collect::<Result<_>>()?;
     for status in &statuses {
         println!("{}", status["handoff"]);
     }
-    assert_eq!(sum(&statuses, "handoffs_completed"), MOVES as u64);
-    assert_eq!(sum(&statuses, "handoffs_away"), MOVES as u64);
+    assert!(gaps.len() >= MOVES / 2, "{gaps:?}");
+    assert_eq!(sum(&statuses, "handoffs_completed"), gaps.len() as u64);
+    assert_eq!(sum(&statuses, "handoffs_away"), gaps.len() as u64);
     assert!(sum(&statuses, "handoff_packets_relayed") > 0);
-    assert!(gaps[MOVES / 2] <= MOST_MEDIAN, "{gaps:?}");
+    assert!(gaps[gaps.len() / 2] <= MOST_MEDIAN, "{gaps:?}");
     Ok(statuses)
 }
 
