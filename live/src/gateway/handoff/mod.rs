@@ -19,7 +19,8 @@ use crate::clock::{self, Clock};
 use crate::device::transmitter::Transmitter;
 use crate::group_socket::GroupSocket;
 use crate::sys::{self, PacketSocket};
-use crate::tunnel::PresharedKey;
+use crate::tunnel::random::random;
+use crate::tunnel::{KeyError, PresharedKey};
 use air_host::{AirHost, LinkHeader, Mac};
 use airmend_proto::agents::handoff::{Handoff, Key, Mobile, Output, StationId};
 use airmend_proto::wire::edit::segments;
@@ -90,11 +91,11 @@ impl Cooperation {
         let heard = PacketSocket::open_headers(interface.index).map_err(GatewayError::Socket)?;
         let forwarding = Transmitter::open(interface.index, 0, 0).map_err(GatewayError::Socket)?;
         let station = StationId(address.into());
-        // A clock that was set back keeps the others from believing this run, until they restart.
-        let epoch = u64::try_from(clock::realtime().as_nanos()).unwrap_or(u64::MAX);
+        let mut epoch = [0; 8];
+        random(&mut epoch).map_err(|()| GatewayError::HandoffKey(KeyError::NoRandom))?;
         Ok(Self {
             station,
-            handoff: Handoff::new(station, epoch, Key(*key.bytes())),
+            handoff: Handoff::new(station, u64::from_ne_bytes(epoch), Key(*key.bytes())),
             group,
             heard,
             forwarding,

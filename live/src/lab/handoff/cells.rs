@@ -12,7 +12,7 @@ use super::intruder::Intruder;
 use super::plan::HandoffPlan;
 use super::report::CellsReport;
 use super::schedule::{Move, Schedule};
-use crate::clock::{Clock, realtime};
+use crate::clock::Clock;
 use crate::device::Device;
 use crate::lab::config::LabConfig;
 use crate::lab::error::LabError;
@@ -257,9 +257,9 @@ fn connect(
     let mut key = [0; 32];
     random(&mut key).map_err(|()| LabError::NoRandomBytes)?;
     let mut members = members.into_iter();
-    let epoch = u64::try_from(realtime().as_nanos()).unwrap_or(u64::MAX);
+    // The key is of this run, and so is the epoch.
     for ((number, station), member) in (1..).zip(stations).zip(&mut members) {
-        let handoff = Handoff::new(StationId(number), epoch, Key(key));
+        let handoff = Handoff::new(StationId(number), 1, Key(key));
         station.handoff = Some(Cooperation { handoff, member });
     }
     Ok((hub, members.next().map(Intruder::new)))

@@ -118,7 +118,7 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// A station. `epoch` must be larger than in any earlier run of the station: a clock's time.
+    /// A station. `epoch` must be another one in each run of the station: a random number.
     pub fn new(own: StationId, epoch: u64, key: Key) -> Self {
         Self {
             own,

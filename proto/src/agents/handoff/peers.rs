@@ -2,15 +2,21 @@
 //! new.
 //!
 //! A station believes that an epoch is present when a message names it together with the station's
-//! own epoch, which the sender can have only from a hello of this run. So no message of an earlier
-//! run of either station is taken for a new one, without a clock that they share.
+//! own epoch, which the sender can have only from a hello of this run. An epoch that another one has
+//! followed is never believed again. So no message of an earlier run of either station is taken for
+//! a new one, without any clock: that of a station may begin anew at each start.
 
 use super::message::{Header, StationId};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 /// The most other stations: entries are never removed, so that no replay is forgotten.
 const MAX_PEERS: usize = 64;
+/// The most epochs of a station that are known and not believed: a hello names them, and the station
+/// recognises its own. Recorded hellos of earlier runs may be among them.
+const MAX_CANDIDATES: usize = 4;
+/// The most earlier runs of a station that are remembered; the earliest makes room.
+const MAX_EARLIER: usize = 1_024;
 
 /// The other stations.
 #[derive(Debug)]
@@ -24,8 +30,35 @@ pub(super) struct Peers {
 struct Peer {
     /// The present run.
     current: Option<Run>,
-    /// The highest epoch that a hello has named and that may be an old one.
-    heard: u64,
+    /// Epochs of hellos that may be recorded ones; the newest is the last.
+    candidates: Vec<u64>,
+    /// Runs that were the present one, since this station began.
+    earlier: VecDeque<u64>,
+}
+
+impl Peer {
+    fn hear(&mut self, epoch: u64) {
+        self.candidates.retain(|candidate| *candidate != epoch);
+        if self.candidates.len() >= MAX_CANDIDATES {
+            self.candidates.remove(0);
+        }
+        self.candidates.push(epoch);
+    }
+
+    fn believe(&mut self, header: &Header) {
+        self.candidates.retain(|candidate| *candidate != header.epoch);
+        if let Some(last) = self.current.replace(Run::new(header)) {
+            if self.earlier.len() >= MAX_EARLIER {
+                self.earlier.pop_front();
+            }
+            self.earlier.push_back(last.epoch);
+        }
+    }
+
+    fn epochs(&self) -> impl Iterator<Item = u64> {
+        let current = self.current.iter().map(|run| run.epoch);
+        current.chain(self.candidates.iter().copied())
+    }
 }
 
 /// A run of a station, and the messages of it that have arrived.
@@ -79,8 +112,11 @@ impl Peers {
 
     /// The content of a hello.
     pub(super) fn heard(&self) -> Vec<(StationId, u64)> {
-        let epoch = |peer: &Peer| peer.heard.max(peer.current.as_ref().map_or(0, |run| run.epoch));
-        self.peers.iter().map(|(station, peer)| (*station, epoch(peer))).collect()
+        let epochs = |(station, peer): (&StationId, &Peer)| {
+            let station = *station;
+            peer.epochs().map(move |epoch| (station, epoch)).collect::<Vec<_>>()
+        };
+        self.peers.iter().flat_map(epochs).collect()
     }
 
     /// Judges a message that is not a hello.
@@ -101,21 +137,21 @@ impl Peers {
         }
         let knows_this_run = heard.contains(&(self.own, self.own_epoch));
         let peer = self.peers.entry(header.from).or_default();
-        match &mut peer.current {
-            Some(run) if run.epoch == header.epoch => match run.accept(header.counter) {
-                true => Ok(!knows_this_run),
-                false => Err(Stale::Replayed),
-            },
-            Some(run) if run.epoch > header.epoch => Err(Stale::Replayed),
-            current if knows_this_run => {
-                *current = Some(Run::new(header));
-                Ok(true)
-            }
-            _ => {
-                peer.heard = peer.heard.max(header.epoch);
-                Ok(true)
-            }
+        if let Some(run) = peer.current.as_mut().filter(|run| run.epoch == header.epoch) {
+            return if run.accept(header.counter) {
+                Ok(!knows_this_run)
+            } else {
+                Err(Stale::Replayed)
+            };
         }
+        if peer.earlier.contains(&header.epoch) {
+            return Err(Stale::Replayed);
+        }
+        match knows_this_run {
+            true => peer.believe(header),
+            false => peer.hear(header.epoch),
+        }
+        Ok(true)
     }
 }
 
@@ -175,13 +211,34 @@ mod tests {
         assert_eq!(peers.accept_hello(&header(5, 1), &[own]), Ok(true));
         // The peer restarts, and has not heard of this station.
         assert_eq!(peers.accept_hello(&header(6, 1), &[]), Ok(true));
-        assert_eq!(peers.heard(), [(OTHER, 6)]);
+        assert_eq!(peers.heard(), [(OTHER, 5), (OTHER, 6)]);
         assert_eq!(peers.accept_hello(&header(6, 2), &[own]), Ok(true));
         for old in [header(5, 1), header(5, 9)] {
             assert_eq!(peers.accept_hello(&old, &[own]), Err(Stale::Replayed));
             assert_eq!(peers.accept(&old), Err(Stale::Unknown));
         }
         assert_eq!(peers.accept(&header(6, 3)), Ok(()));
+    }
+
+    #[test]
+    fn a_clock_that_begins_anew_does_no_harm() {
+        let own = (StationId(1), 10);
+        let mut peers = Peers::new(own.0, own.1);
+        assert_eq!(peers.accept_hello(&header(5, 1), &[own]), Ok(true));
+        // Recorded hellos of runs that were before this station began.
+        for recorded in 100..110 {
+            assert_eq!(peers.accept_hello(&header(recorded, 1), &[]), Ok(true));
+        }
+        assert_eq!(peers.accept_hello(&header(2, 1), &[]), Ok(true));
+        assert_eq!(peers.heard().last(), Some(&(OTHER, 2)));
+        assert_eq!(peers.heard().len(), 1 + MAX_CANDIDATES);
+        assert_eq!(peers.accept_hello(&header(2, 2), &[own]), Ok(true));
+        assert_eq!(peers.accept(&header(2, 3)), Ok(()));
+        assert_eq!(peers.accept_hello(&header(5, 9), &[own]), Err(Stale::Replayed));
+        for run in 1_000..1_000 + 2 * MAX_EARLIER as u64 {
+            assert_eq!(peers.accept_hello(&header(run, 1), &[own]), Ok(true));
+        }
+        assert_eq!(peers.peers[&OTHER].earlier.len(), MAX_EARLIER);
     }
 
     #[test]
