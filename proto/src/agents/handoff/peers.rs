@@ -2,9 +2,9 @@
 //! new.
 //!
 //! A station believes that an epoch is present when a message names it together with the station's
-//! own epoch, which the sender can have only from a hello of this run. An epoch that another one has
-//! followed is never believed again. So no message of an earlier run of either station is taken for
-//! a new one, without any clock: that of a station may begin anew at each start.
+//! own epoch, which the sender can have only from a hello of this run. An epoch that another one
+//! has followed is never believed again. So no message of an earlier run of either station is taken
+//! for a new one, without any clock: that of a station may begin anew at each start.
 
 use super::message::{Header, StationId};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -12,8 +12,8 @@ use alloc::vec::Vec;
 
 /// The most other stations: entries are never removed, so that no replay is forgotten.
 const MAX_PEERS: usize = 64;
-/// The most epochs of a station that are known and not believed: a hello names them, and the station
-/// recognises its own. Recorded hellos of earlier runs may be among them.
+/// The most epochs of a station that are known and not believed: a hello names them, and the
+/// station recognises its own. Recorded hellos of earlier runs may be among them.
 const MAX_CANDIDATES: usize = 4;
 /// The most earlier runs of a station that are remembered; the earliest makes room.
 const MAX_EARLIER: usize = 1_024;
