@@ -18,7 +18,7 @@ mod report;
 pub(crate) fn compare(args: &CompareArgs) -> Result<()> {
     let mut agents = args.agents.clone();
     args.setup.set(&mut agents)?;
-    args.output.check(&agents, args.setup.path)?;
+    args.output.check(&agents, args.setup.network.path)?;
     if let Some(directory) = &args.output.plot {
         create(directory)?;
     }

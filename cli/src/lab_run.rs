@@ -11,16 +11,16 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-mod describe;
+pub(crate) mod describe;
 mod transfer;
 
-pub(crate) use transfer::{transfer, warnings};
+pub(crate) use transfer::{forwarding, transfer, warnings};
 
 /// Runs one transfer and reports the outcome.
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mut agents = [args.agent.clone()];
     args.setup.set(&mut agents)?;
-    args.output.check(&agents, args.setup.path)?;
+    args.output.check(&agents, args.setup.network.path)?;
     let [agent] = agents;
     let mut config = args.setup.config(args.cc, args.errors.model());
     config.pcap = args.output.pcap.clone();
@@ -44,7 +44,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
 
     let mut out = io::stdout().lock();
     if args.output.json {
-        row::write(&mut out, &row::lab::run(&agent, &config, &args.setup.settings, &outcome))?;
+        row::write(
+            &mut out,
+            &row::lab::run(&agent, &config, &args.setup.network.settings, &outcome),
+        )?;
     } else {
         describe::describe(&mut out, &agent, &config, &outcome)?;
     }

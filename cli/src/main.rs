@@ -8,6 +8,7 @@ mod generate;
 mod handoff;
 mod keygen;
 mod lab_compare;
+mod lab_exec;
 mod lab_run;
 mod link;
 mod observation;
@@ -59,6 +60,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Handoff(args) => handoff::handoff(args).map(|()| ExitCode::SUCCESS),
         Command::Keygen(args) => keygen::keygen(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Run(args)) => lab_run::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Lab(Lab::Exec(args)) => lab_exec::run(args),
         Command::Lab(Lab::Compare(args)) => lab_compare::compare(args).map(|()| ExitCode::SUCCESS),
         Command::Link(args) => link::link(args).map(|()| ExitCode::SUCCESS),
         Command::Report(args) => report::report(args).map(|()| ExitCode::SUCCESS),

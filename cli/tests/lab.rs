@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-const TESTS: [(&str, fn()); 8] = [
+const TESTS: [(&str, fn()); 10] = [
     (
         "a_run_prints_one_json_line_and_draws_two_pictures",
         a_run_prints_one_json_line_and_draws_two_pictures,
@@ -29,6 +29,8 @@ const TESTS: [(&str, fn()); 8] = [
         an_interrupted_comparison_reports_what_was_done,
     ),
     ("a_reader_that_has_seen_enough_is_no_failure", a_reader_that_has_seen_enough_is_no_failure),
+    ("a_program_keeps_its_exit_status", a_program_keeps_its_exit_status),
+    ("an_interrupted_program_ends_with_its_server", an_interrupted_program_ends_with_its_server),
     (
         "what_takes_too_long_fails_with_its_figures_printed",
         what_takes_too_long_fails_with_its_figures_printed,
@@ -36,7 +38,16 @@ const TESTS: [(&str, fn()); 8] = [
 ];
 
 fn main() -> ExitCode {
-    Suite::default().tests(doctor::lacks("run the laboratory").as_deref(), TESTS).run(None)
+    let lacks = doctor::lacks("run the laboratory");
+    let has_python = Command::new("python3").arg("--version").output().is_ok();
+    let lacks_python = lacks.clone().or((!has_python).then(|| "python3 is not there".to_owned()));
+    Suite::default()
+        .tests(lacks.as_deref(), TESTS)
+        .tests(
+            lacks_python.as_deref(),
+            [("a_program_runs_over_the_hop", a_program_runs_over_the_hop as fn())],
+        )
+        .run(None)
 }
 
 fn a_run_prints_one_json_line_and_draws_two_pictures() {
@@ -224,4 +235,95 @@ impl Drop for Directory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// The hosts reach each other by name; what arrives is whole, in the time that a run needs.
+fn a_program_runs_over_the_hop() {
+    let server = "import socket; s = socket.create_server(('', 7000)); \
+                  s.accept()[0].sendall(b'x' * 1000000)";
+    let client = "import socket, time; t = time.time(); \
+                  s = socket.create_connection(('fh', 7000)); \
+                  n = 0\nwhile (b := s.recv(65536)): n += len(b)\nprint(n, time.time() - t)";
+    let server = format!("python3 -c \"{server}\"");
+    let output = airmend()
+        .args(["lab", "exec", "--loss", "0.02", "--wired-delay", "10ms", "--json"])
+        .args(["--serve", &server, "--", "python3", "-c", client])
+        .output()
+        .expect("airmend runs");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    let (bytes, seconds) = stdout.trim().split_once(' ').expect("bytes and a time");
+    let [row] = &json_lines(&String::from_utf8_lossy(&output.stderr))[..] else {
+        panic!("not one line: {output:?}")
+    };
+    assert_eq!((bytes, &row["exit_status"]), ("1000000", &0.into()));
+    assert!(row["agent_counters"]["local_retransmits"].as_u64() > Some(0), "{row}");
+    let run = airmend()
+        .args(["lab", "run", "--loss", "0.02", "--wired-delay", "10ms", "--bytes", "1MB", "--json"])
+        .output()
+        .expect("airmend runs");
+    let [run] = &json_lines(&String::from_utf8_lossy(&run.stdout))[..] else {
+        panic!("not one line: {run:?}")
+    };
+    // The same losses of the same frames; a handshake more.
+    let (own, exec) = (run["seconds"].as_f64(), seconds.parse::<f64>().ok());
+    println!("run {own:?}, exec {exec:?}");
+    let ratio = exec.zip(own).map(|(exec, own)| exec / own);
+    assert!(ratio.is_some_and(|ratio| (0.5..2.0).contains(&ratio)), "{own:?} {exec:?}");
+}
+
+fn a_program_keeps_its_exit_status() {
+    let run = |arguments: &[&str]| {
+        let exec = ["lab", "exec", "--agent", "plain", "--wired-delay", "1ms"];
+        let output = airmend().args(exec).args(arguments).output().expect("airmend runs");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), stderr)
+    };
+    let (code, said, report) = run(&["--at", "fh", "--", "sh", "-c", "getent hosts mh fh; exit 7"]);
+    assert_eq!((code, said.matches("10.77.0.").count()), (Some(7), 2), "{said} {report}");
+    assert!(report.contains("exit status: 7"), "{report}");
+    assert_eq!(run(&["--", "sh", "-c", "kill -9 $$"]).0, Some(128 + 9));
+    let (code, _, why) = run(&["--", "/no/such/program"]);
+    assert_eq!((code, why.lines().count()), (Some(1), 1), "{why}");
+    assert!(why.contains("cannot start /no/such/program"), "{why}");
+    let (code, _, why) = run(&["--place", "mobile", "--pairs", "2", "--", "true"]);
+    assert_eq!((code, why.lines().count()), (Some(2), 1), "{why}");
+}
+
+fn an_interrupted_program_ends_with_its_server() {
+    let mut child = airmend()
+        // One that ignores the signal to end, as some servers do.
+        .args([
+            "lab",
+            "exec",
+            "--serve",
+            "sh -c 'trap : TERM; while :; do sleep 0.01; done' & wait",
+        ])
+        .arg("--")
+        .args(["sh", "-c", "echo begun; exec sleep 7777"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("airmend runs");
+    let mut line = String::new();
+    let stdout = child.stdout.take().expect("a pipe");
+    BufReader::new(stdout).read_line(&mut line).expect("text");
+    assert_eq!(line, "begun\n");
+    let pid = Pid::from_raw(child.id().cast_signed());
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    let children = tasks.map(|task| {
+        let children = fs::read_to_string(task.expect("a task").path().join("children"));
+        children.unwrap_or_default().split_whitespace().count()
+    });
+    assert_eq!(children.sum::<usize>(), 2);
+    let is_left = || {
+        let output =
+            Command::new("sh").args(["-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"]).output();
+        String::from_utf8_lossy(&output.expect("sh runs").stdout).contains("trap : TERM")
+    };
+    assert!(is_left());
+    kill(pid, Signal::SIGINT).expect("it runs");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(128 + 9), "it did not end by itself");
+    assert!(!is_left(), "its server is left behind");
 }

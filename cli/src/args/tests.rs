@@ -1,6 +1,9 @@
 //! What flags come to.
 
 use super::*;
+use airmend_live::lab::config::LabConfig;
+use airmend_proto::link::ErrorModel;
+use std::time::Duration;
 
 fn config(flags: &[&str]) -> LabConfig {
     let command = ["airmend", "lab", "run"].iter().chain(flags);

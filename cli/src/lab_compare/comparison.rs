@@ -103,7 +103,7 @@ impl<'a> Comparison<'a> {
 
     fn line(&self, config: &LabConfig, agent: usize, outcome: &Outcome) -> Result<()> {
         let mut out = io::stdout().lock();
-        let settings = &self.args.setup.settings;
+        let settings = &self.args.setup.network.settings;
         row::write(&mut out, &row::lab::run(&self.agents[agent], config, settings, outcome))?;
         Ok(out.flush()?)
     }

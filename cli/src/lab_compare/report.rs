@@ -82,7 +82,7 @@ pub(super) fn summary(comparison: &Comparison<'_>, combination: &Combination) ->
         "ping": ping(combination, first),
     });
     let setting = lab::setting(&comparison.agents[combination.agent], config);
-    let more = lab::more_settings(config, &comparison.args.setup.settings);
+    let more = lab::more_settings(config, &comparison.args.setup.network.settings);
     line([json!({"summary": true}), setting, measured, more])
 }
 

@@ -5,7 +5,9 @@ use crate::row::Times;
 use crate::row::lab::gaps;
 use crate::text;
 use airmend_live::lab::config::LabConfig;
-use airmend_live::lab::outcome::{Handoffs, Lateness, LinkReport, Outcome, Ping, ShortFlows};
+use airmend_live::lab::outcome::{
+    Handoffs, Lateness, LinkReport, Outcome, Ping, SenderCounters, ShortFlows,
+};
 use airmend_proto::agents::AgentConfig;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -49,16 +51,7 @@ pub(super) fn describe(
             outcome.wire_bytes_per_byte
         ),
     )?;
-    let sender = outcome.sender;
-    line(
-        "sender",
-        format!(
-            "{}, {}, {}",
-            text::counted(sender.retransmits, "retransmission"),
-            text::counted(sender.timeouts, "timeout"),
-            text::counted(sender.cwnd_reductions(), "reduction") + " of the window"
-        ),
-    )?;
+    line("sender", self::sender(outcome.sender))?;
     line("", recovery(outcome))?;
     line("agent", counters(&outcome.agent_counters))?;
     if agent.is_link() {
@@ -77,7 +70,17 @@ pub(super) fn describe(
     Ok(())
 }
 
-fn lateness(late: Lateness) -> String {
+/// What a sending TCP went through.
+pub(crate) fn sender(sender: SenderCounters) -> String {
+    format!(
+        "{}, {}, {}",
+        text::counted(sender.retransmits, "retransmission"),
+        text::counted(sender.timeouts, "timeout"),
+        text::counted(sender.cwnd_reductions(), "reduction") + " of the window"
+    )
+}
+
+pub(crate) fn lateness(late: Lateness) -> String {
     format!(
         "median {}, 99 % within {}, at most {}",
         text::micros(late.p50),
@@ -86,7 +89,7 @@ fn lateness(late: Lateness) -> String {
     )
 }
 
-fn link(report: &LinkReport) -> String {
+pub(crate) fn link(report: &LinkReport) -> String {
     format!(
         "{}, {} lost ({}), {} dropped by the full queue",
         text::counted(report.frames, "frame"),
@@ -210,7 +213,7 @@ fn recovery(outcome: &Outcome) -> String {
     words.join("; ")
 }
 
-fn counters(counters: &BTreeMap<String, u64>) -> String {
+pub(crate) fn counters(counters: &BTreeMap<String, u64>) -> String {
     if counters.is_empty() {
         return "passed every packet untouched".to_owned();
     }

@@ -3,7 +3,7 @@
 use crate::text;
 use airmend_live::lab::config::{LabConfig, Path, Place};
 use airmend_live::lab::outcome::Outcome;
-use airmend_live::lab::{self, GatewayCommand, LabError};
+use airmend_live::lab::{self, Agents, Forwarding, GatewayCommand, LabError};
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::recording::RecordedAgent;
 use std::io;
@@ -16,26 +16,35 @@ pub(crate) fn transfer(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(lab::Progress),
 ) -> Result<Outcome, LabError> {
+    forwarding(config, agent, |config, forwarding| lab::run(config, forwarding, stop, progress))
+}
+
+/// What forwards in this set-up with new agents of this kind, for some work.
+pub(crate) fn forwarding<T>(
+    config: &LabConfig,
+    agent: &AgentConfig,
+    work: impl FnOnce(&LabConfig, Forwarding<'_>) -> Result<T, LabError>,
+) -> Result<T, LabError> {
     let limits = limits(config);
     let recorded_agent = Some(RecordedAgent { config: agent.clone(), limits });
     let config = &LabConfig { recorded_agent, ..config.clone() };
     // The hosts of the laboratory are trusted: the hash seed need not be secret.
     let build = |number| agent.build(limits, config.seed.wrapping_add(number));
-    match config.path {
+    let agents = match config.path {
         Path::Inline if agent.is_link() || config.place == Place::Both => {
-            lab::run_link(config, [build(0), build(1)], stop, progress)
+            Agents::Both([build(0), build(1)])
         }
         Path::Inline if let Some(plan) = config.handoff => {
-            let agents = (0..u64::from(plan.stations)).map(build).collect();
-            lab::run_stations(config, agents, stop, progress)
+            Agents::Stations((0..u64::from(plan.stations)).map(build).collect())
         }
-        Path::Inline => lab::run(config, build(0), stop, progress),
-        Path::Kernel => lab::run_kernel(config, None, stop, progress),
+        Path::Inline => Agents::One(build(0)),
+        Path::Kernel => return work(config, Forwarding::Kernel(None)),
         Path::Gateway => {
             let command = gateway(config, agent).map_err(LabError::OwnProgram)?;
-            lab::run_kernel(config, Some(&command), stop, progress)
+            return work(config, Forwarding::Kernel(Some(&command)));
         }
-    }
+    };
+    work(config, Forwarding::Agents(agents))
 }
 
 /// This program as a gateway with the same agent.

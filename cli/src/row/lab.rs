@@ -2,6 +2,7 @@
 
 use super::{Line, Times, ber_and_loss, line, millis, rounded, sender, short};
 use airmend_live::lab::config::{Amount, LabConfig, Path, Place};
+use airmend_live::lab::exec::Executed;
 use airmend_live::lab::outcome::{Handoffs, Outcome, Ping, ShortFlows};
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
@@ -91,6 +92,33 @@ pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -
         },
     );
     line([all, present(unusual), moves]).into()
+}
+
+/// The line of a program on the hosts.
+pub(crate) fn exec(
+    agent: &AgentConfig,
+    config: &LabConfig,
+    settings: &[(String, String)],
+    executed: &Executed,
+) -> Line {
+    let [fixed, mobile] = &executed.senders;
+    let measured = json!({
+        "exit_status": executed.status.code(),
+        "seconds": rounded(executed.seconds, 6),
+        "fixed_sender": sender(fixed, json!({})),
+        "mobile_sender": sender(mobile, json!({})),
+        "agent_counters": executed.agents.agent_counters,
+        "links": executed.links,
+        "port_drops": executed.port_drops,
+        "lateness_us": executed.lateness_us,
+    });
+    let mobile_counters = &executed.agents.mobile_counters;
+    let unusual = json!({
+        "mobile_counters": Some(mobile_counters).filter(|counters| !counters.is_empty()),
+        "gateway_heartbeat_timeouts": executed.agents.gateway_heartbeat_timeouts,
+    });
+    let more = more_settings(config, settings);
+    line([setting(agent, config), measured, more, present(unusual)])
 }
 
 /// The line of one run.

@@ -94,6 +94,15 @@ pub enum LabError {
     /// Without the path of the running program there is no gateway.
     #[error("cannot find this very program to run as a gateway ({0}): is /proc mounted?")]
     OwnProgram(#[source] io::Error),
+    /// A program of the user does not start on a host.
+    #[error("cannot start {program} on a host of the laboratory: {source}")]
+    Program {
+        /// The program.
+        program: String,
+        /// The error of the kernel.
+        #[source]
+        source: io::Error,
+    },
     /// No key for the stations of a handoff.
     #[error("the system's random source gives no bytes for a key: is /dev/urandom readable?")]
     NoRandomBytes,

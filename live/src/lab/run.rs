@@ -2,7 +2,7 @@
 
 use super::config::{Direction, LabConfig, Place};
 use super::error::LabError;
-use super::gateway::{GatewayCommand, GatewayReport};
+use super::gateway::GatewayReport;
 use super::handoff::report::CellsReport;
 use super::measure::ping::with_ping;
 use super::measure::rounds;
@@ -11,81 +11,27 @@ use super::measure::short::with_short_flows;
 use super::measure::transfer::{Carried, Progress, TransferReport};
 use super::outcome::{Handoffs, Outcome, Ping, ShortFlows};
 use super::record::Recorder;
-use super::session::{Agents, Forwarding, with_station};
+use super::session::{Forwarding, with_station};
 use super::station::StationReport;
-use airmend_proto::Agent;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Runs the transfers of `config` through `agent`, which stands at the place of `config`, and
-/// measures them.
+/// Runs the transfers of `config` through what forwards at the base station, and measures them.
 ///
 /// Needs network namespaces: as an ordinary user, call [`super::enter_user_namespace`] first.
 /// `stop` ends the run early, as the time limit does: the outcome is then what was measured so
 /// far, not completed. `progress` is called every 20 ms or so.
 ///
 /// # Errors
-/// A resource that the machine lacks, a wrong byte at a receiver, or a rule that the agent broke.
-pub fn run(
+/// A resource that the machine lacks, a wrong byte at a receiver, a rule that an agent broke, a
+/// gateway that ended early, or what cannot forward in this set-up.
+pub fn run<'a>(
     config: &LabConfig,
-    agent: Box<dyn Agent + Send>,
+    forwarding: impl Into<Forwarding<'a>>,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
-    measure(config, Forwarding::Agents(Agents::One(agent)), stop, progress)
-}
-
-/// As [`run`], across an air link with an agent at each end: that of the base station and that of
-/// the mobile. One that panics ends the run, since no passthrough can talk to the other.
-///
-/// # Errors
-/// As [`run`]; and there is no recording of two ends.
-pub fn run_link(
-    config: &LabConfig,
-    ends: [Box<dyn Agent + Send>; 2],
-    stop: &AtomicBool,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Outcome, LabError> {
-    measure(config, Forwarding::Agents(Agents::Both(ends)), stop, progress)
-}
-
-/// As [`run`], with an agent at each of the base stations between which the mobile host moves: as
-/// many as the plan of `config` says.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_stations(
-    config: &LabConfig,
-    agents: Vec<Box<dyn Agent + Send>>,
-    stop: &AtomicBool,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Outcome, LabError> {
-    measure(config, Forwarding::Agents(Agents::Stations(agents)), stop, progress)
-}
-
-/// As [`run`], through a base station whose kernel forwards, with `gateway` on its air interface
-/// or with nothing: the path of `config` must be that one. Nothing checks the rules of agents
-/// there, and there is no sequence-time plot.
-///
-/// # Errors
-/// A resource that the machine lacks, a wrong byte at a receiver, or a gateway that ended early;
-/// it needs root.
-pub fn run_kernel(
-    config: &LabConfig,
-    gateway: Option<&GatewayCommand>,
-    stop: &AtomicBool,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Outcome, LabError> {
-    measure(config, Forwarding::Kernel(gateway), stop, progress)
-}
-
-fn measure(
-    config: &LabConfig,
-    forwarding: Forwarding<'_>,
-    stop: &AtomicBool,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Outcome, LabError> {
-    let ((measured, sender), station) = with_station(config, forwarding, |session| {
+    let ((measured, sender), station) = with_station(config, forwarding.into(), |session| {
         let is_over = || stop.load(Ordering::Relaxed) || (session.is_over)();
         let bulk = || rounds::run(config, session, &is_over, progress);
         let both = || with_short_flows(config, session, bulk);
@@ -120,25 +66,8 @@ fn outcome(
     let (from, to) = transfer.measured;
     let rates = transfer.warm_flows.iter().map(|flow| rate(flow.bytes, flow.seconds));
     let flow_goodput_bps: Vec<f64> = rates.collect();
-    let (handoffs, station_counters) = station.cells.take().map(of_cells).unzip();
-    let station_counters = station_counters.unwrap_or_default();
     let trace = station.recorders().flat_map(Recorder::take_points).collect();
-    let (agent, other) = match config.place {
-        Place::Base => (station.station, station.mobile),
-        // The passthrough of the base station has only drops to count, which `links` has.
-        Place::Mobile => (station.mobile, None),
-        Place::Both => (station.mobile, station.station),
-    };
-    let counters = |recorder: Option<Recorder>| {
-        recorder.map(|recorder| owned(recorder.counters)).unwrap_or_default()
-    };
-    let (agent_counters, gateway_heartbeat_timeouts, observation) = match station.gateway {
-        None if handoffs.is_some() => (sum(&station_counters), None, None),
-        None => (counters(agent), None, None),
-        Some(GatewayReport { agent_counters, heartbeat_timeouts, observation }) => {
-            (agent_counters, Some(heartbeat_timeouts), observation)
-        }
-    };
+    let agents = of_agents(config, &mut station);
     let mended = transfer.samples.iter().filter(|sample| sample.flow < config.flows);
     Outcome {
         completed: transfer.completed,
@@ -157,17 +86,64 @@ fn outcome(
         sender: sender.counters,
         reordering: mended.map(|sample| sample.reordering).max().unwrap_or(0),
         tcp_ext: sender.tcp_ext,
-        agent_counters,
-        gateway_heartbeat_timeouts,
-        observation,
-        mobile_counters: counters(other),
-        handoffs,
-        station_counters,
+        agent_counters: agents.agent_counters,
+        gateway_heartbeat_timeouts: agents.gateway_heartbeat_timeouts,
+        observation: agents.observation,
+        mobile_counters: agents.mobile_counters,
+        handoffs: agents.handoffs,
+        station_counters: agents.station_counters,
         links: station.links,
         port_drops: station.port_drops,
         lateness_us: station.lateness,
         samples: transfer.samples,
         trace,
+    }
+}
+
+/// What the agents of a run have counted, and a gateway.
+#[derive(Clone, Debug, Default)]
+pub struct AgentReport {
+    /// The counters of the agent; the sums of several base stations.
+    pub agent_counters: BTreeMap<String, u64>,
+    /// The counters of the agent at the other end of the air.
+    pub mobile_counters: BTreeMap<String, u64>,
+    /// The counters of each of several base stations.
+    pub station_counters: Vec<BTreeMap<String, u64>>,
+    /// The moves between base stations.
+    pub handoffs: Option<Handoffs>,
+    /// Of a gateway: how often its heartbeat timed out.
+    pub gateway_heartbeat_timeouts: Option<u64>,
+    /// Of a gateway that only observed.
+    pub observation: Option<serde_json::Value>,
+}
+
+/// Takes what the agents have counted out of a report.
+pub(super) fn of_agents(config: &LabConfig, station: &mut StationReport) -> AgentReport {
+    let (handoffs, station_counters) = station.cells.take().map(of_cells).unzip();
+    let station_counters: Vec<_> = station_counters.unwrap_or_default();
+    let (agent, other) = match config.place {
+        Place::Base => (station.station.take(), station.mobile.take()),
+        // The passthrough of the base station has only drops to count, which `links` has.
+        Place::Mobile => (station.mobile.take(), None),
+        Place::Both => (station.mobile.take(), station.station.take()),
+    };
+    let counters = |recorder: Option<Recorder>| {
+        recorder.map(|recorder| owned(recorder.counters)).unwrap_or_default()
+    };
+    let (agent_counters, gateway_heartbeat_timeouts, observation) = match station.gateway.take() {
+        None if handoffs.is_some() => (sum(&station_counters), None, None),
+        None => (counters(agent), None, None),
+        Some(GatewayReport { agent_counters, heartbeat_timeouts, observation }) => {
+            (agent_counters, Some(heartbeat_timeouts), observation)
+        }
+    };
+    AgentReport {
+        agent_counters,
+        mobile_counters: counters(other),
+        station_counters,
+        handoffs,
+        gateway_heartbeat_timeouts,
+        observation,
     }
 }
 

@@ -61,21 +61,53 @@ impl<'a> Endpoints<'a> {
 }
 
 /// The agents of a run.
-pub(crate) enum Agents {
-    /// One at the place of the configuration.
+pub enum Agents {
+    /// One at the place of the configuration. If it panics, passthrough takes its place.
     One(Box<dyn Agent + Send>),
-    /// The ends of a link that mends itself: that of the base station, and that of the mobile.
+    /// The ends of the air: that of the base station, and that of the mobile. A link protocol's end
+    /// that panics ends the run, since no passthrough can talk to the other.
     Both([Box<dyn Agent + Send>; 2]),
     /// One at each of several base stations.
     Stations(Vec<Box<dyn Agent + Send>>),
 }
 
 /// What forwards at the base station.
-pub(crate) enum Forwarding<'a> {
+pub enum Forwarding<'a> {
     /// Agents in the loop: one of them, or a passthrough.
     Agents(Agents),
-    /// A kernel, with a gateway beside it or without.
+    /// A kernel, with a gateway on its air interface or without: the path of the configuration must
+    /// be that one. Nothing checks the rules of agents there, and there is no sequence-time plot.
     Kernel(Option<&'a GatewayCommand>),
+}
+
+impl From<Box<dyn Agent + Send>> for Forwarding<'_> {
+    fn from(agent: Box<dyn Agent + Send>) -> Self {
+        Self::Agents(Agents::One(agent))
+    }
+}
+
+impl<A: Agent + Send + 'static> From<Box<A>> for Forwarding<'_> {
+    fn from(agent: Box<A>) -> Self {
+        Self::Agents(Agents::One(agent))
+    }
+}
+
+impl From<[Box<dyn Agent + Send>; 2]> for Forwarding<'_> {
+    fn from(ends: [Box<dyn Agent + Send>; 2]) -> Self {
+        Self::Agents(Agents::Both(ends))
+    }
+}
+
+impl From<Vec<Box<dyn Agent + Send>>> for Forwarding<'_> {
+    fn from(stations: Vec<Box<dyn Agent + Send>>) -> Self {
+        Self::Agents(Agents::Stations(stations))
+    }
+}
+
+impl<'a> From<Option<&'a GatewayCommand>> for Forwarding<'a> {
+    fn from(gateway: Option<&'a GatewayCommand>) -> Self {
+        Self::Kernel(gateway)
+    }
 }
 
 /// Sets the laboratory up, does `work` while the base station forwards, and takes it down.

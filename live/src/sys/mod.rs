@@ -6,7 +6,7 @@ mod packet_socket;
 mod process;
 
 pub(crate) use packet_socket::{Copied, PacketSocket, open_sending_socket};
-pub(crate) use process::spawn_inside;
+pub(crate) use process::{spawn_inside, spawn_mortal};
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};

@@ -4,7 +4,7 @@
 use super::{Test, config, failure};
 use airmend_live::lab::config::{Amount, Direction, HandoffPlan, LabConfig, Path};
 use airmend_live::lab::outcome::{Handoffs, Outcome};
-use airmend_live::lab::{LabError, run, run_stations};
+use airmend_live::lab::{LabError, run};
 use airmend_proto::Agent;
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::link::ErrorModel;
@@ -170,7 +170,7 @@ fn agents(config: &LabConfig, name: &str) -> Vec<Box<dyn Agent + Send>> {
 }
 
 fn forward(config: &LabConfig, agents: Vec<Box<dyn Agent + Send>>) -> Result<Outcome, LabError> {
-    run_stations(config, agents, &AtomicBool::new(false), &mut |_| ())
+    run(config, agents, &AtomicBool::new(false), &mut |_| ())
 }
 
 /// Runs to the end, with nothing lost outside the links.

@@ -3,7 +3,7 @@
 use super::{Scratch, config, failure};
 use airmend_live::lab::config::{Amount, Direction, Hop, LabConfig, Path};
 use airmend_live::lab::outcome::Outcome;
-use airmend_live::lab::{GatewayCommand, LabError, Probe, probe, run_kernel};
+use airmend_live::lab::{GatewayCommand, LabError, Probe, probe, run};
 use airmend_proto::link::ErrorModel;
 use std::error::Error;
 use std::fs;
@@ -157,5 +157,5 @@ fn gateway() -> LabConfig {
 }
 
 fn forward(config: &LabConfig, gateway: Option<&GatewayCommand>) -> Result<Outcome, LabError> {
-    run_kernel(config, gateway, &AtomicBool::new(false), &mut |_| ())
+    run(config, gateway, &AtomicBool::new(false), &mut |_| ())
 }

@@ -3,7 +3,7 @@
 use super::{config, failure};
 use airmend_live::lab::config::{Amount, Direction, Hop, LabConfig};
 use airmend_live::lab::outcome::Outcome;
-use airmend_live::lab::{LabError, run_link};
+use airmend_live::lab::{self, LabError};
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::link::ErrorModel;
 use airmend_proto::recording::RecordedAgent;
@@ -88,7 +88,7 @@ pub(crate) fn run(config: &LabConfig) -> Result<Outcome, LabError> {
     tulip.set("half_duplex", &takes_turns).expect("it has such a setting");
     config.unmended_ports().for_each(|port| tulip.exempt(port));
     let recorded_agent = Some(RecordedAgent { config: tulip.clone(), limits });
-    run_link(
+    lab::run(
         &LabConfig { recorded_agent, ..config.clone() },
         [1, 2].map(|seed| tulip.build(limits, seed)),
         &AtomicBool::new(false),

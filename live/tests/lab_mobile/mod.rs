@@ -6,7 +6,7 @@ use airmend_live::lab::config::{
     Amount, CongestionControl, Direction, Hop, LabConfig, Path, Place,
 };
 use airmend_live::lab::outcome::{Outcome, TraceKind};
-use airmend_live::lab::{LabError, run, run_kernel, run_link};
+use airmend_live::lab::{LabError, run};
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::link::ErrorModel;
 use airmend_proto::{Agent, Port};
@@ -91,9 +91,9 @@ pub(crate) fn mobile_agent_misbehaves() -> Result<(), Box<dyn Error>> {
 pub(crate) fn mobile_refuses() -> Result<(), Box<dyn Error>> {
     let kernel = LabConfig { path: Path::Kernel, ..upload() };
     let (stop, progress) = (AtomicBool::new(false), &mut |_| ());
-    let refused = failure(run_kernel(&kernel, None, &stop, progress));
+    let refused = failure(run(&kernel, None, &stop, progress));
     assert!(refused.to_string().contains("in-line path"), "{refused}");
-    let refused = failure(run_link(&upload(), [plain(), plain()], &stop, progress));
+    let refused = failure(run(&upload(), [plain(), plain()], &stop, progress));
     assert!(refused.to_string().contains("each end of the air"), "{refused}");
     Ok(())
 }

@@ -108,12 +108,15 @@ fn set_up_interface(config: &LabConfig, address: IpAddr) -> Result<(), LabError>
     let window = config.window_segments.map_or_else(String::new, |segments| {
         format!(" window {}", u64::from(segments) * u64::from(config.payload_per_frame()))
     });
+    // For sockets that choose none. A namespace may not have every default, but every route.
+    let congestion = config.cc.name();
     // A TUN device drops what its queue cannot hold; a TCP may send a whole window at once.
     ip(&format!(
         "link set {INTERFACE} addrgenmode none mtu {MTU} txqueuelen 4096 arp off\n\
          link set {INTERFACE} up\n\
          address add {address} noprefixroute dev {INTERFACE}\n\
-         route add {subnet} dev {INTERFACE}{window}\n",
+         route add {subnet} dev {INTERFACE}{window} congctl {congestion}\n\
+         link set lo up\n",
     ))?;
     match config.port {
         DeviceKind::Veth => disable_offloads(INTERFACE),

@@ -1,0 +1,75 @@
+//! `airmend lab exec`: any program over the emulated hop.
+
+use crate::args::ExecArgs;
+use crate::lab_run::{describe, forwarding};
+use crate::process::{BadUsage, enter_lab};
+use crate::{row, text};
+use airmend_live::lab::config::LabConfig;
+use airmend_live::lab::exec::{Executed, Programs, exec};
+use airmend_proto::agents::AgentConfig;
+use anyhow::Result;
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
+
+/// Runs a program and reports what the links and the agent did; the exit status is that of the
+/// program.
+pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
+    let mut agents = [args.agent.clone()];
+    args.network.set(LabConfig::default(), &mut agents)?;
+    let [agent] = agents;
+    let config = args.network.config(LabConfig::default(), args.cc, args.errors.model());
+    if args.command.is_empty() && args.json {
+        return Err(BadUsage("--json needs a command: a shell's screen is no row".into()).into());
+    }
+    let shell = || std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
+    let command = if args.command.is_empty() { vec![shell()] } else { args.command.clone() };
+    let programs = Programs { at: args.at, command, server: args.serve.clone() };
+    let stop = enter_lab()?;
+    let executed = forwarding(&config, &agent, |config, forwarding| {
+        exec(config, forwarding, &programs, &stop)
+    })?;
+    // What the program prints is its own: the report goes beside it.
+    let mut out = io::stderr().lock();
+    if args.json {
+        row::write(&mut out, &row::lab::exec(&agent, &config, &args.network.settings, &executed))?;
+    } else {
+        describe_exec(&mut out, &agent, &config, &executed)?;
+    }
+    Ok(exit_code(executed.status))
+}
+
+/// The program's own, or 128 and the signal that ended it, as a shell has it.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    let signal = status.signal().map(|signal| 128 + signal);
+    let code = status.code().or(signal).and_then(|code| u8::try_from(code).ok());
+    ExitCode::from(code.unwrap_or(1))
+}
+
+fn describe_exec(
+    out: &mut impl Write,
+    agent: &AgentConfig,
+    config: &LabConfig,
+    executed: &Executed,
+) -> io::Result<()> {
+    writeln!(
+        out,
+        "\n{} · {} · {}\n",
+        agent.name(),
+        text::errors(&config.errors),
+        text::hops(config)
+    )?;
+    let mut line = |name: &str, words: String| writeln!(out, "  {name:<11}{words}");
+    line("command", format!("{:.3} s, {}", executed.seconds, executed.status))?;
+    for (name, sender) in ["from fh", "from mh"].into_iter().zip(executed.senders) {
+        line(name, describe::sender(sender))?;
+    }
+    line("agent", describe::counters(&executed.agents.agent_counters))?;
+    if !executed.agents.mobile_counters.is_empty() {
+        line("at mobile", describe::counters(&executed.agents.mobile_counters))?;
+    }
+    for (name, report) in &executed.links {
+        line(&name.replace('_', " "), describe::link(report))?;
+    }
+    line("lateness", describe::lateness(executed.lateness_us))
+}

@@ -1,0 +1,148 @@
+//! Programs of the user on the hosts of the laboratory.
+
+use super::config::{Direction, LabConfig};
+use super::error::LabError;
+use super::measure::sender::SenderReport;
+use super::network::host::Host;
+use super::network::host_process::{HostNames, HostProcess};
+use super::outcome::{Lateness, LinkReport, SenderCounters};
+use super::run::{AgentReport, of_agents};
+use super::session::{Endpoints, Forwarding, with_station};
+use airmend_proto::named;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A server has so long to listen before the command begins; it may be no server of TCP.
+const LISTENS_WITHIN: Duration = Duration::from_secs(3);
+/// What was interrupted has so long to end.
+const GRACE: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_millis(2);
+
+/// One of the two hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum At {
+    /// The mobile host.
+    #[default]
+    Mobile,
+    /// The fixed host.
+    Fixed,
+}
+
+named! { At, "is no host of the laboratory": Mobile = "mh", Fixed = "fh" }
+
+impl At {
+    fn opposite(self) -> Self {
+        match self {
+            Self::Mobile => Self::Fixed,
+            Self::Fixed => Self::Mobile,
+        }
+    }
+}
+
+/// What runs on the hosts.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// Where the command runs.
+    pub at: At,
+    /// The command: a program and its arguments.
+    pub command: Vec<OsString>,
+    /// Runs on the other host meanwhile, by a shell.
+    pub server: Option<String>,
+}
+
+/// What was seen of the programs.
+#[derive(Clone, Debug)]
+pub struct Executed {
+    /// How the command ended.
+    pub status: ExitStatus,
+    /// How long it took.
+    pub seconds: f64,
+    /// What the fixed host's TCP went through as a sender, then the mobile host's.
+    pub senders: [SenderCounters; 2],
+    /// The counters of agents and of a gateway.
+    pub agents: AgentReport,
+    /// The links, by name.
+    pub links: BTreeMap<&'static str, LinkReport>,
+    /// Packets lost between a host's kernel and the emulated links.
+    pub port_drops: u64,
+    /// How late frames left the emulated links.
+    pub lateness_us: Lateness,
+}
+
+/// Runs programs on the hosts, until the command ends or `stop` ends it.
+///
+/// The hosts know each other as `fh` and `mh`. Standard input, output and errors are those of this
+/// process.
+///
+/// # Errors
+/// A resource that the machine lacks, a program that does not start, or a rule that the agent
+/// broke.
+pub fn exec(
+    config: &LabConfig,
+    forwarding: Forwarding<'_>,
+    programs: &Programs,
+    stop: &AtomicBool,
+) -> Result<Executed, LabError> {
+    let ((ran, senders), mut station) = with_station(config, forwarding, |session| {
+        // Data flows both ways: the direction of transfers says only which host is which.
+        let Endpoints { sender, receiver } = session.first();
+        let [fixed, mobile] = match config.direction {
+            Direction::Down => [sender, receiver],
+            Direction::Up => [receiver, sender],
+        };
+        let is_over = || stop.load(Ordering::Relaxed) || (session.is_over)();
+        let ran = run_on(fixed, mobile, programs, &is_over)?;
+        let read = |host| SenderReport::read([host].into_iter()).map(|report| report.counters);
+        Ok((ran, [read(fixed)?, read(mobile)?]))
+    })?;
+    Ok(Executed {
+        status: ran.0,
+        seconds: ran.1.as_secs_f64(),
+        senders,
+        agents: of_agents(config, &mut station),
+        links: station.links,
+        port_drops: station.port_drops,
+        lateness_us: station.lateness,
+    })
+}
+
+fn run_on(
+    fixed: &Host,
+    mobile: &Host,
+    programs: &Programs,
+    is_over: &dyn Fn() -> bool,
+) -> Result<(ExitStatus, Duration), LabError> {
+    let names = HostNames::new([("fh", fixed.address), ("mh", mobile.address)])?;
+    let host = |at| if at == At::Fixed { fixed } else { mobile };
+    let server = match &programs.server {
+        None => None,
+        Some(line) => {
+            let host = host(programs.at.opposite());
+            let server = HostProcess::start_shell(host, &names, line)?;
+            server.wait_for_listener(LISTENS_WITHIN)?;
+            Some(server)
+        }
+    };
+    let begin = Instant::now();
+    let mut command = HostProcess::start(host(programs.at), &names, &programs.command)?;
+    let mut interrupted: Option<Instant> = None;
+    let status = loop {
+        if let Some(status) = command.poll()? {
+            break status;
+        }
+        if is_over() {
+            let since = *interrupted.get_or_insert_with(Instant::now);
+            if since.elapsed() > GRACE {
+                command.kill();
+            }
+        }
+        thread::sleep(POLL);
+    };
+    let took = begin.elapsed();
+    drop(server);
+    Ok((status, took))
+}

@@ -1,0 +1,196 @@
+//! A program of the user on a host: in its network namespace, where the hosts have names.
+
+use super::host::Host;
+use crate::lab::error::LabError;
+use crate::sys;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io;
+use std::net::IpAddr;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::sync_channel;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+const HOSTS: &str = "/etc/hosts";
+/// A program that is told to end has so long.
+const GRACE: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_millis(2);
+/// `TCP_LISTEN`, in `/proc/net/tcp`.
+const LISTEN: &str = "0A";
+
+/// The names of the hosts, in a file that is removed with this value.
+#[derive(Debug)]
+pub(crate) struct HostNames(PathBuf);
+
+impl HostNames {
+    pub(crate) fn new<const N: usize>(names: [(&str, IpAddr); N]) -> Result<Self, LabError> {
+        let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
+        for (name, address) in names {
+            let _ = writeln!(text, "{address} {name}");
+        }
+        let path = std::env::temp_dir().join(format!("airmend-hosts-{}", std::process::id()));
+        fs::write(&path, text).map_err(LabError::socket("writing the names of the hosts"))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for HostNames {
+    fn drop(&mut self) {
+        fs::remove_file(&self.0).ok();
+    }
+}
+
+/// A program at work, which does not outlive this value.
+#[derive(Debug)]
+pub(crate) struct HostProcess {
+    pid: Pid,
+    /// Whether it leads a process group of its own.
+    is_leader: bool,
+    namespace: File,
+    /// Waits for its end, in the namespaces that the program has.
+    thread: Option<JoinHandle<io::Result<ExitStatus>>>,
+}
+
+impl HostProcess {
+    /// Starts a program with its arguments; its files are those of this process.
+    pub(crate) fn start(
+        host: &Host,
+        names: &HostNames,
+        words: &[OsString],
+    ) -> Result<Self, LabError> {
+        let (program, arguments) =
+            words.split_first().ok_or(LabError::Config("there is no command to run"))?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        Self::spawn(host, names, command, false)
+    }
+
+    /// Starts a shell's command line in the background.
+    pub(crate) fn start_shell(
+        host: &Host,
+        names: &HostNames,
+        line: &str,
+    ) -> Result<Self, LabError> {
+        let mut command = Command::new("/bin/sh");
+        // Its output is no part of what the command prints.
+        command.args(["-c", line]).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+        Self::spawn(host, names, command, true)
+    }
+
+    fn spawn(
+        host: &Host,
+        names: &HostNames,
+        mut command: Command,
+        is_leader: bool,
+    ) -> Result<Self, LabError> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let failed = |source| LabError::Program { program: program.clone(), source };
+        let namespace = host.namespace.file().try_clone().map_err(failed)?;
+        let (inside, names) = (namespace.try_clone().map_err(failed)?, names.0.clone());
+        let (started, starting) = sync_channel(1);
+        let thread = thread::spawn(move || {
+            let child = enter(&inside, &names).and_then(|()| sys::spawn_mortal(&mut command));
+            let mut child = match child {
+                Ok(child) => child,
+                Err(error) => {
+                    started.send(Err(error)).ok();
+                    return Err(io::ErrorKind::NotFound.into());
+                }
+            };
+            started.send(Ok(Pid::from_raw(child.id().cast_signed()))).ok();
+            child.wait()
+        });
+        let pid = starting.recv().map_err(|_| failed(io::ErrorKind::Other.into()))?;
+        let pid = pid.map_err(failed)?;
+        Ok(Self { pid, is_leader, namespace, thread: Some(thread) })
+    }
+
+    /// Waits until something listens for TCP connections on the host, and not longer than `limit`.
+    pub(crate) fn wait_for_listener(&self, limit: Duration) -> Result<(), LabError> {
+        let begin = Instant::now();
+        let namespace = self.namespace.try_clone();
+        let namespace = namespace.map_err(LabError::socket("looking for a server"))?;
+        let waiting = move || {
+            setns(&namespace, CloneFlags::CLONE_NEWNET)?;
+            while !listens() && begin.elapsed() < limit {
+                thread::sleep(POLL);
+            }
+            Ok::<_, nix::Error>(())
+        };
+        let waited = thread::spawn(waiting).join();
+        let waited = waited.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        waited.map_err(LabError::socket("looking for a server"))
+    }
+
+    /// How it has ended, if it has.
+    pub(crate) fn poll(&mut self) -> Result<Option<ExitStatus>, LabError> {
+        let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) else {
+            return Ok(None);
+        };
+        let status = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        status.map(Some).map_err(LabError::socket("waiting for a program"))
+    }
+
+    /// Ends it at once.
+    pub(crate) fn kill(&self) {
+        self.signal(Signal::SIGKILL);
+    }
+
+    /// Whether the program is at work, or one that it started and that ignores the signal to end.
+    fn is_there(&self) -> bool {
+        let is_running = self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
+        is_running || self.is_leader && killpg(self.pid, None).is_ok()
+    }
+
+    fn signal(&self, signal: Signal) {
+        // It fails only where the program has ended.
+        match self.is_leader {
+            true => killpg(self.pid, signal).ok(),
+            false => nix::sys::signal::kill(self.pid, signal).ok(),
+        };
+    }
+}
+
+impl Drop for HostProcess {
+    fn drop(&mut self) {
+        let begin = Instant::now();
+        if self.thread.is_some() {
+            self.signal(Signal::SIGTERM);
+        }
+        while self.is_there() {
+            if begin.elapsed() > GRACE {
+                self.kill();
+            }
+            thread::sleep(POLL);
+        }
+    }
+}
+
+/// Moves the calling thread into a network namespace, with names of its own.
+fn enter(namespace: &File, names: &Path) -> io::Result<()> {
+    setns(namespace, CloneFlags::CLONE_NEWNET)?;
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    let none = None::<&Path>;
+    // What is mounted here must not be seen elsewhere.
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
+    mount(Some(names), HOSTS, none, MsFlags::MS_BIND, none)?;
+    Ok(())
+}
+
+/// Whether a socket of the calling thread's namespace listens.
+fn listens() -> bool {
+    ["tcp", "tcp6"].into_iter().any(|file| {
+        let text = fs::read_to_string(format!("/proc/thread-self/net/{file}"));
+        let text = text.unwrap_or_default();
+        // The fourth column is the state.
+        text.lines().any(|line| line.split_whitespace().nth(3) == Some(LISTEN))
+    })
+}
