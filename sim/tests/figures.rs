@@ -82,6 +82,38 @@ fn hardly_any_packet_is_resent_both_locally_and_by_the_sender() {
     assert!(local > 10_000.0, "only {local} local retransmissions");
 }
 
+/// S0-65 where the wired hop loses packets too: what the sender resends by fast retransmit never
+/// reached the base station, and little of the rest was resent by the agent too.
+#[test]
+fn most_that_the_sender_resends_is_its_fast_retransmission() {
+    let mut sums = [0.0; 3];
+    for (values, runs) in measure(&load("snoop95/overlap-wired", &[("runs", "2")])) {
+        for run in runs.iter().filter(|_| values[0] == "1%") {
+            let names = ["fast_retransmits", "sender_retransmits", "resent_by_both"];
+            for (sum, name) in sums.iter_mut().zip(names) {
+                *sum += run.measure(name);
+            }
+        }
+    }
+    let [fast, sender, both] = sums;
+    assert!(fast > 300.0 && sender > 1.01 * fast, "{fast} of {sender}");
+    assert!(sender < 1.3 * fast && both < 0.05 * sender, "{fast} of {sender}, {both}");
+}
+
+/// S0-64: half-duplex radios are not why the paper has less with snoop.
+#[test]
+fn half_duplex_radios_hardly_slow_snoop_down() {
+    let points = measure(&load("snoop95/half-duplex", &[("runs", "3"), ("time_limit", "30min")]));
+    let mbps = |agent: &str, ber: &str| {
+        let at = |(values, _): &&(Vec<String>, Vec<Outcome>)| *values == [agent, ber];
+        mean_mbps(&points.iter().find(at).unwrap().1)
+    };
+    let [ceiling, plain] = ["1/16384Ki", "1/256Ki"].map(|ber| mbps("plain", ber));
+    assert!((1.57..1.66).contains(&ceiling) && (0.2..0.33).contains(&plain), "{ceiling}, {plain}");
+    let snoop = mbps("snoop95", "1/256Ki");
+    assert!((0.9..0.97).contains(&(snoop / ceiling)), "{snoop} of {ceiling}");
+}
+
 /// S0-66, as far as plain TCP reaches 0.6 Mb/s.
 #[test]
 fn snoop_has_the_throughput_of_tcp_at_ten_times_the_error_rate() {

@@ -55,6 +55,22 @@ fn table_1_is_the_paper_s_within_five_percent() {
     }
 }
 
+/// S2-22, S2-31 and S2-40: which turn and window the schemes of the figures have, and why.
+#[test]
+fn a_turn_of_one_packet_makes_all_windows_alike() {
+    let figure = Figure::new("strobe", "1");
+    let kbps = |mac, strobe, window| figure.kbps(&[mac, strobe, window, "none"]);
+    for mac in ["accelerated", "not accelerated"] {
+        let one = ["1", "2", "8"].map(|window| kbps(mac, "1", window));
+        assert!(one.iter().all(|kbps| (kbps / one[0] - 1.0).abs() < 1e-3), "{mac}: {one:?}");
+    }
+    let [one, two, four, eight] =
+        ["1", "2", "4", "8"].map(|strobe| kbps("not accelerated", strobe, "8"));
+    assert!(two > one.max(four).max(eight), "{one}, {two}, {four}, {eight}");
+    let (one, two) = (kbps("accelerated", "1", "8"), kbps("accelerated", "2", "8"));
+    assert!((1.0..1.02).contains(&(two / one)), "{one}, {two}");
+}
+
 /// S2-30, S2-31, S2-32, and S2-37 where errors are few; S2-06 is what acceleration gives.
 #[test]
 fn figure_2a_at_low_error_rates() {
@@ -63,6 +79,11 @@ fn figure_2a_at_low_error_rates() {
     assert!((1.04..1.051).contains(&gain), "acceleration gives the same link layer {gain}");
     let gain = figure.kbps(&[TULIP, "0"]) / figure.kbps(&[UNACCELERATED, "0"]);
     assert!((1.04..1.055).contains(&gain), "acceleration gives TULIP {gain}");
+    assert!(figure.kbps(&[UNACCELERATED, "0"]) < figure.kbps(&[PLAIN, "0"]));
+    for ber in ["0", "0.5e-6", "1e-6", "2e-6", "5e-6", "10e-6", "15e-6"] {
+        let [snoop, tulip] = [SNOOP_ACCELERATED, TULIP].map(|scheme| figure.kbps(&[scheme, ber]));
+        assert!(snoop > tulip, "both accelerated, {ber}: {snoop}, {tulip}");
+    }
     let kept = |ber: &str| figure.kbps(&[PLAIN, ber]) / figure.kbps(&[PLAIN, "0"]);
     assert!(kept("0.5e-6") > 0.95 && kept("5e-6") < 0.5, "{} {}", kept("0.5e-6"), kept("5e-6"));
     for ber in ["0", "0.5e-6", "1e-6", "2e-6", "5e-6", "10e-6", "15e-6"] {

@@ -123,7 +123,7 @@ fn draw(
 ) -> Result<()> {
     claims(root, panel, chart)?;
     for bound in &chart.bounds {
-        draw_bound(root, panel, chart, bound)?;
+        draw_bound(root, panel, chart, bound, &place)?;
     }
     for (index, series) in chart.series.iter().enumerate() {
         let color = color(index);
@@ -132,7 +132,10 @@ fn draw(
         };
         let pixels: Vec<_> = series.points.iter().map(|point| pixel(point, point.mean)).collect();
         if !chart.scale.is_words() {
-            line(root, &pixels, color, 4, false)?;
+            let joined = series.points.iter().zip(&pixels);
+            let joined = joined.filter(|(point, _)| !chart.scale.is_apart(point.x));
+            let joined: Vec<_> = joined.map(|(_, at)| *at).collect();
+            line(root, &joined, color, 4, false)?;
         }
         for (point, at) in series.points.iter().zip(&pixels) {
             if let Some(sd) = point.sd {
@@ -170,20 +173,24 @@ fn draw_bound(
     panel: &Panel<'_>,
     chart: &Chart,
     bound: &[(f64, f64)],
+    place: impl Fn(f64) -> f64,
 ) -> Result<()> {
-    let at = |(x, y): &(f64, f64), aside: f64| panel.pixel(chart.scale.position(*x) + aside, *y);
+    let at =
+        |(x, y): &(f64, f64), aside: f64| panel.pixel(chart.scale.position(*x) + aside, place(*y));
     if chart.scale.is_words() {
         for place in bound {
             line(root, &[at(place, -0.4), at(place, 0.4)], BOUND, 4, true)?;
         }
         return Ok(());
     }
-    let pixels: Vec<_> = bound.iter().map(|place| at(place, 0.0)).collect();
+    let joined = bound.iter().filter(|(x, _)| !chart.scale.is_apart(*x));
+    let pixels: Vec<_> = joined.map(|place| at(place, 0.0)).collect();
     line(root, &pixels, BOUND, 4, true)?;
-    // At the end where the bound is highest nothing lies above it.
-    let highest = pixels.iter().min_by_key(|(x, y)| (*y, -*x));
-    let Some((x, y)) = highest else { return Ok(()) };
-    text(root, "bound", (*x, y - 36), 25, FADED, HPos::Right)
+    for place in bound.iter().filter(|(x, _)| chart.scale.is_apart(*x)) {
+        let (x, y) = at(place, 0.0);
+        line(root, &[(x - 20, y), (x + 20, y)], BOUND, 4, true)?;
+    }
+    Ok(())
 }
 
 /// Where words stand, series lie beside each other.

@@ -35,6 +35,9 @@ impl Scale {
             ScaleKind::ErrorsPer => {
                 scale.title = "one error per N bits, on the air hop (log₂ scale)".to_owned();
             }
+            ScaleKind::Log { .. } if values.contains(&0.0) => {
+                scale.title.push_str(" (log scale; 0 stands apart)");
+            }
             ScaleKind::Log { .. } => scale.title.push_str(" (log scale)"),
             _ => {}
         }
@@ -56,6 +59,11 @@ impl Scale {
     /// Whether there is no meaning between two values.
     pub(crate) fn is_words(&self) -> bool {
         self.kind == ScaleKind::Words
+    }
+
+    /// Whether a value has no place on the axis and stands beside it: zero on a logarithmic one.
+    pub(crate) fn is_apart(&self, value: f64) -> bool {
+        matches!(self.kind, ScaleKind::Log { .. }) && value == 0.0
     }
 
     /// The position of a value.

@@ -98,6 +98,7 @@ impl Endpoint {
     /// change that opens a closed window, or adds two segments, is announced at once; a smaller one
     /// is not (RFC 9293 §3.8.6.2.2).
     pub fn set_room(&mut self, bytes: u32) {
+        self.receiver.stop_tuning();
         let step = 2 * u32::from(self.profile.mss);
         let opens = bytes >= self.window.saturating_add(step);
         if opens || bytes < self.window {
@@ -203,8 +204,9 @@ impl Endpoint {
         let fin = segment.flags.intersects(Flags::FIN);
         if let Some(Timestamps { value, .. }) = segment.options.timestamps {
             let carries = segment.payload_len > 0 || fin;
-            if self.timestamps && carries && self.receiver.is_stale(value) {
-                let end = start + u64::from(segment.payload_len) + u64::from(fin);
+            let end = start + u64::from(segment.payload_len) + u64::from(fin);
+            let is_refused = self.receiver.is_stale(value) || self.receiver.is_old(end);
+            if self.timestamps && carries && is_refused {
                 self.receiver.refuse(Span { start, end });
                 return;
             }
@@ -214,6 +216,11 @@ impl Endpoint {
         if segment.payload_len > 0 || fin {
             let start = start + u64::from(segment.flags.intersects(Flags::SYN));
             let payload = Span { start, end: start + u64::from(segment.payload_len) };
+            let echo = segment.options.timestamps.filter(|stamps| stamps.echo != 0);
+            let age = echo.map(|stamps| timestamp(now).wrapping_sub(stamps.echo));
+            let age = age.map(|age| Duration::from_millis(age.into()));
+            let is_pushed = segment.flags.intersects(Flags::PSH);
+            self.receiver.heard(now, self.sender.out.rto.current(), age, is_pushed);
             self.receiver.receive(now, payload, fin, self.sender.out.rto.srtt());
             self.enter_time_wait(now);
         }
@@ -253,6 +260,7 @@ impl Endpoint {
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Packet> {
         let remote = self.remote.filter(|_| !self.reset)?;
         if let Some(segment) = self.sender.poll(now) {
+            self.select_window();
             let packet = self.data_packet(now, remote, segment);
             self.announced = (self.ack_position(), self.window);
             self.receiver.piggybacked();
@@ -262,6 +270,7 @@ impl Endpoint {
         if self.sender.out.una == 0 || !self.ack_is_due() {
             return None;
         }
+        self.select_window();
         let packet = self.ack_packet(now, remote);
         self.announced = (self.ack_position(), self.window);
         match self.ack_limit {
@@ -269,6 +278,13 @@ impl Endpoint {
             Some(_) => self.receiver.all_acks_sent(),
         }
         Some(packet)
+    }
+
+    /// The window that the next segment announces.
+    fn select_window(&mut self) {
+        if let Some(window) = self.receiver.announce(self.shift) {
+            self.window = u32::try_from(window).unwrap_or(u32::MAX);
+        }
     }
 
     /// The peer's SYN; says whether the rest of the segment counts.
@@ -347,7 +363,7 @@ impl Endpoint {
     }
 
     /// A segment with SYN, payload or FIN.
-    fn data_packet(&self, now: Instant, remote: Address, segment: Span) -> Packet {
+    fn data_packet(&mut self, now: Instant, remote: Address, segment: Span) -> Packet {
         let payload = self.sender.out.payload(segment);
         let mut flags = Flags::default();
         let mut options = Options::default();
@@ -356,7 +372,7 @@ impl Endpoint {
             options = self.syn_options();
         } else if segment.end > payload.end {
             flags = flags.union(Flags::FIN);
-        } else if payload.end == 1 + self.sender.out.written() {
+        } else if self.sender.out.pushes(payload) {
             flags = flags.union(Flags::PSH);
         }
         if self.timestamps || options.timestamps.is_some() {
@@ -429,9 +445,11 @@ impl Endpoint {
         Timestamps { value: timestamp(now), echo: self.receiver.ts_recent() }
     }
 
-    /// The least shift that brings the receive window into 16 bits (RFC 7323 §2.3).
+    /// The least shift that brings the receive window into 16 bits (RFC 7323 §2.3); where Linux
+    /// tunes it, the memory for it, which is twice as large (`tcp_select_initial_window`).
     fn window_shift(&self) -> u8 {
-        let bits = u32::BITS - self.profile.receive_window.leading_zeros();
+        let tuned = u32::from(self.profile.moderate_rcvbuf);
+        let bits = u32::BITS - self.profile.receive_window.leading_zeros() + tuned;
         bits.saturating_sub(u16::BITS).min(14) as u8
     }
 }

@@ -28,6 +28,7 @@
 //! assert_eq!(b.delivered(), 10_000);
 //! ```
 
+mod buffer;
 mod classic;
 mod congestion;
 mod endpoint;

@@ -9,6 +9,9 @@ use crate::outcome::SenderCounters;
 use crate::ranges::Span;
 use crate::time::Instant;
 
+/// The least number of segments for which Linux has a send buffer (`tcp_sndbuf_expand`).
+const LEAST_BUFFERED: u64 = 10;
+
 /// Positions of the stream (see [`super::stream`]), window and timer of a sender.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
@@ -33,6 +36,8 @@ pub(super) struct Outgoing {
     /// The expiry time of the timer: of loss recovery, or the persist timer when nothing is in
     /// flight.
     pub(super) timer: Option<Instant>,
+    /// The end of the segment that last bore PSH.
+    pushed: u64,
     /// Whether a closed window may be probed with one byte.
     probe: bool,
     last_sent: Instant,
@@ -57,6 +62,7 @@ impl Outgoing {
             rto: Rto::new(profile.rto),
             pacing: Pacing::default(),
             timer: None,
+            pushed: 0,
             probe: false,
             last_sent: Instant::ZERO,
             counters: SenderCounters::default(),
@@ -114,6 +120,19 @@ impl Outgoing {
     pub(super) fn payload(&self, segment: Span) -> Span {
         let start = segment.start.max(1);
         Span { start, end: segment.end.min(1 + self.written).max(start) }
+    }
+
+    /// Whether this segment bears PSH, as the last of each write does. An application that has more
+    /// to write than the send buffer holds writes whenever a part of it is free, in Linux about
+    /// half a window each time.
+    pub(super) fn pushes(&mut self, payload: Span) -> bool {
+        let half = (self.congestion.cwnd() / 2).max(LEAST_BUFFERED / 2 * self.mss);
+        let is_last = payload.end == 1 + self.written;
+        let ends_write = is_last || payload.end >= self.pushed + half;
+        if ends_write {
+            self.pushed = self.pushed.max(payload.end);
+        }
+        ends_write
     }
 
     /// The first position that the peer's window excludes.

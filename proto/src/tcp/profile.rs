@@ -16,6 +16,9 @@ with_defaults! {
     /// Receive buffer, in bytes. It limits what the peer may have unacknowledged, since the
     /// application reads at once.
     receive_window: u32 = 3 << 20;
+    /// Whether the receive buffer begins small and grows to `receive_window` as Linux tunes it, the
+    /// announced window with each segment. Otherwise the whole of it is announced always.
+    moderate_rcvbuf: bool = true;
     /// Whether to offer window scaling (RFC 7323 §2); without it a window is at most 65,535 bytes.
     window_scaling: bool = true;
     /// Bytes that the application may have written and the peer not yet acknowledged.
@@ -73,6 +76,8 @@ with_defaults! {
         delay: Duration::from_millis(40),
         free_running: false,
         quick: 16,
+        push: true,
+        adaptive: true,
         compress: 44,
     };
     /// How long the end that closed first still answers a FIN before its state ends.
@@ -167,9 +172,15 @@ pub struct Acknowledging {
     pub delay: Duration,
     /// Whether `delay` is a free-running clock (BSD: 200 ms), so that the wait is up to one delay.
     pub free_running: bool,
-    /// ACKs at start of the connection, and after a segment that came twice, that are sent at once
-    /// (Linux: 16).
+    /// ACKs that are sent at once at the start of the connection, after a segment that came twice
+    /// and after a silence of more than a timeout (Linux: 16).
     pub quick: u32,
+    /// Whether a segment with PSH is acknowledged at once, since the sender may wait for that
+    /// (Linux from 6.7 on).
+    pub push: bool,
+    /// Whether the wait doubles whenever it was in vain, up to the round trip, and shrinks back to
+    /// `delay` while segments follow each other closely (Linux, its `ato`).
+    pub adaptive: bool,
     /// With SACK, how many duplicate ACKs may be merged into one after the first three of a gap
     /// (Linux `tcp_comp_sack_nr`: 44), which then waits for 1 ms or a twentieth of the round trip.
     pub compress: u32,
@@ -183,6 +194,7 @@ impl Profile {
             mss: 1460,
             initial_window: 1,
             receive_window: 65_535,
+            moderate_rcvbuf: false,
             window_scaling: false,
             send_buffer: 65_535,
             sack: false,
@@ -213,6 +225,8 @@ impl Profile {
                 delay: Duration::from_millis(200),
                 free_running: true,
                 quick: 0,
+                push: false,
+                adaptive: false,
                 compress: 0,
             },
             time_wait: Duration::from_secs(60),
@@ -241,6 +255,8 @@ impl Profile {
                 delay: Duration::from_millis(200),
                 free_running: false,
                 quick: 0,
+                push: false,
+                adaptive: false,
                 compress: 0,
             },
             ..Self::bsd95()

@@ -1,5 +1,6 @@
 //! The receiving half: data in order, data beyond a gap, and the times of acknowledgments.
 
+use super::buffer::Buffer;
 use super::profile::{Acknowledging, Profile};
 use crate::ranges::{Ranges, Span};
 use crate::time::Instant;
@@ -17,6 +18,8 @@ const MERGE_LIMIT: Duration = Duration::from_millis(1);
 pub(super) struct Receiver {
     settings: Acknowledging,
     window: u64,
+    /// The window is that of this buffer, if it is tuned.
+    buffer: Option<Buffer>,
     dsack: bool,
     /// The next expected position; 0 before the SYN.
     next: u64,
@@ -32,6 +35,12 @@ pub(super) struct Receiver {
     /// Segments in order since the last ACK.
     unacked: u32,
     quick: u32,
+    /// When the last segment with payload arrived, and whether the next one bears PSH.
+    heard: Instant,
+    pushed: bool,
+    /// How long an ACK waits (`ato`), and at most: the timeout.
+    wait: Duration,
+    timeout: Duration,
     /// Whether both ends agreed on SACK, so that duplicate ACKs may be merged.
     sack: bool,
     /// Duplicate ACKs sent at once for a gap at this position, and those merged since.
@@ -51,6 +60,7 @@ impl Receiver {
         Self {
             settings: profile.ack,
             window: u64::from(profile.receive_window),
+            buffer: profile.moderate_rcvbuf.then(|| Buffer::new(profile)),
             dsack: profile.dsack,
             next: 0,
             fin: None,
@@ -60,6 +70,10 @@ impl Receiver {
             acks_due: 0,
             unacked: 0,
             quick: profile.ack.quick,
+            heard: Instant::ZERO,
+            pushed: false,
+            wait: profile.ack.delay,
+            timeout: profile.ack.delay,
             sack: false,
             gap: (0, 0),
             merged: 0,
@@ -93,6 +107,17 @@ impl Receiver {
         self.fin.is_some_and(|fin| self.next > fin)
     }
 
+    /// The window to announce, a multiple of `1 << shift`; none if the buffer is not tuned.
+    pub(super) fn announce(&mut self, shift: u8) -> Option<u64> {
+        let (next, beyond) = (self.next, self.beyond.total());
+        Some(self.buffer.as_mut()?.announce(next, beyond, shift))
+    }
+
+    /// The application reads slowly, and says itself how much room there is.
+    pub(super) fn stop_tuning(&mut self) {
+        self.buffer = None;
+    }
+
     /// The timestamp to echo.
     pub(super) fn ts_recent(&self) -> u32 {
         self.ts_recent
@@ -113,6 +138,13 @@ impl Receiver {
         self.ts_recent.wrapping_sub(timestamp) as i32 > 1
     }
 
+    /// Whether a segment that ends here was acknowledged before (`tcp_sequence`). Linux does not
+    /// remember the timestamp of such a segment, and its ACK echoes an older one: the sender's
+    /// round trip, and with it the timeout, then contains the wait for the retransmission.
+    pub(super) fn is_old(&self, end: u64) -> bool {
+        end < self.last_ack
+    }
+
     /// Refuses a segment (RFC 7323 §5.3 R1): repeats the ACK, and reports the duplicate.
     pub(super) fn refuse(&mut self, segment: Span) {
         if segment.start < self.next {
@@ -123,6 +155,33 @@ impl Receiver {
         self.acks_due += 1;
     }
 
+    /// A segment with payload arrived while the timeout was `timeout`: after a longer silence the
+    /// sender begins anew, and delayed ACKs would hold it back (`tcp_event_data_recv`). It echoed a
+    /// timestamp of this age.
+    pub(super) fn heard(
+        &mut self,
+        now: Instant,
+        timeout: Duration,
+        age: Option<Duration>,
+        is_pushed: bool,
+    ) {
+        let silence = now.since(self.heard);
+        let least = self.settings.delay;
+        if silence > timeout {
+            self.quick = self.quick.max(self.settings.quick);
+        } else if silence <= least / 2 {
+            self.wait = self.wait / 2 + least / 2;
+        } else if silence < self.wait {
+            self.wait = (self.wait / 2 + silence).min(timeout);
+        }
+        self.timeout = timeout;
+        self.heard = now;
+        self.pushed = is_pushed;
+        if let (Some(buffer), Some(age)) = (&mut self.buffer, age) {
+            buffer.measured(age);
+        }
+    }
+
     /// Takes a segment with payload, FIN or both; `round_trip` is what is known of the path.
     pub(super) fn receive(
         &mut self,
@@ -131,6 +190,8 @@ impl Receiver {
         fin: bool,
         round_trip: Option<Duration>,
     ) {
+        self.application_reads(now);
+        let is_pushed = core::mem::take(&mut self.pushed) && self.settings.push;
         let limit = self.next + self.window;
         let mut segment = Span { end: payload.end.min(limit), ..payload };
         if fin && payload.end <= limit {
@@ -149,6 +210,7 @@ impl Receiver {
                 self.duplicate = Some(segment);
             }
             self.touch(segment.start);
+            self.make_room(segment);
             self.out_of_order(now, round_trip);
             return;
         }
@@ -163,10 +225,11 @@ impl Receiver {
             }
             self.beyond.remove_below(self.next);
         }
+        self.make_room(segment);
         if fills_gap || self.is_finished() || self.duplicate.is_some() {
             self.acks_due = 1;
         } else {
-            self.delay_ack(now);
+            self.delay_ack(now, is_pushed, round_trip);
         }
     }
 
@@ -179,6 +242,9 @@ impl Receiver {
     pub(super) fn timeout(&mut self) {
         self.timer = None;
         self.acks_due = self.acks_due.max(1);
+        if self.merged == 0 {
+            self.wait = (2 * self.wait).min(self.timeout).max(self.settings.delay);
+        }
     }
 
     /// Whether an ACK must be sent without data.
@@ -231,15 +297,40 @@ impl Receiver {
         // Those of the handshake do not count.
         self.quick -= u32::from(self.quick > 0 && self.next > 1);
         self.last_ack = self.next;
+        let (next, beyond) = (self.next, self.beyond.total());
+        if self.buffer.as_mut().is_some_and(|buffer| buffer.opens(next, beyond)) {
+            self.acks_due = self.acks_due.max(1);
+        }
+    }
+
+    /// The application has read what arrived before.
+    fn application_reads(&mut self, now: Instant) {
+        let (next, ahead) = (self.next, self.ahead());
+        if let Some(buffer) = &mut self.buffer {
+            buffer.read(now, next, ahead);
+        }
+    }
+
+    /// The window grows with what arrives.
+    fn make_room(&mut self, segment: Span) {
+        let (next, beyond, ahead) = (self.next, self.beyond.total(), self.ahead());
+        if let Some(buffer) = &mut self.buffer {
+            buffer.arrived(segment.len(), next, beyond, ahead);
+        }
+    }
+
+    /// How far what arrived out of order reaches beyond what is expected next.
+    fn ahead(&self) -> u64 {
+        self.beyond.end().map_or(0, |end| end.saturating_sub(self.next))
     }
 
     /// A segment in order arrived and nothing is beyond it (RFC 5681 §4.2).
-    fn delay_ack(&mut self, now: Instant) {
+    fn delay_ack(&mut self, now: Instant, is_pushed: bool, round_trip: Option<Duration>) {
         self.unacked += 1;
-        if self.quick > 0 || self.unacked >= self.settings.every {
+        if is_pushed || self.quick > 0 || self.unacked >= self.settings.every {
             self.acks_due = 1;
         } else if self.timer.is_none() {
-            self.timer = Some(self.ack_deadline(now));
+            self.timer = Some(self.ack_deadline(now, round_trip));
         }
     }
 
@@ -268,8 +359,11 @@ impl Receiver {
         }
     }
 
-    fn ack_deadline(&self, now: Instant) -> Instant {
+    fn ack_deadline(&self, now: Instant, round_trip: Option<Duration>) -> Instant {
         let delay = self.settings.delay;
+        if self.settings.adaptive {
+            return now + self.wait.min(round_trip.unwrap_or(delay)).max(delay);
+        }
         if !self.settings.free_running || delay == Duration::ZERO {
             return now + delay;
         }

@@ -28,6 +28,7 @@ setters! { Profile, set, "a TCP profile has no knob {:?}; it has {}";
     mss => mss = count(64, 65_000);
     initial_window => initial_window = count(1, 1_000);
     receive_window => receive_window = bytes(1 << 30);
+    moderate_rcvbuf => moderate_rcvbuf = switch();
     window_scaling => window_scaling = switch();
     send_buffer => send_buffer = bytes(u64::MAX);
     sack => sack = switch();
@@ -55,6 +56,8 @@ setters! { Profile, set, "a TCP profile has no knob {:?}; it has {}";
     ack_delay => ack.delay = duration();
     ack_free_running => ack.free_running = switch();
     quick_acks => ack.quick = count(0, 1_000_000);
+    ack_push => ack.push = switch();
+    ack_adaptive => ack.adaptive = switch();
     compressed_acks => ack.compress = count(0, 1_000_000);
     time_wait => time_wait = duration();
 }
@@ -77,10 +80,10 @@ mod tests {
     use super::*;
 
     /// A value of each knob that no named profile has.
-    const ODD: [&str; 32] = [
-        "999", "7", "12345", "", "54321", "", "", "", "tahoe", "", "", "", "", "cubic", "", "9",
-        "", "", "", "", "77ms", "78ms", "79s", "80ms", "rfc6298", "never", "5", "81ms", "", "6",
-        "7", "82s",
+    const ODD: [&str; 35] = [
+        "999", "7", "12345", "", "", "54321", "", "", "", "tahoe", "", "", "", "", "cubic", "",
+        "9", "", "", "", "", "77ms", "78ms", "79s", "80ms", "rfc6298", "never", "5", "81ms", "",
+        "6", "", "", "7", "82s",
     ];
 
     #[test]
