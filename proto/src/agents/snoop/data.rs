@@ -94,6 +94,7 @@ impl Flow {
             return None;
         }
         self.quiet_since = now;
+        self.duplicates.departed(span);
         let mut taken = Taken { is_resent: span.start < self.highest, refused: None };
         self.highest = self.highest.max(span.end);
         if self.signalled_at.is_some_and(|at| now <= at + self.wired_round_trip()) {
