@@ -93,8 +93,14 @@ impl Snoop {
         self.repair_losses(now, reference);
         let progress = Progress { advances, resent: report.resent };
         let verdict = self.filter_ack(now, reference, segment, progress, packet);
-        if verdict == Verdict::Pass {
-            self.report_duplicates(reference, segment, packet);
+        match &verdict {
+            Verdict::Pass => self.report_duplicates(reference, segment, packet),
+            Verdict::Replace(stripped) => {
+                if let Ok(segment) = Segment::parse(stripped) {
+                    self.report_duplicates(reference, &segment, stripped);
+                }
+            }
+            Verdict::Withhold => {}
         }
         if report.fin {
             // The mobile has the sender's FIN: no further data will need repair.
@@ -126,7 +132,16 @@ impl Snoop {
             false => Visible::All,
         };
         let verdict = match visible {
-            Visible::All => Verdict::Pass,
+            Visible::All => {
+                match flow.take_own_duplicate(segment).filter(|_| flow.is_at_sender()) {
+                    Some(duplicate) if !segment.options.signed => {
+                        Verdict::Replace(keep_sack_blocks(packet, segment, |left| {
+                            left != duplicate
+                        }))
+                    }
+                    _ => Verdict::Pass,
+                }
+            }
             Visible::Nothing(hole) => {
                 flow.suppress(now, budget, segment, packet, hole);
                 self.event(Event::DupAckSuppressed(id, segment.ack));

@@ -88,13 +88,15 @@ impl Flow {
         if let Some(timestamps) = segment.options.timestamps {
             self.wired.data_came(now, timestamps.echo);
         }
+        if span.start < self.highest && self.is_at_sender() {
+            self.duplicates.departed(span);
+        }
         // [C-16] Keep-alives, window probes and data that has arrived already lie below the
         // mobile's ACK. The mobile answers them itself.
         if span.end <= self.acked {
             return None;
         }
         self.quiet_since = now;
-        self.duplicates.departed(span);
         let mut taken = Taken { is_resent: span.start < self.highest, refused: None };
         self.highest = self.highest.max(span.end);
         if self.signalled_at.is_some_and(|at| now <= at + self.wired_round_trip()) {

@@ -21,12 +21,19 @@ const MAX_DUPLICATES: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Duplicates {
     withheld: VecDeque<Span>,
+    /// Ranges that the sender has retransmitted and that have departed: the receiver may report
+    /// them.
+    departed: VecDeque<Span>,
 }
 
 impl Duplicates {
-    /// Data has departed: what the receiver gets, it reports itself.
+    /// A retransmission of the sender has departed: what the receiver gets, it reports itself.
     pub(super) fn departed(&mut self, span: Span) {
         self.withheld.retain(|other| !overlaps(other, &span));
+        if self.departed.len() >= MAX_DUPLICATES {
+            self.departed.pop_front();
+        }
+        self.departed.push_back(span);
     }
 }
 
@@ -76,6 +83,27 @@ impl Flow {
         });
         let within = blocks.find(|block| block.start <= span.start && span.end <= block.end)?;
         Some((span, Some(within)))
+    }
+
+    /// The DSACK block of this segment (RFC 2883 §4), if it does not answer a retransmission of the
+    /// sender, but one of the agent: Linux ignores all later DSACK blocks once it has got more than
+    /// it has retransmitted (`tcp_dsack_seen`).
+    pub(super) fn take_own_duplicate(&mut self, segment: &Segment) -> Option<SeqNumber> {
+        let blocks = segment.options.sack.as_slice();
+        let (&(left, right), rest) = blocks.split_first()?;
+        let span = Span { start: self.position(left)?, end: self.position(right)? };
+        let is_within = rest
+            .first()
+            .is_some_and(|outer| left.offset_from(outer.0) >= 0 && outer.1.offset_from(right) >= 0);
+        if span.end > self.acked && !is_within {
+            return None;
+        }
+        let departed = &mut self.duplicates.departed;
+        if let Some(index) = departed.iter().position(|other| overlaps(other, &span)) {
+            departed.remove(index);
+            return None;
+        }
+        Some(left).filter(|left| rest.iter().all(|other| other.0 != *left))
     }
 
     /// Whether a report of duplicates follows this segment, which therefore must not wait.
