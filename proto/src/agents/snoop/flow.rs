@@ -65,6 +65,8 @@ pub(super) struct Flow {
     /// The round trip to the sender without the agent's own queue, which shows the agent's place.
     pub(super) place: Place,
     pub(super) duplicates: Duplicates,
+    /// Whether a base station reports what the air loses [S0-40].
+    pub(super) is_reported: bool,
     /// When a loss was last taken for congestion [C-22].
     pub(super) signalled_at: Option<Instant>,
     /// The position behind all data that the sender had sent when it saw that loss: the sender
@@ -145,6 +147,7 @@ impl Flow {
             wired: WiredPath::default(),
             place: Place::default(),
             duplicates: Duplicates::default(),
+            is_reported: false,
             signalled_at: None,
             recovery_point: first,
             response: LossResponse::default(),

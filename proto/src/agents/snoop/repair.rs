@@ -155,9 +155,11 @@ impl Snoop {
 
 impl Flow {
     /// Whether the sender is in this host and leaves the air idle at times: some of its last data
-    /// did not wait in the agent's queue.
+    /// did not wait in the agent's queue. A base station that reports losses shows that of a repair
+    /// soon enough.
     fn has_spare_airtime(&self) -> bool {
-        let own = self.wired.round_trip().filter(|_| self.is_at_sender());
+        let is_alone = self.is_at_sender() && !self.is_reported;
+        let own = self.wired.round_trip().filter(|_| is_alone);
         own.is_some_and(|own| own < self.air.min() / SPARE)
     }
 
