@@ -40,6 +40,15 @@ proptest! {
     ) {
         play_all(&steps, choices, Limits::default())?;
     }
+
+    // [C-27, C-28, C-29] Data with holes, and timestamps of clocks that go on, from either side.
+    #[test]
+    fn agents_keep_their_promises_of_a_sender_with_timestamps(
+        steps in prop_oneof![transfer(Port::Air), transfer(Port::Wired)],
+        choices: u64,
+    ) {
+        play_all(&steps, choices, Limits::default())?;
+    }
 }
 
 fn play_all(steps: &[Step], choices: u64, limits: Limits) -> Result<(), TestCaseError> {
@@ -58,6 +67,42 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => bytes(),
     ];
     prop::collection::vec(step, 1..120)
+}
+
+/// A transfer: segments of which some are left out or sent again, and ACKs of the other host, most
+/// of them answered at once.
+fn transfer(sender: Port) -> impl Strategy<Value = Vec<Step>> {
+    let blocks =
+        prop_oneof![2 => Just(Vec::new()), 3 => prop::collection::vec((near(), 100u32..300), 1..3)];
+    let step = (0u32..4, any::<bool>(), any::<bool>(), blocks, 0u64..40_000);
+    prop::collection::vec(step, 1..60).prop_map(move |choices| {
+        let (mut steps, mut next, mut acked, mut echoes) = (Vec::new(), 0, 0, [0; 2]);
+        for (clock, (choice, is_ack, is_slow, blocks, micros)) in (1..).zip(choices) {
+            let place = |index: u32| ISN.wrapping_add(index * 100);
+            let mut tcp = if is_ack {
+                acked = next.min(acked + choice);
+                Tcp::new(0, sender.opposite(), ISN, 0, place(acked))
+            } else {
+                // The next segment, one after a hole, or an earlier one.
+                let index = [next, next, next + 1, acked][choice as usize];
+                next = next.max(index + 1);
+                Tcp::new(0, sender, place(index), 100, ISN)
+            };
+            let echo = echoes[usize::from(is_ack)];
+            echoes[usize::from(!is_ack)] = clock;
+            tcp.options.extend([1, 1, 8, 10]);
+            tcp.options.extend(u32::to_be_bytes(clock));
+            tcp.options.extend(u32::to_be_bytes(echo));
+            if is_ack && !blocks.is_empty() {
+                tcp.options.extend(sack(blocks));
+            }
+            steps.push(Step::Tcp(tcp));
+            if is_slow {
+                steps.push(Step::Wait(Duration::from_micros(micros)));
+            }
+        }
+        steps
+    })
 }
 
 /// Places of a stream where data, its resegmented copies and ACKs meet, across the wrap.

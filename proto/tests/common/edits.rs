@@ -49,6 +49,47 @@ pub(crate) fn is_part(part: &Packet, whole: &Packet) -> bool {
         && is_right(part, whole)
 }
 
+/// Whether `actual` is `original` with an older timestamp, of those that its sender `has_used`
+/// [C-27].
+pub(crate) fn is_restored(
+    actual: &Packet,
+    original: &Packet,
+    has_used: impl Fn(u32) -> bool,
+) -> bool {
+    let (Ok(new), Ok(old)) = (Segment::parse(actual), Segment::parse(original)) else {
+        return false;
+    };
+    let (Some(restored), Some(had)) = (new.options.timestamps, old.options.timestamps) else {
+        return false;
+    };
+    let options = Options { timestamps: old.options.timestamps, ..new.options };
+    Segment { options, ..new } == old
+        && is_right(actual, original)
+        && restored.echo == had.echo
+        && (restored.value.wrapping_sub(had.value) as i32) < 0
+        && has_used(restored.value)
+}
+
+/// Whether `actual` is the ACK of `original` with the range of a `duplicate` as its first block,
+/// and blocks of the original behind it [C-29].
+pub(crate) fn is_duplicate_report(actual: &Packet, original: &Packet, duplicate: &Packet) -> bool {
+    let (Ok(new), Ok(old)) = (Segment::parse(actual), Segment::parse(original)) else {
+        return false;
+    };
+    let Ok(twice) = Segment::parse(duplicate) else { return false };
+    let Some((first, rest)) = new.options.sack.as_slice().split_first() else { return false };
+    let had = old.options.sack.as_slice();
+    let (left, right) = *first;
+    let is_reported = |block: &(_, _)| block.0 <= left && right <= block.1;
+    *first == (twice.seq, twice.end())
+        && (right <= old.ack || had.iter().any(is_reported))
+        && rest.iter().all(|block| had.contains(block))
+        && (new.source, new.destination) == (old.source, old.destination)
+        && (new.ack, new.window, new.payload_len) == (old.ack, old.window, 0)
+        && new.options.timestamps == old.options.timestamps
+        && Tcp::is_intact(actual)
+}
+
 /// Lengths, checksums and payload are right, if they were.
 fn is_right(actual: &Packet, original: &Packet) -> bool {
     Tcp::is_intact(actual) || !Tcp::is_intact(original)

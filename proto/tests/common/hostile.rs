@@ -1,10 +1,10 @@
 //! Arbitrary packets and times for an agent, and what must hold whatever they are.
 
 use super::agents::forwarder;
-use super::edits::{is_marked, is_part, is_stripped};
+use super::edits::{is_duplicate_report, is_marked, is_part, is_restored, is_stripped};
 use super::packet::{Foreign, Tcp};
 use airmend_proto::agents::{AgentConfig, Limits};
-use airmend_proto::wire::tcp::Flags;
+use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{EgressLimits, Event, Forwarder, Instant, LinkType, Load, Packet, Port};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -65,6 +65,9 @@ struct World {
     /// Suppressed ACKs until they are forwarded; and the number of those to be forwarded.
     suppressed: Vec<Packet>,
     forwarded_loss_signals: u32,
+    /// Retransmissions that were withheld since a repair was under way, until they are reported
+    /// [C-29].
+    duplicates: Vec<Packet>,
     /// Since when the sender of each flow waits for a suppressed ACK, if the wired side takes
     /// packets.
     withheld: HashMap<u16, Instant>,
@@ -92,6 +95,7 @@ impl World {
             repeated_acks: 0,
             suppressed: Vec::new(),
             forwarded_loss_signals: 0,
+            duplicates: Vec::new(),
             withheld: HashMap::new(),
             segments: 0,
             repairs: 0,
@@ -150,6 +154,7 @@ impl World {
             self.flows.insert(tcp.flow);
             self.segments += tcp.segment_size.map_or(1, |size| tcp.len.div_ceil(size.get()).into());
         }
+        let was_seen = tcp.as_ref().is_some_and(|tcp| self.has_all_of(to, tcp));
         self.seen.push((to, packet.clone()));
         self.agent.handle_packet(self.now, from, packet.clone());
         let events = self.events();
@@ -163,6 +168,11 @@ impl World {
                 return Err(format!("suppressed with further information: {}", show(&packet)));
             }
             self.suppressed.push(packet);
+        } else if events.iter().any(|event| is_own(event, "withheld_duplicates")) {
+            if from != Port::Wired || !was_seen {
+                return Err(format!("no duplicate: {}", show(&packet)));
+            }
+            self.duplicates.push(packet);
         } else if events.iter().any(|event| matches!(event, Event::EgressDropped(_))) {
             self.perhaps.push((to, packet));
         } else if !events.iter().any(|event| match event {
@@ -175,6 +185,46 @@ impl World {
         let repeated = |event: &&Event| matches!(event, Event::AckRepeated(..));
         self.repeated_acks += events.iter().filter(repeated).count() as u32;
         self.transmit()
+    }
+
+    /// Whether all data of this segment came in before.
+    fn has_all_of(&self, to: Port, tcp: &Tcp) -> bool {
+        let seen: Vec<Tcp> = self
+            .seen
+            .iter()
+            .filter(|(port, _)| *port == to)
+            .filter_map(|(_, seen)| Tcp::read(seen))
+            .filter(|seen| seen.flow == tcp.flow && seen.ipv6 == tcp.ipv6)
+            .collect();
+        (0..u32::from(tcp.len)).all(|offset| {
+            let at = tcp.seq.wrapping_add(offset);
+            seen.iter().any(|seen| at.wrapping_sub(seen.seq) < u32::from(seen.len))
+        })
+    }
+
+    /// [C-27] Whether the packet is one that is owed, with an older timestamp of its sender.
+    fn is_restored(&self, key: &(Port, Packet), owed: &(Port, Packet)) -> bool {
+        let ends = |packet| {
+            Segment::parse(packet).ok().map(|segment| (segment.source, segment.destination))
+        };
+        let has_used = |value| {
+            self.seen.iter().any(|(_, seen)| {
+                ends(seen) == ends(&key.1)
+                    && Segment::parse(seen).is_ok_and(|segment| {
+                        segment.options.timestamps.is_some_and(|used| used.value == value)
+                    })
+            })
+        };
+        self.is_bounded && key.0 == owed.0 && is_restored(&key.1, &owed.1, has_used)
+    }
+
+    /// [C-29] Whether the packet reports a duplicate that was withheld; each is reported once.
+    fn takes_report(&mut self, packet: &Packet) -> bool {
+        let acks = || self.seen.iter().filter(|(to, _)| *to == Port::Wired);
+        let is_reported =
+            |duplicate: &Packet| acks().any(|(_, ack)| is_duplicate_report(packet, ack, duplicate));
+        let index = self.duplicates.iter().position(is_reported);
+        index.map(|index| self.duplicates.swap_remove(index)).is_some()
     }
 
     /// Whether the mobile has acknowledged all of this segment.
@@ -277,6 +327,15 @@ impl World {
                 return Ok(());
             }
         }
+        for owed in 0..self.owed.len() {
+            if self.is_restored(&key, &self.owed[owed]) {
+                self.owed.swap_remove(owed);
+                return Ok(());
+            }
+        }
+        if to == Port::Wired && self.takes_report(&key.1) {
+            return Ok(());
+        }
         let is_forwarded = |packet: &Packet| *packet == key.1 || is_stripped(&key.1, packet);
         if self.forwarded_loss_signals > 0 && self.suppressed.iter().any(is_forwarded) {
             self.forwarded_loss_signals -= 1;
@@ -309,6 +368,10 @@ impl World {
         }
         self.story.push(format!("  {} {what}", self.now));
     }
+}
+
+fn is_own(event: &Event, counter: &str) -> bool {
+    matches!(event, Event::Own(own) if own.counter == counter)
 }
 
 fn show(packet: &Packet) -> String {

@@ -93,6 +93,15 @@ impl Snoop {
         self.repair_losses(now, reference);
         let progress = Progress { advances, resent: report.resent };
         let verdict = self.filter_ack(now, reference, segment, progress, packet);
+        match &verdict {
+            Verdict::Pass => self.report_duplicates(reference, segment, packet),
+            Verdict::Replace(stripped) => {
+                if let Ok(segment) = Segment::parse(stripped) {
+                    self.report_duplicates(reference, &segment, stripped);
+                }
+            }
+            Verdict::Withhold => {}
+        }
         if report.fin {
             // The mobile has the sender's FIN: no further data will need repair.
             self.flows.end(reference, FlowEnd::Closed);
@@ -112,16 +121,29 @@ impl Snoop {
         progress: Progress,
         packet: &Packet,
     ) -> Verdict {
+        if self.flows.get(reference).is_some_and(|flow| flow.withholds_more_than(segment)) {
+            self.flows.release(reference);
+        }
         let Some(flow) = self.flows.get_mut(reference) else { return Verdict::Pass };
         let id = flow.base.id;
-        let visible = match self.settings.suppress && !flow.is_at_sender() {
-            true => flow.visible(now, flow.hold_budget(&self.settings), segment, progress),
+        let budget = flow.hold_budget(&self.settings);
+        let visible = match self.settings.suppress {
+            true => flow.visible(now, budget, segment, progress),
             false => Visible::All,
         };
         let verdict = match visible {
-            Visible::All => Verdict::Pass,
+            Visible::All => {
+                match flow.take_own_duplicate(segment).filter(|_| flow.is_at_sender()) {
+                    Some(duplicate) if !segment.options.signed => {
+                        Verdict::Replace(keep_sack_blocks(packet, segment, |left| {
+                            left != duplicate
+                        }))
+                    }
+                    _ => Verdict::Pass,
+                }
+            }
             Visible::Nothing(hole) => {
-                flow.suppress(now, flow.hold_budget(&self.settings), segment, packet, hole);
+                flow.suppress(now, budget, segment, packet, hole);
                 self.event(Event::DupAckSuppressed(id, segment.ack));
                 return Verdict::Withhold;
             }
@@ -134,6 +156,7 @@ impl Snoop {
         flow.forwarded = Some(AckFields::of(segment));
         if let Some(timestamps) = segment.options.timestamps {
             flow.wired.ack_left(now, timestamps.value);
+            flow.place.ack_left(now, timestamps.value);
         }
         if matches!(verdict, Verdict::Replace(_)) {
             self.event(Event::SackStripped(id, segment.ack));
@@ -210,6 +233,37 @@ impl Flow {
             && self.forwarded.is_none_or(|fields| fields == AckFields::of(segment))
     }
 
+    /// Whether the segment is a pure ACK with the fields of the last one.
+    fn says_nothing_else(&self, segment: &Segment) -> bool {
+        let says_more = segment.flags.intersects(Flags::URG) || segment.options.multipath;
+        segment.is_pure_ack()
+            && !says_more
+            && self.forwarded.is_some_and(|fields| fields == AckFields::of(segment))
+    }
+
+    /// Whether the ACK says nothing but which data above its number has arrived.
+    fn is_loss_signal(&self, segment: &Segment) -> bool {
+        let blocks = segment.options.sack.as_slice();
+        let is_above = |left: SeqNumber| self.position(left).is_some_and(|left| left > self.acked);
+        !blocks.is_empty()
+            && blocks.iter().all(|(left, _)| is_above(*left))
+            && self.says_nothing_else(segment)
+    }
+
+    /// [C-28] Whether a withheld ACK of a sender in this host has a block that the newer `segment`
+    /// does not report.
+    fn withholds_more_than(&self, segment: &Segment) -> bool {
+        let Some(suppressed) = self.suppressed.as_ref().filter(|_| self.is_at_sender()) else {
+            return false;
+        };
+        let Ok(withheld) = Segment::parse(&suppressed.packet) else { return false };
+        let is_reported = |&(left, right): &(SeqNumber, SeqNumber)| {
+            let newer = segment.options.sack.as_slice().iter();
+            right <= segment.ack || newer.clone().any(|block| block.0 <= left && right <= block.1)
+        };
+        !withheld.options.sack.as_slice().iter().all(is_reported)
+    }
+
     /// [C-7, C-8, C-9] The part of the ACK that is forwarded.
     fn visible(
         &self,
@@ -226,6 +280,13 @@ impl Flow {
         if self.answers_retransmission(segment) {
             return Visible::All;
         }
+        if self.is_at_sender() {
+            let is_held = !budget.is_zero()
+                && !progress.advances
+                && self.is_loss_signal(segment)
+                && !self.reports_duplicates(segment);
+            return if is_held { Visible::Nothing(self.acked) } else { Visible::All };
+        }
         let Some(limit) = self.lowest_masked(now, budget).map(|hole| hole.start) else {
             return Visible::All;
         };
@@ -235,13 +296,8 @@ impl Flow {
         if loss_signals == 0 && self.uses_sack {
             return Visible::All;
         }
-        let says_more = segment.flags.intersects(Flags::URG) || segment.options.multipath;
-        let is_only_loss_signal = !progress.advances
-            && loss_signals == blocks.len()
-            && segment.is_pure_ack()
-            && !says_more
-            && self.forwarded.is_some_and(|fields| fields == AckFields::of(segment));
-        if is_only_loss_signal {
+        let is_only_loss_signal = !progress.advances && loss_signals == blocks.len();
+        if is_only_loss_signal && self.says_nothing_else(segment) {
             return Visible::Nothing(limit);
         }
         // [C-16] A signed ACK may be dropped or passed, never edited.

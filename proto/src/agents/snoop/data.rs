@@ -88,6 +88,9 @@ impl Flow {
         if let Some(timestamps) = segment.options.timestamps {
             self.wired.data_came(now, timestamps.echo);
         }
+        if span.start < self.highest && self.is_at_sender() {
+            self.duplicates.departed(span);
+        }
         // [C-16] Keep-alives, window probes and data that has arrived already lie below the
         // mobile's ACK. The mobile answers them itself.
         if span.end <= self.acked {

@@ -2,10 +2,11 @@
 
 use super::budget::RepairBudget;
 use super::cache::{Cache, Cached, Sent};
+use super::duplicates::Duplicates;
 use super::flight::{Flight, Transmission};
 use super::handshake::{FIRST_ACK, Opened};
 use super::response::LossResponse;
-use super::rtt::{AirPath, WiredPath};
+use super::rtt::{AirPath, Place, WiredPath};
 use super::settings::Settings;
 use super::window::{ReceiveWindow, UNANSWERED_TIME};
 use crate::agents::flows::{FlowBase, FlowState};
@@ -61,6 +62,11 @@ pub(super) struct Flow {
     pub(super) flight: Flight,
     pub(super) air: AirPath,
     pub(super) wired: WiredPath,
+    /// The round trip to the sender without the agent's own queue, which shows the agent's place.
+    pub(super) place: Place,
+    pub(super) duplicates: Duplicates,
+    /// Whether a base station reports what the air loses [S0-40].
+    pub(super) is_reported: bool,
     /// When a loss was last taken for congestion [C-22].
     pub(super) signalled_at: Option<Instant>,
     /// The position behind all data that the sender had sent when it saw that loss: the sender
@@ -139,6 +145,9 @@ impl Flow {
             flight: Flight::default(),
             air: AirPath::new(settings.initial_rtt),
             wired: WiredPath::default(),
+            place: Place::default(),
+            duplicates: Duplicates::default(),
+            is_reported: false,
             signalled_at: None,
             recovery_point: first,
             response: LossResponse::default(),
@@ -240,8 +249,12 @@ impl Flow {
         self.wired.round_trip().unwrap_or(UNKNOWN_ROUND_TRIP)
     }
 
-    /// [C-13] The longest time for which a hole may be masked.
+    /// [C-13] The longest time for which a hole may be masked; [C-28] in the sending host, for
+    /// which a loss signal may be withheld.
     pub(super) fn hold_budget(&self, settings: &Settings) -> Duration {
+        if self.is_at_sender() {
+            return self.air.min().mul_f64(settings.hold_own).min(settings.hold_limit);
+        }
         let budget = match self.wired.round_trip() {
             Some(wired) => {
                 let round_trip = (wired + self.air.srtt()).min(Duration::from_secs(60));
@@ -330,6 +343,9 @@ impl Flow {
     /// The time at which the suppressed ACK must be forwarded.
     pub(super) fn suppression_due(&self, now: Instant, settings: &Settings) -> Option<Instant> {
         let suppressed = self.suppressed.as_ref()?;
+        if self.is_at_sender() {
+            return Some(suppressed.deadline);
+        }
         let budget = self.hold_budget(settings);
         // A higher hole does not prolong the suppression of an ACK whose own hole is no longer
         // masked.

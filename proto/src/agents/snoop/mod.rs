@@ -15,6 +15,7 @@ mod budget;
 mod cache;
 mod data;
 mod delivery;
+mod duplicates;
 mod flight;
 mod flow;
 mod handshake;
@@ -189,7 +190,7 @@ impl Agent for Snoop {
         // The queue may drop a packet from the wired side, so such a packet is read when it
         // departs.
         if from != Port::Air {
-            return self.restore_timestamp(packet);
+            return self.restore_timestamp(now, packet);
         }
         let Some((segment, key)) = self.parse(from, packet) else { return Verdict::Pass };
         if !self.handshakes.is_empty()

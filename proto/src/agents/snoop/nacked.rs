@@ -30,6 +30,7 @@ impl Snoop {
         let Some(reference) = self.flows.find(key).filter(|_| is_nack) else { return false };
         let credit = &mut self.shared.credit;
         let lost = self.flows.update(reference, |flow| {
+            flow.is_reported = true;
             let mut lost = flow.lost_on_the_air(now, segment);
             lost.retain(|_| flow.repair_budget.spend(credit));
             lost

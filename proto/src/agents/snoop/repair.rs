@@ -14,6 +14,10 @@ use crate::wire::checksum::has_right_checksum;
 use crate::wire::edit::{cut, with_timestamp};
 use crate::wire::flow::FlowKey;
 use crate::wire::tcp::Segment;
+use alloc::vec::Vec;
+
+/// The air is idle at times if data waits for less than this part of its round trip [C-30].
+const SPARE: u32 = 32;
 
 /// A retransmission that is sent.
 struct Retransmission {
@@ -113,7 +117,28 @@ impl Snoop {
             }
             self.handed_over.pop_front();
         }
+        self.repair_twice(now, flow, span);
         self.schedule(now, flow);
+    }
+
+    /// [C-30] Queues a second copy of a repair that has departed, if it costs no other packet time
+    /// on the air.
+    fn repair_twice(&mut self, now: Instant, reference: FlowRef, span: Span) {
+        let Some(flow) = self.flows.get_mut(reference) else { return };
+        if !flow.has_spare_airtime() {
+            return;
+        }
+        let is_first = |cached: &&mut Cached| cached.attempts % 2 == 1;
+        let budget = &mut flow.repair_budget;
+        let mut starts = Vec::new();
+        for cached in flow.cache.overlapping(span.start, span.end).filter(is_first) {
+            if budget.spend(&mut self.shared.credit) {
+                starts.push(cached.start);
+            }
+        }
+        for start in starts {
+            self.retransmit(now, reference, start, Cause::Rack);
+        }
     }
 
     /// [C-3] The queue refused the oldest retransmission of those handed over: its loss is
@@ -129,6 +154,15 @@ impl Snoop {
 }
 
 impl Flow {
+    /// Whether the sender is in this host and leaves the air idle at times: some of its last data
+    /// did not wait in the agent's queue. A base station that reports losses shows that of a repair
+    /// soon enough.
+    fn has_spare_airtime(&self) -> bool {
+        let is_alone = self.is_at_sender() && !self.is_reported;
+        let own = self.wired.round_trip().filter(|_| is_alone);
+        own.is_some_and(|own| own < self.air.min() / SPARE)
+    }
+
     /// Begins a queued probe; false if it is not sent. A probe that waited for a probe timeout is
     /// not needed: the port took no packet for that time, and the queued packets will be
     /// acknowledged too [C-5].

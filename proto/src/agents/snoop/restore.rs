@@ -2,12 +2,14 @@
 //! [C-27].
 
 use super::Snoop;
+use super::duplicates::withheld;
 use super::flow::Flow;
-use super::rtt::{OWN_HOST, is_before};
+use super::rtt::is_before;
 use super::uplink::timestamp_restored;
 use crate::agent::Verdict;
 use crate::packet::Packet;
 use crate::port::Port;
+use crate::time::Instant;
 use crate::wire::edit::with_timestamp;
 use crate::wire::flow::FlowKey;
 use crate::wire::tcp::Segment;
@@ -15,7 +17,7 @@ use crate::wire::tcp::Segment;
 impl Snoop {
     /// Gives a retransmission of the sender in this host the timestamp of the original, if the
     /// original was lost on the way and not by congestion.
-    pub(super) fn restore_timestamp(&mut self, packet: &Packet) -> Verdict {
+    pub(super) fn restore_timestamp(&mut self, now: Instant, packet: &Packet) -> Verdict {
         if self.flows.load().flows == 0 {
             return Verdict::Pass;
         }
@@ -24,9 +26,19 @@ impl Snoop {
             return Verdict::Pass;
         }
         let key = FlowKey::of(&segment, Port::Wired);
-        let found = self.flows.find(&key).and_then(|flow| self.flows.get(flow));
-        let Some(flow) = found.filter(|flow| flow.is_at_sender()) else { return Verdict::Pass };
+        let Some(flow) = self.flows.find(&key) else { return Verdict::Pass };
+        let Some(flow) = self.flows.get_mut(flow) else { return Verdict::Pass };
+        if let Some(timestamps) = segment.options.timestamps {
+            flow.place.data_came(now, timestamps.echo);
+        }
+        if !flow.is_at_sender() {
+            return Verdict::Pass;
+        }
         let id = flow.base.id;
+        if flow.withhold_duplicate(&segment) {
+            self.event(withheld(id, segment.seq));
+            return Verdict::Withhold;
+        }
         let restored = flow.original_timestamp(&segment);
         match restored.and_then(|value| with_timestamp(packet, &segment, value)) {
             Some(restored) => {
@@ -42,7 +54,7 @@ impl Flow {
     /// Whether the sender is in the agent's own host: no mask outlasts a repair there, since the
     /// round trip of the repair is that of the sender.
     pub(super) fn is_at_sender(&self) -> bool {
-        self.wired.settled().is_some_and(|wired| wired < self.air.min() / OWN_HOST)
+        self.place.is_own_host(self.air.min())
     }
 
     /// The timestamp of the lost original, if it is older than that of this retransmission and the

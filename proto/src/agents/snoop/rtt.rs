@@ -146,10 +146,33 @@ impl WiredPath {
     pub fn round_trip(&self) -> Option<Duration> {
         self.samples.iter().flatten().min().copied()
     }
+}
 
-    /// The round trip, if there are as many samples as are kept.
-    pub(super) fn settled(&self) -> Option<Duration> {
-        self.round_trip().filter(|_| self.samples.iter().all(Option::is_some))
+/// Where the agent is, by the time in which the host behind the wired port answers: without the
+/// agent's own queue, in which data waits before it departs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place {
+    path: WiredPath,
+    /// The first TSval that was forwarded: an ACK before the flow was picked up may have had it.
+    first: Option<u32>,
+}
+
+impl Place {
+    /// Notes that an ACK with this TSval is forwarded to the sender.
+    pub(super) fn ack_left(&mut self, now: Instant, value: u32) {
+        if *self.first.get_or_insert(value) != value {
+            self.path.ack_left(now, value);
+        }
+    }
+
+    /// Notes that data with this TSecr arrived from the sender.
+    pub(super) fn data_came(&mut self, now: Instant, echo: u32) {
+        self.path.data_came(now, echo);
+    }
+
+    /// Whether the sender is in the agent's own host, given the least round trip of the air.
+    pub(super) fn is_own_host(&self, air: Duration) -> bool {
+        self.path.round_trip().is_some_and(|wired| wired < air / OWN_HOST)
     }
 }
 

@@ -23,6 +23,7 @@ impl Linux {
         let is_old = ack.position < out.una;
         let (prior_una, prior_out) = (out.una, self.queue.packets_out());
         let before = self.before_ack();
+        self.delivery.ack_begins();
         let opens = ack.edge > out.edge();
         if !is_old {
             out.una = ack.position;
@@ -41,7 +42,9 @@ impl Linux {
             self.take_probe_ack(out, ack, news);
             return;
         }
-        self.rack.adapt(before.delivered, self.delivered);
+        if let Some(prior) = self.delivery.prior() {
+            self.rack.adapt(prior, self.delivered);
+        }
         self.take_probe_ack(out, ack, news);
         let is_dubious = !news.is_more || news.sacked || news.duplicate;
         if is_dubious || self.state != State::Open {

@@ -106,10 +106,10 @@ impl Linux {
     fn take_duplicate(&mut self, out: &mut Outgoing, block: Span, news: &mut News) {
         let segments = block.len().div_ceil(out.mss).max(1);
         out.counters.dsacks += 1;
-        if self.duplicates + segments > out.counters.retransmits {
+        self.duplicates += segments;
+        if self.duplicates > out.counters.retransmits {
             return;
         }
-        self.duplicates += segments;
         self.delivered += segments;
         news.duplicate = true;
         news.duplicate_probe = self.probed.is_some_and(|(end, _)| end == block.end);

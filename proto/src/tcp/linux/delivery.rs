@@ -47,6 +47,17 @@ impl Delivery {
         }
     }
 
+    /// An ACK begins.
+    pub(super) fn ack_begins(&mut self) {
+        self.latest = None;
+    }
+
+    /// The segments that had been delivered when the one sent last among those that the ACK reports
+    /// left (`prior_delivered`); none if the ACK reports none.
+    pub(super) fn prior(&self) -> Option<u64> {
+        self.latest.map(|latest| latest.sent.delivered)
+    }
+
     /// The application limits the rate of what is sent from now on.
     pub(super) fn limited(&mut self, delivered_or_in_flight: u64) {
         self.app_limited = Some(delivered_or_in_flight.max(1));

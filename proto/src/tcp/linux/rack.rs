@@ -99,8 +99,8 @@ impl Rack {
         self.dsack_seen |= self.seen;
     }
 
-    /// An ACK arrived after `prior` segments had been delivered, and now `delivered` are: what was
-    /// needless widens the window once a round trip.
+    /// `tcp_rack_update_reo_wnd`: an ACK reports what was sent when `prior` segments had been
+    /// delivered, and now `delivered` are: what was needless widens the window once a round trip.
     pub(super) fn adapt(&mut self, prior: u64, delivered: u64) {
         if prior < self.grew_at {
             self.dsack_seen = false;
