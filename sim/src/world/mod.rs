@@ -19,6 +19,7 @@ mod side;
 mod split;
 mod station;
 mod trace;
+mod tunnel;
 mod turns;
 
 pub(crate) use address::MAX_FLOWS;
@@ -154,6 +155,7 @@ impl<'a> World<'a> {
             world.route(number, &flow.route);
         }
         world.start_handoffs();
+        world.start_tunnels();
         world
     }
 

@@ -8,6 +8,7 @@
 mod classes;
 mod due;
 mod epochs;
+mod fair_queue;
 pub(crate) mod fields;
 mod link_event;
 mod malformed;
@@ -15,6 +16,7 @@ mod order;
 mod pace;
 mod pool;
 mod queue;
+mod rate_control;
 mod resequencer;
 
 pub(crate) use classes::View;
@@ -25,7 +27,8 @@ pub(crate) use link_event::LinkEvent;
 pub use malformed::Malformed;
 pub use order::Order;
 pub(crate) use pace::Pace;
-pub(crate) use pool::{Delivery, Numbered, Pool};
+pub(crate) use pool::{Delivery, Numbered, Pool, Transmission};
 pub(crate) use queue::{Queue, Queued};
+pub(crate) use rate_control::RateControl;
 pub use resequencer::MAX_WINDOW;
-pub(crate) use resequencer::Resequencer;
+pub(crate) use resequencer::{Resequencer, WIDEST_WINDOW};
