@@ -17,8 +17,8 @@ pub(crate) trait Sojourn {
     /// When a packet came, and its length in bytes.
     fn describe(packet: &Self::Packet) -> (Instant, u64);
 
-    /// Marks a packet "congestion experienced" (RFC 3168 §5); false if it does not understand ECN, or
-    /// is marked already.
+    /// Marks a packet "congestion experienced" (RFC 3168 §5); false if it does not understand ECN,
+    /// or is marked already.
     fn mark(&mut self, packet: &mut Self::Packet) -> bool;
 
     /// A packet is dropped.

@@ -356,8 +356,8 @@ fn a_link_protocol_at_one_end_only() {
     let one = GOOD.replace("snoop95\", settings.snoop95.dupack_threshold = 1", "tulip\"");
     assert_eq!(
         error(&one, &[]),
-        "x.toml:7: station `bs` has the link protocol `tulip`, which both ends of a link must have, \
-         and `mh` at the other end has not"
+        "x.toml:7: station `bs` has the link protocol `tulip`, which both ends of a link must \
+         have, and `mh` at the other end has not"
     );
     let radio = "radio = { agent = \"plain\" }\n[links.wired]";
     let inside = "[links.inside]\nbetween = [\"radio\", \"mh\"]\nrate = \"1gbit\"\n\
@@ -366,8 +366,8 @@ fn a_link_protocol_at_one_end_only() {
     let two = two.replace("between = [\"bs\", \"mh\"]", "between = [\"bs\", \"radio\"]");
     assert_eq!(
         error(&two, &[]),
-        "x.toml:7: station `bs` has the link protocol `tulip`, which both ends of a link must have, \
-         and `radio` at the other end has not"
+        "x.toml:7: station `bs` has the link protocol `tulip`, which both ends of a link must \
+         have, and `radio` at the other end has not"
     );
     assert_eq!(error(&two, &[("stations.radio.agent", "tulip")]), "no error");
     let lack = error(&two, &[("stations.radio.agent", "lack")]);

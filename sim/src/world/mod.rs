@@ -11,6 +11,7 @@ mod application;
 mod arq;
 mod delay;
 mod delivery;
+mod ends;
 mod handoff;
 mod medium;
 mod moves;

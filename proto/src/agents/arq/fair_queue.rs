@@ -1,7 +1,7 @@
 //! The normal class of an egress queue with FQ-CoDel (RFC 8290): flows take turns, and a flow that
 //! keeps its queue long is marked or dropped before others have to wait for it.
 
-use super::queue::Queued;
+use super::queued::Queued;
 use crate::codel::{CoDelParams, Control, Sojourn};
 use crate::packet::Packet;
 use crate::time::Instant;

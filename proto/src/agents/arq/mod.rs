@@ -16,6 +16,7 @@ mod order;
 mod pace;
 mod pool;
 mod queue;
+mod queued;
 mod rate_control;
 mod resequencer;
 
@@ -28,7 +29,8 @@ pub use malformed::Malformed;
 pub use order::Order;
 pub(crate) use pace::Pace;
 pub(crate) use pool::{Delivery, Numbered, Pool, Transmission};
-pub(crate) use queue::{Queue, Queued};
+pub(crate) use queue::Queue;
+pub(crate) use queued::Queued;
 pub(crate) use rate_control::RateControl;
 pub use resequencer::MAX_WINDOW;
 pub(crate) use resequencer::{Resequencer, WIDEST_WINDOW};

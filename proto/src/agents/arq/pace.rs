@@ -112,8 +112,8 @@ impl Pace {
         self.ages[0] = self.ages[0].max(age);
     }
 
-    /// The number of packets that may arrive from the hosts at once: when a packet that was lost has
-    /// arrived, all that waited behind it are acknowledged together.
+    /// The number of packets that may arrive from the hosts at once: when a packet that was lost
+    /// has arrived, all that waited behind it are acknowledged together.
     pub(crate) fn burst(&self) -> usize {
         if self.is_adaptive { self.spans[0].max(self.spans[1]) as usize } else { 0 }
     }

@@ -4,7 +4,7 @@
 use super::classes::{Class, FLOWS};
 use super::link_event::LinkEvent;
 use super::order::Order;
-use super::queue::Queued;
+use super::queued::Queued;
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;

@@ -6,6 +6,7 @@
 
 use super::classes::{Class, FLOWS};
 use super::fair_queue::FairQueue;
+use super::queued::Queued;
 use crate::codel::CoDelParams;
 use crate::packet::Packet;
 use crate::time::Instant;
@@ -16,30 +17,6 @@ use alloc::vec::Vec;
 /// Bytes that the priority queue may send ahead of a waiting normal queue: a few small packets
 /// always pass at once, and a flood shares the link.
 const PRIORITY_LEAD: i64 = 3_000;
-
-/// A queued packet.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Queued {
-    pub(crate) packet: Packet,
-    pub(crate) class: Class,
-    pub(crate) flow: usize,
-    /// When a packet with bounded persistence is given up, if it was sent before.
-    pub(crate) expires: Option<Instant>,
-    /// The identity by which a retransmission of the host is recognized; 0 for none.
-    pub(crate) identity: u64,
-    /// When it joined the queue.
-    pub(crate) since: Instant,
-    /// The number of priority packets that must be sent before this packet: those of its flow, and
-    /// perhaps others.
-    after_priority: u64,
-}
-
-impl Queued {
-    pub(crate) fn new(packet: Packet, class: Class, flow: usize) -> Self {
-        let (since, after_priority) = (Instant::ZERO, 0);
-        Self { packet, class, flow, expires: None, identity: 0, since, after_priority }
-    }
-}
 
 /// The two queues.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

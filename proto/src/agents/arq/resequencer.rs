@@ -6,8 +6,8 @@ use crate::packet::Packet;
 use crate::wire::seq::SeqNumber;
 use alloc::collections::VecDeque;
 
-/// The widest window, from the oldest unacknowledged packet to the newest, of an end whose link ACKs
-/// have a bit for each packet.
+/// The widest window, from the oldest unacknowledged packet to the newest, of an end whose link
+/// ACKs have a bit for each packet.
 pub const MAX_WINDOW: u32 = 4_096;
 /// The widest window of any end: distances between packets have 16 bits.
 pub(crate) const WIDEST_WINDOW: u32 = 65_536;

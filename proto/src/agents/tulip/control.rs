@@ -30,8 +30,8 @@ impl Tulip {
     }
 
     /// The parameters of CoDel in the egress queue: the interval covers two round trips of the link
-    /// (RFC 8289 §4.3), since a loss makes packets wait for one more; the target is what CUBIC needs
-    /// in front of so long a path.
+    /// (RFC 8289 §4.3), since a loss makes packets wait for one more; the target is what CUBIC
+    /// needs in front of so long a path.
     pub(super) fn codel(&self) -> CoDelParams {
         let CoDelParams { target, interval } = CoDelParams::default();
         let kept = self.pace.longest_age();

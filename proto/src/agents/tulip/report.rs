@@ -1,5 +1,5 @@
-//! Reports: which of the last transmissions have arrived. Their length follows from the losses since
-//! the last few link ACKs, while the complete state of the paper grows with the window.
+//! Reports: which of the last transmissions have arrived. Their length follows from the losses
+//! since the last few link ACKs, while the complete state of the paper grows with the window.
 
 use super::frame::MAX_VECTOR_LEN;
 use crate::wire::seq::SeqNumber;

@@ -25,8 +25,8 @@ settings! {
     /// 65,536 [tulip99 §V S2-03]. Above [`MAX_WINDOW`] link ACKs are reports on transmissions,
     /// where both ends have it so.
     window: u32 = WIDEST_WINDOW, count(1, WIDEST_WINDOW);
-    /// Whether each end controls the rate at which it sends, since the bottleneck of the path may be
-    /// behind the end. The queue of a radio that is at the end itself needs none.
+    /// Whether each end controls the rate at which it sends, since the bottleneck of the path may
+    /// be behind the end. The queue of a radio that is at the end itself needs none.
     rate_control: bool = false, switch();
     /// Whether the ends take turns, as radios do that cannot receive while they transmit
     /// [tulip99 §III S2-05].

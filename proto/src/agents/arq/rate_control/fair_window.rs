@@ -1,6 +1,6 @@
-//! The window beside loss-based senders: that of CUBIC (RFC 9438), reduced by congestion and grown by
-//! the time since. Without it, the model of the path would take more than its share of a queue that
-//! others fill.
+//! The window beside loss-based senders: that of CUBIC (RFC 9438), reduced by congestion and grown
+//! by the time since. Without it, the model of the path would take more than its share of a queue
+//! that others fill.
 
 use crate::time::Instant;
 use core::time::Duration;

@@ -1,6 +1,7 @@
 //! The frames in flight, and what link ACKs show of the rate at which they arrive: the bytes that
-//! arrived between the sending of a frame and its link ACK, over the time in which as many were sent
-//! or arrived, the longer one (draft-cheng-iccrg-delivery-rate-estimation-02, Linux `tcp_rate.c`).
+//! arrived between the sending of a frame and its link ACK, over the time in which as many were
+//! sent or arrived, the longer one (draft-cheng-iccrg-delivery-rate-estimation-02, Linux
+//! `tcp_rate.c`).
 
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;

@@ -1,5 +1,5 @@
-//! The round trip of the path without a queue: the least of ten seconds, probed for when none as low
-//! has been seen for so long (BBR's RTprop).
+//! The round trip of the path without a queue: the least of ten seconds, probed for when none as
+//! low has been seen for so long (BBR's RTprop).
 
 use crate::time::Instant;
 use core::time::Duration;

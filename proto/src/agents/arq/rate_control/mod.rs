@@ -1,21 +1,21 @@
 //! The rate control of a link whose bottleneck may be anywhere between its ends: BBR's model of the
 //! path (Cardwell et al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00) with three changes.
 //!
-//! A link that retransmits hides its losses from the hosts, so it must answer for them itself. BBR's
-//! model is chosen since its rate follows what arrives and not what is lost: losses of a radio do not
-//! slow it down, and no loss makes it send more than a quarter above what arrives. A rule that goes by
-//! delay alone (Copa, Vegas) takes a change of the path's delay for a queue, and grows without bound
-//! where a policer drops without one.
+//! A link that retransmits hides its losses from the hosts, so it must answer for them itself.
+//! BBR's model is chosen since its rate follows what arrives and not what is lost: losses of a
+//! radio do not slow it down, and no loss makes it send more than a quarter above what arrives. A
+//! rule that goes by delay alone (Copa, Vegas) takes a change of the path's delay for a queue, and
+//! grows without bound where a policer drops without one.
 //!
-//! 1. What the path loses by itself is made up for ([`losses`]): BBR paces at the rate that arrives,
-//!    which is less than the path carries.
+//! 1. What the path loses by itself is made up for ([`losses`]): BBR paces at the rate that
+//!    arrives, which is less than the path carries.
 //! 2. Losses beyond that, at a standing queue, reduce a window as CUBIC does ([`fair_window`]): BBR
 //!    ignores them, and pushes loss-based senders aside at short queues.
 //! 3. Startup ends when the round trip grows ([`startup`]), before the queue overflows; and the
 //!    minimum round trip is probed for only if it has not been seen again ([`min_round_trip`]).
 //!
-//! Time and frames go in; whether a frame may leave, and when, comes out. Sizes are bytes, rates bytes
-//! per second.
+//! Time and frames go in; whether a frame may leave, and when, comes out. Sizes are bytes, rates
+//! bytes per second.
 
 mod fair_window;
 mod flight;
@@ -146,8 +146,8 @@ impl RateControl {
         self.next_departure = self.next_departure.max(earliest) + Duration::from_nanos(airtime);
     }
 
-    /// Takes a link ACK, with a sample of the round trip if it gives one. `arrived` says of a serial
-    /// number up to `highest` whether it has arrived; what has not is lost up to `settled`.
+    /// Takes a link ACK, with a sample of the round trip if it gives one. `arrived` says of a
+    /// serial number up to `highest` whether it has arrived; what has not is lost up to `settled`.
     pub(crate) fn acknowledge(
         &mut self,
         now: Instant,
@@ -196,8 +196,8 @@ impl RateControl {
             return;
         }
         self.floor = self.floor.min(round_trip);
-        // A reduction shortens the queue if there is one. If the round trip has not varied since, it
-        // is the path that has become longer.
+        // A reduction shortens the queue if there is one. If the round trip has not varied since,
+        // it is the path that has become longer.
         let is_growing = !self.fair.is_bound() || round_trip > self.floor + self.floor / 8;
         if sample.lost > 0 && self.is_shared && is_growing && self.losses.exceed_share() {
             let in_flight = sample.prior_in_flight.max(LEAST_WINDOW);
@@ -246,7 +246,7 @@ impl RateControl {
 
     /// The rate of sending at which as much arrives as the path can deliver.
     fn path_rate(&self) -> u64 {
-        self.rate.get().saturating_mul(1_024) / (1_024 - self.losses.share())
+        self.rate.get().saturating_mul(1_024) / self.losses.arriving()
     }
 
     /// `None` before the first round trip.
