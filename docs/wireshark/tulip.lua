@@ -11,7 +11,7 @@ local tulip = Proto("tulip", "TULIP")
 local link = Proto("airmend_link", "airmend link")
 
 local KINDS = { [0] = "Control", "Reliable", "Unreliable", "Skip" }
-local HEADER_LEN, ACK_LEN = 22, 12
+local HEADER_LEN, ACK_LEN, COVERED_LEN = 22, 12, 2
 
 local f = {
     version = ProtoField.uint8("tulip.version", "Version", base.DEC, nil, 0xf0),
@@ -21,6 +21,8 @@ local f = {
     poll = ProtoField.bool("tulip.flags.poll", "Answer wanted", 8, nil, 0x02),
     more = ProtoField.bool("tulip.flags.more", "More in this turn", 8, nil, 0x04),
     ethernet = ProtoField.bool("tulip.flags.ethernet", "Payload is Ethernet", 8, nil, 0x08),
+    by_serial = ProtoField.bool("tulip.flags.by_serial", "Reads reports", 8, nil, 0x10),
+    report = ProtoField.bool("tulip.flags.report", "Link ACK is a report", 8, nil, 0x20),
     length = ProtoField.uint16("tulip.length", "Payload length"),
     from = ProtoField.uint32("tulip.from", "Epoch of the sender", base.HEX),
     to = ProtoField.uint32("tulip.to", "Epoch of the receiver", base.HEX),
@@ -33,6 +35,8 @@ local f = {
     vector_len = ProtoField.uint16("tulip.ack.vector_len", "Bit vector length"),
     vector = ProtoField.bytes("tulip.ack.vector", "Bit vector"),
     arrived = ProtoField.uint32("tulip.ack.arrived", "Arrived beyond it"),
+    covered = ProtoField.uint16("tulip.ack.covered", "Transmissions covered"),
+    missing = ProtoField.uint32("tulip.ack.missing", "Transmission missing"),
 }
 tulip.fields = f
 
@@ -42,39 +46,49 @@ local e_short = ProtoExpert.new("tulip.short", "Shorter than its header says",
     expert.group.MALFORMED, expert.severity.ERROR)
 tulip.experts = { e_version, e_short }
 
--- The bit vector, its numbers spelt out; sequence numbers wrap at 2^32.
-local function dissect_vector(buffer, tree, next)
+-- The bit vector, its numbers spelt out: those from `first` on, upwards or downwards; numbers wrap at
+-- 2^32.
+local function dissect_vector(buffer, tree, field, first, step)
     tree:add(f.vector, buffer())
     for j = 0, buffer:len() - 1 do
         local byte = buffer(j, 1)
         for i = 0, 7 do
             if byte:bitfield(7 - i, 1) == 1 then
-                tree:add(f.arrived, byte, (next + 1 + 8 * j + i) % 4294967296)
+                tree:add(field, byte, (first + step * (8 * j + i)) % 4294967296)
             end
         end
     end
 end
 
 -- Returns how long the link ACK is; nothing if it is cut off.
-local function dissect_ack(buffer, tree)
-    if buffer:len() < ACK_LEN then return nil end
+local function dissect_ack(buffer, tree, is_report)
+    local fixed_len = is_report and ACK_LEN + COVERED_LEN or ACK_LEN
+    if buffer:len() < fixed_len then return nil end
     local vector_len = buffer(10, 2):uint()
-    if buffer:len() < ACK_LEN + vector_len then return nil end
-    local next = buffer(0, 4):uint()
-    local ack = tree:add(buffer(0, ACK_LEN + vector_len), "Link ACK, next expected: " .. next)
+    if buffer:len() < fixed_len + vector_len then return nil end
+    local next, highest = buffer(0, 4):uint(), buffer(4, 4):uint()
+    local ack = tree:add(buffer(0, fixed_len + vector_len), "Link ACK, next expected: " .. next)
     ack:add(f.next, buffer(0, 4))
     ack:add(f.highest_serial, buffer(4, 4))
     ack:add(f.delay, buffer(8, 2), buffer(8, 2):uint() * 0.016)
     ack:add(f.vector_len, buffer(10, 2))
-    if vector_len > 0 then dissect_vector(buffer(ACK_LEN, vector_len):tvb(), ack, next) end
-    return ACK_LEN + vector_len
+    if is_report then ack:add(f.covered, buffer(ACK_LEN, COVERED_LEN)) end
+    if vector_len > 0 then
+        local vector = buffer(fixed_len, vector_len):tvb()
+        if is_report then
+            dissect_vector(vector, ack, f.missing, highest, -1)
+        else
+            dissect_vector(vector, ack, f.arrived, next + 1, 1)
+        end
+    end
+    return fixed_len + vector_len
 end
 
 local function dissect_header(buffer, tree)
     tree:add(f.version, buffer(0, 1))
     tree:add(f.kind, buffer(0, 1))
     local flags = tree:add(f.flags, buffer(1, 1))
-    for _, field in ipairs({ f.ack_present, f.poll, f.more, f.ethernet }) do
+    for _, field in ipairs({ f.ack_present, f.poll, f.more, f.ethernet, f.by_serial, f.report }) do
         flags:add(field, buffer(1, 1))
     end
     tree:add(f.length, buffer(2, 2))
@@ -102,7 +116,7 @@ function tulip.dissector(buffer, pinfo, root)
     if kind ~= 0 then info = info .. " " .. buffer(16, 4):uint() end
     local at = HEADER_LEN
     if flags % 2 == 1 then
-        local ack_len = dissect_ack(buffer(at):tvb(), tree)
+        local ack_len = dissect_ack(buffer(at):tvb(), tree, math.floor(flags / 32) % 2 == 1)
         if not ack_len then
             tree:add_proto_expert_info(e_short)
             return

@@ -65,6 +65,7 @@ fn frame(input: &mut Input<'_>) -> Frame {
         next: SeqNumber(input.number()),
         highest_serial: SeqNumber(input.number()),
         delay: Duration::ZERO,
+        covered: (head & 32 != 0).then(|| input.number() as u16),
         vector: vec![input.byte(); usize::from(head >> 6)].into(),
     });
     let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
@@ -73,6 +74,7 @@ fn frame(input: &mut Input<'_>) -> Frame {
         kind,
         poll: head & 4 != 0,
         more: head & 8 != 0,
+        by_serial: head & 32 != 0,
         from: epoch(epochs & 15, 2),
         to: epoch(epochs >> 4, 1),
         serial: SeqNumber(input.number()),

@@ -20,6 +20,7 @@ extern crate alloc;
 
 pub mod agent;
 pub mod agents;
+mod codel;
 pub mod event;
 pub mod forwarder;
 pub mod invariants;
@@ -36,6 +37,7 @@ mod settings;
 pub mod tcp;
 pub mod time;
 pub mod units;
+mod windowed_max;
 pub mod wire;
 
 pub use agent::{Agent, Deadline, LinkSignal, Load, Timer, Verdict};

@@ -51,6 +51,7 @@ fn frame(kind: FrameKind, ack: Option<Ack>) -> Frame {
         kind,
         poll: kind == FrameKind::Reliable,
         more: kind == FrameKind::Skip,
+        by_serial: false,
         from: 0x1234_5678,
         to: 0x9abc_def0,
         serial: SeqNumber(77),
@@ -64,7 +65,7 @@ fn frame(kind: FrameKind, ack: Option<Ack>) -> Frame {
 fn ack() -> Ack {
     let vector = vec![0b0000_0011, 0b1000_0000].into();
     let (next, highest_serial) = (SeqNumber(u32::MAX), SeqNumber(9));
-    Ack { next, highest_serial, delay: Duration::from_micros(1_600), vector }
+    Ack { next, highest_serial, delay: Duration::from_micros(1_600), covered: None, vector }
 }
 
 fn tshark_shows_every_field() {

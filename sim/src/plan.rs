@@ -71,6 +71,9 @@ pub(crate) struct Station {
     pub(crate) flows: usize,
     /// Whether it hands over mobile hosts to other such stations.
     pub(crate) handoff: bool,
+    /// The station with the other end of its link protocol, if that is not its neighbour by air:
+    /// frames go there as UDP packets.
+    pub(crate) peer: Option<u32>,
 }
 
 /// The function of a station.

@@ -350,3 +350,31 @@ fn settings_from_the_command_line() {
         "--set runs=1000000000: the sweep has 1000000000 runs; 1000000 are the most at a time"
     );
 }
+
+#[test]
+fn a_link_protocol_at_one_end_only() {
+    let one = GOOD.replace("snoop95\", settings.snoop95.dupack_threshold = 1", "tulip\"");
+    assert_eq!(
+        error(&one, &[]),
+        "x.toml:7: station `bs` has the link protocol `tulip`, which both ends of a link must \
+         have, and `mh` at the other end has not"
+    );
+    let radio = "radio = { agent = \"plain\" }\n[links.wired]";
+    let inside = "[links.inside]\nbetween = [\"radio\", \"mh\"]\nrate = \"1gbit\"\n\
+                  delay = \"0ms\"\n[flows.transfer]";
+    let two = one.replace("[links.wired]", radio).replace("[flows.transfer]", inside);
+    let two = two.replace("between = [\"bs\", \"mh\"]", "between = [\"bs\", \"radio\"]");
+    assert_eq!(
+        error(&two, &[]),
+        "x.toml:7: station `bs` has the link protocol `tulip`, which both ends of a link must \
+         have, and `radio` at the other end has not"
+    );
+    assert_eq!(error(&two, &[("stations.radio.agent", "tulip")]), "no error");
+    let lack = error(&two, &[("stations.radio.agent", "lack")]);
+    assert!(lack.contains("and `radio` at the other end has not"), "{lack}");
+    let nobody = error(&two, &[("stations.bs.peer", "mh")]);
+    assert_eq!(
+        nobody,
+        "--set stations.bs.peer=mh: `peer` must be the name of one station, and `mh` is not"
+    );
+}

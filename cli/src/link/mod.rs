@@ -61,6 +61,7 @@ fn configured(args: &LinkArgs) -> Result<AgentConfig, String> {
     }
     config.set("max_frame", &SHORT_FRAME.to_string())?;
     config.lose_damaged();
+    config.control_rate();
     for (name, value) in &args.set {
         if name == "half_duplex" {
             return Err("--set half_duplex: UDP and Ethernet are full duplex here".into());

@@ -69,6 +69,11 @@ impl AgentConfig {
         self.settings.lose_damaged();
     }
 
+    /// Makes a link protocol control its rate, since the bottleneck of the path may be anywhere.
+    pub fn control_rate(&mut self) {
+        self.settings.control_rate();
+    }
+
     /// Makes a link protocol carry TCP to and from this port without retransmissions.
     pub fn exempt(&mut self, tcp_port: u16) {
         self.settings.exempt(tcp_port);

@@ -31,6 +31,9 @@ pub trait AgentSettings: fmt::Debug + fmt::Display + Send + Sync {
     /// Makes a link protocol find losses without damaged frames, which its carrier discards.
     fn lose_damaged(&mut self) {}
 
+    /// Makes a link protocol control its rate, since the bottleneck of the path may be anywhere.
+    fn control_rate(&mut self) {}
+
     /// Makes a link protocol carry TCP to and from this port without retransmissions.
     fn exempt(&mut self, _tcp_port: u16) {}
 }

@@ -17,9 +17,11 @@ pub(crate) const QUEUES: usize = 2;
 /// ```text
 /// control #0 poll to 0            // kind, number, #serial, then what it has
 /// unreliable 5 #1 after 2 poll more from 3 to 7 ack 0 +2 +3 highest 4 | udp (10)
+/// control #0 serials ack 5 highest 9 covers 8 -7 -4   // serial numbers 7 and 4 have not arrived
 /// ```
 ///
-/// A number, serial number, epoch or ACK that is not written is 0, 1 and 2, or not there.
+/// A number, serial number, epoch or ACK that is not written is 0, 1 and 2, or not there. `serials`
+/// is read only.
 pub(crate) const SCRIPTS: &str = "tests/tulip_scripts";
 
 const KINDS: [(&str, FrameKind); 4] = [
@@ -43,6 +45,7 @@ pub(crate) fn read_frame(head: &str, payload: Option<Packet>) -> Result<Frame, S
         kind,
         poll: false,
         more: false,
+        by_serial: false,
         from: 2,
         to: 1,
         serial: SeqNumber(0),
@@ -56,14 +59,25 @@ pub(crate) fn read_frame(head: &str, payload: Option<Packet>) -> Result<Frame, S
         match word {
             "poll" => frame.poll = true,
             "more" => frame.more = true,
+            "serials" => frame.by_serial = true,
+            "covers" => ack_of(&mut frame)?.covered = Some(value()? as u16),
             "after" => frame.after = value()? as u16,
             "from" => frame.from = value()?,
             "to" => frame.to = value()?,
             "ack" => frame.ack = Some(ack(value()?)),
             "highest" => ack_of(&mut frame)?.highest_serial = SeqNumber(value()?),
-            _ => match (word.strip_prefix('#'), word.strip_prefix('+')) {
-                (Some(serial), _) => frame.serial = SeqNumber(number(serial)?),
-                (_, Some(seq)) => set_bit(ack_of(&mut frame)?, number(seq)?)?,
+            _ => match word.split_at(1) {
+                ("#", serial) => frame.serial = SeqNumber(number(serial)?),
+                ("+", seq) => {
+                    let ack = ack_of(&mut frame)?;
+                    let bit = SeqNumber(number(seq)?).offset_from(ack.next + 1);
+                    set_bit(ack, bit)?;
+                }
+                ("-", serial) => {
+                    let ack = ack_of(&mut frame)?;
+                    let bit = ack.highest_serial.offset_from(SeqNumber(number(serial)?));
+                    set_bit(ack, bit)?;
+                }
                 _ => frame.seq = SeqNumber(number(word)?),
             },
         }
@@ -73,16 +87,16 @@ pub(crate) fn read_frame(head: &str, payload: Option<Packet>) -> Result<Frame, S
 
 fn ack(next: u32) -> Ack {
     let (next, highest_serial) = (SeqNumber(next), SeqNumber(0));
-    Ack { next, highest_serial, delay: Duration::ZERO, vector: Vec::new().into() }
+    let (delay, vector) = (Duration::ZERO, Vec::new().into());
+    Ack { next, highest_serial, delay, covered: None, vector }
 }
 
 fn ack_of(frame: &mut Frame) -> Result<&mut Ack, String> {
     frame.ack.as_mut().ok_or("`+N` and `highest` come after `ack N`".into())
 }
 
-fn set_bit(ack: &mut Ack, seq: u32) -> Result<(), String> {
-    let bit = SeqNumber(seq).offset_from(ack.next) - 1;
-    let bit = usize::try_from(bit).map_err(|_| "`+N` is above `ack`")?;
+fn set_bit(ack: &mut Ack, bit: i32) -> Result<(), String> {
+    let bit = usize::try_from(bit).map_err(|_| "`+N` is above `ack`, `-N` below `highest`")?;
     let mut vector = ack.vector.to_vec();
     vector.resize(vector.len().max(bit / 8 + 1), 0);
     vector[bit / 8] |= 1 << (bit % 8);
@@ -113,6 +127,8 @@ pub(crate) fn show(frame: &Frame) -> String {
         words.push(format!("ack {}", ack.next));
         words.extend(ack.arrived().map(|seq| format!("+{seq}")));
         words.push(format!("highest {}", ack.highest_serial));
+        words.extend(ack.covered.map(|covered| format!("covers {covered}")));
+        words.extend(ack.missing().map(|serial| format!("-{serial}")));
     }
     words.join(" ")
 }

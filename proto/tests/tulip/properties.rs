@@ -18,10 +18,12 @@ fn epoch() -> impl Strategy<Value = u32> {
 
 fn ack() -> impl Strategy<Value = Ack> {
     let vector = prop::collection::vec(any::<u8>(), 0..4);
-    (number(), number(), vector).prop_map(|(next, highest_serial, vector)| Ack {
+    let covered = prop::option::of(0u16..40);
+    (number(), number(), covered, vector).prop_map(|(next, highest_serial, covered, vector)| Ack {
         next: SeqNumber(next),
         highest_serial: SeqNumber(highest_serial),
         delay: Duration::ZERO,
+        covered,
         vector: vector.into(),
     })
 }
@@ -35,14 +37,15 @@ fn frame() -> impl Strategy<Value = Frame> {
         Just(FrameKind::Skip)
     ];
     let numbers = (epoch(), epoch(), number(), number(), prop_oneof![0u16..4, any::<u16>()]);
-    (kind, any::<[bool; 2]>(), numbers, prop::option::of(ack()), 0usize..1_500).prop_map(
-        |(kind, [poll, more], (from, to, serial, seq, after), ack, len)| {
+    (kind, any::<[bool; 3]>(), numbers, prop::option::of(ack()), 0usize..1_500).prop_map(
+        |(kind, [poll, more, by_serial], (from, to, serial, seq, after), ack, len)| {
             let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
             let payload = Packet::new(LinkType::Ip, vec![seq as u8; len].into());
             Frame {
                 kind,
                 poll,
                 more,
+                by_serial,
                 from,
                 to,
                 serial: SeqNumber(serial),

@@ -3,6 +3,7 @@
 use super::count::counted;
 use super::error::{Fault, unknown};
 use super::host::HostSpec;
+use super::link_ends;
 use super::moves::moves;
 use super::named::in_order;
 use super::spec::{FlowSpec, ScenarioSpec, StationSpec};
@@ -27,6 +28,7 @@ pub(super) fn plan(spec: &ScenarioSpec) -> Result<Plan, Fault> {
     for (name, station) in in_order(&spec.stations) {
         add_stations(&topology, name, station, &mut stations)?;
     }
+    link_ends::check(spec, &topology, &stations)?;
     let hosts = in_order(&spec.hosts).into_iter();
     let profiles = hosts.map(|(name, host)| host.profile(name)).collect::<Result<Vec<_>, _>>()?;
     let mut builder = Flows { topology: &topology, profiles, flows: Vec::new() };
@@ -76,7 +78,7 @@ fn add_stations(
         let needs = match (wired, air) {
             (1.., 1) => None,
             (1.., 2..) if !is_link => None,
-            _ if is_router => None,
+            _ if is_router || spec.peer.is_some() => None,
             (1.., 2..) => Some("one air link"),
             _ => Some("a wired link and an air link (`air = true`)"),
         };
@@ -89,7 +91,11 @@ fn add_stations(
         }
         let dies = spec.dies.map(|Time(dies)| dies);
         let handoff = spec.handoff;
-        stations.push(Station { agent: agent.clone(), dies, outbound, flows: 0, handoff });
+        let peer = match &spec.peer {
+            Some(peer) if is_link => Some(link_ends::peer(topology, peer)?),
+            _ => None,
+        };
+        stations.push(Station { agent: agent.clone(), dies, outbound, flows: 0, handoff, peer });
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ mod document;
 mod error;
 mod generator;
 mod host;
+mod link_ends;
 mod moves;
 mod named;
 mod radio;

@@ -79,6 +79,8 @@ pub(super) struct StationSpec {
     /// Whether it hands over mobile hosts to other such stations.
     #[serde(default)]
     pub(super) handoff: bool,
+    /// The station with the other end of its link protocol, if that is not its neighbour by air.
+    pub(super) peer: Option<Spanned<String>>,
 }
 
 /// A link between two hosts or stations, or between as many as its ends have.

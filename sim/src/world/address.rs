@@ -46,8 +46,24 @@ pub(crate) fn station_id(station: u32) -> StationId {
 }
 
 /// A UDP packet with a handoff message from one node to another.
-pub(crate) fn datagram([from, to]: [u32; 2], payload: &[u8]) -> Packet {
-    let wire_len = UDP_OFFSET as u32 + 8 + handoff::wire_len(payload);
+pub(crate) fn datagram(nodes: [u32; 2], payload: &[u8]) -> Packet {
+    udp(nodes, payload, handoff::wire_len(payload))
+}
+
+/// A UDP packet with a frame of a link protocol from one end of the link to the other.
+pub(crate) fn tunnelled(nodes: [u32; 2], frame: &Packet) -> Packet {
+    udp(nodes, frame.bytes(), frame.wire_len())
+}
+
+/// The frame in a UDP packet to this node.
+pub(crate) fn frame_to(node: u32, packet: &Packet) -> Option<Packet> {
+    let payload = datagram_to(node, packet)?;
+    let wire_len = packet.wire_len().checked_sub(UDP_OFFSET as u32 + 8)?;
+    Some(Packet::truncated(LinkType::Frame, payload.to_vec().into(), wire_len))
+}
+
+fn udp([from, to]: [u32; 2], payload: &[u8], payload_len: u32) -> Packet {
+    let wire_len = UDP_OFFSET as u32 + 8 + payload_len;
     let len = wire_len.min(u16::MAX.into()) as u16;
     let mut bytes = vec![0x45, 0];
     bytes.extend(len.to_be_bytes());

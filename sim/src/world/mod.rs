@@ -11,6 +11,7 @@ mod application;
 mod arq;
 mod delay;
 mod delivery;
+mod ends;
 mod handoff;
 mod medium;
 mod moves;
@@ -19,6 +20,7 @@ mod side;
 mod split;
 mod station;
 mod trace;
+mod tunnel;
 mod turns;
 
 pub(crate) use address::MAX_FLOWS;
@@ -154,6 +156,7 @@ impl<'a> World<'a> {
             world.route(number, &flow.route);
         }
         world.start_handoffs();
+        world.start_tunnels();
         world
     }
 

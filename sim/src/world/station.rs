@@ -4,6 +4,7 @@ use super::address::station_id;
 use super::side::side_index;
 use super::split::Split;
 use super::trace::Trace;
+use super::tunnel::Tunnel;
 use super::{Medium, address};
 use crate::plan::{self, StationAgent};
 use airmend_proto::agent::LinkSignal;
@@ -36,6 +37,8 @@ pub(crate) struct Station {
     handoff: Option<Handoff>,
     /// The other stations that hand over, by number, and the directions that lead to them.
     pub(crate) backbone: Vec<(u32, u32)>,
+    /// The other end of its link protocol, if that is not its neighbour.
+    pub(super) tunnel: Option<Tunnel>,
     /// Messages to them.
     pub(crate) messages: Vec<(To, Vec<u8>)>,
 }
@@ -45,8 +48,12 @@ impl Station {
         let queue = |direction: &u32| directions[*direction as usize].queue_frames;
         let longest = |outbound: &Vec<u32>| outbound.iter().map(queue).max().unwrap_or(1);
         let [wired, air] = [longest(&plan.outbound[0]), longest(&plan.outbound[1])];
-        let egress = EgressLimits { air, wired };
         let limits = Limits::default();
+        // A tunnel has the queues of `airmend link`.
+        let egress = match plan.peer {
+            Some(_) => limits.egress,
+            None => EgressLimits { air, wired },
+        };
         let limits = Limits { flows: plan.flows.clamp(1, limits.flows), egress, ..limits };
         Self {
             forwarder: match &plan.agent {
@@ -69,6 +76,7 @@ impl Station {
             max_cached: 0,
             handoff: plan.handoff.then(|| Handoff::new(station_id(number), 1, Key([1; 32]))),
             backbone: Vec::new(),
+            tunnel: None,
             messages: Vec::new(),
         }
     }
@@ -131,7 +139,7 @@ impl Station {
     /// which is between the two kinds, does not see it.
     pub(crate) fn past_the_agent(&self, now: Instant, from: Port, packet: &Packet) -> Option<u32> {
         let same = &self.outbound[side_index(from)];
-        if same.len() < 2 || now >= self.dies {
+        if same.len() < 2 || now >= self.dies || self.tunnel.is_some() {
             return None;
         }
         let onward = self.routes.get(&address::destination(packet)?)?;
@@ -145,6 +153,9 @@ impl Station {
         }
         if now >= self.dies {
             return;
+        }
+        if let Some(frame) = self.tunnel.as_ref().and_then(|tunnel| tunnel.unwrap(&packet)) {
+            return self.forwarder.handle_packet(now, Port::Air, frame);
         }
         let handoff = self.handoff.as_mut();
         let way = handoff.map_or(Way::Onward, |handoff| handoff.handle_packet(now, from, &packet));
@@ -183,6 +194,7 @@ impl Station {
             trace,
             max_cached,
             violation,
+            tunnel,
             ..
         } = self;
         let is_local = Cell::new(false);
@@ -210,6 +222,7 @@ impl Station {
             busy: [false; 2].map(Cell::new),
             is_local: &is_local,
             trace,
+            tunnel: tunnel.as_ref(),
         };
         let deadline = drain(forwarder, now, &mut ports, &mut on_event);
         let cached = forwarder.load().cache_packets;
@@ -237,6 +250,7 @@ struct StationPorts<'a> {
     /// Whether the packet about to leave is a local retransmission.
     is_local: &'a Cell<bool>,
     trace: Option<&'a mut Trace>,
+    tunnel: Option<&'a Tunnel>,
 }
 
 impl StationPorts<'_> {
@@ -257,6 +271,10 @@ impl Ports for StationPorts<'_> {
     /// A side with several links can send as soon as one of them can: what is for another one
     /// waits in that link's queue.
     fn can_send(&self, now: Instant, side: Port) -> bool {
+        if self.tunnel.is_some() && side == Port::Air {
+            // As with a socket: what the link cannot take yet waits in its queue.
+            return true;
+        }
         let can_send = |direction: &u32| self.medium.can_send(now, *direction);
         let can = self.outbound[side_index(side)].iter().any(can_send);
         self.busy[side_index(side)].set(!can);
@@ -268,7 +286,10 @@ impl Ports for StationPorts<'_> {
         if let Some(trace) = &mut self.trace {
             trace.leaves(now, &packet, is_local);
         }
-        if let Some(direction) = self.direction(side, &packet) {
+        if let (Port::Air, Some(tunnel)) = (side, self.tunnel) {
+            let packet = tunnel.wrap(&packet);
+            self.medium.send(now, tunnel.outbound, packet);
+        } else if let Some(direction) = self.direction(side, &packet) {
             self.medium.send(now, direction, packet);
         }
     }

@@ -16,7 +16,17 @@ pub(crate) struct Epochs {
     own: u32,
     peer: Option<u32>,
     hello: Due,
-    hello_left: Option<Instant>,
+    /// When the first hello frame left, unless others have followed: an answer does not tell which
+    /// of several it answers (RFC 6298 §3).
+    hello_left: HelloLeft,
+}
+
+/// The hello frames that have left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum HelloLeft {
+    None,
+    One(Instant),
+    Several,
 }
 
 /// What the epochs of a frame show.
@@ -33,7 +43,7 @@ pub(crate) struct Judgement {
 impl Epochs {
     /// The epochs of an end that knows no other; its own is never 0.
     pub(crate) fn new(own: u32) -> Self {
-        Self { own: own.max(1), peer: None, hello: Due::Now, hello_left: None }
+        Self { own: own.max(1), peer: None, hello: Due::Now, hello_left: HelloLeft::None }
     }
 
     /// The epoch of this end.
@@ -66,7 +76,10 @@ impl Epochs {
         let is_due = self.hello == Due::Now && self.peer.is_none();
         if is_due {
             self.hello = if packets_wait { Due::At(now + HELLO_INTERVAL) } else { Due::Never };
-            self.hello_left = Some(now);
+            self.hello_left = match self.hello_left {
+                HelloLeft::None => HelloLeft::One(now),
+                HelloLeft::One(_) | HelloLeft::Several => HelloLeft::Several,
+            };
         }
         is_due
     }
@@ -94,8 +107,10 @@ impl Epochs {
             None => {
                 self.peer = Some(from);
                 report(LinkEvent::PeerFound(from));
-                let left = self.hello_left.filter(|_| to == self.own);
-                judgement.round_trip = left.map(|left| now - left);
+                judgement.round_trip = match self.hello_left {
+                    HelloLeft::One(left) if to == self.own => Some(now - left),
+                    _ => None,
+                };
             }
             Some(peer) if peer == SeqNumber(from) => {}
             Some(peer) if peer < SeqNumber(from) => {

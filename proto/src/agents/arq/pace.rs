@@ -21,6 +21,8 @@ const ROUNDS: usize = 8;
 /// exceed twice the minimum round trip: link ACKs come in batches.
 const MIN_LIMIT: u64 = 16;
 const SLACK: Duration = Duration::from_millis(3);
+/// The least period over which the widest window is taken.
+const LEAST_SPAN_PERIOD: Duration = Duration::from_secs(1);
 /// The limit of packets in flight before the rate has been measured.
 const FIRST_LIMIT: u32 = 32;
 
@@ -44,6 +46,11 @@ pub(crate) struct Pace {
     round_began: Instant,
     arrived_before: u64,
     round_ends: SeqNumber,
+    /// The widest window and the longest time for which the link has kept a packet, each of the
+    /// present period and of the one before it.
+    spans: [u32; 2],
+    ages: [Duration; 2],
+    spans_end: Instant,
 }
 
 impl Pace {
@@ -63,6 +70,9 @@ impl Pace {
             round_began: Instant::ZERO,
             arrived_before: 0,
             round_ends: SeqNumber(0),
+            spans: [0; 2],
+            ages: [Duration::ZERO; 2],
+            spans_end: Instant::ZERO,
         }
     }
 
@@ -81,6 +91,31 @@ impl Pace {
     /// The limit of packets in flight.
     pub(crate) fn limit(&self) -> u32 {
         self.limit
+    }
+
+    /// The longest time for which the link has kept a packet: a round trip, and one more for each
+    /// retransmission.
+    pub(crate) fn longest_age(&self) -> Duration {
+        self.ages[0].max(self.ages[1])
+    }
+
+    /// The window spans so many packets, from the oldest that is not acknowledged, and which was
+    /// first sent so long ago.
+    pub(crate) fn note_span(&mut self, now: Instant, span: u32, age: Duration) {
+        if now >= self.spans_end {
+            let round_trips = self.smoothed.map_or(Duration::ZERO, |smoothed| 4 * smoothed.srtt());
+            self.spans = [0, self.spans[0]];
+            self.ages = [Duration::ZERO, self.ages[0]];
+            self.spans_end = now + round_trips.max(LEAST_SPAN_PERIOD);
+        }
+        self.spans[0] = self.spans[0].max(span);
+        self.ages[0] = self.ages[0].max(age);
+    }
+
+    /// The number of packets that may arrive from the hosts at once: when a packet that was lost
+    /// has arrived, all that waited behind it are acknowledged together.
+    pub(crate) fn burst(&self) -> usize {
+        if self.is_adaptive { self.spans[0].max(self.spans[1]) as usize } else { 0 }
     }
 
     /// Takes a round-trip sample, as in RFC 6298 §2.

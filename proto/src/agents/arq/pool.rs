@@ -4,13 +4,14 @@
 use super::classes::{Class, FLOWS};
 use super::link_event::LinkEvent;
 use super::order::Order;
-use super::queue::Queued;
+use super::queued::Queued;
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 /// The packets that were sent and are not yet acknowledged cumulatively.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +31,8 @@ pub(crate) struct Pool {
     last_of_flow: Vec<Option<SeqNumber>>,
     /// Packets that have arrived, in this stream and those before it.
     arrived: u64,
+    /// Bytes of `packets`.
+    bytes: usize,
 }
 
 /// A packet that was sent.
@@ -43,6 +46,8 @@ pub(crate) struct SentPacket {
     flow: usize,
     after: u16,
     expires: Option<Instant>,
+    /// When it was sent first.
+    since: Instant,
     /// The serial number of the last transmission, and the number of transmissions.
     pub(crate) serial: SeqNumber,
     transmissions: u32,
@@ -105,6 +110,7 @@ impl Pool {
             serial: SeqNumber(0),
             last_of_flow: vec![None; FLOWS],
             arrived: 0,
+            bytes: 0,
         }
     }
 
@@ -129,6 +135,16 @@ impl Pool {
     /// The number of packets from the oldest unacknowledged to the newest.
     pub(crate) fn span(&self) -> u32 {
         self.packets.len() as u32
+    }
+
+    /// The time for which the oldest packet has not been acknowledged cumulatively.
+    pub(crate) fn age(&self, now: Instant) -> Duration {
+        self.packets.front().map_or(Duration::ZERO, |sent| now.since(sent.since))
+    }
+
+    /// Bytes of packets that are not acknowledged cumulatively.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The number of packets in flight.
@@ -160,6 +176,13 @@ impl Pool {
     /// The same, to be changed.
     pub(crate) fn packet_mut(&mut self, index: usize) -> &mut SentPacket {
         &mut self.packets[index]
+    }
+
+    /// Puts a packet in the place of one that was sent.
+    pub(crate) fn replace(&mut self, index: usize, packet: Packet) {
+        self.bytes += packet.bytes().len();
+        let old = self.packets[index].packet.replace(packet);
+        self.bytes -= old.map_or(0, |old| old.bytes().len());
     }
 
     /// The place of the newest packet with this identity that is not known to have arrived.
@@ -220,6 +243,7 @@ impl Pool {
             Class::Bounded(time) => queued.expires.or(Some(now + time)),
             Class::Reliable | Class::Unreliable => None,
         };
+        self.bytes += queued.packet.bytes().len();
         self.packets.push_back(SentPacket {
             delivery: Delivery::Lost,
             packet: Some(queued.packet),
@@ -227,6 +251,7 @@ impl Pool {
             flow: queued.flow,
             after: self.after(seq, before),
             expires,
+            since: now,
             serial: self.serial,
             transmissions: 0,
             was_missing: false,
@@ -257,8 +282,9 @@ impl Pool {
         let before = core::mem::replace(&mut sent.delivery, Delivery::Lost);
         self.outstanding -= u32::from(before == Delivery::Outstanding);
         let is_late = sent.expires.is_some_and(|expires| expires <= now);
-        let given_up = is_late && sent.packet.take().is_some();
-        let event = given_up.then_some(LinkEvent::GaveUp(seq));
+        let given_up = sent.packet.take_if(|_| is_late);
+        self.bytes -= given_up.as_ref().map_or(0, |packet| packet.bytes().len());
+        let event = given_up.map(|_| LinkEvent::GaveUp(seq));
         (self.transmit(now, index), event)
     }
 
@@ -296,7 +322,8 @@ impl Pool {
 
     /// Drops the first packets of the pool, all of which have arrived.
     pub(crate) fn drop_first(&mut self, count: usize) {
-        self.packets.drain(..count);
+        let dropped = self.packets.drain(..count).filter_map(|sent| sent.packet);
+        self.bytes -= dropped.map(|packet| packet.bytes().len()).sum::<usize>();
         self.first += count as u32;
     }
 

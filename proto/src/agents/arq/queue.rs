@@ -5,6 +5,9 @@
 //! of their flow waits in the normal queue, they are queued there instead.
 
 use super::classes::{Class, FLOWS};
+use super::fair_queue::FairQueue;
+use super::queued::Queued;
+use crate::codel::CoDelParams;
 use crate::packet::Packet;
 use crate::time::Instant;
 use alloc::collections::VecDeque;
@@ -15,31 +18,12 @@ use alloc::vec::Vec;
 /// always pass at once, and a flood shares the link.
 const PRIORITY_LEAD: i64 = 3_000;
 
-/// A queued packet.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Queued {
-    pub(crate) packet: Packet,
-    pub(crate) class: Class,
-    pub(crate) flow: usize,
-    /// When a packet with bounded persistence is given up, if it was sent before.
-    pub(crate) expires: Option<Instant>,
-    /// The identity by which a retransmission of the host is recognized; 0 for none.
-    pub(crate) identity: u64,
-    /// The number of priority packets that must be sent before this packet: those of its flow, and
-    /// perhaps others.
-    after_priority: u64,
-}
-
-impl Queued {
-    pub(crate) fn new(packet: Packet, class: Class, flow: usize) -> Self {
-        Self { packet, class, flow, expires: None, identity: 0, after_priority: 0 }
-    }
-}
-
 /// The two queues.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Queue {
     normal: VecDeque<Queued>,
+    /// In place of `normal`, if the flows are to have turns.
+    fair: Option<FairQueue>,
     priority: VecDeque<Queued>,
     /// Packets that were ever added to and taken from each queue.
     joined_normal: u64,
@@ -64,6 +48,7 @@ impl Queue {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             normal: VecDeque::new(),
+            fair: None,
             priority: VecDeque::new(),
             joined_normal: 0,
             left_normal: 0,
@@ -75,11 +60,21 @@ impl Queue {
         }
     }
 
-    /// Adds a packet; false if its queue is full and the packet was dropped.
+    /// The same with FQ-CoDel (RFC 8290) in the normal class.
+    pub(crate) fn fair(limit: usize) -> Self {
+        Self { fair: Some(FairQueue::new(FLOWS)), ..Self::new(limit) }
+    }
+
+    /// Adds a packet; false if its queue is full, which has `more` places than its limit, and a
+    /// packet was dropped.
     #[must_use]
-    pub(crate) fn push(&mut self, mut queued: Queued) -> bool {
+    pub(crate) fn push(&mut self, now: Instant, mut queued: Queued, more: usize) -> bool {
+        queued.since = now;
         let last = &mut self.flows[queued.flow];
-        let waits_in_normal = last.normal > self.left_normal;
+        let waits_in_normal = match &self.fair {
+            Some(fair) => fair.has(queued.flow),
+            None => last.normal > self.left_normal,
+        };
         if queued.class == Class::Unreliable && !waits_in_normal {
             if self.priority.len() >= self.limit {
                 return false;
@@ -88,12 +83,21 @@ impl Queue {
             last.priority = self.joined_priority;
             self.priority.push_back(queued);
         } else {
-            if self.normal.len() >= self.limit {
+            queued.after_priority = last.priority;
+            let limit = self.limit + more;
+            if let Some(fair) = &mut self.fair {
+                fair.push(queued);
+                let is_full = fair.len() > limit;
+                if is_full {
+                    fair.drop_from_fattest();
+                }
+                return !is_full;
+            }
+            if self.normal.len() >= limit {
                 return false;
             }
             self.joined_normal += 1;
             last.normal = self.joined_normal;
-            queued.after_priority = last.priority;
             self.normal.push_back(queued);
         }
         true
@@ -101,10 +105,17 @@ impl Queue {
 
     /// Puts packets that must be sent a second time before all others, in their order. The limit is
     /// not applied: the packets were within it when they were first queued.
-    pub(crate) fn put_back(&mut self, packets: impl DoubleEndedIterator<Item = Queued>) {
+    pub(crate) fn put_back(
+        &mut self,
+        now: Instant,
+        packets: impl DoubleEndedIterator<Item = Queued>,
+    ) {
         for mut queued in packets.rev() {
-            queued.after_priority = 0;
-            self.normal.push_front(queued);
+            (queued.since, queued.after_priority) = (now, 0);
+            match &mut self.fair {
+                Some(fair) => fair.push_front(queued),
+                None => self.normal.push_front(queued),
+            }
         }
         // Some of them were never in this queue: places are counted anew.
         (self.left_normal, self.joined_normal) = (0, self.normal.len() as u64);
@@ -116,51 +127,73 @@ impl Queue {
 
     /// Puts a packet in the place of the waiting one with this identity; false if there is none.
     pub(crate) fn replace(&mut self, identity: u64, packet: &Packet) -> bool {
-        let mut waiting = self.normal.iter_mut().chain(&mut self.priority);
+        let fair = self.fair.iter_mut().flat_map(FairQueue::iter_mut);
+        let mut waiting = self.normal.iter_mut().chain(fair).chain(&mut self.priority);
         let waiting = waiting.find(|queued| identity != 0 && queued.identity == identity);
         waiting.map(|queued| queued.packet = packet.clone()).is_some()
     }
 
     /// Takes the next packet; only an unreliable one unless the window has `room` for a reliable
     /// one.
-    pub(crate) fn pop(&mut self, room: bool) -> Option<Queued> {
+    pub(crate) fn pop(&mut self, now: Instant, room: bool) -> Option<Queued> {
         let queued = if self.is_priority_next(room)? {
             self.left_priority += 1;
             let queued = self.priority.pop_front()?;
-            if !self.normal.is_empty() {
+            if self.normal_len() > 0 {
                 self.lead += i64::from(queued.packet.wire_len());
             }
             queued
         } else {
             self.left_normal += 1;
-            let queued = self.normal.pop_front()?;
+            let queued = match &mut self.fair {
+                Some(fair) => fair.pop(now)?,
+                None => self.normal.pop_front()?,
+            };
             self.lead -= i64::from(queued.packet.wire_len());
             queued
         };
-        if self.priority.is_empty() || self.normal.is_empty() {
+        if self.priority.is_empty() || self.normal_len() == 0 {
             self.lead = 0;
         }
         Some(queued)
     }
 
     /// Whether [`Queue::pop`] would return a packet.
-    pub(crate) fn has_next(&self, room: bool) -> bool {
+    pub(crate) fn has_next(&mut self, room: bool) -> bool {
         self.is_priority_next(room).is_some()
     }
 
     /// Whether both queues are empty.
     pub(crate) fn is_empty(&self) -> bool {
-        self.normal.is_empty() && self.priority.is_empty()
+        self.len() == 0
     }
 
     /// The number of queued packets.
     pub(crate) fn len(&self) -> usize {
-        self.normal.len() + self.priority.len()
+        self.normal_len() + self.priority.len()
+    }
+
+    /// Sets the parameters of CoDel.
+    pub(crate) fn set_codel(&mut self, params: CoDelParams) {
+        self.fair.iter_mut().for_each(|fair| fair.params = params);
+    }
+
+    /// Packets that CoDel marked and dropped since the last call.
+    pub(crate) fn take_counts(&mut self) -> (u32, u32) {
+        self.fair.as_mut().map_or((0, 0), FairQueue::take_counts)
+    }
+
+    fn normal_len(&self) -> usize {
+        self.fair.as_ref().map_or(self.normal.len(), FairQueue::len)
     }
 
     /// Which queue is served next; `None` if no packet may be sent.
-    fn is_priority_next(&self, room: bool) -> Option<bool> {
-        let normal = self.normal.front().filter(|head| room || head.class == Class::Unreliable);
+    fn is_priority_next(&mut self, room: bool) -> Option<bool> {
+        let normal = match &mut self.fair {
+            Some(fair) => fair.head(),
+            None => self.normal.front(),
+        };
+        let normal = normal.filter(|head| room || head.class == Class::Unreliable);
         match (normal, self.priority.is_empty()) {
             (None, true) => None,
             (None, false) => Some(true),

@@ -6,8 +6,11 @@ use crate::packet::Packet;
 use crate::wire::seq::SeqNumber;
 use alloc::collections::VecDeque;
 
-/// The widest window of any end, from the oldest unacknowledged packet to the newest.
+/// The widest window, from the oldest unacknowledged packet to the newest, of an end whose link
+/// ACKs have a bit for each packet.
 pub const MAX_WINDOW: u32 = 4_096;
+/// The widest window of any end: distances between packets have 16 bits.
+pub(crate) const WIDEST_WINDOW: u32 = 65_536;
 /// The most unreliable packets that wait for reliable packets of their flow.
 const MAX_HELD: usize = 1_024;
 
@@ -30,6 +33,8 @@ pub(crate) struct Resequencer {
     max_bytes: usize,
     /// The length of `released` from which on unreliable packets are dropped.
     max_released: usize,
+    /// The number of packets from `next` on that have a place.
+    window: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,9 +54,9 @@ enum SlotState {
 }
 
 impl Resequencer {
-    /// An empty window. At most `max_bytes` bytes are held; unreliable packets are dropped while
-    /// `max_released` packets wait for the network layer.
-    pub(crate) fn new(max_bytes: usize, max_released: usize) -> Self {
+    /// An empty window of this many packets. At most `max_bytes` bytes are held; unreliable packets
+    /// are dropped while `max_released` packets wait for the network layer.
+    pub(crate) fn new(max_bytes: usize, max_released: usize, window: u32) -> Self {
         Self {
             next: SeqNumber(0),
             slots: VecDeque::new(),
@@ -61,6 +66,7 @@ impl Resequencer {
             bytes: 0,
             max_bytes,
             max_released,
+            window: window as usize,
         }
     }
 
@@ -81,7 +87,7 @@ impl Resequencer {
         self.released.extend(self.packets.drain(..).flatten());
         self.released.extend(self.held.drain(..).map(|(_, packet)| packet));
         let released = core::mem::take(&mut self.released);
-        let empty = Self::new(self.max_bytes, self.max_released);
+        let empty = Self::new(self.max_bytes, self.max_released, self.window as u32);
         *self = Self { released, bytes: self.bytes, ..empty };
     }
 
@@ -116,7 +122,7 @@ impl Resequencer {
         }
         let len = packet.as_ref().map_or(0, |packet| packet.bytes().len());
         let fits = self.bytes + len <= self.max_bytes || (index == 0 && self.released.is_empty());
-        if index >= MAX_WINDOW as usize || !fits {
+        if index >= self.window || !fits {
             return Err(LinkEvent::BeyondWindow(seq));
         }
         let is_next_to_highest = index == self.slots.len();
@@ -145,7 +151,7 @@ impl Resequencer {
     ) -> Result<(), LinkEvent> {
         let before = seq - u32::from(after);
         let ahead = before.offset_from(self.next);
-        let is_free = after == 0 || self.is_released(before) || ahead >= MAX_WINDOW as i32;
+        let is_free = after == 0 || self.is_released(before) || ahead >= self.window as i32;
         let has_place = match is_free {
             true => self.released.len() < self.max_released,
             false => self.held.len() < MAX_HELD,

@@ -226,7 +226,7 @@ impl AckMonitor {
     /// retransmits it if `resend`. False if it is not there.
     pub(super) fn replace(&mut self, identity: u64, packet: &Packet, resend: bool) -> bool {
         let Some(index) = self.pool.find(identity) else { return false };
-        self.pool.packet_mut(index).packet = Some(packet.clone());
+        self.pool.replace(index, packet.clone());
         if resend {
             self.pool.packet_mut(index).was_missing = true;
             self.pool.lose(index);

@@ -22,7 +22,7 @@ pub use protocol::PROTOCOL;
 pub use settings::Settings;
 
 use super::arq::{
-    Due, Epochs, LinkEvent, Malformed, Numbered, Pace, Queue, Queued, Resequencer, View,
+    Due, Epochs, LinkEvent, MAX_WINDOW, Malformed, Numbered, Pace, Queue, Queued, Resequencer, View,
 };
 use super::limits::Limits;
 use crate::agent::{Agent, Deadline, LinkSignal, Port, Timer, Verdict};
@@ -71,7 +71,7 @@ impl Lack {
     /// One station. `epoch` is any number but 0 that no recent run of this station has used, such
     /// as a random number: the other station detects by it that this one has restarted.
     pub fn new(limits: Limits, settings: Settings, epoch: u32) -> Self {
-        let buffer = Resequencer::new(limits.cache_bytes, limits.egress.wired);
+        let buffer = Resequencer::new(limits.cache_bytes, limits.egress.wired, MAX_WINDOW);
         Self {
             epochs: Epochs::new(epoch),
             answer: false,
@@ -106,7 +106,7 @@ impl Lack {
     }
 
     /// Takes a packet of the network layer: `packet_monitor_module`.
-    fn enqueue(&mut self, packet: &Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         if packet.link_type() == LinkType::Frame || packet.wire_len() > u32::from(u16::MAX) {
             return self.report(LinkEvent::TooLong(packet.wire_len()));
         }
@@ -120,7 +120,7 @@ impl Lack {
         }
         let is_taken = match news {
             News::Duplicate if class != Class::Unreliable => self.enqueue_duplicate(queued),
-            _ => self.queue.push(queued),
+            _ => self.queue.push(now, queued, 0),
         };
         if !is_taken {
             self.events.push_back(Event::EgressDropped(Port::Air));
@@ -207,7 +207,7 @@ impl Lack {
         }
         if judgement.is_restart {
             self.receiver.restart();
-            self.queue.put_back(self.sender.restart());
+            self.queue.put_back(now, self.sender.restart());
             self.pace.restart();
             self.unanswered = 0;
         }
@@ -297,7 +297,7 @@ impl Lack {
         }
         let has_room = self.has_room();
         let urgent = if has_room { self.urgent.pop_front() } else { None };
-        let Some(queued) = urgent.or_else(|| self.queue.pop(has_room)) else {
+        let Some(queued) = urgent.or_else(|| self.queue.pop(now, has_room)) else {
             return self.copy(now, run);
         };
         if queued.class != Class::Unreliable {
@@ -330,7 +330,7 @@ impl Agent for Lack {
     /// Withholds every packet: the agent originates frames, and the packets that frames carried.
     fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict {
         match from {
-            Port::Wired => self.enqueue(packet),
+            Port::Wired => self.enqueue(now, packet),
             Port::Air => self.handle_frame(now, packet),
         }
         Verdict::Withhold

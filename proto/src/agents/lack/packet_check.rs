@@ -53,7 +53,7 @@ impl PacketCheck {
 
     /// Begins a new stream with a new run of the other end.
     pub(super) fn restart(&mut self) {
-        let mut buffer = core::mem::replace(&mut self.buffer, Resequencer::new(0, 0));
+        let mut buffer = core::mem::replace(&mut self.buffer, Resequencer::new(0, 0, 0));
         buffer.restart();
         *self = Self::new(buffer);
     }

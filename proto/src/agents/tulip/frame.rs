@@ -22,6 +22,8 @@ const ACK: u8 = 0x01;
 const POLL: u8 = 0x02;
 const MORE: u8 = 0x04;
 const ETHERNET: u8 = 0x08;
+const BY_SERIAL: u8 = 0x10;
+const REPORT: u8 = 0x20;
 
 /// The kind of a frame: what it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +39,11 @@ pub enum FrameKind {
     Skip = 3,
 }
 
-/// A link ACK: the complete state of a receiver [tulip99 §III S2-03].
+/// The length of the number of transmissions that a report covers, in bytes.
+pub const COVERED_LEN: usize = 2;
+
+/// A link ACK: the complete state of a receiver [tulip99 §III S2-03], or a report on the last
+/// transmissions, whose length does not grow with the window.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ack {
     /// The lowest sequence number that has not arrived.
@@ -47,18 +53,50 @@ pub struct Ack {
     pub highest_serial: SeqNumber,
     /// Time for which the receiver delayed this link ACK since `highest_serial` arrived.
     pub delay: Duration,
-    /// Bit `i` of byte `j`, counted from the lowest: `next + 1 + 8 j + i` has arrived.
+    /// `None` of the complete state. Of a report, the number of serial numbers that it covers:
+    /// `highest_serial` and those before it.
+    pub covered: Option<u16>,
+    /// Of the complete state: bit `i` of byte `j`, counted from the lowest, says that
+    /// `next + 1 + 8 j + i` has arrived. Of a report: that the transmission with serial number
+    /// `highest_serial - 8 j - i` has not; bits that are not there are 0.
     pub vector: Bytes,
 }
 
 impl Ack {
-    /// The numbers above `next` that have arrived.
+    /// The numbers above `next` that have arrived; none of a report.
     pub fn arrived(&self) -> impl Iterator<Item = SeqNumber> + '_ {
-        let bits = self.vector.iter().zip(0u32..).filter(|(byte, _)| **byte != 0);
         let first = self.next + 1;
-        bits.flat_map(move |(byte, j)| {
-            (0..8).filter(move |i| byte >> i & 1 == 1).map(move |i| first + (8 * j + i))
+        self.bits().filter(|_| self.covered.is_none()).map(move |bit| first + bit)
+    }
+
+    /// Of a report, the serial numbers of the transmissions that have not arrived, downwards.
+    pub fn missing(&self) -> impl Iterator<Item = SeqNumber> + '_ {
+        let bits = self.bits().filter(|_| self.covered.is_some());
+        bits.map(|bit| self.highest_serial - bit)
+    }
+
+    /// Whether a report shows that the transmission with this serial number has arrived; `None` if
+    /// it does not cover it.
+    pub fn has_arrived(&self, serial: SeqNumber) -> Option<bool> {
+        let bit = u32::try_from(self.highest_serial.offset_from(serial)).ok()?;
+        if bit >= u32::from(self.covered?) {
+            return None;
+        }
+        let byte = self.vector.get(bit as usize / 8).copied().unwrap_or(0);
+        Some(byte >> (bit % 8) & 1 == 0)
+    }
+
+    /// The places of the bits that are set.
+    fn bits(&self) -> impl Iterator<Item = u32> + '_ {
+        let bytes = self.vector.iter().zip(0u32..).filter(|(byte, _)| **byte != 0);
+        bytes.flat_map(|(byte, j)| {
+            (0..8).filter(move |i| byte >> i & 1 == 1).map(move |i| 8 * j + i)
         })
+    }
+
+    fn wire_len(&self) -> usize {
+        let covered = if self.covered.is_some() { COVERED_LEN } else { 0 };
+        ACK_LEN + covered + self.vector.len().min(MAX_VECTOR_LEN)
     }
 }
 
@@ -72,6 +110,9 @@ pub struct Frame {
     pub poll: bool,
     /// Half duplex: another frame of the same turn follows [tulip99 §III S2-05].
     pub more: bool,
+    /// The sender reads reports: link ACKs to it should be such, and packets may be as far above
+    /// the next expected one as a report allows.
+    pub by_serial: bool,
     /// Epoch of the sender; never 0.
     pub from: u32,
     /// Epoch of the receiver; 0 if the sender does not know it.
@@ -111,8 +152,8 @@ impl Frame {
             _ => return Err(Malformed::Kind),
         };
         let (numbers, after) = numbers.split_at(16);
-        let ack = if flags & ACK == 0 { None } else { Some(parse_ack(packet)?) };
-        let at = HEADER_LEN + ack.as_ref().map_or(0, |ack| ACK_LEN + ack.vector.len());
+        let ack = if flags & ACK == 0 { None } else { Some(parse_ack(packet, flags)?) };
+        let at = HEADER_LEN + ack.as_ref().map_or(0, Ack::wire_len);
         let payload_len = usize::from(u16::from_be_bytes([l0, l1]));
         if at + payload_len > packet.wire_len() as usize {
             return Err(Malformed::Truncated);
@@ -132,6 +173,7 @@ impl Frame {
             kind,
             poll: flags & POLL != 0,
             more: flags & MORE != 0,
+            by_serial: flags & BY_SERIAL != 0,
             from,
             to: word(numbers, 4),
             serial: SeqNumber(word(numbers, 8)),
@@ -167,6 +209,7 @@ impl Frame {
             bytes.extend(delay_field(ack.delay).to_be_bytes());
             let vector = ack.vector.get(..MAX_VECTOR_LEN).unwrap_or(&ack.vector);
             bytes.extend((vector.len() as u16).to_be_bytes());
+            bytes.extend(ack.covered.iter().flat_map(|covered| covered.to_be_bytes()));
             bytes.extend(vector);
         }
         bytes.extend(captured);
@@ -174,8 +217,7 @@ impl Frame {
     }
 
     fn header_len(&self) -> usize {
-        let ack = self.ack.as_ref();
-        HEADER_LEN + ack.map_or(0, |ack| ACK_LEN + ack.vector.len().min(MAX_VECTOR_LEN))
+        HEADER_LEN + self.ack.as_ref().map_or(0, Ack::wire_len)
     }
 
     fn payload_len(&self, payload: &Packet) -> u16 {
@@ -190,17 +232,25 @@ impl Frame {
             | set(POLL, self.poll)
             | set(MORE, self.more)
             | set(ETHERNET, is_ethernet)
+            | set(BY_SERIAL, self.by_serial)
+            | set(REPORT, self.ack.as_ref().is_some_and(|ack| ack.covered.is_some()))
     }
 }
 
-fn parse_ack(packet: &Packet) -> Result<Ack, Malformed> {
+fn parse_ack(packet: &Packet, flags: u8) -> Result<Ack, Malformed> {
     let fixed = packet.bytes().get(HEADER_LEN..HEADER_LEN + ACK_LEN);
     let fixed = fixed.ok_or(Malformed::Truncated)?;
     let vector_len = usize::from(half(fixed, 10));
     if vector_len > MAX_VECTOR_LEN {
         return Err(Malformed::Vector);
     }
-    let at = HEADER_LEN + ACK_LEN;
+    let mut at = HEADER_LEN + ACK_LEN;
+    let mut covered = None;
+    if flags & REPORT != 0 {
+        let field = packet.bytes().get(at..at + COVERED_LEN).ok_or(Malformed::Truncated)?;
+        covered = Some(half(field, 0));
+        at += COVERED_LEN;
+    }
     if at + vector_len > packet.bytes().len() {
         return Err(Malformed::Truncated);
     }
@@ -208,6 +258,7 @@ fn parse_ack(packet: &Packet) -> Result<Ack, Malformed> {
         next: SeqNumber(word(fixed, 0)),
         highest_serial: SeqNumber(word(fixed, 4)),
         delay: DELAY_UNIT * u32::from(half(fixed, 8)),
+        covered,
         vector: packet.shared_bytes().slice(at..at + vector_len),
     })
 }
@@ -219,11 +270,12 @@ mod tests {
 
     fn ack() -> impl Strategy<Value = Ack> {
         let vector = prop::collection::vec(any::<u8>(), 0..=MAX_VECTOR_LEN);
-        (any::<u32>(), any::<u32>(), any::<u16>(), vector).prop_map(
-            |(next, highest_serial, delay, vector)| Ack {
+        (any::<u32>(), any::<u32>(), any::<u16>(), any::<Option<u16>>(), vector).prop_map(
+            |(next, highest_serial, delay, covered, vector)| Ack {
                 next: SeqNumber(next),
                 highest_serial: SeqNumber(highest_serial),
                 delay: DELAY_UNIT * u32::from(delay),
+                covered,
                 vector: vector.into(),
             },
         )
@@ -231,9 +283,9 @@ mod tests {
 
     fn frame() -> impl Strategy<Value = Frame> {
         let payload = (prop::collection::vec(any::<u8>(), 0..100), 0u32..65_000, any::<bool>());
-        let numbers = any::<([u32; 4], u16, bool, bool)>();
+        let numbers = any::<([u32; 4], u16, [bool; 3])>();
         (0u8..4, numbers, prop::option::of(ack()), payload).prop_map(
-            |(kind, ([from, to, serial, seq], after, poll, more), ack, payload)| {
+            |(kind, ([from, to, serial, seq], after, [poll, more, by_serial]), ack, payload)| {
                 let (bytes, uncaptured, is_ethernet) = payload;
                 let link_type = if is_ethernet { LinkType::Ethernet } else { LinkType::Ip };
                 let wire_len = bytes.len() as u32 + uncaptured;
@@ -250,6 +302,7 @@ mod tests {
                     kind,
                     poll,
                     more,
+                    by_serial,
                     from: from.max(1),
                     to,
                     serial: SeqNumber(serial),
@@ -294,6 +347,7 @@ mod tests {
             kind: FrameKind::Reliable,
             poll: true,
             more: false,
+            by_serial: false,
             from: 0x0a0b_0c0d,
             to: 0x0102_0304,
             serial: SeqNumber(7),
@@ -303,6 +357,7 @@ mod tests {
                 next: SeqNumber(16),
                 highest_serial: SeqNumber(33),
                 delay: Duration::from_micros(32),
+                covered: None,
                 vector: Bytes::from_static(&[0b0000_0101]),
             }),
             payload: Some(Packet::new(LinkType::Ip, Bytes::from_static(b"IP"))),
@@ -316,6 +371,19 @@ mod tests {
         assert_eq!(frame.emit().bytes(), bytes);
         let arrived: Vec<_> = frame.ack.unwrap().arrived().collect();
         assert_eq!(arrived, [SeqNumber(17), SeqNumber(19)]);
+    }
+
+    #[test]
+    fn a_report_tells_of_transmissions() {
+        let (next, highest_serial, delay) = (SeqNumber(16), SeqNumber(33), Duration::ZERO);
+        let vector = Bytes::from_static(&[0b0000_0101]);
+        let ack = Ack { next, highest_serial, delay, covered: Some(12), vector };
+        let missing: Vec<_> = ack.missing().collect();
+        assert_eq!(missing, [SeqNumber(33), SeqNumber(31)]);
+        assert_eq!(ack.arrived().count(), 0);
+        let told = [34, 33, 32, 31, 30, 22, 21].map(|serial| ack.has_arrived(SeqNumber(serial)));
+        let (yes, no) = (Some(true), Some(false));
+        assert_eq!(told, [None, no, yes, no, yes, yes, None]);
     }
 
     #[test]

@@ -7,10 +7,12 @@
 //! A station with several neighbours has one agent for each. The carrier of a frame (a radio's
 //! address, an Ethernet header, a UDP socket) identifies the neighbour.
 
+mod control;
 pub mod frame;
 mod half_duplex;
 mod protocol;
 mod receiver;
+mod report;
 mod sender;
 mod settings;
 mod turn;
@@ -20,7 +22,8 @@ pub use protocol::PROTOCOL;
 pub use settings::Settings;
 
 use super::arq::{
-    Due, Epochs, LinkEvent, Malformed, Numbered, Pace, Queue, Queued, Resequencer, View,
+    Due, Epochs, LinkEvent, MAX_WINDOW, Malformed, Numbered, Pace, Queue, Queued, RateControl,
+    Resequencer, View, WIDEST_WINDOW,
 };
 use super::limits::Limits;
 use crate::agent::{Agent, Deadline, LinkSignal, Port, Timer, Verdict};
@@ -30,7 +33,7 @@ use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use alloc::collections::VecDeque;
 use core::time::Duration;
-use frame::{ACK_LEN, Frame, FrameKind};
+use frame::{Frame, FrameKind};
 use receiver::Receiver;
 use sender::Sender;
 use turn::Turn;
@@ -45,6 +48,8 @@ const ACK_TIMER: Timer = Timer::new("tulip-ack");
 const REPLY_TIMER: Timer = Timer::new("tulip-reply");
 /// The next hello frame, which asks for the epoch of the other end.
 const HELLO_TIMER: Timer = Timer::new("tulip-hello");
+/// The time at which the rate control lets the next frame leave.
+const DEPARTURE_TIMER: Timer = Timer::new("tulip-departure");
 
 /// One end of a TULIP link.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,6 +60,8 @@ pub struct Tulip {
     sender: Sender,
     receiver: Receiver,
     pace: Pace,
+    rate: RateControl,
+    departure_due: Due,
     turn: Turn,
     /// Half duplex: the frame that the link holds, and the frame that it returned.
     held: Option<Frame>,
@@ -64,6 +71,8 @@ pub struct Tulip {
     unanswered: u32,
     /// A link ACK is due that was too long to travel with the last frame.
     ack_alone: bool,
+    /// The limit of bytes of packets that are sent and not acknowledged.
+    max_bytes: usize,
     events: VecDeque<Event>,
 }
 
@@ -73,10 +82,20 @@ impl Tulip {
     pub fn new(limits: Limits, settings: Settings, epoch: u32) -> Self {
         Self {
             epochs: Epochs::new(epoch),
-            queue: Queue::new(limits.egress.air),
+            queue: match settings.rate_control {
+                true => Queue::fair(limits.egress.air),
+                false => Queue::new(limits.egress.air),
+            },
             sender: Sender::new(),
-            receiver: Receiver::new(Resequencer::new(limits.cache_bytes, limits.egress.wired)),
+            receiver: Receiver::new(Resequencer::new(
+                limits.cache_bytes,
+                limits.egress.wired,
+                settings.window.max(MAX_WINDOW),
+            )),
+            max_bytes: limits.cache_bytes,
             pace: Pace::new(settings.adaptive, settings.answer_wait(), settings.ack_delay),
+            rate: RateControl::new(),
+            departure_due: Due::Never,
             turn: if settings.half_duplex { Turn::Free } else { Turn::Always },
             held: None,
             returned: None,
@@ -105,13 +124,14 @@ impl Tulip {
     }
 
     /// Queues a packet of the network layer.
-    fn enqueue(&mut self, packet: &Packet) {
+    fn enqueue(&mut self, now: Instant, packet: &Packet) {
         if packet.link_type() == LinkType::Frame || packet.wire_len() > u32::from(u16::MAX) {
             return self.report(LinkEvent::TooLong(packet.wire_len()));
         }
         let view = View::of(packet);
         let class = self.settings.classes.class(&view);
-        if !self.queue.push(Queued::new(packet.clone(), class, view.flow)) {
+        let more = self.pace.burst();
+        if !self.queue.push(now, Queued::new(packet.clone(), class, view.flow), more) {
             self.events.push_back(Event::EgressDropped(Port::Air));
         }
         self.epochs.keep_asking();
@@ -143,8 +163,9 @@ impl Tulip {
         }
         if judgement.is_restart {
             self.receiver.restart();
-            self.resend_all();
+            self.resend_all(now);
         }
+        self.receiver.set_by_serial(frame.by_serial);
         if !judgement.is_current {
             self.receiver.want_ack();
             self.take_turn(now, frame.more, true);
@@ -153,9 +174,10 @@ impl Tulip {
     }
 
     /// Begins a new stream with the packets that the other end has not acknowledged.
-    fn resend_all(&mut self) {
-        self.queue.put_back(self.sender.restart());
+    fn resend_all(&mut self, now: Instant) {
+        self.queue.put_back(now, self.sender.restart());
         self.pace.restart();
+        self.rate.restart();
         self.reply_due = Due::Never;
         self.unanswered = 0;
     }
@@ -167,6 +189,7 @@ impl Tulip {
             match self.sender.acknowledge(now, ack) {
                 Err(event) => self.report(event),
                 Ok(summary) => {
+                    self.follow_path(now, ack, summary.round_trip);
                     if let Some(sample) = summary.round_trip {
                         self.pace.round_trip(now, sample);
                         self.report(LinkEvent::RoundTrip(sample));
@@ -181,7 +204,7 @@ impl Tulip {
             }
         }
         if frame.poll {
-            self.receiver.want_ack();
+            self.receiver.poll();
         }
         self.take_turn(now, frame.more, frame.poll);
     }
@@ -193,7 +216,10 @@ impl Tulip {
             (FrameKind::Reliable | FrameKind::Skip, packet) => {
                 receiver.reliable(now, seq, after, packet, &self.settings)
             }
-            (FrameKind::Unreliable, Some(packet)) => receiver.window.unreliable(seq, after, packet),
+            (FrameKind::Unreliable, Some(packet)) => {
+                receiver.count_unreliable(now);
+                receiver.window.unreliable(seq, after, packet)
+            }
             (FrameKind::Unreliable | FrameKind::Control, _) => Ok(()),
         };
         if let Err(event) = result {
@@ -207,17 +233,22 @@ impl Tulip {
 
     /// Full duplex: restarts the reply timeout, if packets are in flight.
     fn expect_reply(&mut self, now: Instant) {
-        let is_open = self.turn == Turn::Always && self.sender.pool.outstanding() > 0;
+        let is_waiting = self.sender.pool.outstanding() > 0 || !self.rate.is_idle();
+        let is_open = self.turn == Turn::Always && is_waiting;
         self.reply_due = if is_open { Due::At(now + self.wait()) } else { Due::Never };
     }
 
     /// Whether the window and the limit of packets in flight admit another reliable packet.
     fn has_room(&self) -> bool {
-        self.sender.pool.span() < self.settings.window && self.is_below_limit()
+        // The other end has the window of the paper's link ACKs unless it says that it has more.
+        let theirs = if self.receiver.is_by_serial() { WIDEST_WINDOW } else { MAX_WINDOW };
+        let pool = &self.sender.pool;
+        let fits = pool.bytes() < self.max_bytes;
+        pool.span() < self.settings.window.min(theirs) && fits && self.is_below_limit()
     }
 
     fn is_below_limit(&self) -> bool {
-        self.sender.pool.outstanding() < self.pace.limit()
+        self.controls_rate() || self.sender.pool.outstanding() < self.pace.limit()
     }
 
     /// The next frame for the link, with its epoch, flags and link ACK.
@@ -235,7 +266,9 @@ impl Tulip {
             _ => !frame.more && self.sender.pool.outstanding() > 0,
         };
         self.add_ack(now, &mut frame);
-        if matches!(frame.kind, FrameKind::Reliable | FrameKind::Skip) {
+        self.count_departure(now, &frame);
+        let is_answered = frame.kind != FrameKind::Unreliable || self.controls_rate();
+        if frame.kind != FrameKind::Control && is_answered {
             self.expect_reply(now);
         }
         self.turn.sent(now, self.settings.strobe, frame.more, frame.poll);
@@ -260,14 +293,21 @@ impl Tulip {
                 let frame = self.numbered_frame(numbered, event, true);
                 return Some(Frame { poll: true, ..frame });
             }
+            if !self.rate.is_idle() {
+                self.expect_reply(now);
+                return Some(Frame { poll: true, ..self.control_frame() });
+            }
         }
-        if self.is_below_limit()
-            && let Some((numbered, event)) = self.sender.resend_lost(now)
-        {
-            return Some(self.numbered_frame(numbered, event, false));
-        }
-        if let Some(queued) = self.queue.pop(self.has_room()) {
-            return Some(self.new_frame(now, queued));
+        if self.may_leave(now) {
+            if self.is_below_limit()
+                && let Some((numbered, event)) = self.sender.resend_lost(now)
+            {
+                return Some(self.numbered_frame(numbered, event, false));
+            }
+            if let Some(queued) = self.next_queued(now) {
+                return Some(self.new_frame(now, queued));
+            }
+            self.rate.limit_by_hosts(now);
         }
         let acks = self.receiver.ack_due() == Due::Now && self.turn.may_ack();
         (acks || self.turn.must_send()).then(|| self.control_frame())
@@ -278,10 +318,23 @@ impl Tulip {
         self.sender.has_lost() || self.queue.has_next(self.has_room())
     }
 
+    /// Takes the next packet from the egress queue.
+    fn next_queued(&mut self, now: Instant) -> Option<Queued> {
+        self.queue.set_codel(self.codel());
+        let queued = self.queue.pop(now, self.has_room());
+        let (marked, dropped) = self.queue.take_counts();
+        let events = &mut self.events;
+        events.extend((0..marked).map(|_| Event::CongestionMarked));
+        events.extend((0..dropped).map(|_| Event::EgressDropped(Port::Air)));
+        queued
+    }
+
     fn new_frame(&mut self, now: Instant, queued: Queued) -> Frame {
         let order = self.settings.order;
         if queued.class != Class::Unreliable {
             let numbered = self.sender.pool.send(now, queued, order);
+            let pool = &self.sender.pool;
+            self.pace.note_span(now, pool.span(), pool.age(now));
             return self.numbered_frame(numbered, None, false);
         }
         let (serial, seq, after) = self.sender.pool.send_once(queued.flow, order);
@@ -319,6 +372,7 @@ impl Tulip {
             kind: FrameKind::Control,
             poll: false,
             more: false,
+            by_serial: self.settings.by_serial(),
             from: self.epochs.own(),
             to: self.epochs.peer().unwrap_or(0),
             serial: self.sender.pool.serial(),
@@ -336,8 +390,8 @@ impl Tulip {
         if due == Due::Never && !is_control {
             return;
         }
-        let vector_len = self.receiver.vector_len();
-        let len = frame.wire_len() as usize + ACK_LEN + vector_len;
+        let (ack_len, vector_len) = self.receiver.ack_len();
+        let len = frame.wire_len() as usize + ack_len;
         let is_short = vector_len <= MAX_TRAVELLING_VECTOR;
         if is_control || (is_short && len <= self.settings.max_frame as usize) {
             frame.ack = Some(self.receiver.ack(now));
@@ -360,7 +414,7 @@ impl Agent for Tulip {
     /// Withholds every packet: the agent originates frames, and the packets that frames carried.
     fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict {
         match from {
-            Port::Wired => self.enqueue(packet),
+            Port::Wired => self.enqueue(now, packet),
             Port::Air => self.handle_frame(now, packet),
         }
         Verdict::Withhold
@@ -377,6 +431,7 @@ impl Agent for Tulip {
     fn handle_timeout(&mut self, now: Instant) {
         self.epochs.expire(now);
         self.receiver.expire(now);
+        self.departure_due.expire(now);
         if self.reply_due.expire(now) {
             self.unanswered += 1;
         }
@@ -421,13 +476,14 @@ impl Agent for Tulip {
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        let ack = self.receiver.ack_due().timer().filter(|_| self.turn.may_ack());
+        let ack = self.receiver.ack_timer().filter(|_| self.turn.may_ack());
         let timers = [
             (ack, ACK_TIMER),
             (self.turn.ack_timer(), ACK_TIMER),
             (self.reply_due.timer(), REPLY_TIMER),
             (self.turn.reply_timer(), REPLY_TIMER),
             (self.epochs.hello_timer(), HELLO_TIMER),
+            (self.departure_due.timer(), DEPARTURE_TIMER),
         ];
         let timers = timers.into_iter().filter_map(|(at, why)| Some(Deadline { at: at?, why }));
         timers.min_by_key(|deadline| deadline.at)

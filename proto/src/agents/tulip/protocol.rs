@@ -43,6 +43,10 @@ impl AgentSettings for Settings {
         }
     }
 
+    fn control_rate(&mut self) {
+        self.rate_control = true;
+    }
+
     fn exempt(&mut self, tcp_port: u16) {
         self.classes.exempt(tcp_port);
     }

@@ -1,12 +1,19 @@
 //! The receiving half: what has arrived, and the link ACKs that report its complete state.
 
-use super::frame::Ack;
+use super::frame::{ACK_LEN, Ack, COVERED_LEN};
+use super::report::Reports;
 use super::settings::Settings;
 use crate::agents::arq::{Due, LinkEvent, Resequencer};
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use alloc::vec;
+use bytes::Bytes;
+use core::time::Duration;
+
+/// Unreliable frames after which a report is due, and the time after which it is.
+const UNRELIABLE: u32 = 16;
+const UNRELIABLE_DELAY: Duration = Duration::from_millis(25);
 
 /// The receive window of one end, and when a link ACK of it is due.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -15,9 +22,17 @@ pub(super) struct Receiver {
     /// The highest serial number received, and its arrival time.
     highest_serial: SeqNumber,
     highest_serial_at: Instant,
+    /// Which transmissions have arrived; whether the other end reads reports on them, and whether
+    /// it has asked for the longest one.
+    reports: Reports,
+    by_serial: bool,
+    is_polled: bool,
     /// Numbered frames since the last link ACK.
     unacknowledged: u32,
     ack_due: Due,
+    /// The same of unreliable frames, whose sender only wants to know the rate of the path.
+    unreported: u32,
+    report_due: Due,
 }
 
 impl Receiver {
@@ -27,14 +42,19 @@ impl Receiver {
             window,
             highest_serial: SeqNumber(0),
             highest_serial_at: Instant::ZERO,
+            reports: Reports::default(),
+            by_serial: false,
+            is_polled: false,
             unacknowledged: 0,
             ack_due: Due::Never,
+            unreported: 0,
+            report_due: Due::Never,
         }
     }
 
     /// Begins a new stream with a new run of the other end.
     pub(super) fn restart(&mut self) {
-        let mut window = core::mem::replace(&mut self.window, Resequencer::new(0, 0));
+        let mut window = core::mem::replace(&mut self.window, Resequencer::new(0, 0, 0));
         window.restart();
         *self = Self::new(window);
     }
@@ -42,8 +62,15 @@ impl Receiver {
     /// Notes a frame's serial number. A gap shows a loss, of a retransmission too, and causes a
     /// link ACK at once.
     pub(super) fn note_serial(&mut self, now: Instant, serial: SeqNumber, is_control: bool) {
+        if !is_control {
+            self.reports.note(serial, self.highest_serial);
+        }
         if serial <= self.highest_serial {
             return;
+        }
+        if is_control {
+            // The frame with this serial number is missing.
+            self.reports.note_missing(serial, self.highest_serial);
         }
         let expected = self.highest_serial + u32::from(!is_control);
         self.highest_serial = serial;
@@ -75,6 +102,22 @@ impl Receiver {
         self.ack_due = Due::Now;
     }
 
+    /// The other end asks for a link ACK.
+    pub(super) fn poll(&mut self) {
+        self.is_polled = true;
+        self.want_ack();
+    }
+
+    /// Whether the other end reads reports.
+    pub(super) fn is_by_serial(&self) -> bool {
+        self.by_serial
+    }
+
+    /// Notes whether the other end reads reports.
+    pub(super) fn set_by_serial(&mut self, by_serial: bool) {
+        self.by_serial = by_serial;
+    }
+
     /// When a link ACK is due, even without a packet to travel with.
     pub(super) fn ack_due(&self) -> Due {
         self.ack_due
@@ -83,23 +126,65 @@ impl Receiver {
     /// Makes a link ACK whose timer has expired due at once.
     pub(super) fn expire(&mut self, now: Instant) {
         self.ack_due.expire(now);
+        if self.report_due.expire(now) {
+            self.want_ack();
+        }
     }
 
-    /// The link ACK to be sent now: the complete state [tulip99 §III S2-03].
+    /// The expiry time of the timer that is needed, if one is.
+    pub(super) fn ack_timer(&self) -> Option<Instant> {
+        let timers = [self.ack_due.timer(), self.report_due.timer()];
+        timers.into_iter().flatten().min().filter(|_| self.ack_due != Due::Now)
+    }
+
+    /// Counts an unreliable packet, of which a report tells.
+    pub(super) fn count_unreliable(&mut self, now: Instant) {
+        if self.by_serial {
+            self.unreported += 1;
+            self.report_due.no_later_than(now + UNRELIABLE_DELAY);
+            if self.unreported >= UNRELIABLE {
+                self.want_ack();
+            }
+        }
+    }
+
+    /// The link ACK to be sent now: a report, or the complete state [tulip99 §III S2-03].
     pub(super) fn ack(&mut self, now: Instant) -> Ack {
-        self.unacknowledged = 0;
-        self.ack_due = Due::Never;
-        let mut vector = vec![0u8; self.vector_len()];
+        let (next, highest_serial) = (self.window.next(), self.highest_serial);
+        let delay = now - self.highest_serial_at;
+        let (covered, vector) = match self.by_serial {
+            true => {
+                let (covered, vector) = self.reports.take(highest_serial, self.is_polled);
+                (Some(covered), vector)
+            }
+            false => (None, self.complete_state()),
+        };
+        (self.unacknowledged, self.unreported) = (0, 0);
+        self.is_polled = false;
+        (self.ack_due, self.report_due) = (Due::Never, Due::Never);
+        Ack { next, highest_serial, delay, covered, vector }
+    }
+
+    /// The length of the next link ACK, and of its bit vector, in bytes.
+    pub(super) fn ack_len(&self) -> (usize, usize) {
+        let (fixed, vector) = match self.by_serial {
+            true => {
+                let vector = self.reports.vector_len(self.highest_serial, self.is_polled);
+                (ACK_LEN + COVERED_LEN, vector)
+            }
+            false => (ACK_LEN, self.window.beyond().len().div_ceil(8)),
+        };
+        (fixed + vector, vector)
+    }
+
+    /// The receive window from the packet after the next expected one on. With a window wider than
+    /// the longest vector the other end reads reports.
+    fn complete_state(&self) -> Bytes {
+        let mut vector = vec![0u8; self.window.beyond().len().div_ceil(8)];
         for (index, has_arrived) in self.window.beyond().enumerate() {
             vector[index / 8] |= u8::from(has_arrived) << (index % 8);
         }
-        let (next, highest_serial) = (self.window.next(), self.highest_serial);
-        Ack { next, highest_serial, delay: now - self.highest_serial_at, vector: vector.into() }
-    }
-
-    /// The length of the bit vector of the next link ACK, in bytes.
-    pub(super) fn vector_len(&self) -> usize {
-        self.window.beyond().len().div_ceil(8)
+        vector.into()
     }
 
     fn count(&mut self, now: Instant, settings: &Settings) {

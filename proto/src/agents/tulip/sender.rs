@@ -2,9 +2,10 @@
 //! [tulip99 §V.B S2-04].
 
 use super::frame::Ack;
-use crate::agents::arq::{Delivery, LinkEvent, Numbered, Pool, Queued};
+use crate::agents::arq::{Delivery, LinkEvent, Numbered, Pool, Queued, Transmission};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
+use alloc::vec::Vec;
 use bytes::Bytes;
 use core::time::Duration;
 
@@ -17,6 +18,8 @@ pub(super) struct Sender {
     pub(super) pool: Pool,
     /// The bit vector of the last link ACK, and the sequence number of its first bit.
     beyond: (SeqNumber, Bytes),
+    /// Transmissions that count as lost, and whose arrival a report may still show.
+    doubtful: Vec<Transmission>,
     /// The highest serial number that a link ACK reported.
     acked_serial: SeqNumber,
     /// The number of later transmissions that must be acknowledged before one counts as lost.
@@ -38,6 +41,7 @@ impl Sender {
         Self {
             pool: Pool::new(),
             beyond: (SeqNumber(0), Bytes::new()),
+            doubtful: Vec::new(),
             acked_serial: SeqNumber(0),
             reordering: 0,
         }
@@ -55,6 +59,11 @@ impl Sender {
     /// The highest serial number that a link ACK reported.
     pub(super) fn acked_serial(&self) -> SeqNumber {
         self.acked_serial
+    }
+
+    /// The number of later transmissions that must be acknowledged before one counts as lost.
+    pub(super) fn reordering(&self) -> u32 {
+        self.reordering
     }
 
     /// Whether the retransmission list has a packet to send.
@@ -115,9 +124,27 @@ impl Sender {
             self.arrive(index);
         }
         self.pool.drop_first(passed);
-        self.beyond = (ack.next + 1, ack.vector.clone());
-        self.settle();
+        self.beyond = match ack.covered {
+            None => (ack.next + 1, ack.vector.clone()),
+            Some(_) => (ack.next, Bytes::new()),
+        };
+        self.take_report(ack);
+        self.settle(ack);
         Ok(AckSummary { round_trip, is_fresh })
+    }
+
+    /// Takes what a report shows to have arrived.
+    fn take_report(&mut self, ack: &Ack) {
+        let has_arrived = |sent: &&Transmission| ack.has_arrived(sent.serial) == Some(true);
+        let known = self.pool.log().iter().take_while(|sent| sent.serial <= ack.highest_serial);
+        let arrived: Vec<SeqNumber> =
+            known.chain(&self.doubtful).filter(has_arrived).map(|sent| sent.seq).collect();
+        self.doubtful.retain(|sent| ack.has_arrived(sent.serial) == Some(false));
+        for seq in arrived {
+            if let Some(index) = self.pool.index(seq) {
+                self.arrive(index);
+            }
+        }
     }
 
     /// Whether the last bit vector acknowledges a packet of the window.
@@ -144,7 +171,7 @@ impl Sender {
     }
 
     /// Decides for each transmission up to the reported serial number: arrived or lost.
-    fn settle(&mut self) {
+    fn settle(&mut self, ack: &Ack) {
         let settled = self.acked_serial - self.reordering;
         while self.pool.log().front().is_some_and(|sent| sent.serial <= settled) {
             let Some(sent) = self.pool.pop_log() else { return };
@@ -154,6 +181,9 @@ impl Sender {
             } else if self.pool.is_outstanding(sent.seq, sent.serial) {
                 self.pool.packet_mut(index).was_missing = true;
                 self.pool.lose(index);
+                if ack.has_arrived(sent.serial).is_some() {
+                    self.doubtful.push(sent);
+                }
             }
         }
     }

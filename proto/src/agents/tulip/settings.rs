@@ -1,7 +1,7 @@
 //! The constants of the link by name, in two profiles: that of the paper, and an adaptive one.
 
 use super::frame::{ACK_LEN, HEADER_LEN, MAX_WINDOW};
-use crate::agents::arq::{Order, Rules};
+use crate::agents::arq::{Order, Rules, WIDEST_WINDOW};
 use crate::settings::settings;
 use alloc::format;
 use alloc::string::String;
@@ -22,8 +22,12 @@ settings! {
     /// the maximum propagation delay fixes them as in the paper [tulip99 §I S2-07].
     adaptive: bool = true, switch();
     /// The window from the oldest unacknowledged to the newest packet, in packets, at most
-    /// [`MAX_WINDOW`] [tulip99 §V S2-03].
-    window: u32 = MAX_WINDOW, count(1, MAX_WINDOW);
+    /// 65,536 [tulip99 §V S2-03]. Above [`MAX_WINDOW`] link ACKs are reports on transmissions,
+    /// where both ends have it so.
+    window: u32 = WIDEST_WINDOW, count(1, WIDEST_WINDOW);
+    /// Whether each end controls the rate at which it sends, since the bottleneck of the path may
+    /// be behind the end. The queue of a radio that is at the end itself needs none.
+    rate_control: bool = false, switch();
     /// Whether the ends take turns, as radios do that cannot receive while they transmit
     /// [tulip99 §III S2-05].
     half_duplex: bool = false, switch();
@@ -60,6 +64,7 @@ impl Settings {
         Self {
             adaptive: false,
             window: 8,
+            rate_control: false,
             half_duplex: true,
             strobe: 1,
             max_propagation_delay: Duration::from_micros(20),
@@ -82,6 +87,11 @@ impl Settings {
             _ => self.set_constant(name, value)?,
         }
         Ok(())
+    }
+
+    /// Whether link ACKs should be reports on transmissions.
+    pub fn by_serial(&self) -> bool {
+        self.window > MAX_WINDOW || self.rate_control
     }
 
     /// The reply timeout without an estimate: from the end of a turn on a half-duplex link, else
@@ -125,7 +135,7 @@ mod tests {
         let mut settings = Settings::default();
         let mut refusal = |name, value| settings.set(name, value).unwrap_err();
         assert!(refusal("windw", "8").contains("it has profile, adaptive, window"));
-        assert!(refusal("window", "5000").contains("from 1 to 4096"));
+        assert!(refusal("window", "70000").contains("from 1 to 65536"));
         assert!(refusal("profile", "snoop").contains("must be tulip or tulip99"));
         assert!(refusal("order", "none").contains("destination or flow"));
         assert_eq!(settings, Settings::default());

@@ -1,7 +1,8 @@
 //! FQ-CoDel (RFC 8290): a queue with CoDel for each flow, and turns of as many bytes.
 
-use super::codel::{CoDelParams, Control};
+use super::codel::Dropping;
 use super::queue::{Discipline, Drops, Packets, Waiting};
+use crate::codel::{CoDelParams, Control};
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::ip::Network;
@@ -16,6 +17,7 @@ const QUANTUM: i64 = 1500;
 /// The queues of all flows, with a common limit in packets.
 pub(super) struct FqCoDel {
     limit: usize,
+    params: CoDelParams,
     /// What makes the hash of flows differ from run to run.
     perturbation: u64,
     queues: Vec<Flow>,
@@ -39,13 +41,13 @@ impl FqCoDel {
     pub(super) fn new(limit: usize, params: CoDelParams, perturbation: u64) -> Self {
         let flow = || Flow {
             packets: Packets::default(),
-            control: Control::new(params),
+            control: Control::default(),
             credits: 0,
             is_listed: false,
         };
         let queues = core::iter::repeat_with(flow).take(QUEUES).collect();
         let (new, old) = (VecDeque::new(), VecDeque::new());
-        Self { limit, perturbation, queues, new, old, len: 0 }
+        Self { limit, params, perturbation, queues, new, old, len: 0 }
     }
 
     /// Drops the first packet of the queue with the most bytes; which queue that was.
@@ -90,7 +92,8 @@ impl Discipline for FqCoDel {
                 continue;
             }
             let before = flow.packets.len();
-            let next = flow.control.dequeue(now, &mut flow.packets, drops);
+            let mut queue = Dropping { packets: &mut flow.packets, drops };
+            let next = flow.control.dequeue(now, self.params, &mut queue);
             self.len -= before - flow.packets.len();
             if let Some(waiting) = next {
                 flow.credits -= i64::from(waiting.packet.wire_len());

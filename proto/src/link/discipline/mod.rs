@@ -7,7 +7,7 @@ mod red;
 #[cfg(test)]
 mod tests;
 
-pub use codel::CoDelParams;
+pub use crate::codel::CoDelParams;
 pub(super) use queue::{Discipline, Drops, Waiting};
 
 use crate::random::Stream;

@@ -17,8 +17,9 @@ mod window;
 
 use super::rate_sample::{RateSample, RecoveryPhase};
 use crate::time::Instant;
+use crate::windowed_max::WindowedMax;
 use aggregation::Aggregation;
-use bandwidth::{MaxBandwidth, UNIT};
+use bandwidth::{Bandwidth, ROUNDS, UNIT};
 use core::time::Duration;
 use full_pipe::FullPipe;
 
@@ -39,7 +40,7 @@ const INITIAL_CWND: u64 = 10;
 pub(super) struct Bbr {
     mss: u64,
     mode: Mode,
-    bandwidth: MaxBandwidth,
+    bandwidth: WindowedMax<Bandwidth>,
     /// Least round trip of the last 10 s, and when it was seen.
     min_rtt: Option<Duration>,
     min_rtt_at: Instant,
@@ -109,7 +110,7 @@ impl Bbr {
         let mut bbr = Self {
             mss,
             mode: Mode::Startup,
-            bandwidth: MaxBandwidth::default(),
+            bandwidth: WindowedMax::new(ROUNDS),
             min_rtt: srtt,
             min_rtt_at: now,
             probe_rtt_until: None,

@@ -1,0 +1,218 @@
+//! The frames in flight, and what link ACKs show of the rate at which they arrive: the bytes that
+//! arrived between the sending of a frame and its link ACK, over the time in which as many were
+//! sent or arrived, the longer one (draft-cheng-iccrg-delivery-rate-estimation-02, Linux
+//! `tcp_rate.c`).
+
+use crate::time::Instant;
+use crate::wire::seq::SeqNumber;
+use alloc::collections::VecDeque;
+use core::time::Duration;
+
+/// The frames in flight. Sizes are bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Flight {
+    /// The serial number of the first of `sent`; serial numbers have no gaps.
+    first: SeqNumber,
+    sent: VecDeque<Sent>,
+    in_flight: u64,
+    /// All that has arrived, and when the last of it did.
+    delivered: u64,
+    delivered_at: Instant,
+    /// When the frame left that was acknowledged last.
+    first_sent: Instant,
+    /// Samples are limited by the hosts until more than this has arrived.
+    host_limited: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Sent {
+    at: Instant,
+    bytes: u32,
+    /// The state at its sending.
+    delivered: u64,
+    delivered_at: Instant,
+    first_sent: Instant,
+    is_host_limited: bool,
+    /// Whether it was sent below the rate of the path.
+    is_slow: bool,
+    /// Whether its outcome is known.
+    is_settled: bool,
+}
+
+/// What one link ACK shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sample {
+    /// Bytes that were in flight before it.
+    pub(super) prior_in_flight: u64,
+    /// Bytes that have arrived.
+    pub(super) arrived: u64,
+    /// Frames whose outcome it shows, and those of them that are lost.
+    pub(super) frames: u32,
+    pub(super) lost: u32,
+    /// The same of frames that were sent below the rate of the path.
+    pub(super) slow_frames: u32,
+    pub(super) slow_lost: u32,
+    /// The delivery rate.
+    pub(super) rate: Option<Rate>,
+}
+
+/// A delivery rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rate {
+    pub(super) bytes_per_second: u64,
+    /// All that had arrived when the frame was sent.
+    pub(super) prior_delivered: u64,
+    /// Whether the hosts, and not the path, limited it.
+    pub(super) is_host_limited: bool,
+}
+
+impl Flight {
+    pub(super) fn new() -> Self {
+        Self {
+            first: SeqNumber(0),
+            sent: VecDeque::new(),
+            in_flight: 0,
+            delivered: 0,
+            delivered_at: Instant::ZERO,
+            first_sent: Instant::ZERO,
+            host_limited: None,
+        }
+    }
+
+    /// Bytes in flight.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// All bytes that have arrived.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// The hosts have nothing to send: what is in flight shows no rate of the path.
+    pub(super) fn limit_by_hosts(&mut self) {
+        self.host_limited = Some(self.delivered + self.in_flight);
+    }
+
+    /// Serial numbers begin anew: nothing is in flight.
+    pub(super) fn restart(&mut self) {
+        self.sent.clear();
+        self.in_flight = 0;
+    }
+
+    /// A frame leaves.
+    pub(super) fn sent(&mut self, now: Instant, serial: SeqNumber, bytes: u32, is_slow: bool) {
+        if serial != self.first + self.sent.len() as u32 {
+            self.restart();
+            self.first = serial;
+        }
+        if self.in_flight == 0 {
+            (self.first_sent, self.delivered_at) = (now, now);
+        }
+        self.in_flight += u64::from(bytes);
+        self.sent.push_back(Sent {
+            at: now,
+            bytes,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent: self.first_sent,
+            is_host_limited: self.host_limited.is_some(),
+            is_slow,
+            is_settled: false,
+        });
+    }
+
+    /// Takes a link ACK. `arrived` says of a serial number up to `highest` whether it has arrived;
+    /// what has not is lost up to `settled`.
+    pub(super) fn acknowledge(
+        &mut self,
+        now: Instant,
+        highest: SeqNumber,
+        settled: SeqNumber,
+        arrived: &dyn Fn(SeqNumber) -> bool,
+    ) -> Sample {
+        let mut sample = Sample { prior_in_flight: self.in_flight, ..Sample::default() };
+        let mut latest: Option<Sent> = None;
+        let reach = usize::try_from(highest.offset_from(self.first) + 1).unwrap_or(0);
+        for (sent, serial) in self.sent.iter_mut().take(reach).zip(0u32..) {
+            let serial = self.first + serial;
+            let has_arrived = !sent.is_settled && arrived(serial);
+            if sent.is_settled || (!has_arrived && serial > settled) {
+                continue;
+            }
+            sent.is_settled = true;
+            self.in_flight -= u64::from(sent.bytes);
+            sample.frames += 1;
+            sample.lost += u32::from(!has_arrived);
+            sample.slow_frames += u32::from(sent.is_slow);
+            sample.slow_lost += u32::from(sent.is_slow && !has_arrived);
+            if has_arrived {
+                sample.arrived += u64::from(sent.bytes);
+                latest = Some(*sent);
+            }
+        }
+        while self.sent.pop_front_if(|sent| sent.is_settled).is_some() {
+            self.first += 1;
+        }
+        self.delivered += sample.arrived;
+        if let Some(sent) = latest {
+            sample.rate = self.rate(now, &sent);
+            (self.first_sent, self.delivered_at) = (sent.at, now);
+        }
+        if self.host_limited.is_some_and(|until| self.delivered > until) {
+            self.host_limited = None;
+        }
+        sample
+    }
+
+    fn rate(&self, now: Instant, sent: &Sent) -> Option<Rate> {
+        let interval = sent.at.since(sent.first_sent).max(now.since(sent.delivered_at));
+        if interval < Duration::from_micros(1) {
+            return None;
+        }
+        let bytes = u128::from(self.delivered - sent.delivered) * 1_000_000_000;
+        Some(Rate {
+            bytes_per_second: u64::try_from(bytes / interval.as_nanos()).unwrap_or(u64::MAX),
+            prior_delivered: sent.delivered,
+            is_host_limited: sent.is_host_limited,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_that_of_arrivals_and_not_that_of_link_acks() {
+        let mut flight = Flight::new();
+        // A frame of 1000 bytes each millisecond, and a link ACK for each four after 20 ms.
+        let mut rates = alloc::vec::Vec::new();
+        for millis in 0..200u32 {
+            let now = Instant::from_millis(u64::from(millis));
+            flight.sent(now, SeqNumber(millis), 1_000, false);
+            if millis >= 20 && millis.is_multiple_of(4) {
+                let highest = SeqNumber(millis - 20);
+                let sample = flight.acknowledge(now, highest, highest, &|_| true);
+                rates.extend(sample.rate.map(|rate| rate.bytes_per_second));
+            }
+        }
+        assert!(rates[10..].iter().all(|rate| (950_000..=1_050_000).contains(rate)), "{rates:?}");
+        assert_eq!(flight.in_flight(), 23_000);
+    }
+
+    #[test]
+    fn what_a_link_ack_does_not_show_is_lost_only_when_it_is_settled() {
+        let mut flight = Flight::new();
+        (0..10).for_each(|serial| flight.sent(Instant::ZERO, SeqNumber(serial), 100, serial < 3));
+        let now = Instant::from_millis(5);
+        let arrived = |serial: SeqNumber| serial.0 != 1 && serial.0 != 6;
+        let sample = flight.acknowledge(now, SeqNumber(7), SeqNumber(4), &arrived);
+        assert_eq!((sample.frames, sample.lost), (7, 1));
+        assert_eq!((sample.slow_frames, sample.slow_lost), (3, 1));
+        assert_eq!((sample.arrived, flight.in_flight()), (600, 300));
+        // The missing one was overtaken.
+        let sample = flight.acknowledge(now, SeqNumber(7), SeqNumber(4), &|_| true);
+        assert_eq!((sample.frames, sample.lost, flight.in_flight()), (1, 0, 200));
+    }
+}

@@ -1,0 +1,123 @@
+//! Whether losses are congestion. A link that retransmits hides its losses from the hosts, and a
+//! radio loses frames that no queue has dropped; neither may be answered in the way of the other.
+//!
+//! The share of frames that the path loses by itself is measured where congestion cannot be the
+//! cause: among frames sent below the rate of the path while its queue was short. Losses beyond
+//! that share at a standing queue are congestion.
+
+/// Frames after which older ones count half.
+const MEMORY: u32 = 1_024;
+/// Frames without which nothing is known.
+const LEAST: u32 = 40;
+/// The largest share that is made up for, in 1024ths.
+const MOST: u64 = 512;
+
+/// The losses of the path, and those of the present round trip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Losses {
+    slow_frames: u32,
+    slow_lost: u32,
+    round_frames: u32,
+    round_lost: u32,
+    /// Frames of the round trip before.
+    last_frames: u32,
+}
+
+impl Losses {
+    /// Frames sent below the rate of the path were settled at a short queue.
+    pub(super) fn slow(&mut self, frames: u32, lost: u32) {
+        self.slow_frames = self.slow_frames.saturating_add(frames);
+        self.slow_lost = self.slow_lost.saturating_add(lost);
+        if self.slow_frames > MEMORY {
+            (self.slow_frames, self.slow_lost) = (self.slow_frames / 2, self.slow_lost / 2);
+        }
+    }
+
+    /// A round trip begins.
+    pub(super) fn begin_round(&mut self) {
+        self.last_frames = self.round_frames;
+        (self.round_frames, self.round_lost) = (0, 0);
+    }
+
+    /// Frames were settled.
+    pub(super) fn settled(&mut self, frames: u32, lost: u32) {
+        self.round_frames += frames;
+        self.round_lost += lost;
+    }
+
+    /// The share that the path loses by itself, in 1024ths.
+    pub(super) fn share(&self) -> u64 {
+        if self.slow_frames < LEAST {
+            return 0;
+        }
+        (u64::from(self.slow_lost) * 1_024 / u64::from(self.slow_frames)).min(MOST)
+    }
+
+    /// The share of what is sent that arrives at the largest delivery rate of many samples, in
+    /// 1024ths: such a sample has met fewer losses than most, by about three standard deviations.
+    pub(super) fn arriving(&self) -> u64 {
+        let (lost, frames) = (self.share(), u64::from(self.last_frames.max(1)));
+        let deviation = (lost * (1_024 - lost) / frames).isqrt();
+        (1_024 - lost + 3 * deviation).min(1_024)
+    }
+
+    /// Whether more was lost in this round trip than the path loses by itself: more than one and a
+    /// half times as much, and three standard deviations.
+    pub(super) fn exceed_share(&self) -> bool {
+        // In 1024ths of a frame.
+        let expected = u64::from(self.round_frames) * self.share();
+        let bound = expected + expected / 2 + 3 * (expected * 1_024).isqrt();
+        u64::from(self.round_lost) * 1_024 > bound
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_is_too_many_where_the_path_loses_nothing() {
+        let mut losses = Losses::default();
+        losses.slow(500, 0);
+        losses.settled(100, 0);
+        assert!(!losses.exceed_share());
+        losses.settled(100, 1);
+        assert!(losses.exceed_share());
+        losses.begin_round();
+        assert!(!losses.exceed_share());
+    }
+
+    #[test]
+    fn losses_of_the_path_are_expected() {
+        let mut losses = Losses::default();
+        losses.slow(1_000, 50);
+        assert_eq!(losses.share(), 51);
+        losses.settled(100, 12);
+        assert!(!losses.exceed_share());
+        losses.settled(0, 4);
+        assert!(losses.exceed_share());
+    }
+
+    #[test]
+    fn the_largest_rate_of_small_samples_needs_no_making_up_for() {
+        let mut losses = Losses::default();
+        losses.slow(1_000, 100);
+        for (frames, arriving) in [(40, 1_024), (1_000, 949), (1_000_000, 922)] {
+            losses.begin_round();
+            losses.settled(frames, 0);
+            losses.begin_round();
+            assert_eq!(losses.arriving(), arriving, "{frames} frames");
+        }
+    }
+
+    #[test]
+    fn little_is_known_of_few_frames_and_old_ones_are_forgotten() {
+        let mut losses = Losses::default();
+        losses.slow(30, 15);
+        assert_eq!(losses.share(), 0);
+        losses.slow(970, 485);
+        assert_eq!(losses.share(), 512);
+        (0..30).for_each(|_| losses.slow(500, 0));
+        assert_eq!(losses.share(), 0);
+    }
+}

@@ -1,0 +1,299 @@
+//! The rate control of a link whose bottleneck may be anywhere between its ends: BBR's model of the
+//! path (Cardwell et al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00) with three changes.
+//!
+//! A link that retransmits hides its losses from the hosts, so it must answer for them itself.
+//! BBR's model is chosen since its rate follows what arrives and not what is lost: losses of a
+//! radio do not slow it down, and no loss makes it send more than a quarter above what arrives. A
+//! rule that goes by delay alone (Copa, Vegas) takes a change of the path's delay for a queue, and
+//! grows without bound where a policer drops without one.
+//!
+//! 1. What the path loses by itself is made up for ([`losses`]): BBR paces at the rate that
+//!    arrives, which is less than the path carries.
+//! 2. Losses beyond that, at a standing queue, reduce a window as CUBIC does ([`fair_window`]): BBR
+//!    ignores them, and pushes loss-based senders aside at short queues.
+//! 3. Startup ends when the round trip grows ([`startup`]), before the queue overflows; and the
+//!    minimum round trip is probed for only if it has not been seen again ([`min_round_trip`]).
+//!
+//! Time and frames go in; whether a frame may leave, and when, comes out. Sizes are bytes, rates
+//! bytes per second.
+
+mod fair_window;
+mod flight;
+mod losses;
+mod min_round_trip;
+mod startup;
+#[cfg(test)]
+mod tests;
+
+use crate::time::Instant;
+use crate::windowed_max::WindowedMax;
+use crate::wire::seq::SeqNumber;
+use core::time::Duration;
+use fair_window::FairWindow;
+use flight::{Flight, Sample};
+use losses::Losses;
+use min_round_trip::MinRoundTrip;
+use startup::Startup;
+
+/// A gain of 1.
+const UNIT: u64 = 256;
+/// 2/ln 2: the least gain that doubles the rate each round trip, and its inverse.
+const STARTUP_GAIN: u64 = UNIT * 2_885 / 1_000 + 1;
+const DRAIN_GAIN: u64 = UNIT * 1_000 / 2_885;
+/// The gain cycle of the rate, one phase for each minimum round trip.
+const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// The gain while others fill the queue: the fair window limits what is in flight.
+const SHARED_GAIN: u64 = UNIT * 65 / 64;
+/// Round trips over which the largest delivery rate is taken.
+const ROUNDS: u64 = 10;
+/// In flight before anything is known, and at least (RFC 6928: ten packets).
+const INITIAL_WINDOW: u64 = 15_000;
+const LEAST_WINDOW: u64 = 6_000;
+/// The time at full rate by which the window exceeds its multiple of the bandwidth-delay product:
+/// link ACKs come in batches.
+const ACK_SLACK: Duration = Duration::from_millis(3);
+/// A runner that was late may send what it missed for so long.
+const CATCH_UP: Duration = Duration::from_millis(1);
+
+/// The model of the path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RateControl {
+    flight: Flight,
+    /// The largest delivery rate of the last round trips.
+    rate: WindowedMax<u64>,
+    round: u64,
+    /// The round trip ends when a frame arrives that left after so much had arrived.
+    round_end: u64,
+    least: MinRoundTrip,
+    startup: Startup,
+    phase: Phase,
+    losses: Losses,
+    fair: FairWindow,
+    /// What must arrive before the fair window is reduced again: all that was in flight when it was
+    /// reduced last.
+    recovered: u64,
+    /// The least round trip since then.
+    floor: Duration,
+    /// Whether a queue stands that this link alone would not make.
+    is_shared: bool,
+    next_departure: Instant,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    /// The rate doubles each round trip until the path is full.
+    Startup,
+    /// The queue that startup made drains.
+    Drain,
+    /// The gain cycle: the place in it, and since when.
+    Cycle(usize, Instant),
+}
+
+impl RateControl {
+    /// Nothing is known of the path.
+    pub(crate) fn new() -> Self {
+        Self {
+            flight: Flight::new(),
+            rate: WindowedMax::new(ROUNDS),
+            round: 0,
+            round_end: 0,
+            least: MinRoundTrip::default(),
+            startup: Startup::new(),
+            phase: Phase::Startup,
+            losses: Losses::default(),
+            fair: FairWindow::default(),
+            recovered: 0,
+            floor: Duration::MAX,
+            is_shared: false,
+            next_departure: Instant::ZERO,
+        }
+    }
+
+    /// Serial numbers begin anew.
+    pub(crate) fn restart(&mut self) {
+        self.flight.restart();
+    }
+
+    /// Whether frames are in flight.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.flight.in_flight() == 0
+    }
+
+    /// Whether the window admits another frame.
+    pub(crate) fn has_room(&self, now: Instant) -> bool {
+        self.flight.in_flight() < self.window(now)
+    }
+
+    /// When the next frame may leave.
+    pub(crate) fn departure(&self) -> Instant {
+        self.next_departure
+    }
+
+    /// The hosts have nothing to send.
+    pub(crate) fn limit_by_hosts(&mut self, now: Instant) {
+        if self.has_room(now) {
+            self.flight.limit_by_hosts();
+        }
+    }
+
+    /// A frame leaves, of so many bytes.
+    pub(crate) fn sent(&mut self, now: Instant, serial: SeqNumber, bytes: u32) {
+        self.flight.sent(now, serial, bytes, self.gain() < UNIT);
+        let Some(rate) = self.pacing_rate() else { return };
+        let airtime = u64::from(bytes).saturating_mul(1_000_000_000) / rate.max(1);
+        let earliest =
+            Instant::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos() as u64));
+        self.next_departure = self.next_departure.max(earliest) + Duration::from_nanos(airtime);
+    }
+
+    /// Takes a link ACK, with a sample of the round trip if it gives one. `arrived` says of a
+    /// serial number up to `highest` whether it has arrived; what has not is lost up to `settled`.
+    pub(crate) fn acknowledge(
+        &mut self,
+        now: Instant,
+        (highest, settled): (SeqNumber, SeqNumber),
+        round_trip: Option<Duration>,
+        arrived: &dyn Fn(SeqNumber) -> bool,
+    ) {
+        let sample = self.flight.acknowledge(now, highest, settled, arrived);
+        if let Some(round_trip) = round_trip {
+            self.least.sample(now, round_trip);
+        }
+        self.count_round(&sample);
+        self.weigh_losses(now, &sample, round_trip);
+        self.follow(now, &sample, round_trip);
+        let allowed = self.probing_window();
+        if self.least.probe(now, self.flight.in_flight(), allowed) && self.startup.is_over() {
+            self.phase = Phase::Cycle(2, now);
+        }
+    }
+
+    /// Counts round trips, and takes the delivery rate.
+    fn count_round(&mut self, sample: &Sample) {
+        let Some(rate) = sample.rate else { return };
+        if rate.prior_delivered >= self.round_end {
+            self.round_end = self.flight.delivered();
+            self.round += 1;
+            self.startup.round(self.rate.get(), rate.is_host_limited);
+            self.losses.begin_round();
+        }
+        if !rate.is_host_limited || rate.bytes_per_second >= self.rate.get() {
+            self.rate.update(self.round, rate.bytes_per_second);
+        }
+    }
+
+    fn weigh_losses(&mut self, now: Instant, sample: &Sample, round_trip: Option<Duration>) {
+        let (Some(round_trip), Some(least)) = (round_trip, self.least.get()) else { return };
+        let queueing = round_trip.saturating_sub(least);
+        if queueing < least / 8 + Duration::from_millis(1) {
+            self.losses.slow(sample.slow_frames, sample.slow_lost);
+        }
+        self.losses.settled(sample.frames, sample.lost);
+        // A full queue that CUBIC has left at 0.7 of its window adds three sevenths to the round
+        // trip; the gain cycle of one link alone adds a quarter.
+        self.is_shared = queueing > least * 3 / 10 + Duration::from_millis(1);
+        if self.flight.delivered() < self.recovered {
+            return;
+        }
+        self.floor = self.floor.min(round_trip);
+        // A reduction shortens the queue if there is one. If the round trip has not varied since,
+        // it is the path that has become longer.
+        let is_growing = !self.fair.is_bound() || round_trip > self.floor + self.floor / 8;
+        if sample.lost > 0 && self.is_shared && is_growing && self.losses.exceed_share() {
+            let in_flight = sample.prior_in_flight.max(LEAST_WINDOW);
+            self.recovered = self.flight.delivered() + self.flight.in_flight();
+            self.floor = Duration::MAX;
+            self.fair.reduce(now, in_flight);
+        }
+    }
+
+    /// The phases follow from what has been found.
+    fn follow(&mut self, now: Instant, sample: &Sample, round_trip: Option<Duration>) {
+        let Some(least) = self.least.get() else { return };
+        if let (Phase::Startup, Some(round_trip)) = (self.phase, round_trip) {
+            self.startup.round_trip(round_trip, least);
+        }
+        let in_flight = self.flight.in_flight();
+        self.phase = match self.phase {
+            Phase::Startup if self.startup.is_over() => Phase::Drain,
+            Phase::Drain if in_flight <= self.product(UNIT) => Phase::Cycle(2, now),
+            Phase::Cycle(place, since) => {
+                let is_long = now.since(since) > least;
+                let is_next = match CYCLE[place] {
+                    UNIT => is_long,
+                    gain if gain > UNIT => {
+                        let is_reached = sample.prior_in_flight >= self.product(gain);
+                        is_long && (is_reached || sample.lost > 0)
+                    }
+                    _ => is_long || in_flight <= self.product(UNIT),
+                };
+                if is_next { Phase::Cycle((place + 1) % CYCLE.len(), now) } else { self.phase }
+            }
+            phase => phase,
+        };
+    }
+
+    fn gain(&self) -> u64 {
+        match self.phase {
+            _ if self.least.is_probing() => UNIT,
+            Phase::Startup => STARTUP_GAIN,
+            Phase::Drain => DRAIN_GAIN,
+            // The fair window probes.
+            Phase::Cycle(..) if self.is_shared && self.fair.is_bound() => SHARED_GAIN,
+            Phase::Cycle(place, _) => CYCLE[place],
+        }
+    }
+
+    /// The rate of sending at which as much arrives as the path can deliver.
+    fn path_rate(&self) -> u64 {
+        self.rate.get().saturating_mul(1_024) / self.losses.arriving()
+    }
+
+    /// `None` before the first round trip.
+    fn pacing_rate(&self) -> Option<u64> {
+        let rate = match self.path_rate() {
+            0 => {
+                let nanos = self.least.get()?.as_nanos().max(1);
+                u64::try_from(u128::from(INITIAL_WINDOW) * 1_000_000_000 / nanos).ok()?
+            }
+            rate => rate,
+        };
+        Some(rate.saturating_mul(self.gain()) / UNIT)
+    }
+
+    /// The bandwidth-delay product at a gain.
+    fn product(&self, gain: u64) -> u64 {
+        let nanos = self.least.get().unwrap_or_default().as_nanos();
+        let bytes = u128::from(self.path_rate()) * nanos / 1_000_000_000;
+        u64::try_from(bytes * u128::from(gain) / u128::from(UNIT)).unwrap_or(u64::MAX)
+    }
+
+    fn slack(&self) -> u64 {
+        let nanos = ACK_SLACK.as_nanos() as u64;
+        LEAST_WINDOW + self.path_rate().saturating_mul(nanos) / 1_000_000_000
+    }
+
+    fn probing_window(&self) -> u64 {
+        (self.product(UNIT) / 2).max(LEAST_WINDOW)
+    }
+
+    /// The limit of bytes in flight.
+    fn window(&self, now: Instant) -> u64 {
+        let Some(least) = self.least.get() else { return INITIAL_WINDOW };
+        let window = match self.phase {
+            Phase::Startup => {
+                let doubled = INITIAL_WINDOW.saturating_add(self.flight.delivered());
+                self.product(STARTUP_GAIN).max(doubled.min(self.product(4 * UNIT)))
+            }
+            Phase::Drain => self.product(STARTUP_GAIN),
+            Phase::Cycle(..) => self.product(2 * UNIT),
+        };
+        let window = window.max(INITIAL_WINDOW) + self.slack();
+        let window = match self.fair.bytes(now, least) {
+            Some(fair) if self.is_shared => fair.max(LEAST_WINDOW).min(4 * window),
+            Some(fair) => window.min(fair.max(LEAST_WINDOW)),
+            None => window,
+        };
+        if self.least.is_probing() { window.min(self.probing_window()) } else { window }
+    }
+}

@@ -1,0 +1,85 @@
+//! The end of startup: the delivery rate no longer grows (BBR), or the round trip does (HyStart).
+
+use core::time::Duration;
+
+/// Round trips in which the rate grew by less than a quarter, after which the path is full.
+const FULL_ROUNDS: u32 = 3;
+/// Samples of a round trip that are looked at in each round.
+const SAMPLES: u32 = 8;
+/// Limits of the growth of the round trip that counts: an eighth of the least, within these.
+const LEAST_GROWTH: Duration = Duration::from_millis(4);
+const LARGEST_GROWTH: Duration = Duration::from_millis(16);
+
+/// What startup has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Startup {
+    rate: u64,
+    rounds: u32,
+    /// The least round trip of the present round, and the number of its samples.
+    round_trip: Duration,
+    samples: u32,
+    is_over: bool,
+}
+
+impl Startup {
+    pub(super) fn new() -> Self {
+        Self { rate: 0, rounds: 0, round_trip: Duration::MAX, samples: 0, is_over: false }
+    }
+
+    /// Whether the path has been full.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// A round trip has ended, at this largest delivery rate; whether the hosts limited it.
+    pub(super) fn round(&mut self, rate: u64, is_host_limited: bool) {
+        (self.round_trip, self.samples) = (Duration::MAX, 0);
+        if is_host_limited || self.is_over {
+            return;
+        }
+        if rate >= self.rate.saturating_add(self.rate / 4) {
+            (self.rate, self.rounds) = (rate, 0);
+            return;
+        }
+        self.rounds += 1;
+        self.is_over = self.rounds >= FULL_ROUNDS;
+    }
+
+    /// Takes a sample of the round trip, whose least is `least`.
+    pub(super) fn round_trip(&mut self, sample: Duration, least: Duration) {
+        self.round_trip = self.round_trip.min(sample);
+        self.samples += 1;
+        let growth = (least / 8).clamp(LEAST_GROWTH, LARGEST_GROWTH);
+        self.is_over |= self.samples >= SAMPLES && self.round_trip > least + growth;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_when_the_rate_grows_no_more() {
+        let mut startup = Startup::new();
+        for rate in [10, 20, 40, 60, 61, 62] {
+            startup.round(rate, false);
+        }
+        assert!(!startup.is_over());
+        startup.round(62, true);
+        assert!(!startup.is_over(), "the hosts had no more to send");
+        startup.round(63, false);
+        assert!(startup.is_over());
+    }
+
+    #[test]
+    fn it_ends_when_all_round_trips_of_a_round_are_longer() {
+        let least = Duration::from_millis(40);
+        let mut startup = Startup::new();
+        (0..10).for_each(|_| startup.round_trip(Duration::from_millis(60), least));
+        assert!(startup.is_over());
+        let mut startup = Startup::new();
+        startup.round_trip(Duration::from_millis(41), least);
+        (0..10).for_each(|_| startup.round_trip(Duration::from_millis(60), least));
+        assert!(!startup.is_over(), "one was short: the others vary");
+    }
+}

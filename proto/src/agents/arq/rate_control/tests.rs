@@ -1,0 +1,194 @@
+//! The model against a path of known rate, delay, queue and losses.
+
+use super::*;
+use crate::random::{Purpose, Stream};
+use alloc::collections::VecDeque;
+
+const FRAME: u32 = 1_500;
+
+/// A bottleneck with a FIFO, and a sender that always has frames.
+struct Path {
+    rate_bps: u64,
+    round_trip: Duration,
+    /// Frames that the queue takes; a policer has none, and drops what comes too early.
+    queue: usize,
+    loss: f64,
+    stream: Stream,
+    control: RateControl,
+    now: Instant,
+    serial: SeqNumber,
+    free_at: Instant,
+    /// Frames that arrive, with the time of their link ACK.
+    acks: VecDeque<(Instant, Instant, SeqNumber, bool)>,
+    sent: u64,
+    arrived: u64,
+    dropped: u64,
+    /// The sum of the times in the queue.
+    queued: Duration,
+}
+
+impl Path {
+    fn new(rate_bps: u64, round_trip: Duration, queue: usize, loss: f64) -> Self {
+        Self {
+            rate_bps,
+            round_trip,
+            queue,
+            loss,
+            stream: Stream::new(1, 0, 0, Purpose::Loss),
+            control: RateControl::new(),
+            now: Instant::ZERO,
+            serial: SeqNumber(0),
+            free_at: Instant::ZERO,
+            acks: VecDeque::new(),
+            sent: 0,
+            arrived: 0,
+            dropped: 0,
+            queued: Duration::ZERO,
+        }
+    }
+
+    fn airtime(&self) -> Duration {
+        Duration::from_nanos(u64::from(FRAME) * 8 * 1_000_000_000 / self.rate_bps)
+    }
+
+    fn run(&mut self, lasts: Duration) {
+        let end = self.now + lasts;
+        (self.sent, self.arrived, self.dropped, self.queued) = (0, 0, 0, Duration::ZERO);
+        while self.now < end {
+            let next_ack = self.acks.front().map(|ack| ack.0);
+            let next_frame = Some(self.control.departure().max(self.now));
+            let next_frame = next_frame.filter(|_| self.control.has_room(self.now));
+            match (next_ack, next_frame) {
+                (Some(ack), frame) if frame.is_none_or(|frame| ack <= frame) => self.acknowledge(),
+                (_, Some(frame)) => self.send(frame),
+                (_, None) => panic!("nothing is in flight and there is no room"),
+            }
+        }
+    }
+
+    fn send(&mut self, at: Instant) {
+        self.now = at;
+        self.serial += 1;
+        self.sent += 1;
+        self.control.sent(at, self.serial, FRAME);
+        let waits = self.free_at.since(at);
+        let is_dropped = waits.as_nanos() >= self.airtime().as_nanos() * (self.queue as u128 + 1);
+        self.dropped += u64::from(is_dropped);
+        let begin = self.free_at.max(at);
+        let lost = self.stream.happens(self.loss);
+        let mut done = at + self.round_trip;
+        if !is_dropped {
+            self.queued += waits;
+            self.free_at = begin + self.airtime();
+            done = self.free_at + self.round_trip;
+        }
+        self.acks.push_back((done, at, self.serial, !is_dropped && !lost));
+    }
+
+    fn acknowledge(&mut self) {
+        let Some((at, sent, serial, has_arrived)) = self.acks.pop_front() else { return };
+        self.now = self.now.max(at);
+        if has_arrived {
+            self.arrived += 1;
+            let round_trip = Some(self.now - sent);
+            self.control
+                .acknowledge(self.now, (serial, serial), round_trip, &|other| other == serial);
+        }
+    }
+
+    /// The share of the rate that arrived in the last run of this time.
+    fn share(&self, lasts: Duration) -> f64 {
+        self.arrived as f64 * self.airtime().as_secs_f64() / lasts.as_secs_f64()
+    }
+
+    fn mean_queue(&self) -> Duration {
+        self.queued / self.sent as u32
+    }
+}
+
+const LONG: Duration = Duration::from_secs(30);
+const ROUND_TRIP: Duration = Duration::from_millis(40);
+
+#[test]
+fn the_path_is_full_and_its_queue_short() {
+    for queue in [33, 67, 134, 268] {
+        let mut path = Path::new(20_000_000, ROUND_TRIP, queue, 0.0);
+        path.run(LONG);
+        assert!(path.dropped * 200 < path.sent, "startup: {} dropped", path.dropped);
+        path.run(LONG);
+        let (share, wait) = (path.share(LONG), path.mean_queue());
+        assert!(share > 0.97, "{queue} frames: {share:.3} of the rate");
+        assert!(wait < ROUND_TRIP / 4, "{queue} frames: {wait:?} in the queue");
+        assert!(path.dropped * 1_000 < path.sent, "{} of {} dropped", path.dropped, path.sent);
+    }
+}
+
+#[test]
+fn losses_of_the_path_cost_no_more_than_themselves() {
+    // Where few frames are in flight, more is not made up for than is safe: at 10 % the 95 % that
+    // are wanted are not reached.
+    for (loss, least) in [(0.01, 0.95), (0.05, 0.95), (0.1, 0.92)] {
+        let mut path = Path::new(20_000_000, ROUND_TRIP, 67, loss);
+        path.run(LONG);
+        let share = path.share(LONG) / (1.0 - loss);
+        assert!(share > least, "{share:.3} of what arrives at loss {loss}");
+    }
+}
+
+#[test]
+fn losses_of_a_policer_are_not_answered_by_more() {
+    // Whatever comes faster than the rate is dropped, without a queue.
+    let mut path = Path::new(20_000_000, ROUND_TRIP, 0, 0.0);
+    path.run(LONG);
+    path.run(LONG);
+    let sent = path.sent as f64 * path.airtime().as_secs_f64() / LONG.as_secs_f64();
+    assert!(sent < 1.3, "{sent:.3} of the rate is sent");
+}
+
+#[test]
+fn the_model_follows_a_step_of_the_rate() {
+    let mut path = Path::new(20_000_000, ROUND_TRIP, 67, 0.01);
+    path.run(LONG);
+    path.rate_bps = 5_000_000;
+    path.run(Duration::from_secs(3));
+    path.run(LONG);
+    assert!(path.share(LONG) > 0.93, "{:.3} of the low rate", path.share(LONG));
+    assert!(path.mean_queue() < 2 * ROUND_TRIP, "{:?}", path.mean_queue());
+    path.rate_bps = 20_000_000;
+    path.run(Duration::from_secs(5));
+    path.run(LONG);
+    assert!(path.share(LONG) > 0.93, "{:.3} of the high rate", path.share(LONG));
+}
+
+#[test]
+fn a_step_of_the_delay_every_fifteen_seconds_does_not_break_it() {
+    // Low-orbit satellites: the delay steps with a burst of losses, and a little is always lost.
+    let mut path = Path::new(50_000_000, ROUND_TRIP, 167, 0.01);
+    let (mut arrived, mut lasts) = (0.0, Duration::ZERO);
+    for step in 0..8u64 {
+        path.round_trip = Duration::from_millis([40, 55, 35, 60, 45, 30, 50, 40][step as usize]);
+        path.loss = 0.5;
+        path.run(Duration::from_millis(100));
+        path.loss = 0.01;
+        let whole = Duration::from_secs(15);
+        path.run(whole);
+        arrived += path.share(whole) * whole.as_secs_f64();
+        lasts += whole;
+    }
+    let share = arrived / lasts.as_secs_f64();
+    assert!(share > 0.88, "{share:.3} of the rate");
+}
+
+#[test]
+fn congestion_reduces_the_window_and_random_losses_do_not() {
+    let mut path = Path::new(20_000_000, ROUND_TRIP, 67, 0.05);
+    path.run(LONG);
+    let before = path.control.fair.bytes(path.now, ROUND_TRIP);
+    // Others fill the queue: all round trips are longer by 40 ms, and one in three frames is lost.
+    path.round_trip = 2 * ROUND_TRIP;
+    path.loss = 0.33;
+    path.run(Duration::from_millis(500));
+    let after = path.control.fair.bytes(path.now, ROUND_TRIP).expect("a bound");
+    assert!(before.is_none_or(|before| after < before), "{before:?} and then {after}");
+    assert!(path.control.window(path.now) <= after.max(LEAST_WINDOW));
+}

@@ -1,0 +1,57 @@
+//! The rate control of an end, where the other end's reports show all transmissions.
+
+use super::Tulip;
+use super::frame::{Ack, Frame, FrameKind};
+use crate::agents::arq::Due;
+use crate::codel::CoDelParams;
+use crate::time::Instant;
+use core::time::Duration;
+
+impl Tulip {
+    /// Whether the rate control is in force. Without reports, the limit of packets in flight is.
+    pub(super) fn controls_rate(&self) -> bool {
+        self.settings.rate_control && self.receiver.is_by_serial()
+    }
+
+    /// Whether a frame with a packet may leave now; if its time has not come, a timer is set.
+    pub(super) fn may_leave(&mut self, now: Instant) -> bool {
+        self.departure_due = Due::Never;
+        if !self.controls_rate() {
+            return true;
+        }
+        if !self.rate.has_room(now) {
+            return false;
+        }
+        let departure = self.rate.departure();
+        if departure > now {
+            self.departure_due = Due::At(departure);
+        }
+        departure <= now
+    }
+
+    /// The parameters of CoDel in the egress queue: the interval covers two round trips of the link
+    /// (RFC 8289 §4.3), since a loss makes packets wait for one more; the target is what CUBIC
+    /// needs in front of so long a path.
+    pub(super) fn codel(&self) -> CoDelParams {
+        let CoDelParams { target, interval } = CoDelParams::default();
+        let kept = self.pace.longest_age();
+        CoDelParams { target: target.max(kept), interval: interval.max(2 * kept) }
+    }
+
+    /// A frame leaves.
+    pub(super) fn count_departure(&mut self, now: Instant, frame: &Frame) {
+        if frame.kind != FrameKind::Control && self.settings.rate_control {
+            self.rate.sent(now, frame.serial, frame.wire_len());
+        }
+    }
+
+    /// A link ACK has arrived, with this sample of the round trip.
+    pub(super) fn follow_path(&mut self, now: Instant, ack: &Ack, sample: Option<Duration>) {
+        if ack.covered.is_some() && self.settings.rate_control {
+            // What a report no longer covers has been lost, or its arrival was not reported.
+            let arrived = |serial| ack.has_arrived(serial) == Some(true);
+            let settled = ack.highest_serial - self.sender.reordering();
+            self.rate.acknowledge(now, (ack.highest_serial, settled), sample, &arrived);
+        }
+    }
+}

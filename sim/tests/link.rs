@@ -1,0 +1,62 @@
+//! What must be seen of a link between two ends (TULIP) over long paths, and of its rate control.
+
+mod common;
+
+use common::{Figure, mean_mbps};
+
+/// At each delay and loss p, the least share of (1 - p) times what the same sender reaches without
+/// losses and without the link. The header of a frame costs 1.5 %.
+#[test]
+fn a_long_path_is_as_fast_as_a_short_one() {
+    let settings = [("runs", "1"), ("time_limit", "120s")];
+    let figure = Figure::new("modern/link-long", &settings);
+    let mbps = |agent, delay, loss| mean_mbps(figure.runs(&[agent, delay, loss]));
+    for (delay, loss, p, least) in [
+        ("2ms", "0%", 0.0, 0.96),
+        ("2ms", "10%", 0.1, 0.96),
+        ("20ms", "1%", 0.01, 0.96),
+        ("50ms", "0%", 0.0, 0.95),
+        ("50ms", "5%", 0.05, 0.94),
+        ("140ms", "0%", 0.0, 0.95),
+        ("300ms", "0%", 0.0, 0.9),
+    ] {
+        let share = mbps("tulip", delay, loss) / mbps("plain", delay, "0%") / (1.0 - p);
+        println!("{delay}, {loss}: {share:.3}");
+        assert!(share > least, "{delay}, {loss}: {share:.3}");
+    }
+}
+
+/// A FIFO of one bandwidth-delay product between the ends of a link.
+#[test]
+fn a_link_keeps_the_queue_of_the_path_short_and_leaves_room_to_others() {
+    let settings = [("runs", "1"), ("time_limit", "60s")];
+    let figure = Figure::new("modern/link-behind", &settings);
+    let run = |queue, scheme| &figure.runs(&[queue, scheme, "0%"])[0];
+    for queue in ["0.5 BDP", "1 BDP", "2 BDP", "4 BDP"] {
+        let (plain, link) = (run(queue, "plain"), run(queue, "link"));
+        let delay = [plain, link].map(|run| run.flow_delay[1].as_ref().unwrap().p50_ms);
+        assert!(delay[1] < delay[0], "{queue}: a ping takes {delay:?} ms");
+        // The header of a frame and the tunnel's cost 3.3 %.
+        let share = link.flow_goodput_bps[0] / plain.flow_goodput_bps[0];
+        assert!(share > 0.94, "{queue}: {share:.3} of plain");
+        for scheme in ["link beside plain", "two links"] {
+            let goodput = &run(queue, scheme).flow_goodput_bps;
+            let share = goodput[0] / (goodput[0] + goodput[2]);
+            println!("{queue}, {scheme}: {share:.3}");
+            assert!((0.35..0.65).contains(&share), "{queue}, {scheme}: {share:.3}");
+        }
+    }
+}
+
+/// What is lost without congestion costs no more than itself.
+#[test]
+fn losses_of_the_path_do_not_slow_a_link_down() {
+    let settings = [("runs", "1"), ("time_limit", "30s")];
+    let figure = Figure::new("modern/link-behind", &settings);
+    let clean = mean_mbps(figure.runs(&["1 BDP", "link", "0%"]));
+    for (loss, p) in [("1%", 0.01), ("5%", 0.05), ("10%", 0.1)] {
+        let share = mean_mbps(figure.runs(&["1 BDP", "link", loss])) / clean / (1.0 - p);
+        println!("{loss}: {share:.3}");
+        assert!(share > 0.93, "{loss}: {share:.3}");
+    }
+}
