@@ -93,15 +93,7 @@ impl Snoop {
         self.repair_losses(now, reference);
         let progress = Progress { advances, resent: report.resent };
         let verdict = self.filter_ack(now, reference, segment, progress, packet);
-        match &verdict {
-            Verdict::Pass => self.report_duplicates(reference, segment, packet),
-            Verdict::Replace(stripped) => {
-                if let Ok(segment) = Segment::parse(stripped) {
-                    self.report_duplicates(reference, &segment, stripped);
-                }
-            }
-            Verdict::Withhold => {}
-        }
+        self.report_duplicates(reference, segment, packet, &verdict);
         if report.fin {
             // The mobile has the sender's FIN: no further data will need repair.
             self.flows.end(reference, FlowEnd::Closed);

@@ -1,29 +1,19 @@
-//! An agent in the sending host: retransmissions of the sender for what is under repair are
-//! duplicates, and are reported to it as such [C-29].
+//! What a sender in the agent's own host has retransmitted [C-29].
 
-use super::flow::Flow;
-use super::{Snoop, seq};
-use crate::agents::flow_table::FlowRef;
-use crate::event::{Event, FlowId, OwnEvent};
-use crate::packet::Packet;
 use crate::ranges::Span;
-use crate::wire::edit::selective_ack;
-use crate::wire::seq::SeqNumber;
-use crate::wire::tcp::Segment;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 
 /// The most duplicates of a flow that are remembered [C-26].
-const MAX_DUPLICATES: usize = 64;
+pub(super) const MAX_DUPLICATES: usize = 64;
 
 /// Ranges that the sender has retransmitted while their repair was under way, and whose
 /// retransmission was withheld.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Duplicates {
-    withheld: VecDeque<Span>,
+    pub(super) withheld: VecDeque<Span>,
     /// Ranges that the sender has retransmitted and that have departed: the receiver may report
     /// them.
-    departed: VecDeque<Span>,
+    pub(super) departed: VecDeque<Span>,
 }
 
 impl Duplicates {
@@ -37,127 +27,6 @@ impl Duplicates {
     }
 }
 
-fn overlaps(a: &Span, b: &Span) -> bool {
+pub(super) fn overlaps(a: &Span, b: &Span) -> bool {
     a.start < b.end && b.start < a.end
-}
-
-impl Flow {
-    /// Whether this retransmission is a duplicate: a repair of all of it is queued or in flight.
-    /// Each range counts once: what the sender sends yet again passes.
-    pub(super) fn withhold_duplicate(&mut self, segment: &Segment) -> bool {
-        let Some(start) = self.position(segment.seq) else { return false };
-        let span = Span { start, end: start + u64::from(segment.seq_len()) };
-        let delivered = self.delivered.sent.order;
-        let mut covered = span.start;
-        for cached in self.cache.iter_overlapping(span.start, span.end) {
-            let under_way =
-                cached.is_queued || cached.attempts > 0 && cached.sent.order > delivered;
-            if cached.start > covered
-                || !under_way
-                || cached.resent
-                || cached.is_congestion
-                || cached.is_disputed
-            {
-                return false;
-            }
-            covered = cached.end;
-        }
-        let withheld = &mut self.duplicates.withheld;
-        let is_known = withheld.iter().any(|other| overlaps(other, &span));
-        if covered < span.end || is_known || withheld.len() >= MAX_DUPLICATES {
-            return false;
-        }
-        withheld.push_back(span);
-        true
-    }
-
-    /// Whether this duplicate has arrived, by the receiver's ACKs and this segment: with the block
-    /// that contains it, if it lies above the ACK number.
-    fn arrived_duplicate(&self, span: Span, segment: &Segment) -> Option<(Span, Option<Span>)> {
-        if span.end <= self.acked {
-            return Some((span, None));
-        }
-        let blocks = segment.options.sack.as_slice().iter();
-        let mut blocks = blocks.filter_map(|&(left, right)| {
-            Some(Span { start: self.position(left)?, end: self.position(right)? })
-        });
-        let within = blocks.find(|block| block.start <= span.start && span.end <= block.end)?;
-        Some((span, Some(within)))
-    }
-
-    /// The DSACK block of this segment (RFC 2883 §4), if it does not answer a retransmission of the
-    /// sender, but one of the agent: Linux ignores all later DSACK blocks once it has got more than
-    /// it has retransmitted (`tcp_dsack_seen`).
-    pub(super) fn take_own_duplicate(&mut self, segment: &Segment) -> Option<SeqNumber> {
-        let blocks = segment.options.sack.as_slice();
-        let (&(left, right), rest) = blocks.split_first()?;
-        let span = Span { start: self.position(left)?, end: self.position(right)? };
-        let is_within = rest
-            .first()
-            .is_some_and(|outer| left.offset_from(outer.0) >= 0 && outer.1.offset_from(right) >= 0);
-        if span.end > self.acked && !is_within {
-            return None;
-        }
-        let departed = &mut self.duplicates.departed;
-        if let Some(index) = departed.iter().position(|other| overlaps(other, &span)) {
-            departed.remove(index);
-            return None;
-        }
-        Some(left).filter(|left| rest.iter().all(|other| other.0 != *left))
-    }
-
-    /// Whether a report of duplicates follows this segment, which therefore must not wait.
-    pub(super) fn reports_duplicates(&self, segment: &Segment) -> bool {
-        let mut withheld = self.duplicates.withheld.iter();
-        withheld.any(|span| self.arrived_duplicate(*span, segment).is_some())
-    }
-
-    fn take_duplicates(&mut self, segment: &Segment) -> Vec<(Span, Option<Span>)> {
-        let withheld = core::mem::take(&mut self.duplicates.withheld);
-        let (mut arrived, mut waiting) = (Vec::new(), VecDeque::new());
-        for span in withheld {
-            match self.arrived_duplicate(span, segment) {
-                Some(duplicate) => arrived.push(duplicate),
-                None => waiting.push_back(span),
-            }
-        }
-        self.duplicates.withheld = waiting;
-        arrived
-    }
-}
-
-impl Snoop {
-    /// Reports duplicates that have arrived to the sender, each in an ACK after this one.
-    pub(super) fn report_duplicates(
-        &mut self,
-        reference: FlowRef,
-        segment: &Segment,
-        packet: &Packet,
-    ) {
-        let Some(flow) = self.flows.get_mut(reference) else { return };
-        if flow.duplicates.withheld.is_empty() {
-            return;
-        }
-        let id = flow.base.id;
-        for (span, within) in flow.take_duplicates(segment) {
-            let pair = |span: Span| (seq(span.start), seq(span.end));
-            let mut blocks = alloc::vec![pair(span)];
-            blocks.extend(within.map(pair));
-            let rest = segment.options.sack.as_slice().iter();
-            blocks.extend(rest.filter(|block| within.map(pair) != Some(**block)));
-            let Some(report) = selective_ack(packet, segment, &blocks) else { continue };
-            self.flows.released.push_back(report);
-            let start = u64::from(seq(span.start).0);
-            self.event(own("reported_duplicates", "flow {}: duplicate of {} reported", id, start));
-        }
-    }
-}
-
-/// The sender's retransmission of what is under repair was withheld.
-pub(super) fn withheld(flow: FlowId, seq: SeqNumber) -> Event {
-    own("withheld_duplicates", "flow {}: duplicate of {} withheld", flow, seq.0.into())
-}
-
-fn own(counter: &'static str, text: &'static str, flow: FlowId, seq: u64) -> Event {
-    Event::Own(OwnEvent { counter, text, values: [flow.0, seq], is_retransmission: false })
 }

@@ -15,6 +15,7 @@ mod budget;
 mod cache;
 mod data;
 mod delivery;
+mod dsack;
 mod duplicates;
 mod flight;
 mod flow;

@@ -2,7 +2,7 @@
 //! [C-27].
 
 use super::Snoop;
-use super::duplicates::withheld;
+use super::dsack::withheld;
 use super::flow::Flow;
 use super::rtt::is_before;
 use super::uplink::timestamp_restored;
