@@ -27,8 +27,8 @@ fn a_long_path_is_as_fast_as_a_short_one() {
 }
 
 /// A FIFO of 0.5 to 4 bandwidth-delay products between the ends of a link; one run of each point.
-/// At 4 the share beside a CUBIC flow is 0.30 to 0.38 in three runs, and at 10 % of losses goodput is
-/// 0.93 of what arrives: both less than is wanted, and not asserted.
+/// At 4 the share beside a CUBIC flow is 0.30 to 0.38 in three runs, and at 10 % of losses the
+/// goodput is 0.93 of what arrives: both less than is wanted, and not asserted.
 #[test]
 fn a_link_keeps_the_queue_of_the_path_short_and_leaves_room_to_others() {
     let settings = [("runs", "1"), ("time_limit", "60s")];
