@@ -101,8 +101,10 @@ fn a_comparison_measures_two_mobiles_a_ping_and_the_start_apart() {
     for line in &summaries {
         let added = &line["ping"]["added_p50_ms"];
         assert_eq!(added == 0, line["agent"] == "plain", "{line}");
-        assert!(line["mended_goodput_median_bps"].as_u64() > Some(0), "{line}");
-        assert!(line["unmended_goodput_median_bps"].as_u64() > Some(0), "{line}");
+        // In one second a flow may stand in a timeout for the whole measured part.
+        let goodput = |name: &str| line[name].as_u64().unwrap_or_else(|| panic!("{name}: {line}"));
+        let flows = goodput("mended_goodput_median_bps") + goodput("unmended_goodput_median_bps");
+        assert!(flows.abs_diff(goodput("goodput_mean_bps")) <= 1, "{line}");
     }
 }
 

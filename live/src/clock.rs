@@ -42,6 +42,12 @@ pub(crate) fn realtime() -> Duration {
     read(ClockId::CLOCK_REALTIME)
 }
 
+/// Converts times of `CLOCK_REALTIME` that were not long ago to `CLOCK_MONOTONIC`.
+pub(crate) fn from_realtime() -> impl Fn(Duration) -> Duration {
+    let (now, today) = (monotonic(), realtime());
+    move |at| now.saturating_sub(today.saturating_sub(at))
+}
+
 /// The time that the calling thread has spent on a CPU.
 pub(crate) fn thread_time() -> Duration {
     read(ClockId::CLOCK_THREAD_CPUTIME_ID)

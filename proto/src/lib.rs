@@ -21,6 +21,7 @@ extern crate alloc;
 pub mod agent;
 pub mod agents;
 mod codel;
+mod drr;
 pub mod event;
 pub mod forwarder;
 pub mod invariants;

@@ -42,7 +42,7 @@ impl Device for LanDevice {
         for _ in 0..BATCH {
             let Some(copied) = self.socket.receive_copy() else {
                 // An interface that is set down would seem readable until its error is taken.
-                sys::option(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR)?;
+                self.socket.take_error()?;
                 return match self.socket.is_bound() {
                     true => Ok(false),
                     false => Err(io::Error::other("the interface has vanished")),

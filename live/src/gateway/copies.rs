@@ -36,11 +36,11 @@ impl Copies {
 
     /// Reads copies; if they were too many for one turn, says when the last one read had left.
     pub(super) fn collect(&mut self, clock: &Clock) -> Option<Instant> {
-        let (now, today) = (clock::monotonic(), clock::realtime());
+        let monotonic = clock::from_realtime();
         let mut bytes = 0;
         while self.queue.len() < COPIES && bytes < COPIED_BYTES {
             let copied = self.socket.receive_copy()?;
-            let at = clock.at(now.saturating_sub(today.saturating_sub(copied.at)));
+            let at = clock.at(monotonic(copied.at));
             let Some(packet) = self.packet(copied) else {
                 self.drops += 1;
                 continue;
@@ -73,7 +73,7 @@ impl Copies {
     /// Takes note of an error that the socket reports, such as an interface set down: until then it
     /// would seem readable.
     pub(super) fn take_error(&self) -> io::Result<()> {
-        crate::sys::option(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR).map(drop)
+        self.socket.take_error()
     }
 
     /// Whether the interface is still there for this process.

@@ -37,6 +37,7 @@ use crate::clock::{self, Clock};
 use crate::guard::Guard;
 use crate::pcap::Recording;
 use crate::sys::PacketSocket;
+use crate::tunnel::random::random;
 use airmend_proto::recording::RecordedAgent;
 use airmend_proto::{EgressLimits, Forwarder, Instant, LinkType, PriorityClass};
 use handoff::Cooperation;
@@ -48,7 +49,6 @@ use observe::{CapacityFrom, Observer, shaper};
 use outbound::Outbound;
 use pace::Pace;
 use shape::Shaper;
-use std::io::Read;
 use std::os::fd::AsFd;
 use std::time::{Duration, SystemTime};
 use telemetry::{About, KernelView, Status, Telemetry};
@@ -417,7 +417,7 @@ fn journal(config: &GatewayConfig, link_type: LinkType) -> Result<Journal, Gatew
 /// A number that no sender can guess, so that none can make flows collide.
 fn hash_seed() -> u64 {
     let mut bytes = [0; 8];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     // Without it the clock is the best that there is.
-    read.map_or_else(|_| clock::realtime().as_nanos() as u64, |()| u64::from_ne_bytes(bytes))
+    random(&mut bytes)
+        .map_or_else(|()| clock::realtime().as_nanos() as u64, |()| u64::from_ne_bytes(bytes))
 }

@@ -289,6 +289,12 @@ impl PacketSocket {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
+    /// Takes the error that the socket reports, such as an interface set down: until then it would
+    /// seem readable.
+    pub(crate) fn take_error(&self) -> io::Result<()> {
+        super::option(self.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR).map(drop)
+    }
+
     /// Packets that arrived while the ring was full since the last call.
     pub(crate) fn drops(&self) -> io::Result<u64> {
         let mut statistics = RingStatistics { packets: 0, drops: 0 };

@@ -122,7 +122,7 @@ impl Cooperation {
 
     /// Takes note of an error of the interface: until then its socket would seem readable.
     pub(super) fn take_error(&self) {
-        sys::option(self.heard.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR).ok();
+        self.heard.take_error().ok();
     }
 
     /// When it must be served.
@@ -161,10 +161,10 @@ impl Cooperation {
 
     /// Looks who is on the air.
     fn learn(&mut self, now: Instant, clock: &Clock) {
-        let (monotonic, today) = (clock::monotonic(), clock::realtime());
+        let monotonic = clock::from_realtime();
         for _ in 0..HOSTS {
             let Some(copied) = self.heard.receive_copy() else { return };
-            let at = clock.at(monotonic.saturating_sub(today.saturating_sub(copied.at)));
+            let at = clock.at(monotonic(copied.at));
             let Some(host) = AirHost::of(self.link_type, copied, self.mac) else { continue };
             let is_late = self.left.get(&host.address).is_some_and(|left| at < *left + HOLD_DOWN);
             if is_late {

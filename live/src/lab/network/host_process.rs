@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,10 @@ impl HostNames {
             let _ = writeln!(text, "{address} {name}");
         }
         let path = std::env::temp_dir().join(format!("airmend-hosts-{}", std::process::id()));
-        fs::write(&path, text).map_err(LabError::socket("writing the names of the hosts"))?;
+        // Nobody else's file may be written to through a link of this name.
+        fs::remove_file(&path).ok();
+        let write = || File::create_new(&path)?.write_all(text.as_bytes());
+        write().map_err(LabError::socket("writing the names of the hosts"))?;
         Ok(Self(path))
     }
 }

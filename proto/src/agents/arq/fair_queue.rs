@@ -3,23 +3,19 @@
 
 use super::queued::Queued;
 use crate::codel::{CoDelParams, Control, Sojourn};
+use crate::drr::{Turn, Turns};
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::edit::mark_congestion;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// Bytes of a turn: a full packet (RFC 8290 §5.2.3).
-const QUANTUM: i64 = 1_500;
-
 /// The queues of all flows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FairQueue {
     pub(super) params: CoDelParams,
     flows: Vec<Flow>,
-    /// Flows that have had no turn since they began to be in use; then those that have.
-    new: VecDeque<usize>,
-    old: VecDeque<usize>,
+    turns: Turns,
     len: usize,
     /// Packets that CoDel marked, and that it dropped.
     marked: u32,
@@ -31,9 +27,7 @@ struct Flow {
     packets: VecDeque<Queued>,
     bytes: u64,
     control: Control,
-    /// Bytes that it may still send in this turn.
-    credits: i64,
-    is_listed: bool,
+    turn: Turn,
     marked: u32,
     dropped: u32,
 }
@@ -44,8 +38,7 @@ impl FairQueue {
         Self {
             params: CoDelParams::default(),
             flows: (0..flows).map(|_| Flow::default()).collect(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
+            turns: Turns::default(),
             len: 0,
             marked: 0,
             dropped: 0,
@@ -64,10 +57,7 @@ impl FairQueue {
         flow.bytes += u64::from(queued.packet.wire_len());
         flow.packets.push_back(queued);
         self.len += 1;
-        if !flow.is_listed {
-            (flow.is_listed, flow.credits) = (true, QUANTUM);
-            self.new.push_back(number);
-        }
+        self.turns.join(number, &mut flow.turn);
     }
 
     /// Puts a packet before all others of its flow.
@@ -99,26 +89,12 @@ impl FairQueue {
     /// The packet that is next if CoDel drops none.
     pub(super) fn head(&mut self) -> Option<&Queued> {
         loop {
-            let is_new = !self.new.is_empty();
-            let list = if is_new { &mut self.new } else { &mut self.old };
-            let number = *list.front()?;
+            let number = self.turns.next(&mut self.flows, |flow| &mut flow.turn)?;
             let flow = &mut self.flows[number];
-            if flow.credits <= 0 {
-                flow.credits += QUANTUM;
-                list.pop_front();
-                self.old.push_back(number);
-            } else if flow.packets.is_empty() {
-                list.pop_front();
-                // A new flow that is empty has to wait for its turn among the old ones, or one
-                // that sends again at once would always go first.
-                if is_new && !self.old.is_empty() {
-                    self.old.push_back(number);
-                } else {
-                    flow.is_listed = false;
-                }
-            } else {
+            if !flow.packets.is_empty() {
                 return self.flows[number].packets.front();
             }
+            self.turns.leave(&mut flow.turn);
         }
     }
 
@@ -133,7 +109,7 @@ impl FairQueue {
             self.marked += core::mem::take(&mut flow.marked);
             self.dropped += core::mem::take(&mut flow.dropped);
             if let Some(queued) = next {
-                flow.credits -= i64::from(queued.packet.wire_len());
+                flow.turn.spend(queued.packet.wire_len());
                 return Some(queued);
             }
         }

@@ -165,19 +165,27 @@ impl Buffer {
 
     /// The packets within this segment have been forwarded to the mobile host.
     pub(super) fn note_forwarded(&mut self, key: &FlowKey, segment: &Segment) {
-        let Some(flow) = self.flows.iter_mut().find(|flow| flow.key == *key) else { return };
-        let (start, end) = (segment.seq, segment.end());
-        let inside = flow.held.iter_mut().filter(|held| start <= held.seq && held.end <= end);
+        let inside = self.inside(key, segment.seq, segment.end());
         inside.for_each(|held| held.is_forwarded = true);
     }
 
     /// Marks the ranges that the sender has retransmitted [S0-45].
     pub(super) fn mark(&mut self, key: &FlowKey, resent: &[(SeqNumber, SeqNumber)]) {
-        let Some(flow) = self.flows.iter_mut().find(|flow| flow.key == *key) else { return };
         for (start, end) in resent {
-            let inside = flow.held.iter_mut().filter(|held| *start <= held.seq && held.end <= *end);
-            inside.for_each(|held| held.is_resent = true);
+            self.inside(key, *start, *end).for_each(|held| held.is_resent = true);
         }
+    }
+
+    /// The packets of a flow that lie within a range.
+    fn inside(
+        &mut self,
+        key: &FlowKey,
+        start: SeqNumber,
+        end: SeqNumber,
+    ) -> impl Iterator<Item = &mut Held> {
+        let flow = self.flows.iter_mut().find(|flow| flow.key == *key);
+        let held = flow.into_iter().flat_map(|flow| &mut flow.held);
+        held.filter(move |held| start <= held.seq && held.end <= end)
     }
 
     /// The packets that the mobile has acknowledged neither below its ACK nor selectively, with

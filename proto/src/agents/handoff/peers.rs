@@ -112,11 +112,10 @@ impl Peers {
 
     /// The content of a hello.
     pub(super) fn heard(&self) -> Vec<(StationId, u64)> {
-        let epochs = |(station, peer): (&StationId, &Peer)| {
-            let station = *station;
-            peer.epochs().map(move |epoch| (station, epoch)).collect::<Vec<_>>()
-        };
-        self.peers.iter().flat_map(epochs).collect()
+        let peers = self.peers.iter();
+        peers
+            .flat_map(|(&station, peer)| peer.epochs().map(move |epoch| (station, epoch)))
+            .collect()
     }
 
     /// Judges a message that is not a hello.

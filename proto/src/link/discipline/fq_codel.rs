@@ -3,16 +3,14 @@
 use super::codel::Dropping;
 use super::queue::{Discipline, Drops, Packets, Waiting};
 use crate::codel::{CoDelParams, Control};
+use crate::drr::{Turn, Turns};
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::ip::Network;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 /// The number of queues (RFC 8290 §5.2.4).
 const QUEUES: usize = 1024;
-/// Bytes of a turn: a full packet (RFC 8290 §5.2.3).
-const QUANTUM: i64 = 1500;
 
 /// The queues of all flows, with a common limit in packets.
 pub(super) struct FqCoDel {
@@ -21,9 +19,7 @@ pub(super) struct FqCoDel {
     /// What makes the hash of flows differ from run to run.
     perturbation: u64,
     queues: Vec<Flow>,
-    /// Queues that have had no turn since they began to be in use; then those that have.
-    new: VecDeque<usize>,
-    old: VecDeque<usize>,
+    turns: Turns,
     /// Packets of all queues.
     len: usize,
 }
@@ -31,10 +27,7 @@ pub(super) struct FqCoDel {
 struct Flow {
     packets: Packets,
     control: Control,
-    /// Bytes that it may still send in this turn.
-    credits: i64,
-    /// Whether it is on one of the lists.
-    is_listed: bool,
+    turn: Turn,
 }
 
 impl FqCoDel {
@@ -42,12 +35,10 @@ impl FqCoDel {
         let flow = || Flow {
             packets: Packets::default(),
             control: Control::default(),
-            credits: 0,
-            is_listed: false,
+            turn: Turn::default(),
         };
         let queues = core::iter::repeat_with(flow).take(QUEUES).collect();
-        let (new, old) = (VecDeque::new(), VecDeque::new());
-        Self { limit, params, perturbation, queues, new, old, len: 0 }
+        Self { limit, params, perturbation, queues, turns: Turns::default(), len: 0 }
     }
 
     /// Drops the first packet of the queue with the most bytes; which queue that was.
@@ -66,11 +57,7 @@ impl Discipline for FqCoDel {
         let flow = &mut self.queues[number];
         flow.packets.push(waiting);
         self.len += 1;
-        if !flow.is_listed {
-            flow.is_listed = true;
-            flow.credits = QUANTUM;
-            self.new.push_back(number);
-        }
+        self.turns.join(number, &mut flow.turn);
         if self.len <= self.limit {
             return true;
         }
@@ -81,32 +68,17 @@ impl Discipline for FqCoDel {
 
     fn dequeue(&mut self, now: Instant, drops: &mut Drops) -> Option<Waiting> {
         loop {
-            let is_new = !self.new.is_empty();
-            let list = if is_new { &mut self.new } else { &mut self.old };
-            let number = *list.front()?;
+            let number = self.turns.next(&mut self.queues, |flow| &mut flow.turn)?;
             let flow = &mut self.queues[number];
-            if flow.credits <= 0 {
-                flow.credits += QUANTUM;
-                list.pop_front();
-                self.old.push_back(number);
-                continue;
-            }
             let before = flow.packets.len();
             let mut queue = Dropping { packets: &mut flow.packets, drops };
             let next = flow.control.dequeue(now, self.params, &mut queue);
             self.len -= before - flow.packets.len();
             if let Some(waiting) = next {
-                flow.credits -= i64::from(waiting.packet.wire_len());
+                flow.turn.spend(waiting.packet.wire_len());
                 return Some(waiting);
             }
-            list.pop_front();
-            // A new queue that is empty has to wait for its turn among the old ones, or a flow
-            // that sends again at once would always go first.
-            if is_new && !self.old.is_empty() {
-                self.old.push_back(number);
-            } else {
-                flow.is_listed = false;
-            }
+            self.turns.leave(&mut flow.turn);
         }
     }
 
