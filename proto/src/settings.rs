@@ -160,32 +160,3 @@ macro_rules! with_defaults {
         }
     };
 }
-
-/// Declares a struct of settings, each with its default and how it reads text; one without the
-/// latter cannot be set by name. The struct displays as all settings that can, each a word that
-/// sets it: `key=value key=value`.
-macro_rules! settings {
-    ($(#[$about:meta])* $type:ident, $set:ident, $unknown:literal;
-     $($(#[$doc:meta])* $field:ident: $kind:ty = $default:expr
-       $(, $read:ident($($argument:expr),*))?;)*) => {
-        $crate::with_defaults! { $(#[$about])* $type; $($(#[$doc])* $field: $kind = $default;)* }
-
-        $crate::settings::setters! { $type, $set, $unknown;
-            $($($field => $field = $read($($argument),*);)?)* }
-
-        impl core::fmt::Display for $type {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                let mut space = "";
-                $($(
-                    let _reads_back = stringify!($read);
-                    write!(f, "{space}{}=", stringify!($field))?;
-                    $crate::settings::Written::write(&self.$field, f)?;
-                    space = " ";
-                )?)*
-                let _ = space;
-                Ok(())
-            }
-        }
-    };
-}
-pub(crate) use settings;

@@ -13,6 +13,7 @@ pub mod handoff;
 pub mod limits;
 pub mod link_protocol;
 mod packet_cache;
+mod repairs;
 pub mod settings;
 
 pub mod lack;

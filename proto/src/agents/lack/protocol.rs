@@ -8,7 +8,6 @@ use crate::agents::link_protocol::LinkProtocol;
 use crate::agents::settings::AgentSettings;
 use crate::link::mac::MacParams;
 use alloc::boxed::Box;
-use alloc::string::String;
 
 /// The properties of the protocol that a runner needs.
 pub const PROTOCOL: LinkProtocol = LinkProtocol {
@@ -18,17 +17,9 @@ pub const PROTOCOL: LinkProtocol = LinkProtocol {
 };
 
 impl AgentSettings for Settings {
-    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        Self::set(self, name, value)
-    }
-
     fn build(&self, limits: Limits, seed: u64) -> Box<dyn Agent + Send> {
         let epoch = seed as u32 ^ (seed >> 32) as u32;
         Box::new(Lack::new(limits, self.clone(), epoch))
-    }
-
-    fn clone_box(&self) -> Box<dyn AgentSettings> {
-        Box::new(self.clone())
     }
 
     fn follow_radio(&mut self, radio: Option<&MacParams>) {

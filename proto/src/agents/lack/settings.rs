@@ -3,7 +3,7 @@
 
 use super::frame::{ACK_LEN, EACK_LEN};
 use crate::agents::arq::{MAX_WINDOW, Order, Rules};
-use crate::settings::settings;
+use crate::agents::settings::settings;
 use alloc::string::String;
 use core::time::Duration;
 

@@ -24,8 +24,8 @@ mod local_queue;
 mod local_queues;
 mod loss;
 mod nacked;
+mod queued_repair;
 mod repair;
-mod repairs;
 mod response;
 mod restore;
 mod rtt;
@@ -40,6 +40,7 @@ pub use settings::{Settings, Uplink};
 use super::flow_table::FlowRef;
 use super::flows::Flows;
 use super::limits::Limits;
+use super::repairs::Repairs;
 use super::settings::AgentSettings;
 use crate::agent::{Agent, Deadline, LinkSignal, Load, Port, Timer, Verdict};
 use crate::event::{Event, FlowEnd};
@@ -51,13 +52,12 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::string::String;
 use budget::SharedCredit;
 use core::time::Duration;
 use flow::Flow;
 use handshake::{Handshakes, Opened};
 use local_queues::LocalQueues;
-use repairs::Repairs;
+use queued_repair::Repair;
 use uplink::Uplinks;
 
 /// The agent `snoop`. Data from the wired side is cached and repaired; data from the air side
@@ -69,7 +69,7 @@ pub struct Snoop {
     handshakes: Handshakes,
     /// The round trip of the air hop that a flow measured last.
     air_round_trip: Option<Duration>,
-    repairs: Repairs,
+    repairs: Repairs<Repair>,
     /// The retransmissions that wait in a queue of the runner, in its order.
     handed_over: VecDeque<(FlowRef, Span)>,
     shared: Shared,
@@ -173,16 +173,8 @@ impl Snoop {
 }
 
 impl AgentSettings for Settings {
-    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        Self::set(self, name, value)
-    }
-
     fn build(&self, limits: Limits, seed: u64) -> Box<dyn Agent + Send> {
         Box::new(Snoop::new(self.clone(), limits, seed))
-    }
-
-    fn clone_box(&self) -> Box<dyn AgentSettings> {
-        Box::new(self.clone())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::cache::Cached;
 use super::flow::Flow;
-use super::repairs::Repair;
+use super::queued_repair::Repair;
 use super::{Snoop, seq};
 use crate::agent::Port;
 use crate::agents::flow_table::FlowRef;
@@ -43,7 +43,7 @@ impl Snoop {
     /// [C-6] Queues a retransmission of the range that begins at `start`, in the priority class; at
     /// most one copy of a range is queued.
     pub(super) fn retransmit(&mut self, now: Instant, flow: FlowRef, start: u64, cause: Cause) {
-        let is_full = self.repairs.waiting.len() >= self.repairs.limit;
+        let is_full = self.repairs.is_full();
         let Some(state) = self.flows.get_mut(flow) else { return };
         let Some(cached) = state.cache.at_mut(start).filter(|c| !c.is_queued) else { return };
         if is_full {
@@ -54,13 +54,13 @@ impl Snoop {
         cached.is_queued = true;
         let span = Span { start: cached.start, end: cached.end };
         state.is_probing |= cause.is_probe();
-        self.repairs.waiting.push_back(Repair { flow, span, cause, since: now });
+        self.repairs.push(Repair { flow, span, cause, since: now });
     }
 
     /// The next retransmission that is still needed.
     pub(super) fn poll_repair(&mut self, now: Instant) -> Option<Packet> {
         loop {
-            let Repair { flow, span, cause, since } = self.repairs.waiting.pop_front()?;
+            let Repair { flow, span, cause, since } = self.repairs.pop()?;
             let Some(state) = self.flows.get_mut(flow) else { continue };
             let id = state.base.id;
             if cause.is_probe() && !state.begin_probe(now, span, since) {
@@ -71,7 +71,7 @@ impl Snoop {
             let Retransmission { packet, sent, attempt, is_timestamp_renewed, rest } =
                 retransmission;
             if let Some(span) = rest {
-                self.repairs.waiting.push_front(Repair { flow, span, cause, since });
+                self.repairs.put_back(Repair { flow, span, cause, since });
             }
             if is_timestamp_renewed {
                 self.event(Event::TimestampRenewed(id, seq(sent.start)));

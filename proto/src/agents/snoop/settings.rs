@@ -1,7 +1,8 @@
 //! The constants of `snoop`, for experiments. Properties of the path are estimated.
 
+use crate::agents::settings::settings;
 use crate::named;
-use crate::settings::{settings, written_as_displayed};
+use crate::settings::written_as_displayed;
 use core::time::Duration;
 
 /// What the agent does for data that the mobile sends.

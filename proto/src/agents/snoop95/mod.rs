@@ -10,27 +10,27 @@ mod cache;
 mod data;
 mod flow;
 mod repair;
-mod repairs;
 mod settings;
 mod timers;
 
 pub use settings::Settings;
 
+use super::flow_table::FlowRef;
 use super::flows::Flows;
 use super::limits::Limits;
+use super::repairs::Repairs;
 use super::settings::AgentSettings;
 use crate::agent::{Agent, Deadline, LinkSignal, Load, Port, Verdict};
 use crate::event::Event;
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
+use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::string::String;
 use core::time::Duration;
 use flow::Flow;
-use repairs::Repairs;
 
 /// The agent `snoop95`. Data from the wired side is cached and repaired; data from the air side
 /// passes.
@@ -38,7 +38,7 @@ use repairs::Repairs;
 pub struct Snoop95 {
     settings: Settings,
     flows: Flows<Flow>,
-    repairs: Repairs,
+    repairs: Repairs<(FlowRef, SeqNumber)>,
     /// ACKs of the mobile that are repeated to the sender [S0-12], or no longer withheld.
     repeated_acks: VecDeque<Packet>,
 }
@@ -60,16 +60,8 @@ impl Snoop95 {
 }
 
 impl AgentSettings for Settings {
-    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        Self::set(self, name, value)
-    }
-
     fn build(&self, limits: Limits, seed: u64) -> Box<dyn Agent + Send> {
         Box::new(Snoop95::new(self.clone(), limits, seed))
-    }
-
-    fn clone_box(&self) -> Box<dyn AgentSettings> {
-        Box::new(self.clone())
     }
 
     fn hold_window(&mut self, packets: usize) {

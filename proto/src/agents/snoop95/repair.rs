@@ -17,7 +17,7 @@ impl Snoop95 {
         seq: SeqNumber,
         cause: Cause,
     ) {
-        let is_full = self.repairs.waiting.len() >= self.repairs.limit;
+        let is_full = self.repairs.is_full();
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let Some(cached) = flow.cache.starting_at(seq) else { return };
         if cached.queued.is_some() {
@@ -36,13 +36,13 @@ impl Snoop95 {
         if cause == Cause::DupAck {
             flow.recover = flow.arrived.max(flow.last_seq);
         }
-        self.repairs.waiting.push_back((reference, seq));
+        self.repairs.push((reference, seq));
     }
 
     /// The next retransmission that is still needed. In the normal class it has not departed yet.
     pub(super) fn poll_repair(&mut self) -> Option<Packet> {
         loop {
-            let (reference, seq) = self.repairs.waiting.pop_front()?;
+            let (reference, seq) = self.repairs.pop()?;
             let Some(flow) = self.flows.get_mut(reference) else { continue };
             let Some(cached) = flow.cache.starting_at(seq) else { continue };
             let packet = cached.packet.clone();

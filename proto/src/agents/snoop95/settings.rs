@@ -1,6 +1,6 @@
 //! The thresholds of the 1995 paper, by name; the defaults are those of the paper.
 
-use crate::settings::settings;
+use crate::agents::settings::settings;
 use core::time::Duration;
 
 settings! {

@@ -21,6 +21,7 @@ pub use settings::{Resend, Settings, TimerPeriod};
 use super::flow_table::FlowRef;
 use super::flows::Flows;
 use super::limits::Limits;
+use super::repairs::Repairs;
 use super::settings::AgentSettings;
 use crate::agent::{Agent, Deadline, LinkSignal, Load, Port, Timer, Verdict};
 use crate::event::Event;
@@ -29,8 +30,6 @@ use crate::time::Instant;
 use crate::wire::flow::FlowKey;
 use crate::wire::tcp::{Flags, Segment};
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
-use alloc::string::String;
 use counters::CacheCounters;
 use flow::Flow;
 
@@ -42,9 +41,8 @@ pub struct SnoopOpnet {
     /// The connection table [S3-05], with the cached packets of each connection [S3-04].
     flows: Flows<Flow>,
     counters: CacheCounters,
-    /// The flows that have packets to retransmit, at most `resending_limit`.
-    resending: VecDeque<FlowRef>,
-    resending_limit: usize,
+    /// The flows that have packets to retransmit.
+    resending: Repairs<FlowRef>,
 }
 
 impl SnoopOpnet {
@@ -53,8 +51,7 @@ impl SnoopOpnet {
         Self {
             flows: Flows::new(limits, settings.idle_timeout, hash_seed),
             counters: CacheCounters::default(),
-            resending: VecDeque::new(),
-            resending_limit: limits.egress.air,
+            resending: Repairs::new(limits.egress.air),
             settings,
         }
     }
@@ -65,16 +62,8 @@ impl SnoopOpnet {
 }
 
 impl AgentSettings for Settings {
-    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
-        Self::set(self, name, value)
-    }
-
     fn build(&self, limits: Limits, seed: u64) -> Box<dyn Agent + Send> {
         Box::new(SnoopOpnet::new(self.clone(), limits, seed))
-    }
-
-    fn clone_box(&self) -> Box<dyn AgentSettings> {
-        Box::new(self.clone())
     }
 
     fn hold_window(&mut self, packets: usize) {

@@ -15,7 +15,7 @@ impl SnoopOpnet {
     /// Begins to retransmit what a flow has in its cache, from the oldest packet on. What waits of
     /// an earlier retransmission is part of it, so that no packet waits twice.
     pub(super) fn go_back(&mut self, reference: FlowRef, cause: Cause) {
-        let is_full = self.resending.len() >= self.resending_limit;
+        let is_full = self.resending.is_full();
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let Some(oldest) = flow.cache.oldest() else { return };
         let next = oldest.seq;
@@ -29,19 +29,19 @@ impl SnoopOpnet {
         }
         flow.resending = Some(Resending { next, end, cause });
         if !is_waiting {
-            self.resending.push_back(reference);
+            self.resending.push(reference);
         }
     }
 
     /// The next packet to retransmit.
     pub(super) fn poll_resend(&mut self) -> Option<Packet> {
         loop {
-            let reference = *self.resending.front()?;
+            let reference = self.resending.pop()?;
             if let Some((packet, event)) = self.next_packet(reference) {
+                self.resending.put_back(reference);
                 self.event(event);
                 return Some(packet);
             }
-            self.resending.pop_front();
         }
     }
 

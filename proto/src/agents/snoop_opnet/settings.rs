@@ -1,7 +1,8 @@
 //! The constants of the agent by name; the defaults are those of the paper.
 
+use crate::agents::settings::settings;
 use crate::named;
-use crate::settings::{settings, written_as_displayed};
+use crate::settings::written_as_displayed;
 use core::time::Duration;
 
 /// The period of the retransmission timer.

@@ -2,7 +2,7 @@
 
 use super::frame::{ACK_LEN, HEADER_LEN, MAX_WINDOW};
 use crate::agents::arq::{Order, Rules, WIDEST_WINDOW};
-use crate::settings::settings;
+use crate::agents::settings::settings;
 use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
