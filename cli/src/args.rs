@@ -4,6 +4,7 @@ use crate::gateway::GatewayArgs;
 use crate::generate::Generate;
 use crate::handoff::HandoffArgs;
 use crate::link::{KeygenArgs, LinkArgs};
+use crate::map::MapArgs;
 use crate::process::BadUsage;
 use crate::replay::ReplayArgs;
 use crate::report::ReportArgs;
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     /// Run experiments in virtual time.
     #[command(subcommand, disable_help_subcommand = true)]
     Sim(Sim),
+    /// Draw where agents help: the share of the bound over two or three settings, as heat maps.
+    Map(Box<MapArgs>),
     /// Make a page of results, with pictures beside the published numbers.
     Report(ReportArgs),
     /// Feed a capture to an agent and report what it does, or would have done.

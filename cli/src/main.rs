@@ -11,6 +11,7 @@ mod lab_compare;
 mod lab_exec;
 mod lab_run;
 mod link;
+mod map;
 mod observation;
 mod plot;
 mod process;
@@ -63,6 +64,7 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Lab(Lab::Exec(args)) => lab_exec::run(args),
         Command::Lab(Lab::Compare(args)) => lab_compare::compare(args).map(|()| ExitCode::SUCCESS),
         Command::Link(args) => link::link(args).map(|()| ExitCode::SUCCESS),
+        Command::Map(args) => map::map(args).map(|()| ExitCode::SUCCESS),
         Command::Report(args) => report::report(args).map(|()| ExitCode::SUCCESS),
         Command::Replay(args) => replay::run(args).map(|()| ExitCode::SUCCESS),
         Command::Sim(command) => sim::sim(command).map(|()| ExitCode::SUCCESS),

@@ -333,6 +333,12 @@ fn sweeps() {
 #[test]
 fn settings_from_the_command_line() {
     assert_eq!(error(GOOD, &[("links.air.rate", "3mbit")]), "no error");
+    let sweep = ("sweep.d", "{ key = 'links.air.delay', values = ['1ms', '2ms', '\"'] }");
+    assert_eq!(
+        error(GOOD, &[sweep]),
+        "--set sweep.d={ key = 'links.air.delay', values = ['1ms', '2ms', '\"'] }: duration \
+         \"\\\"\" must be a number with ns, us, ms, s, min or h, such as 40ms"
+    );
     assert_eq!(
         error(GOOD, &[("runs", "1"), ("links.air.rat", "3mbit")]),
         "--set links.air.rat=3mbit: unknown key `rat`; did you mean `rate`?"

@@ -2,6 +2,7 @@
 
 pub(crate) mod cwnd;
 pub(crate) mod goodput;
+pub(crate) mod heat;
 pub(crate) mod scale;
 pub(crate) mod sequence;
 pub(crate) mod steps;

@@ -54,10 +54,56 @@ pub(super) fn inherit(table: &mut DeTable<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A value from its words in TOML, or as text if they are none: `20mbit` needs no quotes here.
+/// A value from its words in TOML, or as text if they are none: `20mbit` needs no quotes here. All
+/// that is within the value stands at `span` too.
 pub(super) fn from_words(words: &str, span: Range<usize>) -> Value<'_> {
     let value = DeValue::parse(words).map(Spanned::into_inner);
-    Spanned::new(span, value.unwrap_or(DeValue::String(Cow::Borrowed(words))))
+    let value = value.unwrap_or(DeValue::String(Cow::Borrowed(words)));
+    Spanned::new(span.clone(), placed(value, &span))
+}
+
+fn placed<'a>(value: DeValue<'a>, span: &Range<usize>) -> DeValue<'a> {
+    let inner = |value: Value<'a>| Spanned::new(span.clone(), placed(value.into_inner(), span));
+    match value {
+        DeValue::Array(values) => DeValue::Array(values.into_iter().map(inner).collect()),
+        DeValue::Table(table) => {
+            let entry = |(name, value): (Spanned<Cow<'a, str>>, _)| {
+                (Spanned::new(span.clone(), name.into_inner()), inner(value))
+            };
+            DeValue::Table(table.into_iter().map(entry).collect())
+        }
+        single => single,
+    }
+}
+
+/// A value in words that [`from_words`] reads back.
+pub(super) fn to_words(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => quoted(text),
+        DeValue::Array(values) => {
+            let words: Vec<_> = values.iter().map(|value| to_words(value.get_ref())).collect();
+            format!("[{}]", words.join(", "))
+        }
+        DeValue::Table(table) => {
+            let entry = |(name, value): (&Spanned<Cow<'_, str>>, &Value<'_>)| {
+                format!("{} = {}", quoted(name.get_ref()), to_words(value.get_ref()))
+            };
+            let words: Vec<_> = table.iter().map(entry).collect();
+            format!("{{ {} }}", words.join(", "))
+        }
+        DeValue::Datetime(time) => time.to_string(),
+        single => to_text(single).unwrap_or_default(),
+    }
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    let escaped = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    };
+    format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 
 /// A single value as people write it, without quotes.

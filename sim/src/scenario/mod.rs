@@ -102,7 +102,7 @@ impl Experiment {
         let axes = match table.remove("sweep") {
             None => Vec::new(),
             Some(sweep) => match sweep.get_ref() {
-                DeValue::Table(sweep) => sweep::axes(&source.text, sweep)?,
+                DeValue::Table(sweep) => sweep::axes(sweep)?,
                 _ => return Err(Fault::new(sweep.span(), "`sweep` must be a table")),
             },
         };

@@ -1,6 +1,6 @@
 //! Sweeps: which keys take which values, and all their combinations.
 
-use super::document::to_text;
+use super::document::{to_text, to_words};
 use super::error::Fault;
 use super::value::Scalar;
 use serde::Deserialize;
@@ -57,19 +57,19 @@ struct AxisSpec {
 }
 
 /// Reads the table `sweep`. Settings vary in the order in which they stand, the last one fastest.
-pub(super) fn axes(text: &str, sweep: &DeTable<'_>) -> Result<Vec<Axis>, Fault> {
+pub(super) fn axes(sweep: &DeTable<'_>) -> Result<Vec<Axis>, Fault> {
     let mut tables: Vec<_> = sweep.iter().collect();
     tables.sort_by_key(|(name, _)| name.span().start);
     tables
         .into_iter()
         .map(|(name, value)| {
-            let cases = cases(text, name.get_ref(), value)?;
+            let cases = cases(name.get_ref(), value)?;
             Ok(Axis { name: name.get_ref().to_string(), cases })
         })
         .collect()
 }
 
-fn cases(text: &str, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<Case>, Fault> {
+fn cases(name: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<Case>, Fault> {
     let span = value.span();
     let Some(table) = value.get_ref().as_table() else {
         let example =
@@ -79,8 +79,8 @@ fn cases(text: &str, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<Cas
     let spec = AxisSpec::deserialize(ValueDeserializer::from(value.clone()))?;
     let array = |key: &str| table.get(key).map(|value| (value.span(), value.get_ref()));
     match (array("values"), array("cases"), &spec.key) {
-        (Some((span, values)), None, Some(key)) => listed(text, key, span, values),
-        (None, Some((span, cases)), None) => named(text, span, cases),
+        (Some((span, values)), None, Some(key)) => listed(key, span, values),
+        (None, Some((span, cases)), None) => named(span, cases),
         (None, None, Some(key)) if spec.from.is_some() => ranged(key, &spec, span),
         _ => {
             let message = format!(
@@ -92,24 +92,19 @@ fn cases(text: &str, name: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<Cas
     }
 }
 
-fn listed(
-    text: &str,
-    key: &str,
-    span: Range<usize>,
-    values: &DeValue<'_>,
-) -> Result<Vec<Case>, Fault> {
+fn listed(key: &str, span: Range<usize>, values: &DeValue<'_>) -> Result<Vec<Case>, Fault> {
     let Some(values) = values.as_array().filter(|values| !values.is_empty()) else {
         return Err(Fault::new(span, "`values` must be a list of at least one value"));
     };
     let case = |value: &Spanned<DeValue<'_>>| {
-        let words = slice(text, value.span());
+        let words = to_words(value.get_ref());
         let label = to_text(value.get_ref()).unwrap_or_else(|| words.clone());
         Case { label, sets: vec![Assignment { key: key.to_owned(), words, span: value.span() }] }
     };
     Ok(values.iter().map(case).collect())
 }
 
-fn named(text: &str, span: Range<usize>, cases: &DeValue<'_>) -> Result<Vec<Case>, Fault> {
+fn named(span: Range<usize>, cases: &DeValue<'_>) -> Result<Vec<Case>, Fault> {
     let refuse = |span| {
         Err(Fault::new(span, "`cases` must be tables by name, each with keys and their values"))
     };
@@ -122,22 +117,22 @@ fn named(text: &str, span: Range<usize>, cases: &DeValue<'_>) -> Result<Vec<Case
     for (name, value) in entries {
         let Some(keys) = value.get_ref().as_table() else { return refuse(value.span()) };
         let mut sets = Vec::new();
-        flatten(text, "", keys, &mut sets);
+        flatten("", keys, &mut sets);
         cases.push(Case { label: name.get_ref().to_string(), sets });
     }
     Ok(cases)
 }
 
 /// Tables within a case are longer keys: `links.air.rate` and `"links.air.rate"` are the same.
-fn flatten(text: &str, prefix: &str, table: &DeTable<'_>, sets: &mut Vec<Assignment>) {
+fn flatten(prefix: &str, table: &DeTable<'_>, sets: &mut Vec<Assignment>) {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(name, _)| name.span().start);
     for (name, value) in entries {
         let key = format!("{prefix}{}", name.get_ref());
         match value.get_ref().as_table().filter(|table| !table.is_empty()) {
-            Some(table) => flatten(text, &format!("{key}."), table, sets),
+            Some(table) => flatten(&format!("{key}."), table, sets),
             None => {
-                let words = slice(text, value.span());
+                let words = to_words(value.get_ref());
                 sets.push(Assignment { key, words, span: value.span() });
             }
         }
@@ -205,8 +200,4 @@ fn number_in(text: &str) -> Option<Framed<'_>> {
     let start = text.get(..end)?.rfind(|c| !digit(c)).map_or(0, |at| at + 1);
     let number = text.get(start..end)?.parse().ok()?;
     Some(Framed { before: text.get(..start)?, number, after: text.get(end..)? })
-}
-
-fn slice(text: &str, span: Range<usize>) -> String {
-    text.get(span).unwrap_or_default().to_owned()
 }
