@@ -5,6 +5,7 @@ mod figure;
 mod page;
 mod published;
 mod read;
+mod reading;
 mod section;
 
 use anyhow::{Context, Result, bail};

@@ -1,6 +1,7 @@
 //! The page: one HTML file that needs nothing but itself.
 
 use super::published::Reference;
+use super::reading::readings;
 use super::section::{Measure, Point, Section, plain};
 use super::{command, figure};
 use crate::text;
@@ -84,16 +85,20 @@ fn published(html: &mut String, Part { section, known, .. }: &Part) {
         return;
     }
     html.push_str("<table>\n<thead><tr><th>published</th><th>source</th>");
-    html.push_str("<th class=\"number\">measured here</th></tr></thead>\n<tbody>\n");
+    html.push_str("<th class=\"number\">measured here</th>");
+    html.push_str("<th>found here, and why it differs</th></tr></thead>\n<tbody>\n");
     for result in &known.results {
         let measured = result.measured(section).map_or_else(String::new, |(bps, ratio)| {
             format!("{} ({ratio:.2} of it)", text::rate(bps))
         });
+        let readings = readings(&result.source);
+        let readings = readings.iter().map(|(id, reading)| format!("{id}: {}", escaped(reading)));
         let _ = writeln!(
             html,
-            "<tr><td>{}</td><td>{}</td><td class=\"number\">{measured}</td></tr>",
+            "<tr><td>{}</td><td>{}</td><td class=\"number\">{measured}</td><td>{}</td></tr>",
             escaped(&result.finding),
-            escaped(&result.source)
+            escaped(&result.source),
+            readings.collect::<Vec<_>>().join("<br>")
         );
     }
     html.push_str("</tbody></table>\n");

@@ -101,7 +101,20 @@ impl Published {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reading::readings;
     use super::*;
+
+    #[test]
+    fn every_result_has_what_was_found_here_beside_it() {
+        let book: Book = toml::from_str(include_str!("published.toml")).unwrap();
+        for experiment in &book.experiment {
+            for result in &experiment.results {
+                let is_measured = result.goodput_bps.is_some() && result.series.is_some();
+                let has_reading = !readings(&result.source).is_empty();
+                assert!(is_measured || has_reading, "{}: {}", experiment.name, result.finding);
+            }
+        }
+    }
 
     #[test]
     fn the_papers_results_can_be_read() {
