@@ -131,6 +131,10 @@ pub(crate) struct ExecArgs {
     /// Run this shell command on the other host meanwhile, such as 'python3 -m http.server'.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) serve: Option<String>,
+    /// Join the fixed host to this machine's own network, by NAT; the machine is `machine` there.
+    /// Needs root.
+    #[arg(long)]
+    pub(crate) outside: bool,
     /// What the air does.
     #[command(flatten)]
     pub(crate) errors: ErrorArgs,

@@ -2,12 +2,13 @@
 
 use crate::args::ExecArgs;
 use crate::lab_run::{describe, forwarding};
-use crate::process::{BadUsage, enter_lab};
+use crate::process::{BadUsage, complain, enter_lab};
 use crate::{row, text};
 use airmend_live::lab::config::LabConfig;
 use airmend_live::lab::exec::{Executed, Programs, exec};
 use airmend_proto::agents::AgentConfig;
 use anyhow::Result;
+use nix::unistd::geteuid;
 use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
@@ -24,11 +25,23 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     }
     let shell = || std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
     let command = if args.command.is_empty() { vec![shell()] } else { args.command.clone() };
-    let programs = Programs { at: args.at, command, server: args.serve.clone() };
+    let (at, server, outside) = (args.at, args.serve.clone(), args.outside);
+    if outside && !geteuid().is_root() {
+        let why = "--outside needs root: without it a program would have to end the connections \
+                   itself, and they would cross the hop by its TCP instead of the server's";
+        return Err(BadUsage(why.into()).into());
+    }
+    let programs = Programs { at, command, server, outside };
     let stop = enter_lab()?;
     let executed = forwarding(&config, &agent, |config, forwarding| {
         exec(config, forwarding, &programs, &stop)
     })?;
+    if let Some(setting) = executed.unforwarded {
+        complain(&format!(
+            "this machine does not forward, so that the hosts could reach nothing beyond it: \
+             `sysctl {setting}=1` changes that"
+        ));
+    }
     // What the program prints is its own: the report goes beside it.
     let mut out = io::stderr().lock();
     if args.json {

@@ -24,9 +24,14 @@ pub enum LabError {
     /// No network namespace.
     #[error("cannot create a network namespace ({0}): run as root, or allow user namespaces")]
     NetworkNamespace(#[source] io::Error),
-    /// iproute2 is missing.
-    #[error("the program `{0}` is missing: install it (`apt-get install iproute2`)")]
-    NoIproute(&'static str),
+    /// A program is missing.
+    #[error("the program `{program}` is missing: install it (`apt-get install {package}`)")]
+    NoProgram {
+        /// The program.
+        program: &'static str,
+        /// The package of Debian that has it.
+        package: &'static str,
+    },
     /// iproute2 refused a command.
     #[error("iproute2 could not set up the laboratory's interfaces: {0}")]
     Interfaces(String),

@@ -5,6 +5,7 @@ use super::error::LabError;
 use super::measure::sender::SenderReport;
 use super::network::host::Host;
 use super::network::host_process::{HostNames, HostProcess};
+use super::network::outside::Outside;
 use super::outcome::{Lateness, LinkReport, SenderCounters};
 use super::run::{AgentReport, of_agents};
 use super::session::{Endpoints, Forwarding, with_station};
@@ -52,6 +53,8 @@ pub struct Programs {
     pub command: Vec<OsString>,
     /// Runs on the other host meanwhile, by a shell.
     pub server: Option<String>,
+    /// Joins the fixed host to the machine's own network, by NAT; needs root.
+    pub outside: bool,
 }
 
 /// What was seen of the programs.
@@ -61,6 +64,8 @@ pub struct Executed {
     pub status: ExitStatus,
     /// How long it took.
     pub seconds: f64,
+    /// The setting of the machine that keeps the hosts from other networks than its own.
+    pub unforwarded: Option<&'static str>,
     /// What the fixed host's TCP went through as a sender, then the mobile host's.
     pub senders: [SenderCounters; 2],
     /// The counters of agents and of a gateway.
@@ -95,11 +100,15 @@ pub fn exec(
             Direction::Up => [receiver, sender],
         };
         let is_over = || stop.load(Ordering::Relaxed) || (session.is_over)();
-        let ran = run_on(fixed, mobile, programs, &is_over)?;
+        let outside = programs.outside.then(|| Outside::open(config, fixed, mobile)).transpose()?;
+        let ran = run_on([fixed, mobile], outside.as_ref(), programs, &is_over)?;
         let read = |host| SenderReport::read([host].into_iter()).map(|report| report.counters);
-        Ok((ran, [read(fixed)?, read(mobile)?]))
+        let unforwarded = outside.and_then(|outside| outside.unforwarded());
+        Ok(((ran, unforwarded), [read(fixed)?, read(mobile)?]))
     })?;
+    let (ran, unforwarded) = ran;
     Ok(Executed {
+        unforwarded,
         status: ran.0,
         seconds: ran.1.as_secs_f64(),
         senders,
@@ -111,12 +120,14 @@ pub fn exec(
 }
 
 fn run_on(
-    fixed: &Host,
-    mobile: &Host,
+    [fixed, mobile]: [&Host; 2],
+    outside: Option<&Outside>,
     programs: &Programs,
     is_over: &dyn Fn() -> bool,
 ) -> Result<(ExitStatus, Duration), LabError> {
-    let names = HostNames::new([("fh", fixed.address), ("mh", mobile.address)])?;
+    let mut names = vec![("fh", fixed.address), ("mh", mobile.address)];
+    names.extend(outside.map(|outside| ("machine", outside.machine())));
+    let names = HostNames::new(&names, outside.is_some())?;
     let host = |at| if at == At::Fixed { fixed } else { mobile };
     let server = match &programs.server {
         None => None,

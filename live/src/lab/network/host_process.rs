@@ -20,6 +20,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 const HOSTS: &str = "/etc/hosts";
+const RESOLVERS: &str = "/etc/resolv.conf";
+/// Those that systemd-resolved asks, where it listens on the loopback interface itself.
+const UPSTREAM_RESOLVERS: &str = "/run/systemd/resolve/resolv.conf";
 /// A program that is told to end has so long.
 const GRACE: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(2);
@@ -28,12 +31,18 @@ const LISTEN: &str = "0A";
 
 /// The names of the hosts, in a file that is removed with this value.
 #[derive(Debug)]
-pub(crate) struct HostNames(PathBuf);
+pub(crate) struct HostNames {
+    hosts: PathBuf,
+    /// The servers that resolve other names, if they are not those of the machine's own file.
+    resolvers: Option<PathBuf>,
+}
 
 impl HostNames {
-    pub(crate) fn new<const N: usize>(names: [(&str, IpAddr); N]) -> Result<Self, LabError> {
+    /// `asks_others` says that the hosts can reach the machine's network: not its loopback
+    /// interface, where a local resolver listens.
+    pub(crate) fn new(names: &[(&str, IpAddr)], asks_others: bool) -> Result<Self, LabError> {
         let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
-        for (name, address) in names {
+        for &(name, address) in names {
             let _ = writeln!(text, "{address} {name}");
         }
         let path = std::env::temp_dir().join(format!("airmend-hosts-{}", std::process::id()));
@@ -41,13 +50,17 @@ impl HostNames {
         fs::remove_file(&path).ok();
         let write = || File::create_new(&path)?.write_all(text.as_bytes());
         write().map_err(LabError::socket("writing the names of the hosts"))?;
-        Ok(Self(path))
+        let configured = fs::read_to_string(RESOLVERS).unwrap_or_default();
+        let is_local = configured.lines().any(|line| line.starts_with("nameserver 127."));
+        let upstream = Path::new(UPSTREAM_RESOLVERS).to_owned();
+        let resolvers = Some(upstream).filter(|file| asks_others && is_local && file.exists());
+        Ok(Self { hosts: path, resolvers })
     }
 }
 
 impl Drop for HostNames {
     fn drop(&mut self) {
-        fs::remove_file(&self.0).ok();
+        fs::remove_file(&self.hosts).ok();
     }
 }
 
@@ -97,10 +110,13 @@ impl HostProcess {
         let program = command.get_program().to_string_lossy().into_owned();
         let failed = |source| LabError::Program { program: program.clone(), source };
         let namespace = host.namespace.file().try_clone().map_err(failed)?;
-        let (inside, names) = (namespace.try_clone().map_err(failed)?, names.0.clone());
+        let inside = namespace.try_clone().map_err(failed)?;
+        let hosts = (names.hosts.clone(), HOSTS);
+        let resolvers = names.resolvers.clone().map(|file| (file, RESOLVERS));
+        let files: Vec<_> = std::iter::once(hosts).chain(resolvers).collect();
         let (started, starting) = sync_channel(1);
         let thread = thread::spawn(move || {
-            let child = enter(&inside, &names).and_then(|()| sys::spawn_mortal(&mut command));
+            let child = enter(&inside, &files).and_then(|()| sys::spawn_mortal(&mut command));
             let mut child = match child {
                 Ok(child) => child,
                 Err(error) => {
@@ -177,14 +193,17 @@ impl Drop for HostProcess {
     }
 }
 
-/// Moves the calling thread into a network namespace, with names of its own.
-fn enter(namespace: &File, names: &Path) -> io::Result<()> {
+/// Moves the calling thread into a network namespace, where each of these files is in the place of
+/// another one.
+fn enter(namespace: &File, files: &[(PathBuf, &str)]) -> io::Result<()> {
     setns(namespace, CloneFlags::CLONE_NEWNET)?;
     unshare(CloneFlags::CLONE_NEWNS)?;
     let none = None::<&Path>;
     // What is mounted here must not be seen elsewhere.
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
-    mount(Some(names), HOSTS, none, MsFlags::MS_BIND, none)?;
+    for (file, place) in files {
+        mount(Some(file), *place, none, MsFlags::MS_BIND, none)?;
+    }
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! iproute2's programs, run in the calling thread's network namespace.
+//! iproute2's programs and `nft`, run in the calling thread's network namespace.
 
 use crate::lab::error::LabError;
 use std::io::Write;
@@ -39,7 +39,10 @@ pub(super) fn run(
     let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
     match output.status.code() {
         Some(0) => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        Some(127) => Err(LabError::NoIproute(program)),
+        Some(127) => {
+            let package = if program == "nft" { "nftables" } else { "iproute2" };
+            Err(LabError::NoProgram { program, package })
+        }
         _ => {
             let said = String::from_utf8_lossy(&output.stderr);
             let said = said.lines().collect::<Vec<_>>().join("; ");

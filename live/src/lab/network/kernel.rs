@@ -115,5 +115,8 @@ fn set_up_forwarding(config: &LabConfig, pairs: &[Pair]) -> Result<(), LabError>
             let _ = writeln!(commands, "route add {}/{bits} dev {interface}", host.address);
         }
     }
+    // What goes to other networks than those of the hosts.
+    let anywhere = if config.ipv6 { "::/0" } else { "0.0.0.0/0" };
+    let _ = writeln!(commands, "route add {anywhere} dev {WIRED}");
     ip(&commands)
 }

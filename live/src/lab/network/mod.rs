@@ -8,6 +8,7 @@ pub(super) mod interface;
 mod iproute;
 pub(super) mod kernel;
 pub(super) mod namespace;
+pub(super) mod outside;
 mod sysctl;
 pub(super) mod topology;
 mod veth;

@@ -60,14 +60,18 @@ impl Topology {
     }
 }
 
-/// The number of the pair between whose hosts an IP packet goes.
+/// The number of the pair to which a host of an IP packet belongs; what comes from outside goes to
+/// one of the hosts.
 pub(crate) fn pair_of(packet: &[u8]) -> usize {
-    // The third byte of an IPv4 address, the fourth group of an IPv6 one; of the source.
-    let byte = match packet.first().map(|byte| byte >> 4) {
-        Some(4) => packet.get(14),
-        _ => packet.get(15),
-    };
-    byte.map_or(0, |byte| usize::from(*byte))
+    // The third byte of an IPv4 address, the fourth group of an IPv6 one.
+    let (addresses, prefix, number): ([usize; 2], &[u8], usize) =
+        match packet.first().map(|byte| byte >> 4) {
+            Some(4) => ([12, 16], &[10, 77], 2),
+            _ => ([8, 24], &[0xfd, 0x77, 0, 0, 0, 0], 7),
+        };
+    let mut addresses = addresses.into_iter().filter_map(|at| packet.get(at..));
+    let host = addresses.find(|address| address.starts_with(prefix));
+    host.and_then(|address| address.get(number)).map_or(0, |byte| usize::from(*byte))
 }
 
 fn create_host(
@@ -154,4 +158,28 @@ fn set_up_kernel(config: &LabConfig) -> Result<(), LabError> {
 /// The least, first and largest size of a TCP buffer, in the form of the kernel.
 fn buffer(first: u32) -> String {
     format!("4096 {first} {BUFFER_MAX}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_belongs_to_the_pair_of_its_host() {
+        let ipv4 = |source: [u8; 4], destination: [u8; 4]| {
+            let mut packet = [0; 20];
+            packet[0] = 0x45;
+            packet[12..16].copy_from_slice(&source);
+            packet[16..].copy_from_slice(&destination);
+            pair_of(&packet)
+        };
+        assert_eq!(ipv4([10, 77, 3, 1], [10, 77, 3, 2]), 3);
+        assert_eq!(ipv4([203, 0, 113, 9], [10, 77, 1, 2]), 1);
+        assert_eq!(ipv4([10, 77, 2, 2], [203, 0, 113, 9]), 2);
+        assert_eq!(ipv4([203, 0, 113, 9], [203, 0, 113, 8]), 0);
+        let mut ipv6 = [0; 40];
+        ipv6[0] = 0x60;
+        ipv6[24..32].copy_from_slice(&[0xfd, 0x77, 0, 0, 0, 0, 0, 5]);
+        assert_eq!((pair_of(&ipv6), pair_of(&ipv6[..30]), pair_of(&[])), (5, 0, 0));
+    }
 }

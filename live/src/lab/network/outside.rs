@@ -1,0 +1,143 @@
+//! The way from the fixed host to the machine's own network: a pair of interfaces, and NAT.
+//!
+//! A program that relays connections, such as `pasta`, needs no root, but ends each connection
+//! itself: data would then cross the hop by its TCP and not by that of the server.
+
+use super::host::Host;
+use super::interface::INTERFACE;
+use super::iproute::{ip, run};
+use super::sysctl::set_required;
+use crate::lab::config::{LabConfig, MTU};
+use crate::lab::error::LabError;
+use nix::net::if_::if_nametoindex;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The machine's end of the pair.
+const END: &str = "airmend-outside";
+/// The fixed host's.
+const PEER: &str = "outside";
+/// The table of nftables.
+const TABLE: &str = "airmend_outside";
+
+/// The addresses, and what differs with their family.
+struct Family {
+    machine: IpAddr,
+    fixed: IpAddr,
+    bits: u8,
+    /// The hosts of the laboratory.
+    hosts: &'static str,
+    /// The addresses of the pair.
+    pair: &'static str,
+    anywhere: &'static str,
+    nft: &'static str,
+    forwarding: &'static str,
+}
+
+const IPV4: Family = Family {
+    // RFC 2544 keeps these addresses for measurements.
+    machine: IpAddr::V4(Ipv4Addr::new(198, 18, 77, 1)),
+    fixed: IpAddr::V4(Ipv4Addr::new(198, 18, 77, 2)),
+    bits: 30,
+    hosts: "10.77.0.0/16",
+    pair: "198.18.77.0/30",
+    anywhere: "0.0.0.0/0",
+    nft: "ip",
+    forwarding: "net.ipv4.conf.all.forwarding",
+};
+
+const IPV6: Family = Family {
+    machine: IpAddr::V6(Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, 1)),
+    fixed: IpAddr::V6(Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, 2)),
+    bits: 64,
+    hosts: "fd77::/48",
+    pair: "fd78::/64",
+    anywhere: "::/0",
+    nft: "ip6",
+    forwarding: "net.ipv6.conf.all.forwarding",
+};
+
+/// The way out, which is removed with this value.
+pub(crate) struct Outside {
+    family: &'static Family,
+}
+
+impl Outside {
+    /// Joins the calling thread's network namespace, that of the machine, to the fixed host.
+    pub(crate) fn open(config: &LabConfig, fixed: &Host, mobile: &Host) -> Result<Self, LabError> {
+        if if_nametoindex(END).is_ok() {
+            return Err(LabError::Config(
+                "another laboratory reaches the network of this machine: one at a time can",
+            ));
+        }
+        let family = if config.ipv6 { &IPV6 } else { &IPV4 };
+        let outside = Self { family };
+        outside.set_up_machine(config, fixed)?;
+        let Family { machine, fixed: address, bits, anywhere, .. } = family;
+        let congestion = config.cc.name();
+        fixed.namespace.run(|| {
+            set_required(family.forwarding, 1)?;
+            ip(&format!(
+                "address add {address}/{bits}{nodad} dev {PEER}\n\
+                 link set {PEER} up\n\
+                 route add default via {machine} congctl {congestion}\n",
+                nodad = outside.nodad(),
+            ))
+        })?;
+        mobile
+            .namespace
+            .ip(&format!("route add {anywhere} dev {INTERFACE} congctl {congestion}\n"))?;
+        Ok(outside)
+    }
+
+    /// The address by which the hosts reach the machine itself.
+    pub(crate) fn machine(&self) -> IpAddr {
+        self.family.machine
+    }
+
+    /// The setting that keeps the machine from forwarding: then only itself can be reached.
+    pub(crate) fn unforwarded(&self) -> Option<&'static str> {
+        let path = format!("/proc/sys/{}", self.family.forwarding.replace('.', "/"));
+        let forwards = fs::read_to_string(path).is_ok_and(|value| value.trim() != "0");
+        (!forwards).then_some(self.family.forwarding)
+    }
+
+    fn set_up_machine(&self, config: &LabConfig, host: &Host) -> Result<(), LabError> {
+        let Family { machine, fixed, bits, hosts, pair, nft, .. } = self.family;
+        ip(&format!(
+            "link add {END} mtu {MTU} type veth peer name {PEER} mtu {MTU} netns {path}\n\
+             address add {machine}/{bits}{nodad} dev {END}\n\
+             link set {END} up\n\
+             route add {hosts} via {fixed} congctl {congestion}\n",
+            path = host.namespace.path().display(),
+            nodad = self.nodad(),
+            congestion = config.cc.name(),
+        ))?;
+        // What a laboratory that was killed has left is replaced.
+        let table = format!("{nft} {TABLE}");
+        run(
+            "nft",
+            &["-f", "-"],
+            &format!(
+                "add table {table}\ndelete table {table}\nadd table {table}\n\
+                 add chain {table} out {{ type nat hook postrouting priority 100; }}\n\
+                 add rule {table} out {nft} saddr {{ {hosts}, {pair} }} oifname != \"{END}\" \
+                 masquerade\n"
+            ),
+        )?;
+        Ok(())
+    }
+
+    /// Duplicate addresses cannot be: there are two interfaces, and both are ours.
+    fn nodad(&self) -> &'static str {
+        if self.family.machine.is_ipv6() { " nodad" } else { "" }
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        // Either may be missing where the setting up has failed.
+        ip(&format!("link delete {END}\n")).ok();
+        run("nft", &["delete", "table", self.family.nft, TABLE], "").ok();
+    }
+}
