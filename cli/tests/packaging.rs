@@ -11,7 +11,10 @@ const MOST_EXPOSED: f64 = 3.0;
 
 const SYSTEMD: [(&str, fn()); 2] = [
     ("the_service_is_hardened", the_service_is_hardened),
-    ("systemd_takes_the_drop_in_for_the_handoff_key", systemd_takes_the_drop_in_for_the_handoff_key),
+    (
+        "systemd_takes_the_drop_in_for_the_handoff_key",
+        systemd_takes_the_drop_in_for_the_handoff_key,
+    ),
 ];
 const ANYWHERE: [(&str, fn()); 3] = [
     ("the_services_memory_is_what_its_limits_need", the_services_memory_is_what_its_limits_need),
