@@ -42,8 +42,8 @@ proptest! {
         play_all(&steps, choices, Limits::default())?;
     }
 
-    // [C-27, C-28, C-29, C-30] Data with holes, and timestamps of clocks that go on, from either side
-    // and in the sending host.
+    // [C-27, C-28, C-29, C-30] Data with holes, and timestamps of clocks that go on, from either
+    // side and in the sending host.
     #[test]
     fn agents_keep_their_promises_of_a_sender_with_timestamps(
         steps in prop_oneof![

@@ -1,8 +1,8 @@
 //! The invariants of all agents, checked in every run of every world.
 //!
-//! An agent never acknowledges data that the receiver has not acknowledged, reports no data that has
-//! not arrived, invents no timestamp, never changes or invents a byte of payload, and retransmits
-//! within its bound. The checker sees each packet that enters or leaves the agent.
+//! An agent never acknowledges data that the receiver has not acknowledged, reports no data that
+//! has not arrived, invents no timestamp, never changes or invents a byte of payload, and
+//! retransmits within its bound. The checker sees each packet that enters or leaves the agent.
 
 mod bounded_map;
 mod content;

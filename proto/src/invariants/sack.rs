@@ -109,8 +109,8 @@ impl Data {
         is_near.then(|| self.highest.saturating_add_signed(offset.into()))
     }
 
-    /// The positions from `left` up to `right`. A block that is empty or begins behind its end names
-    /// no data.
+    /// The positions from `left` up to `right`. A block that is empty or begins behind its end
+    /// names no data.
     fn span(&self, (left, right): (SeqNumber, SeqNumber)) -> Option<Span> {
         let (start, end) = (self.position(left)?, self.position(right)?);
         Some(Span { start, end: end.max(start) })
@@ -180,7 +180,8 @@ impl Data {
         Ok(())
     }
 
-    /// Whether this was reported as a duplicate, or came in twice and may be reported in this place.
+    /// Whether this was reported as a duplicate, or came in twice and may be reported in this
+    /// place.
     fn is_duplicate(&self, span: Span, is_in_place: bool) -> bool {
         let own = Some(&self.arrived_twice).filter(|_| is_in_place);
         covers(&self.duplicates, own, span)

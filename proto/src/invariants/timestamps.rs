@@ -24,7 +24,8 @@ pub(super) struct Timestamps {
 #[derive(Debug)]
 struct Known {
     values: BoundedMap<(Flow, u32), ()>,
-    /// `None` after values that are too far apart to have an order, which only a hostile host sends.
+    /// `None` after values that are too far apart to have an order, which only a hostile host
+    /// sends.
     newest: BoundedMap<Flow, Option<u32>>,
 }
 

@@ -354,10 +354,8 @@ impl World {
             self.owed.swap_remove(index);
             return Ok(());
         }
-        if to == Port::Wired && self.takes_report(&key.1) {
-            return Ok(());
-        }
-        if self.takes_announced(to, &key.1) {
+        let is_report = to == Port::Wired && self.takes_report(&key.1);
+        if is_report || self.takes_announced(to, &key.1) {
             return Ok(());
         }
         let is_forwarded = |packet: &Packet| *packet == key.1 || is_stripped(&key.1, packet);

@@ -24,8 +24,8 @@ pub(crate) struct Choice {
     pub(crate) wait: Duration,
 }
 
-/// The steps of a transfer from `sender`. In the sending host nothing waits after an ACK: its kernel
-/// answers at once.
+/// The steps of a transfer from `sender`. In the sending host nothing waits after an ACK: its
+/// kernel answers at once.
 pub(crate) fn transfer(
     sender: Port,
     is_in_host: bool,

@@ -63,7 +63,8 @@ impl Pattern {
         wanted == *actual
     }
 
-    /// Reads `[edited] [ce] [gso N] [dscp N] [flow N] flags first:end(length) [ack N] [win N] [<options>]`.
+    /// Reads `[edited] [ce] [gso N] [dscp N] [flow N] flags first:end(length) [ack N] [win N]
+    /// [<options>]`.
     pub(crate) fn parse(
         text: &str,
         sender: Port,
