@@ -54,7 +54,8 @@ pub(crate) fn transfer(
             tcp.dscp = if choice.is_report { NEGATIVE_ACK } else { 0 };
         }
         steps.push(Step::Tcp(tcp));
-        if !choice.wait.is_zero() && !(is_in_host && is_ack) {
+        let is_answered_at_once = is_in_host && is_ack;
+        if !is_answered_at_once {
             steps.push(Step::Wait(choice.wait));
         }
     }
