@@ -9,7 +9,13 @@ use std::process::{Command, ExitCode};
 const UNIT: &str = "packaging/airmend@.service";
 const MOST_EXPOSED: f64 = 3.0;
 
-const SYSTEMD: [(&str, fn()); 1] = [("the_service_is_hardened", the_service_is_hardened)];
+const SYSTEMD: [(&str, fn()); 2] = [
+    ("the_service_is_hardened", the_service_is_hardened),
+    (
+        "systemd_takes_the_drop_in_for_the_handoff_key",
+        systemd_takes_the_drop_in_for_the_handoff_key,
+    ),
+];
 const ANYWHERE: [(&str, fn()); 3] = [
     ("the_services_memory_is_what_its_limits_need", the_services_memory_is_what_its_limits_need),
     ("manual_pages_tell_of_every_flag", manual_pages_tell_of_every_flag),
@@ -54,6 +60,30 @@ fn the_service_is_hardened() {
     let unit = directory.0.join("airmend@.service");
     fs::write(&unit, bare).unwrap();
     assert!(exposure(&unit).unwrap() > MOST_EXPOSED);
+}
+
+/// What systemd says of the unit with the drop-in of docs/handoff.md: nothing.
+fn systemd_takes_the_drop_in_for_the_handoff_key() {
+    let guide = fs::read_to_string(root().join("docs/handoff.md")).unwrap();
+    let drop_in = guide.split("```").find(|block| block.contains("LoadCredential=")).unwrap();
+    let wrong = drop_in.replace("IPAddressAllow=", "IPAddressAllow=nowhere ");
+    for (drop_in, is_right) in [(drop_in, true), (&wrong, false)] {
+        let directory = Temporary::new("drop-in");
+        let drop_ins = directory.0.join("airmend@wlan0.service.d");
+        fs::create_dir_all(&drop_ins).unwrap();
+        // The program need not be installed.
+        let here = |text: &str| text.replace("/usr/bin/airmend", env!("CARGO_BIN_EXE_airmend"));
+        let unit = fs::read_to_string(root().join(UNIT)).unwrap();
+        fs::write(directory.0.join("airmend@.service"), here(&unit)).unwrap();
+        fs::write(drop_ins.join("handoff.conf"), here(drop_in)).unwrap();
+        let mut analyze = Command::new("systemd-analyze");
+        analyze.args(["verify", "--man=no", "airmend@wlan0.service"]);
+        // An empty last entry stands for systemd's own directories.
+        analyze.env("SYSTEMD_UNIT_PATH", format!("{}:", directory.0.display()));
+        let output = analyze.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said.is_empty(), is_right, "{said}");
+    }
 }
 
 /// Bytes that a flow takes at most, in the agent, the telemetry and the kernel's map; the gateway's

@@ -1,6 +1,7 @@
 //! Bytes as a sequence of times and packets, nearly right ones and raw ones, for each agent of the
 //! registry that stands alone, with limits so small that each is hit: the agents keep what the
-//! property tests say that an agent promises.
+//! property tests say that an agent promises. A quarter of the inputs each are transfers: of the
+//! fixed host, of the mobile host, and of a sender in the agent's own host.
 #![no_main]
 
 #[path = "../../proto/tests/common/mod.rs"]
@@ -8,11 +9,13 @@ mod common;
 #[path = "../input/mod.rs"]
 mod input;
 
+use airmend_proto::agents::Limits;
 use airmend_proto::wire::tcp::Flags;
 use airmend_proto::{LinkType, Port};
 use common::agents::{tight, vary};
 use common::hostile::{ISN, Step, TINY, play};
 use common::packet::{Foreign, Tcp};
+use common::transfer::{Choice, sack, transfer};
 use core::num::NonZeroU16;
 use core::time::Duration;
 use input::Input;
@@ -24,18 +27,45 @@ const MAX_STEPS: usize = 150;
 fuzz_target!(|data: &[u8]| {
     let mut input = Input(data);
     let (agent, choices) = (input.byte(), u64::from(input.word()));
-    let mut steps = Vec::new();
-    while !input.0.is_empty() && steps.len() < MAX_STEPS {
-        steps.push(input.step());
-    }
+    let steps = match agent >> 6 {
+        0 => input.many(Input::step),
+        1 => transfer(Port::Wired, false, input.many(Input::choice)),
+        2 => transfer(Port::Air, false, input.many(Input::choice)),
+        _ => transfer(Port::Wired, true, input.many(Input::choice)),
+    };
     let agents: Vec<_> = tight().collect();
-    let agent = vary(agents[usize::from(agent) % agents.len()].clone(), choices << 48 | choices);
-    if let Err(error) = play(&agent, TINY, &steps) {
+    let agent = &agents[usize::from(agent & 0x3f) % agents.len()];
+    let agent = vary(agent.clone(), choices << 48 | choices);
+    let limits = if choices & 1 << 15 == 0 { TINY } else { Limits::default() };
+    if let Err(error) = play(&agent, limits, &steps) {
         panic!("{error}");
     }
 });
 
 impl Input<'_> {
+    fn many<T>(&mut self, mut next: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        let mut all = Vec::new();
+        while !self.0.is_empty() && all.len() < MAX_STEPS {
+            all.push(next(self));
+        }
+        all
+    }
+
+    /// A choice of one byte, or with a wait or SACK blocks of more.
+    fn choice(&mut self) -> Choice {
+        let kind = self.byte();
+        let (is_ack, has_wait, is_report) = (kind & 4 != 0, kind & 8 != 0, kind & 16 != 0);
+        let count = if is_ack { kind >> 5 & 3 } else { 0 };
+        let block = |edges: u8| (u32::from(edges >> 2) & 15, 1 + u32::from(edges & 3));
+        Choice {
+            is_ack,
+            number: u32::from(kind & 3),
+            blocks: (0..count).map(|_| block(self.byte())).collect(),
+            is_report,
+            wait: Duration::from_millis(if has_wait { self.byte().into() } else { 0 }),
+        }
+    }
+
     fn step(&mut self) -> Step {
         let kind = self.byte();
         let side = if kind & 0x80 == 0 { Port::Wired } else { Port::Air };
@@ -76,7 +106,7 @@ impl Input<'_> {
         match kind & 0x70 {
             0x60 => tcp.options = (0..8).map(|_| self.byte()).collect(),
             0x50 => tcp.options = vec![1, 1, 8, 10, 0, 0, 0, self.byte(), 0, 0, 0, self.byte()],
-            0x40 if sender == Port::Air => tcp.options = self.sack(),
+            0x40 if sender == Port::Air => tcp.options = self.blocks(),
             0x40 => tcp.segment_size = NonZeroU16::new(100).filter(|size| size.get() < tcp.len),
             0x30 => tcp.ecn = self.byte() & 3,
             _ => {}
@@ -85,15 +115,13 @@ impl Input<'_> {
     }
 
     /// Up to four blocks on the grid.
-    fn sack(&mut self) -> Vec<u8> {
-        let count = self.byte() & 3;
-        let mut option = vec![1, 1, 5, 10 + 8 * count];
-        for _ in 0..=count {
+    fn blocks(&mut self) -> Vec<u8> {
+        let count = 1 + (self.byte() & 3);
+        let blocks = (0..count).map(|_| {
             let left = ISN.wrapping_add(u32::from(self.byte() % 40) * 100);
-            option.extend(left.to_be_bytes());
-            option.extend(left.wrapping_add(u32::from(self.byte() & 3) * 100).to_be_bytes());
-        }
-        option
+            (left, left.wrapping_add(u32::from(self.byte() & 3) * 100))
+        });
+        sack(blocks)
     }
 
     fn bytes(&mut self, side: Port, kind: u8) -> Step {

@@ -10,6 +10,7 @@ use airmend_proto::{LinkType, Port};
 use common::agents::{tight, vary};
 use common::hostile::{ISN, Step, TINY, play};
 use common::packet::{Foreign, Tcp};
+use common::transfer::{Choice, sack, transfer};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 use std::num::NonZeroU16;
@@ -41,10 +42,15 @@ proptest! {
         play_all(&steps, choices, Limits::default())?;
     }
 
-    // [C-27, C-28, C-29] Data with holes, and timestamps of clocks that go on, from either side.
+    // [C-27, C-28, C-29, C-30] Data with holes, and timestamps of clocks that go on, from either
+    // side and in the sending host.
     #[test]
     fn agents_keep_their_promises_of_a_sender_with_timestamps(
-        steps in prop_oneof![transfer(Port::Air), transfer(Port::Wired)],
+        steps in prop_oneof![
+            transfers(Port::Air, false),
+            transfers(Port::Wired, false),
+            transfers(Port::Wired, true),
+        ],
         choices: u64,
     ) {
         play_all(&steps, choices, Limits::default())?;
@@ -71,38 +77,21 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// A transfer: segments of which some are left out or sent again, and ACKs of the other host, most
 /// of them answered at once.
-fn transfer(sender: Port) -> impl Strategy<Value = Vec<Step>> {
+fn transfers(sender: Port, is_in_host: bool) -> impl Strategy<Value = Vec<Step>> {
     let blocks =
-        prop_oneof![2 => Just(Vec::new()), 3 => prop::collection::vec((near(), 100u32..300), 1..3)];
-    let step = (0u32..4, any::<bool>(), any::<bool>(), blocks, 0u64..40_000);
-    prop::collection::vec(step, 1..60).prop_map(move |choices| {
-        let (mut steps, mut next, mut acked, mut echoes) = (Vec::new(), 0, 0, [0; 2]);
-        for (clock, (choice, is_ack, is_slow, blocks, micros)) in (1..).zip(choices) {
-            let place = |index: u32| ISN.wrapping_add(index * 100);
-            let mut tcp = if is_ack {
-                acked = next.min(acked + choice);
-                Tcp::new(0, sender.opposite(), ISN, 0, place(acked))
-            } else {
-                // The next segment, one after a hole, or an earlier one.
-                let index = [next, next, next + 1, acked][choice as usize];
-                next = next.max(index + 1);
-                Tcp::new(0, sender, place(index), 100, ISN)
-            };
-            let echo = echoes[usize::from(is_ack)];
-            echoes[usize::from(!is_ack)] = clock;
-            tcp.options.extend([1, 1, 8, 10]);
-            tcp.options.extend(u32::to_be_bytes(clock));
-            tcp.options.extend(u32::to_be_bytes(echo));
-            if is_ack && !blocks.is_empty() {
-                tcp.options.extend(sack(blocks));
-            }
-            steps.push(Step::Tcp(tcp));
-            if is_slow {
-                steps.push(Step::Wait(Duration::from_micros(micros)));
-            }
-        }
-        steps
-    })
+        prop_oneof![2 => Just(Vec::new()), 3 => prop::collection::vec((0u32..12, 1u32..4), 1..3)];
+    let wait = prop_oneof![Just(0u64), 0u64..40_000, 40_000u64..120_000];
+    let choice = (any::<bool>(), 0u32..4, blocks, prop::bool::weighted(0.1), wait).prop_map(
+        |(is_ack, number, blocks, is_report, wait)| Choice {
+            is_ack,
+            number,
+            blocks,
+            is_report,
+            wait: Duration::from_micros(wait),
+        },
+    );
+    prop::collection::vec(choice, 1..60)
+        .prop_map(move |choices| transfer(sender, is_in_host, choices))
 }
 
 /// Places of a stream where data, its resegmented copies and ACKs meet, across the wrap.
@@ -139,7 +128,7 @@ fn tcp(number: impl Strategy<Value = u32> + Clone, flows: u16) -> impl Strategy<
             ..Tcp::new(flow, Port::Air, ISN, len, ack)
         },
     );
-    let sack = prop::collection::vec((near(), 0u32..300), 1..4).prop_map(sack);
+    let sack = prop::collection::vec((near(), 0u32..300), 1..4).prop_map(blocks);
     let options = prop_oneof![
         4 => Just(Vec::new()),
         4 => sack,
@@ -153,13 +142,8 @@ fn tcp(number: impl Strategy<Value = u32> + Clone, flows: u16) -> impl Strategy<
 }
 
 /// A SACK option of blocks with these left edges and lengths.
-fn sack(blocks: Vec<(u32, u32)>) -> Vec<u8> {
-    let mut option = vec![1, 1, 5, 2 + 8 * blocks.len() as u8];
-    for (left, len) in blocks {
-        option.extend(left.to_be_bytes());
-        option.extend(left.wrapping_add(len).to_be_bytes());
-    }
-    option
+fn blocks(blocks: Vec<(u32, u32)>) -> Vec<u8> {
+    sack(blocks.into_iter().map(|(left, len)| (left, left.wrapping_add(len))))
 }
 
 fn control() -> impl Strategy<Value = Flags> + Clone {

@@ -233,6 +233,7 @@ fn as_written(packet: &Packet) -> Tcp {
         window: segment.window,
         options: options.to_vec(),
         ecn: 0,
+        dscp: 0,
         segment_size: packet.segment_size(),
     }
 }

@@ -24,6 +24,10 @@ impl<K: Copy + Eq + core::hash::Hash, V> BoundedMap<K, V> {
         self.map.get(key)
     }
 
+    pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.map.get_mut(key)
+    }
+
     pub(super) fn insert(&mut self, key: K, value: V) {
         if self.map.insert(key, value).is_some() {
             return;

@@ -1,6 +1,6 @@
 //! ACK numbers and payload: an agent acknowledges nothing by itself, and changes no byte. The
 //! memory of packets is bounded; packets that it has dropped are not checked. A segment may be cut
-//! out of a super-packet.
+//! out of a super-packet. What a hostile host sends twice, with different bytes, is not checked.
 
 use super::bounded_map::BoundedMap;
 use super::violation::Violation;
@@ -46,7 +46,8 @@ fn is_near(a: SeqNumber, b: SeqNumber) -> bool {
 #[derive(Debug)]
 pub struct Invariants {
     highest_ack: BoundedMap<Flow, Highest>,
-    payload_hash: BoundedMap<PayloadKey, u64>,
+    /// `None` where different bytes have come with the same numbers.
+    payload_hash: BoundedMap<PayloadKey, Option<u64>>,
     /// Super-packets by flow, latest last.
     super_packets: VecDeque<(Flow, Segment, Packet)>,
     has_forgotten_super_packets: bool,
@@ -112,8 +113,10 @@ impl Invariants {
             self.highest_ack.insert(flow, highest);
         }
         if segment.payload_len > 0 {
-            let hash = self.hash(packet, &segment);
-            self.payload_hash.insert((flow, segment.seq, segment.payload_len), hash);
+            let hash = Some(self.hash(packet, &segment));
+            let key = (flow, segment.seq, segment.payload_len);
+            let is_other = self.payload_hash.get(&key).is_some_and(|known| *known != hash);
+            self.payload_hash.insert(key, hash.filter(|_| !is_other));
         }
         if packet.segment_size().is_some() {
             self.super_packets.push_back((flow, segment, packet.clone()));
@@ -139,23 +142,24 @@ impl Invariants {
             return Ok(());
         }
         match self.payload_hash.get(&(flow, seq, payload_len)) {
-            Some(&hash) if hash == self.hash(packet, &segment) => Ok(()),
-            Some(_) => Err(Violation::PayloadChanged { to, seq }),
-            None => self.check_part(to, flow, packet, &segment),
+            Some(None) => Ok(()),
+            Some(&Some(hash)) if hash == self.hash(packet, &segment) => Ok(()),
+            known => self.check_part(to, flow, packet, &segment, known.is_some()),
         }
     }
 
-    /// Checks payload that did not enter with this number and length: it may be a part of a
-    /// super-packet.
+    /// Checks payload that did not enter with this number and length, or with other bytes
+    /// (`is_other`): it may be a part of a super-packet.
     fn check_part(
         &self,
         to: Port,
         flow: Flow,
         packet: &Packet,
         segment: &Segment,
+        is_other: bool,
     ) -> Result<(), Violation> {
         let (seq, payload_len) = (segment.seq, segment.payload_len);
-        let mut within = false;
+        let mut within = is_other;
         for (whole_flow, whole, whole_packet) in self.super_packets.iter().rev() {
             let from = seq.0.wrapping_sub(whole.seq.0);
             let fits = u64::from(from) + u64::from(payload_len) <= u64::from(whole.payload_len);
@@ -169,7 +173,8 @@ impl Invariants {
                 return Ok(());
             }
         }
-        if self.payload_hash.has_forgotten || self.has_forgotten_super_packets {
+        let has_forgotten = self.payload_hash.has_forgotten || self.has_forgotten_super_packets;
+        if has_forgotten && !is_other {
             return Ok(());
         }
         Err(match within {
@@ -263,6 +268,16 @@ mod tests {
             invariants.leaves(Port::Air, &data(2, b"noop")),
             Err(Violation::PayloadInvented { to: Port::Air, seq: SeqNumber(2), payload_len: 4 })
         );
+    }
+
+    #[test]
+    fn a_host_that_contradicts_itself_is_not_checked() {
+        let mut invariants = Invariants::default();
+        for payload in [b"snoop", b"SNOOP", b"SNOOP"] {
+            invariants.enters(&data(1, payload));
+        }
+        assert_eq!(invariants.leaves(Port::Air, &data(1, b"snoop")), Ok(()));
+        assert!(invariants.leaves(Port::Air, &data(1, b"snoo")).is_err());
     }
 
     #[test]

@@ -1,27 +1,34 @@
 //! The invariants of all agents, checked in every run of every world.
 //!
-//! An agent never acknowledges data that the receiver has not acknowledged, never changes or
-//! invents a byte of payload, and retransmits within its bound. The checker sees each packet that
-//! enters or leaves the agent.
+//! An agent never acknowledges data that the receiver has not acknowledged, reports no data that
+//! has not arrived, invents no timestamp, never changes or invents a byte of payload, and
+//! retransmits within its bound. The checker sees each packet that enters or leaves the agent.
 
 mod bounded_map;
 mod content;
 mod repairs;
+mod sack;
+mod timestamps;
 mod violation;
 
 pub use self::content::Invariants;
 pub use self::violation::Violation;
 
 use self::repairs::Repairs;
+use self::sack::Sack;
+use self::timestamps::Timestamps;
 use crate::agents::link_protocol::LinkProtocol;
 use crate::packet::{LinkType, Packet};
 use crate::port::Port;
+use crate::wire::tcp::Segment;
 
 /// Checks the invariants of one agent. For one end of a link protocol, the packets inside its
 /// frames are checked at the air port.
 #[derive(Debug)]
 pub struct Checker {
     invariants: Invariants,
+    sack: Sack,
+    timestamps: Timestamps,
     payload: Option<fn(&Packet) -> Option<Packet>>,
     repairs: Option<Repairs>,
 }
@@ -32,6 +39,8 @@ impl Checker {
     pub fn new(link: Option<&LinkProtocol>, repair_credit: Option<u64>) -> Self {
         Self {
             invariants: Invariants::default(),
+            sack: Sack::default(),
+            timestamps: Timestamps::default(),
             payload: link.map(|link| link.payload),
             repairs: repair_credit.map(Repairs::new),
         }
@@ -43,12 +52,20 @@ impl Checker {
             repairs.enters(from, packet);
         }
         match self.payload.filter(|_| packet.link_type() == LinkType::Frame) {
-            None => self.invariants.enters(packet),
+            None => self.enters_whole(packet),
             Some(payload) => {
                 if let Some(packet) = payload(packet) {
-                    self.invariants.enters(&packet);
+                    self.enters_whole(&packet);
                 }
             }
+        }
+    }
+
+    fn enters_whole(&mut self, packet: &Packet) {
+        self.invariants.enters(packet);
+        if let Ok(segment) = Segment::parse(packet) {
+            self.sack.enters(&segment);
+            self.timestamps.enters(&segment);
         }
     }
 
@@ -67,9 +84,16 @@ impl Checker {
     pub fn leaves(&self, to: Port, packet: &Packet) -> Result<(), Violation> {
         match self.payload.filter(|_| packet.link_type() == LinkType::Frame) {
             Some(payload) => {
-                payload(packet).map_or(Ok(()), |packet| self.invariants.leaves(to, &packet))
+                payload(packet).map_or(Ok(()), |packet| self.leaves_whole(to, &packet))
             }
-            None => self.invariants.leaves(to, packet),
+            None => self.leaves_whole(to, packet),
         }
+    }
+
+    fn leaves_whole(&self, to: Port, packet: &Packet) -> Result<(), Violation> {
+        self.invariants.leaves(to, packet)?;
+        let Ok(segment) = Segment::parse(packet) else { return Ok(()) };
+        self.sack.leaves(to, &segment)?;
+        self.timestamps.leaves(to, &segment)
     }
 }

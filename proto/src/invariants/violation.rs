@@ -16,6 +16,23 @@ pub enum Violation {
         /// The highest ACK that had entered in this direction.
         highest: SeqNumber,
     },
+    /// A DSACK block left the agent with data that was neither reported so nor sent twice, or in a
+    /// place that RFC 2883 does not have [C-29].
+    DsackInvented {
+        /// The port by which the packet left.
+        to: Port,
+        /// The left edge of the block.
+        left: SeqNumber,
+        /// The right edge.
+        right: SeqNumber,
+    },
+    /// A TSecr left the agent that its sender had never sent.
+    EchoInvented {
+        /// The port by which the packet left.
+        to: Port,
+        /// The TSecr.
+        echo: u32,
+    },
     /// Payload left the agent that differs from the payload that had entered.
     PayloadChanged {
         /// The port by which the packet left.
@@ -39,6 +56,22 @@ pub enum Violation {
         /// The most segments that can have arrived: those before the last ACK of each flow.
         arrived: u64,
     },
+    /// A SACK block left the agent with data that the receiver had not reported [S0-40].
+    SackInvented {
+        /// The port by which the packet left.
+        to: Port,
+        /// The left edge of the block.
+        left: SeqNumber,
+        /// The right edge.
+        right: SeqNumber,
+    },
+    /// A TSval left the agent that its sender had never sent [C-27].
+    TimestampInvented {
+        /// The port by which the packet left.
+        to: Port,
+        /// The TSval.
+        value: u32,
+    },
 }
 
 impl fmt::Display for Violation {
@@ -49,6 +82,13 @@ impl fmt::Display for Violation {
                 "it sent ACK {sent} to the {} side, although the receiver had only sent {highest}",
                 to
             ),
+            Self::DsackInvented { to, left, right } => write!(
+                f,
+                "it reported {left} to {right} to the {to} side as a duplicate, which nothing shows"
+            ),
+            Self::EchoInvented { to, echo } => {
+                write!(f, "it sent TSecr {echo} to the {to} side, which no host sent")
+            }
             Self::PayloadChanged { to, seq } => {
                 write!(f, "it changed the payload of segment {seq} towards the {} side", to)
             }
@@ -62,6 +102,13 @@ impl fmt::Display for Violation {
                     f,
                     "it retransmitted {repaired} segments, and {arrived} at most have arrived"
                 )
+            }
+            Self::SackInvented { to, left, right } => write!(
+                f,
+                "it reported {left} to {right} to the {to} side as received, which nothing shows"
+            ),
+            Self::TimestampInvented { to, value } => {
+                write!(f, "it sent TSval {value} to the {to} side, which no host sent")
             }
         }
     }

@@ -13,7 +13,12 @@ pub(crate) fn create(
     for (name, value) in settings {
         config.set(name, value)?;
     }
-    Ok(forwarder(&config, limits))
+    Ok(checked(&config, limits))
+}
+
+/// The agent and its queues, with the invariants checked.
+pub(crate) fn checked(config: &AgentConfig, limits: Limits) -> Forwarder {
+    Forwarder::checked(config.build(limits, 1), limits.egress, config.link())
 }
 
 /// The agent and its queues.
@@ -33,12 +38,16 @@ pub(crate) fn tight() -> impl Iterator<Item = AgentConfig> {
     })
 }
 
+/// What `snoop` may do for data of the mobile.
+const UPLINK: [&str; 4] = ["timestamps", "off", "sack", "both"];
+
 /// The agent with its switches and its small counts set by `choices`.
 pub(crate) fn vary(mut config: AgentConfig, mut choices: u64) -> AgentConfig {
     for word in config.settings().split(' ') {
         let Some((name, value)) = word.split_once('=') else { continue };
         let choice = choices & 7;
         let value = match (value, value.parse::<u64>()) {
+            _ if name == "uplink" => UPLINK[choice as usize % UPLINK.len()].to_owned(),
             ("true" | "false", _) => (choice & 1 == 1).to_string(),
             (_, Ok(0..=1_000)) => (choice + 1).to_string(),
             _ => continue,

@@ -1,6 +1,6 @@
 //! What an agent may change in a packet: each judged from both packets, not from what it says.
 
-use super::packet::{CE, Tcp};
+use super::packet::{CE, NEGATIVE_ACK, Tcp};
 use airmend_proto::Packet;
 use airmend_proto::wire::tcp::{Options, Segment};
 
@@ -49,13 +49,9 @@ pub(crate) fn is_part(part: &Packet, whole: &Packet) -> bool {
         && is_right(part, whole)
 }
 
-/// Whether `actual` is `original` with an older timestamp, of those that its sender `has_used`
-/// [C-27].
-pub(crate) fn is_restored(
-    actual: &Packet,
-    original: &Packet,
-    has_used: impl Fn(u32) -> bool,
-) -> bool {
+/// Whether `actual` is `original` with an older timestamp [C-27]; the invariants check that its
+/// sender has used it.
+pub(crate) fn is_restored(actual: &Packet, original: &Packet) -> bool {
     let (Ok(new), Ok(old)) = (Segment::parse(actual), Segment::parse(original)) else {
         return false;
     };
@@ -67,26 +63,29 @@ pub(crate) fn is_restored(
         && is_right(actual, original)
         && restored.echo == had.echo
         && (restored.value.wrapping_sub(had.value) as i32) < 0
-        && has_used(restored.value)
 }
 
-/// Whether `actual` is the ACK of `original` with the range of a `duplicate` as its first block,
-/// and blocks of the original behind it [C-29].
+/// Whether `actual` is the ACK of `original` with the range of a `duplicate` as its first block
+/// [C-29]; the invariants check the blocks.
 pub(crate) fn is_duplicate_report(actual: &Packet, original: &Packet, duplicate: &Packet) -> bool {
     let (Ok(new), Ok(old)) = (Segment::parse(actual), Segment::parse(original)) else {
         return false;
     };
     let Ok(twice) = Segment::parse(duplicate) else { return false };
-    let Some((first, rest)) = new.options.sack.as_slice().split_first() else { return false };
-    let had = old.options.sack.as_slice();
-    let (left, right) = *first;
-    let is_reported = |block: &(_, _)| block.0 <= left && right <= block.1;
-    *first == (twice.seq, twice.end())
-        && (right <= old.ack || had.iter().any(is_reported))
-        && rest.iter().all(|block| had.contains(block))
+    new.options.sack.as_slice().first() == Some(&(twice.seq, twice.end()))
         && (new.source, new.destination) == (old.source, old.destination)
         && (new.ack, new.window, new.payload_len) == (old.ack, old.window, 0)
         && new.options.timestamps == old.options.timestamps
+        && Tcp::is_intact(actual)
+}
+
+/// Whether `actual` repeats the ACK of `original` with the codepoint of a negative acknowledgment
+/// [S0-41]; the invariants check the blocks.
+pub(crate) fn is_negative_ack(actual: &Packet, original: &Packet) -> bool {
+    let (Some(new), Some(old)) = (Tcp::read(actual), Tcp::read(original)) else { return false };
+    new.dscp == NEGATIVE_ACK
+        && (new.flow, new.sender, new.ipv6, new.len) == (old.flow, old.sender, old.ipv6, 0)
+        && (new.ack, new.window) == (old.ack, old.window)
         && Tcp::is_intact(actual)
 }
 

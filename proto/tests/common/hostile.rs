@@ -1,10 +1,12 @@
 //! Arbitrary packets and times for an agent, and what must hold whatever they are.
 
-use super::agents::forwarder;
-use super::edits::{is_duplicate_report, is_marked, is_part, is_restored, is_stripped};
-use super::packet::{Foreign, Tcp};
+use super::agents::checked;
+use super::edits::{
+    is_duplicate_report, is_marked, is_negative_ack, is_part, is_restored, is_stripped,
+};
+use super::packet::{Foreign, NEGATIVE_ACK, Tcp};
 use airmend_proto::agents::{AgentConfig, Limits};
-use airmend_proto::wire::tcp::{Flags, Segment};
+use airmend_proto::wire::tcp::Flags;
 use airmend_proto::{EgressLimits, Event, Forwarder, Instant, LinkType, Load, Packet, Port};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -40,7 +42,7 @@ const REST: Duration = Duration::from_secs(200);
 
 /// Plays the steps, then lets the agent come to rest; the error is a sentence and the story.
 pub(crate) fn play(config: &AgentConfig, limits: Limits, steps: &[Step]) -> Result<(), String> {
-    let mut world = World::new(forwarder(config, limits), limits);
+    let mut world = World::new(checked(config, limits), limits);
     world.is_bounded = matches!(config.name(), "snoop" | "snoop-nosuppress");
     world.play(steps).map_err(|error| {
         format!("{} {}: {error}\n{}", config.name(), config.settings(), world.story.join("\n"))
@@ -68,6 +70,12 @@ struct World {
     /// Retransmissions that were withheld since a repair was under way, until they are reported
     /// [C-29].
     duplicates: Vec<Packet>,
+    /// The negative acknowledgments to the mobile that are announced, and the reported data that is
+    /// sent on again [S0-40].
+    negative_acks: usize,
+    resends: usize,
+    /// A rule that the agent has broken.
+    broken: Option<String>,
     /// Since when the sender of each flow waits for a suppressed ACK, if the wired side takes
     /// packets.
     withheld: HashMap<u16, Instant>,
@@ -96,6 +104,9 @@ impl World {
             suppressed: Vec::new(),
             forwarded_loss_signals: 0,
             duplicates: Vec::new(),
+            negative_acks: 0,
+            resends: 0,
+            broken: None,
             withheld: HashMap::new(),
             segments: 0,
             repairs: 0,
@@ -108,6 +119,9 @@ impl World {
     fn play(&mut self, steps: &[Step]) -> Result<(), String> {
         for step in steps {
             self.step(step)?;
+            if let Some(broken) = self.broken.take() {
+                return Err(broken);
+            }
         }
         for side in Port::BOTH {
             self.step(&Step::CanSend(side, true))?;
@@ -178,6 +192,9 @@ impl World {
         } else if !events.iter().any(|event| match event {
             Event::DataDiscarded(..) => from == Port::Wired && self.is_acknowledged(tcp.as_ref()),
             Event::SpuriousAckDropped(..) | Event::AckRepeated(..) => true,
+            event if is_own(event, "consumed_negative_acks") => {
+                from == Port::Air && tcp.as_ref().is_some_and(|tcp| tcp.dscp == NEGATIVE_ACK)
+            }
             _ => false,
         }) {
             self.owed.push((to, packet));
@@ -202,22 +219,6 @@ impl World {
         })
     }
 
-    /// [C-27] Whether the packet is one that is owed, with an older timestamp of its sender.
-    fn is_restored(&self, key: &(Port, Packet), owed: &(Port, Packet)) -> bool {
-        let ends = |packet| {
-            Segment::parse(packet).ok().map(|segment| (segment.source, segment.destination))
-        };
-        let has_used = |value| {
-            self.seen.iter().any(|(_, seen)| {
-                ends(seen) == ends(&key.1)
-                    && Segment::parse(seen).is_ok_and(|segment| {
-                        segment.options.timestamps.is_some_and(|used| used.value == value)
-                    })
-            })
-        };
-        self.is_bounded && key.0 == owed.0 && is_restored(&key.1, &owed.1, has_used)
-    }
-
     /// [C-29] Whether the packet reports a duplicate that was withheld; each is reported once.
     fn takes_report(&mut self, packet: &Packet) -> bool {
         let acks = || self.seen.iter().filter(|(to, _)| *to == Port::Wired);
@@ -225,6 +226,25 @@ impl World {
             |duplicate: &Packet| acks().any(|(_, ack)| is_duplicate_report(packet, ack, duplicate));
         let index = self.duplicates.iter().position(is_reported);
         index.map(|index| self.duplicates.swap_remove(index)).is_some()
+    }
+
+    /// [S0-40] Whether the packet is a negative acknowledgment that was announced, or data of the
+    /// mobile that is sent on again.
+    fn takes_announced(&mut self, to: Port, packet: &Packet) -> bool {
+        let mut seen = self.seen.iter().filter(|(port, _)| *port == to);
+        let (announced, is_right) = match to {
+            Port::Air => {
+                (&mut self.negative_acks, seen.any(|(_, seen)| is_negative_ack(packet, seen)))
+            }
+            Port::Wired => {
+                let is_again =
+                    |seen: &Packet| seen == packet || self.is_bounded && is_restored(packet, seen);
+                (&mut self.resends, seen.any(|(_, seen)| is_again(seen)))
+            }
+        };
+        let is_announced = is_right && *announced > 0;
+        *announced -= usize::from(is_announced);
+        is_announced
     }
 
     /// Whether the mobile has acknowledged all of this segment.
@@ -327,13 +347,15 @@ impl World {
                 return Ok(());
             }
         }
-        for owed in 0..self.owed.len() {
-            if self.is_restored(&key, &self.owed[owed]) {
-                self.owed.swap_remove(owed);
-                return Ok(());
-            }
+        let restored = |owed: &(Port, Packet)| owed.0 == to && is_restored(&key.1, &owed.1);
+        if self.is_bounded
+            && let Some(index) = self.owed.iter().position(restored)
+        {
+            self.owed.swap_remove(index);
+            return Ok(());
         }
-        if to == Port::Wired && self.takes_report(&key.1) {
+        let is_report = to == Port::Wired && self.takes_report(&key.1);
+        if is_report || self.takes_announced(to, &key.1) {
             return Ok(());
         }
         let is_forwarded = |packet: &Packet| *packet == key.1 || is_stripped(&key.1, packet);
@@ -356,6 +378,11 @@ impl World {
             self.log(&event.to_string());
             self.forwarded_loss_signals +=
                 u32::from(matches!(event, Event::LossSignalForwarded(..)));
+            self.negative_acks += usize::from(is_own(&event, "negative_acks"));
+            self.resends += usize::from(is_own(&event, "resent_reported_data"));
+            if let Event::RuleBroken(rule) = event {
+                self.broken.get_or_insert(rule.to_string());
+            }
             events.push(event);
         }
         events

@@ -5,3 +5,4 @@ pub(crate) mod agents;
 pub(crate) mod edits;
 pub(crate) mod hostile;
 pub(crate) mod packet;
+pub(crate) mod transfer;

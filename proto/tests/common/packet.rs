@@ -39,6 +39,8 @@ pub(crate) struct Tcp {
     pub(crate) options: Vec<u8>,
     /// The ECN codepoint of the IP header.
     pub(crate) ecn: u8,
+    /// The differentiated services codepoint.
+    pub(crate) dscp: u8,
     /// Payload bytes per segment of a super-packet.
     pub(crate) segment_size: Option<NonZeroU16>,
 }
@@ -47,6 +49,9 @@ pub(crate) struct Tcp {
 pub(crate) const CE: u8 = 0b11;
 pub(crate) const ECT0: u8 = 0b10;
 pub(crate) const ECT1: u8 = 0b01;
+
+/// The differentiated services codepoint of a base station's negative acknowledgments [S0-40].
+pub(crate) const NEGATIVE_ACK: u8 = 0b10_1011;
 
 impl Tcp {
     /// A data segment or pure ACK without options.
@@ -62,6 +67,7 @@ impl Tcp {
             window: 500,
             options: Vec::new(),
             ecn: 0,
+            dscp: 0,
             segment_size: None,
         }
     }
@@ -107,7 +113,8 @@ impl Tcp {
         };
         bytes.extend_from_slice(&header.to_bytes());
         bytes.extend_from_slice(&payload);
-        Packet::new(LinkType::Ip, bytes.into()).with_segment_size(self.segment_size)
+        let packet = Packet::new(LinkType::Ip, bytes.into()).with_segment_size(self.segment_size);
+        with_codepoint(&packet, self.dscp).expect("an IP packet with TCP")
     }
 
     /// Whether `packet` is, byte for byte, what its own fields make: every checksum and length
@@ -115,9 +122,7 @@ impl Tcp {
     pub(crate) fn is_intact(packet: &Packet) -> bool {
         let Some(tcp) = Self::read(packet) else { return false };
         let id = if tcp.ipv6 { &packet.bytes()[2..4] } else { &packet.bytes()[4..6] };
-        // The codepoint says nothing about that.
-        let packet = with_codepoint(packet, 0).unwrap_or_else(|| packet.clone());
-        tcp.packet(u16::from_be_bytes([id[0], id[1]])) == packet
+        tcp.packet(u16::from_be_bytes([id[0], id[1]])) == *packet
     }
 
     /// Reads a packet that [`Tcp::packet`] made; none if it is anything else.
@@ -137,6 +142,10 @@ impl Tcp {
             IpSlice::Ipv4(ip) => ip.header().ecn().value(),
             IpSlice::Ipv6(ip) => ip.header().to_header().traffic_class & CE,
         };
+        let dscp = match &ip {
+            IpSlice::Ipv4(ip) => ip.header().dcp().value(),
+            IpSlice::Ipv6(ip) => ip.header().to_header().traffic_class >> 2,
+        };
         let flags = u16::from_be_bytes([tcp.slice()[12], tcp.slice()[13]]) & ALL_FLAGS;
         Some(Self {
             flow: mobile_port.checked_sub(FIRST_MOBILE_PORT)?,
@@ -149,6 +158,7 @@ impl Tcp {
             window: tcp.window_size(),
             options: tcp.options().to_vec(),
             ecn,
+            dscp,
             segment_size: packet.segment_size(),
         })
     }

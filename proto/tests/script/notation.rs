@@ -63,7 +63,8 @@ impl Pattern {
         wanted == *actual
     }
 
-    /// Reads `[edited] [ce] [gso N] [flow N] flags first:end(length) [ack N] [win N] [<options>]`.
+    /// Reads `[edited] [ce] [gso N] [dscp N] [flow N] flags first:end(length) [ack N] [win N]
+    /// [<options>]`.
     pub(crate) fn parse(
         text: &str,
         sender: Port,
@@ -85,6 +86,7 @@ impl Pattern {
             match next("flags")? {
                 "edited" => edited = true,
                 "gso" => tcp.segment_size = NonZeroU16::new(number(next("a size")?)? as u16),
+                "dscp" => tcp.dscp = number(next("a codepoint")?)?.min(63) as u8,
                 "flow" => tcp.flow = number(next("the flow's number")?)? as u16,
                 word => match CODEPOINTS.iter().find(|(name, _)| *name == word) {
                     Some((_, codepoint)) => tcp.ecn = *codepoint,
@@ -130,6 +132,9 @@ pub(crate) fn write(tcp: &Tcp, bases: Bases) -> String {
     }
     if let Some(size) = tcp.segment_size {
         let _ = write!(text, "gso {size} ");
+    }
+    if tcp.dscp != 0 {
+        let _ = write!(text, "dscp {} ", tcp.dscp);
     }
     if tcp.flow != 0 {
         let _ = write!(text, "flow {} ", tcp.flow);

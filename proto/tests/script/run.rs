@@ -22,7 +22,7 @@ pub(crate) fn run(script: &Script, agent: Forwarder) -> Result<(), String> {
         })?;
     }
     let end = script.lines.last().map_or(0, |line| line.number);
-    runner.nothing_left().map_err(|difference| {
+    runner.nothing_left().and_then(|()| runner.no_rule_broken()).map_err(|difference| {
         format!("{end}: after the last line\n{difference}\n{}", runner.story())
     })
 }
@@ -209,6 +209,11 @@ impl Runner {
             _ => "not a copy of any packet that came in",
         };
         Err(format!("  {problem}: {} > {}", side, self.show(&packet)))
+    }
+
+    fn no_rule_broken(&self) -> Result<(), String> {
+        let broken = self.reported.iter().find(|(_, event)| event.starts_with("broken rule"));
+        broken.map_or(Ok(()), |(at, event)| Err(format!("  at {at}  {event}")))
     }
 
     fn nothing_left(&mut self) -> Result<(), String> {

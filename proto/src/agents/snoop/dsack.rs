@@ -17,8 +17,12 @@ use alloc::vec::Vec;
 
 impl Flow {
     /// Whether this retransmission is a duplicate: a repair of all of it is queued or in flight.
-    /// Each range counts once: what the sender sends yet again passes.
+    /// Each range counts once: what the sender sends yet again passes. So does what no block could
+    /// report, as the connection has none (RFC 2018 §2).
     pub(super) fn withhold_duplicate(&mut self, segment: &Segment) -> bool {
+        if !self.uses_sack {
+            return false;
+        }
         let Some(start) = self.position(segment.seq) else { return false };
         let span = Span { start, end: start + u64::from(segment.seq_len()) };
         let delivered = self.delivered.sent.order;

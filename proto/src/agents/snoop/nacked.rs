@@ -6,7 +6,7 @@ use super::Snoop;
 use super::cache::Cached;
 use super::flow::Flow;
 use super::uplink::NACK_CODEPOINT;
-use crate::event::Cause;
+use crate::event::{Cause, Event, OwnEvent};
 use crate::packet::Packet;
 use crate::ranges::Span;
 use crate::time::Instant;
@@ -29,12 +29,20 @@ impl Snoop {
             && codepoint(packet, segment) == Some(NACK_CODEPOINT);
         let Some(reference) = self.flows.find(key).filter(|_| is_nack) else { return false };
         let credit = &mut self.shared.credit;
+        let mut id = 0;
         let lost = self.flows.update(reference, |flow| {
             flow.is_reported = true;
+            id = flow.base.id.0;
             let mut lost = flow.lost_on_the_air(now, segment);
             lost.retain(|_| flow.repair_budget.spend(credit));
             lost
         });
+        self.event(Event::Own(OwnEvent {
+            counter: "consumed_negative_acks",
+            text: "flow {}: negative acknowledgment with ACK {} consumed",
+            values: [id, segment.ack.0.into()],
+            is_retransmission: false,
+        }));
         for start in lost.unwrap_or_default() {
             self.retransmit(now, reference, start, Cause::Nack);
         }

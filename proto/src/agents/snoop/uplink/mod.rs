@@ -104,10 +104,17 @@ impl Uplinks {
 
     /// Sends on what was reported to the mobile and lost on the wire.
     fn resend(&mut self, now: Instant, reference: FlowRef) {
-        let Some(flow) = self.flows.get_mut(reference) else { return };
         while self.resends.len() < MAX_WAITING {
+            let Some(flow) = self.flows.get_mut(reference) else { return };
             let Some(packet) = flow.take_lost(now) else { return };
+            let id = flow.id().0;
             self.resends.push_back(packet);
+            self.flows.events.push_back(Event::Own(OwnEvent {
+                counter: "resent_reported_data",
+                text: "flow {}: reported data sent on again",
+                values: [id, 0],
+                is_retransmission: false,
+            }));
         }
     }
 
