@@ -25,3 +25,29 @@ fn the_nearer_to_the_sender_an_agent_is_the_more_it_mends() {
     let [tulip, lack] = [share("tulip"), share("lack")];
     assert!(tulip > 0.95 && lack > 0.93, "{tulip} and {lack}");
 }
+
+/// C-27 to C-30: the same order over round trips of 20 and 200 ms.
+#[test]
+fn the_order_of_the_places_is_that_of_any_round_trip() {
+    let settings = [("runs", "2"), ("time_limit", "20s")];
+    let schemes = [
+        "plain",
+        "base station: timestamps",
+        "mobile host",
+        "mobile host, SACK of the base station",
+    ];
+    let bound = 20.0 * 0.95 * 1448.0 / 1500.0;
+    for delay in ["8ms", "98ms"] {
+        let mut experiment = load("modern/uplink", &settings);
+        experiment.points.retain(|point| {
+            point.values[1..] == ["5%", delay] && schemes.contains(&point.values[0].as_str())
+        });
+        let points = measure(&experiment);
+        let [plain, station, host, both] = schemes.map(|scheme| {
+            let found = points.iter().find(|(values, _)| values[0] == scheme);
+            mean_mbps(&found.unwrap_or_else(|| panic!("no {scheme}")).1) / bound
+        });
+        assert!(station > 1.8 * plain, "{delay}: {station} and {plain}");
+        assert!(host > 0.8 && both > 0.85, "{delay}: {host} and {both}");
+    }
+}
