@@ -131,7 +131,8 @@ impl Tulip {
         let view = View::of(packet);
         let class = self.settings.classes.class(&view);
         let more = self.pace.burst();
-        if !self.queue.push(now, Queued::new(packet.clone(), class, view.flow), more) {
+        let queued = Queued::new(packet.clone(), class, view.flow).urgent_if_short();
+        if !self.queue.push(now, queued, more) {
             self.events.push_back(Event::EgressDropped(Port::Air));
         }
         self.epochs.keep_asking();
