@@ -1,5 +1,5 @@
-//! A router on the path that marks "congestion experienced" what understands ECN (RFC 3168): nft, where
-//! the frames leave the dialer's machine.
+//! A router on the path that marks "congestion experienced" what understands ECN (RFC 3168): nft,
+//! where the frames leave the dialer's machine.
 
 use crate::ended;
 use crate::kit::{Result, until};

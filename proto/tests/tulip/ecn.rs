@@ -1,5 +1,5 @@
-//! The ECN field of what carries the frames (RFC 6040): copied and combined without the rate control,
-//! counted and answered with it.
+//! The ECN field of what carries the frames (RFC 6040): copied and combined without the rate
+//! control, counted and answered with it.
 
 use crate::common::packet::{Foreign, Tcp};
 use airmend_proto::agents::Limits;

@@ -1,7 +1,7 @@
 //! Datagrams as raw Ethernet frames.
 //!
-//! There is no IP header, and so no ECN. A frame's payload begins with the length of the datagram: Ethernet pads what is shorter than 46
-//! bytes.
+//! There is no IP header, and so no ECN. A frame's payload begins with the length of the datagram:
+//! Ethernet pads what is shorter than 46 bytes.
 
 use super::{Address, Batch, Carrier, Sent};
 use crate::sys::{self, PacketSocket};

@@ -102,8 +102,8 @@ pub(super) enum Sent {
 
 /// Carries datagrams.
 pub(super) trait Carrier: Send {
-    /// Hands every datagram that has arrived, at most one batch, to `take`, with its ECN field. True
-    /// if there may be more.
+    /// Hands every datagram that has arrived, at most one batch, to `take`, with its ECN field.
+    /// True if there may be more.
     fn receive(&mut self, take: &mut dyn FnMut(Address, Ecn, &[u8])) -> io::Result<bool>;
 
     /// Sends a batch. What is longer than the kernel allows leaves in fragments if possible.

@@ -6,7 +6,8 @@
 //! for its length was made before it knew better, and is fragmented on purpose.
 //!
 //! The ECN field comes and goes with each call (`IP_TOS`, `IPV6_TCLASS`), and all datagrams of one
-//! call have the same: the kernel joins none that differ in it. The DSCP is 0 (RFC 2983, pipe model).
+//! call have the same: the kernel joins none that differ in it. The DSCP is 0 (RFC 2983, pipe
+//! model).
 
 use super::{Address, Batch, Carrier, Sent};
 use crate::sys;

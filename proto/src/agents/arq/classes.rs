@@ -1,5 +1,5 @@
-//! Service classes: which packets are retransmitted, by protocol number, port, DSCP and length alone
-//! [tulip99 §III S2-01]. No state of a transport protocol is kept.
+//! Service classes: which packets are retransmitted, by protocol number, port, DSCP and length
+//! alone [tulip99 §III S2-01]. No state of a transport protocol is kept.
 
 mod grammar;
 

@@ -23,7 +23,8 @@ pub(crate) struct Queued {
     pub(super) after_priority: u64,
 }
 
-/// The longest short packet, in bytes: a DNS message without extensions (RFC 1035 §4.2.1), and voice.
+/// The longest short packet, in bytes: a DNS message without extensions (RFC 1035 §4.2.1), and
+/// voice.
 const SHORT: u32 = 560;
 
 impl Queued {

@@ -1,11 +1,11 @@
 //! The ECN field of the IP packets that carry frames (RFC 6040).
 //!
-//! With the rate control this end is a transport of its own, which answers for marks itself: all its
-//! frames are ECN-capable whatever they carry, the other end counts the marks, and the fields inside
-//! stay as they are, since CoDel in front of the link marks the flow that is too fast. To pass the
-//! mark on as well would tell of one congestion twice (RFC 9484 §10 treats its tunnels likewise).
-//! Without it the hosts must answer: the field is copied to the outside (normal mode, §4.1), and both
-//! are combined when the packet leaves (§4.2).
+//! With the rate control this end is a transport of its own, which answers for marks itself: all
+//! its frames are ECN-capable whatever they carry, the other end counts the marks, and the fields
+//! inside stay as they are, since CoDel in front of the link marks the flow that is too fast. To
+//! pass the mark on as well would tell of one congestion twice (RFC 9484 §10 treats its tunnels
+//! likewise). Without it the hosts must answer: the field is copied to the outside (normal mode,
+//! §4.1), and both are combined when the packet leaves (§4.2).
 
 use super::Tulip;
 use super::frame::{Ack, Frame};
