@@ -49,22 +49,6 @@ fn a_datagram_passes_a_bulk_transfer() {
 }
 
 #[test]
-fn a_short_packet_with_a_time_passes_a_bulk_transfer_and_a_long_one_waits() {
-    for (len, passes) in [(100, true), (1_000, false)] {
-        let mut settings = Settings::default();
-        settings.set("classes", "tcp>0=reliable,udp=1s").expect("rules");
-        let mut pair = Pair::new(&settings, RATE_BPS, DELAY);
-        (0..500).for_each(|index| pair.send(GATEWAY, &data(0, index)));
-        pair.run(Instant::from_millis(20), &mut arrives);
-        pair.send(GATEWAY, &Foreign::Udp.packet(0, len));
-        pair.run(Instant::from_millis(1_000), &mut arrives);
-        let arrived = datagrams(&pair);
-        let delay = arrived[0] - Instant::from_millis(20);
-        assert_eq!(delay < Duration::from_millis(3), passes, "{len} bytes: {delay:?}");
-    }
-}
-
-#[test]
 fn a_flood_of_datagrams_leaves_the_bulk_its_half() {
     let mut pair = Pair::new(&Settings::default(), RATE_BPS, DELAY);
     (0..500).for_each(|index| pair.send(GATEWAY, &data(0, index)));
