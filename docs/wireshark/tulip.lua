@@ -11,7 +11,7 @@ local tulip = Proto("tulip", "TULIP")
 local link = Proto("airmend_link", "airmend link")
 
 local KINDS = { [0] = "Control", "Reliable", "Unreliable", "Skip" }
-local HEADER_LEN, ACK_LEN, COVERED_LEN = 22, 12, 2
+local HEADER_LEN, ACK_LEN, COVERED_LEN, MARKS_LEN = 22, 12, 2, 2
 
 local f = {
     version = ProtoField.uint8("tulip.version", "Version", base.DEC, nil, 0xf0),
@@ -23,6 +23,8 @@ local f = {
     ethernet = ProtoField.bool("tulip.flags.ethernet", "Payload is Ethernet", 8, nil, 0x08),
     by_serial = ProtoField.bool("tulip.flags.by_serial", "Reads reports", 8, nil, 0x10),
     report = ProtoField.bool("tulip.flags.report", "Link ACK is a report", 8, nil, 0x20),
+    reads_ecn = ProtoField.bool("tulip.flags.reads_ecn", "Reads ECN", 8, nil, 0x40),
+    answers_ce = ProtoField.bool("tulip.flags.answers_ce", "Answers for CE", 8, nil, 0x80),
     length = ProtoField.uint16("tulip.length", "Payload length"),
     from = ProtoField.uint32("tulip.from", "Epoch of the sender", base.HEX),
     to = ProtoField.uint32("tulip.to", "Epoch of the receiver", base.HEX),
@@ -35,7 +37,8 @@ local f = {
     vector_len = ProtoField.uint16("tulip.ack.vector_len", "Bit vector length"),
     vector = ProtoField.bytes("tulip.ack.vector", "Bit vector"),
     arrived = ProtoField.uint32("tulip.ack.arrived", "Arrived beyond it"),
-    covered = ProtoField.uint16("tulip.ack.covered", "Transmissions covered"),
+    covered = ProtoField.uint16("tulip.ack.covered", "Transmissions covered", base.DEC, nil, 0x7fff),
+    marks = ProtoField.uint16("tulip.ack.marks", "Frames marked CE"),
     missing = ProtoField.uint32("tulip.ack.missing", "Transmission missing"),
 }
 tulip.fields = f
@@ -64,6 +67,9 @@ end
 local function dissect_ack(buffer, tree, is_report)
     local fixed_len = is_report and ACK_LEN + COVERED_LEN or ACK_LEN
     if buffer:len() < fixed_len then return nil end
+    local has_marks = is_report and buffer(ACK_LEN, 1):bitfield(0, 1) == 1
+    if has_marks then fixed_len = fixed_len + MARKS_LEN end
+    if buffer:len() < fixed_len then return nil end
     local vector_len = buffer(10, 2):uint()
     if buffer:len() < fixed_len + vector_len then return nil end
     local next, highest = buffer(0, 4):uint(), buffer(4, 4):uint()
@@ -73,6 +79,7 @@ local function dissect_ack(buffer, tree, is_report)
     ack:add(f.delay, buffer(8, 2), buffer(8, 2):uint() * 0.016)
     ack:add(f.vector_len, buffer(10, 2))
     if is_report then ack:add(f.covered, buffer(ACK_LEN, COVERED_LEN)) end
+    if has_marks then ack:add(f.marks, buffer(ACK_LEN + COVERED_LEN, MARKS_LEN)) end
     if vector_len > 0 then
         local vector = buffer(fixed_len, vector_len):tvb()
         if is_report then
@@ -88,7 +95,10 @@ local function dissect_header(buffer, tree)
     tree:add(f.version, buffer(0, 1))
     tree:add(f.kind, buffer(0, 1))
     local flags = tree:add(f.flags, buffer(1, 1))
-    for _, field in ipairs({ f.ack_present, f.poll, f.more, f.ethernet, f.by_serial, f.report }) do
+    local flag_fields = {
+        f.ack_present, f.poll, f.more, f.ethernet, f.by_serial, f.report, f.reads_ecn, f.answers_ce,
+    }
+    for _, field in ipairs(flag_fields) do
         flags:add(field, buffer(1, 1))
     end
     tree:add(f.length, buffer(2, 2))

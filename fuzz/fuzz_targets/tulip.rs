@@ -21,7 +21,7 @@ mod kit {
 use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
 use airmend_proto::agents::tulip::{Order, Settings};
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::{LinkType, Packet};
+use airmend_proto::{Ecn, LinkType, Packet};
 use core::time::Duration;
 use hostile::play;
 use input::Input;
@@ -66,6 +66,7 @@ fn frame(input: &mut Input<'_>) -> Frame {
         highest_serial: SeqNumber(input.number()),
         delay: Duration::ZERO,
         covered: (head & 32 != 0).then(|| input.number() as u16),
+        marks: (head & 40 == 40).then(|| input.number() as u16),
         vector: vec![input.byte(); usize::from(head >> 6)].into(),
     });
     let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
@@ -75,6 +76,9 @@ fn frame(input: &mut Input<'_>) -> Frame {
         poll: head & 4 != 0,
         more: head & 8 != 0,
         by_serial: head & 32 != 0,
+        reads_ecn: head & 64 != 0,
+        answers_ce: head & 128 != 0,
+        outer_ecn: Ecn::of_traffic_class(head >> 4),
         from: epoch(epochs & 15, 2),
         to: epoch(epochs >> 4, 1),
         serial: SeqNumber(input.number()),

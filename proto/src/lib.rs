@@ -22,6 +22,7 @@ pub mod agent;
 pub mod agents;
 mod codel;
 mod drr;
+pub mod ecn;
 pub mod event;
 pub mod forwarder;
 pub mod invariants;
@@ -42,6 +43,7 @@ mod windowed_max;
 pub mod wire;
 
 pub use agent::{Agent, Deadline, LinkSignal, Load, Timer, Verdict};
+pub use ecn::Ecn;
 pub use event::Event;
 pub use forwarder::{EgressLimits, Forwarder, Ports, PriorityClass, drain};
 pub use packet::{LinkType, Packet};

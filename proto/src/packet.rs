@@ -1,5 +1,6 @@
 //! A packet: reference-counted bytes, so that an agent's cache holds references and copies nothing.
 
+use crate::ecn::Ecn;
 use bytes::Bytes;
 use core::num::NonZeroU16;
 
@@ -24,13 +25,14 @@ pub struct Packet {
     wire_len: u32,
     link_type: LinkType,
     segment_size: Option<NonZeroU16>,
+    outer_ecn: Ecn,
 }
 
 impl Packet {
     /// A packet that was captured whole.
     pub fn new(link_type: LinkType, captured: Bytes) -> Self {
         let wire_len = u32::try_from(captured.len()).unwrap_or(u32::MAX);
-        Self { captured, wire_len, link_type, segment_size: None }
+        Self { captured, wire_len, link_type, segment_size: None, outer_ecn: Ecn::NotEct }
     }
 
     /// A packet of `wire_len` bytes of which only `captured` was captured.
@@ -44,6 +46,11 @@ impl Packet {
     /// The same packet, marked as a super-packet of segments with `segment_size` payload bytes.
     pub fn with_segment_size(self, segment_size: Option<NonZeroU16>) -> Self {
         Self { segment_size, ..self }
+    }
+
+    /// The same frame in an IP packet with this ECN field.
+    pub fn with_outer_ecn(self, outer_ecn: Ecn) -> Self {
+        Self { outer_ecn, ..self }
     }
 
     /// The captured bytes, from the link layer's first byte on.
@@ -74,5 +81,11 @@ impl Packet {
     /// Payload bytes per segment, if segmentation offload made this a super-packet.
     pub fn segment_size(&self) -> Option<NonZeroU16> {
         self.segment_size
+    }
+
+    /// The ECN field of the IP packet that carries a frame of a link protocol from one end to the
+    /// other; not-ECT where none does.
+    pub fn outer_ecn(&self) -> Ecn {
+        self.outer_ecn
     }
 }

@@ -6,7 +6,7 @@ mod shark;
 use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::{LinkType, Packet};
+use airmend_proto::{Ecn, LinkType, Packet};
 use airmend_testkit::Suite;
 use shark::{lacks, tshark};
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/wireshark/tul
 const USER0: u32 = 147;
 const ETHERNET: u32 = 1;
 
-const FIELDS: [&str; 15] = [
+const FIELDS: [&str; 19] = [
     "tulip.kind",
     "tulip.flags.poll",
     "tulip.flags.more",
@@ -33,6 +33,10 @@ const FIELDS: [&str; 15] = [
     "tulip.ack.arrived",
     "tcp.dstport",
     "tulip.bad_version",
+    "tulip.flags.answers_ce",
+    "tulip.ack.covered",
+    "tulip.ack.marks",
+    "tulip.ack.missing",
 ];
 
 const TESTS: [(&str, fn()); 2] = [
@@ -52,6 +56,9 @@ fn frame(kind: FrameKind, ack: Option<Ack>) -> Frame {
         poll: kind == FrameKind::Reliable,
         more: kind == FrameKind::Skip,
         by_serial: false,
+        reads_ecn: true,
+        answers_ce: kind == FrameKind::Unreliable,
+        outer_ecn: Ecn::NotEct,
         from: 0x1234_5678,
         to: 0x9abc_def0,
         serial: SeqNumber(77),
@@ -65,7 +72,14 @@ fn frame(kind: FrameKind, ack: Option<Ack>) -> Frame {
 fn ack() -> Ack {
     let vector = vec![0b0000_0011, 0b1000_0000].into();
     let (next, highest_serial) = (SeqNumber(u32::MAX), SeqNumber(9));
-    Ack { next, highest_serial, delay: Duration::from_micros(1_600), covered: None, vector }
+    Ack {
+        next,
+        highest_serial,
+        delay: Duration::from_micros(1_600),
+        covered: None,
+        marks: None,
+        vector,
+    }
 }
 
 fn tshark_shows_every_field() {
@@ -78,14 +92,16 @@ fn tshark_shows_every_field() {
         emit(FrameKind::Skip, None),
         emit(FrameKind::Control, Some(ack())),
         broken,
+        emit(FrameKind::Unreliable, Some(Ack { covered: Some(64), marks: Some(3), ..ack() })),
     ];
     let epochs = "0x12345678|0x9abcdef0";
     let expected = [
-        format!("1|1|0|47|{epochs}|77|5|2|4294967295|9|1.6|0,1,15|5000|"),
-        format!("2|0|0|47|{epochs}|77|5|2|||||5000|"),
-        format!("3|0|1|0|{epochs}|77|5|2||||||"),
-        format!("0|0|0|0|{epochs}|77|5|2|4294967295|9|1.6|0,1,15||"),
-        format!("0|0|0|0|{epochs}|77|5|2||||||1"),
+        format!("1|1|0|47|{epochs}|77|5|2|4294967295|9|1.6|0,1,15|5000||0|||"),
+        format!("2|0|0|47|{epochs}|77|5|2|||||5000||1|||"),
+        format!("3|0|1|0|{epochs}|77|5|2|||||||0|||"),
+        format!("0|0|0|0|{epochs}|77|5|2|4294967295|9|1.6|0,1,15|||0|||"),
+        format!("0|0|0|0|{epochs}|77|5|2||||||1|0|||"),
+        format!("2|0|0|47|{epochs}|77|5|2|4294967295|9|1.6||5000||1|64|3|9,8,4294967290"),
     ];
     let shown = tshark((SCRIPT, &FIELDS), "tulip-frames.pcap", USER0, &packets);
     assert_eq!(shown.len(), expected.len());

@@ -53,8 +53,8 @@ pub(crate) struct LinkArgs {
     #[arg(long, value_name = "SIZE")]
     pub(super) pad: Option<Padding>,
     /// Which packets are sent again until they have arrived, or for how long; docs/link.md has the
-    /// rules. TULIP's default is tcp>0=reliable,udp:443=100ms, and LACK sends all again but TCP's
-    /// ACKs.
+    /// rules. TULIP's default: TCP data until it has arrived, and for a time QUIC, voice (by DSCP)
+    /// and DNS. encrypted adds TCP in ESP and WireGuard. LACK sends all again but TCP's ACKs.
     #[arg(long, value_name = "RULES")]
     pub(super) class: Option<String>,
     /// Another constant of the link protocol, as KEY=VALUE; may be repeated.

@@ -5,6 +5,7 @@ mod attack;
 mod bad_input;
 mod bridge;
 mod dhcp;
+mod ecn;
 mod flood;
 #[path = "../kit/mod.rs"]
 mod kit;
@@ -81,6 +82,15 @@ const OF_DHCP: [(&str, Test); 1] = [("bridged_dhcp", || dhcp::bridged_dhcp("lack
 const OF_USO: [(&str, Test); 1] =
     [("bridged_super_packets_of_udp", || bridge::super_packets_of_udp("lack"))];
 
+/// What needs nft, as a router that marks.
+const OF_NFT: [(&str, Test); 5] = [
+    ("mark_arrives_inside", || ecn::mark_arrives_inside("192.0.2.2:4433")),
+    ("mark_arrives_inside_over_ipv6", || ecn::mark_arrives_inside("[2001:db8::2]:4433")),
+    ("mark_is_answered", || ecn::mark_is_answered("192.0.2.2:4433")),
+    ("mark_is_answered_over_ipv6", || ecn::mark_is_answered("[2001:db8::2]:4433")),
+    ("marked_transfer", ecn::marked_transfer),
+];
+
 /// Not reached yet: each challenge costs so much that on a busy machine the socket's buffer
 /// overflows, and a link that is up loses packets (docs/link.md, "Security").
 const NOT_YET: [(&str, Test); 1] = [("flood_with_the_public_key", flood::keyed)];
@@ -93,12 +103,14 @@ fn main() -> ExitCode {
     let lacks = entered.and(device).err();
     let lacks_dhcp = lacks.clone().or_else(dhcp::lacks);
     let lacks_uso = lacks.clone().or_else(bridge::lacks_super_packets_of_udp);
+    let lacks_nft = lacks.clone().or_else(ecn::lacks);
     // Each runs several processes already.
     Suite::default()
         .tests(lacks.as_deref(), TESTS)
         .tests(lacks.as_deref(), OF_LACK)
         .tests(lacks_dhcp.as_deref(), OF_DHCP)
         .tests(lacks_uso.as_deref(), OF_USO)
+        .tests(lacks_nft.as_deref(), OF_NFT)
         .tests(Some("a flood with the public key is not withstood yet"), NOT_YET)
         .run(Some(1))
 }

@@ -1,5 +1,6 @@
 //! Which flows are mended: prefixes, ports and DSCP of a flow, decided once when it is first seen.
 
+use airmend_proto::wire::dscp::Dscp;
 use airmend_proto::wire::flow::{Endpoint, FlowKey};
 use ipnet::IpNet;
 use std::fmt;
@@ -80,7 +81,7 @@ enum Condition {
     /// `port:443` or `port:8000-8999`: of either end.
     Port(RangeInclusive<u16>),
     /// `dscp:af41` or `dscp:34`.
-    Dscp(u8),
+    Dscp(Dscp),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +107,7 @@ impl Condition {
             Self::Prefix(End::Mobile, prefix) => lies_in(key.air, prefix),
             Self::Prefix(End::Fixed, prefix) => lies_in(key.wired, prefix),
             Self::Port(ports) => ports.contains(&key.air.port) || ports.contains(&key.wired.port),
-            Self::Dscp(codepoint) => *codepoint == dscp,
+            Self::Dscp(codepoint) => codepoint.number() == dscp,
         }
     }
 }
@@ -164,12 +165,9 @@ fn parse_ports(text: &str) -> Result<RangeInclusive<u16>, String> {
     }
 }
 
-fn parse_dscp(text: &str) -> Result<u8, String> {
-    let named = DSCP_NAMES.iter().find(|(name, _)| text.eq_ignore_ascii_case(name));
-    match named.map(|(_, codepoint)| *codepoint).or_else(|| text.parse().ok()) {
-        Some(codepoint @ 0..=63) => Ok(codepoint),
-        _ => Err(format!("{text:?} is no DSCP; write a name such as dscp:af41, or 0 to 63")),
-    }
+fn parse_dscp(text: &str) -> Result<Dscp, String> {
+    let sentence = || format!("{text:?} is no DSCP; write a name such as dscp:af41, or 0 to 63");
+    text.parse().map_err(|_| sentence())
 }
 
 impl fmt::Display for FlowRule {
@@ -201,42 +199,10 @@ impl fmt::Display for Condition {
                 write!(f, "port:{}", ports.start())
             }
             Self::Port(ports) => write!(f, "port:{}-{}", ports.start(), ports.end()),
-            Self::Dscp(codepoint) => {
-                match DSCP_NAMES.iter().find(|(_, number)| number == codepoint) {
-                    Some((name, _)) => write!(f, "dscp:{name}"),
-                    None => write!(f, "dscp:{codepoint}"),
-                }
-            }
+            Self::Dscp(codepoint) => write!(f, "dscp:{codepoint}"),
         }
     }
 }
-
-/// The names of IANA's registry of Differentiated Services Field Codepoints.
-const DSCP_NAMES: [(&str, u8); 23] = [
-    ("cs0", 0),
-    ("le", 1),
-    ("cs1", 8),
-    ("af11", 10),
-    ("af12", 12),
-    ("af13", 14),
-    ("cs2", 16),
-    ("af21", 18),
-    ("af22", 20),
-    ("af23", 22),
-    ("cs3", 24),
-    ("af31", 26),
-    ("af32", 28),
-    ("af33", 30),
-    ("cs4", 32),
-    ("af41", 34),
-    ("af42", 36),
-    ("af43", 38),
-    ("cs5", 40),
-    ("voice-admit", 44),
-    ("ef", 46),
-    ("cs6", 48),
-    ("cs7", 56),
-];
 
 #[cfg(test)]
 mod tests;

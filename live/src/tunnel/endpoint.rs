@@ -7,7 +7,7 @@ use super::counters::Counters;
 use super::inbound::{Arrival, Inbound};
 use super::notice::Notice;
 use super::security::{self, Security};
-use airmend_proto::Instant;
+use airmend_proto::{Ecn, Instant};
 use bytes::{Bytes, BytesMut};
 use std::time::Duration;
 
@@ -31,8 +31,8 @@ impl Endpoint {
         if !self.channel.receive(now, from, datagram, &mut buffer) {
             return None;
         }
-        match self.inbound.take(buffer.freeze())? {
-            Arrival::Frame(frame) => Some(frame),
+        match self.inbound.take(buffer.freeze(), Ecn::NotEct)? {
+            Arrival::Frame(frame, _) => Some(frame),
             Arrival::Probe { .. } | Arrival::Answer { .. } => None,
         }
     }

@@ -3,6 +3,7 @@
 use super::datagram::Datagram;
 use super::message::Message;
 use super::parts::{self, Parts};
+use airmend_proto::Ecn;
 use bytes::Bytes;
 
 /// Takes a datagram apart, and what a frame in it may be, without a key. The message that the
@@ -26,9 +27,10 @@ impl Whole {
     /// Takes any bytes; the frame whose last part they are.
     pub fn push(&mut self, bytes: &[u8]) -> Option<Bytes> {
         match Message::parse(bytes) {
-            Some(Message::Part { number, part, of, bytes }) => {
-                self.0.push(number, part, of, Bytes::copy_from_slice(bytes))
-            }
+            Some(Message::Part { number, part, of, bytes }) => self
+                .0
+                .push(number, (part, of), Bytes::copy_from_slice(bytes), Ecn::NotEct)
+                .map(|(whole, _)| whole),
             _ => None,
         }
     }

@@ -2,13 +2,14 @@
 
 use super::message::Message;
 use super::parts::Parts;
+use airmend_proto::Ecn;
 use bytes::Bytes;
 
 /// What has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// A frame for the agent.
-    Frame(Bytes),
+    /// A frame for the agent, and the ECN field that it arrived with.
+    Frame(Bytes, Ecn),
     /// A probe, to be answered.
     Probe {
         /// Its number.
@@ -31,20 +32,21 @@ pub(super) struct Inbound {
 
 impl Inbound {
     /// What these bytes complete; `None` for a part of more, and for what is cut or unknown.
-    pub(super) fn take(&mut self, bytes: Bytes) -> Option<Arrival> {
+    pub(super) fn take(&mut self, bytes: Bytes, ecn: Ecn) -> Option<Arrival> {
         let bytes = match Message::parse(&bytes) {
             Some(Message::Padded { bytes: inner }) => bytes.slice_ref(inner),
             _ => bytes,
         };
         if !Message::is_here(&bytes) {
-            return (!bytes.is_empty()).then_some(Arrival::Frame(bytes));
+            return (!bytes.is_empty()).then_some(Arrival::Frame(bytes, ecn));
         }
         match Message::parse(&bytes)? {
             Message::Probe { number } => Some(Arrival::Probe { number }),
             Message::Answer { number, length } => Some(Arrival::Answer { number, length }),
             Message::Part { number, part, of, bytes: inner } => {
                 let part_bytes = bytes.slice_ref(inner);
-                self.parts.push(number, part, of, part_bytes).map(Arrival::Frame)
+                let whole = self.parts.push(number, (part, of), part_bytes, ecn);
+                whole.map(|(frame, ecn)| Arrival::Frame(frame, ecn))
             }
             // Padding is not padded.
             Message::Padded { .. } => None,
@@ -58,7 +60,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn take(inbound: &mut Inbound, message: Message<'_>, length: usize) -> Option<Arrival> {
-        inbound.take(message.bytes(length).into())
+        inbound.take(message.bytes(length).into(), Ecn::Ect0)
     }
 
     #[test]
@@ -67,11 +69,15 @@ mod tests {
         let frame = Message::Padded { bytes: b"a frame" };
         for length in [0, 11, 16, 1_400] {
             let arrived = take(&mut inbound, frame, length);
-            assert_eq!(arrived, Some(Arrival::Frame(Bytes::from_static(b"a frame"))), "{length}");
+            assert_eq!(
+                arrived,
+                Some(Arrival::Frame(Bytes::from_static(b"a frame"), Ecn::Ect0)),
+                "{length}"
+            );
         }
         let part = Message::Part { number: 1, part: 0, of: 1, bytes: b"whole" }.bytes(0);
         let arrived = take(&mut inbound, Message::Padded { bytes: &part }, 64);
-        assert_eq!(arrived, Some(Arrival::Frame(Bytes::from_static(b"whole"))));
+        assert_eq!(arrived, Some(Arrival::Frame(Bytes::from_static(b"whole"), Ecn::Ect0)));
         let twice = frame.bytes(40);
         assert_eq!(take(&mut inbound, Message::Padded { bytes: &twice }, 64), None);
         assert_eq!(take(&mut inbound, Message::Padded { bytes: &[] }, 64), None);
@@ -88,7 +94,7 @@ mod tests {
                 if let Some(first) = bytes.first_mut() {
                     *first = kind;
                 }
-                inbound.take(bytes.into());
+                inbound.take(bytes.into(), Ecn::Ce);
             }
         }
     }

@@ -212,7 +212,7 @@ impl Tunnel {
         let Outbound { carrier, channel, .. } = &mut self.outbound;
         let forwarder = &mut self.forwarder;
         let (mut buffer, mut answers) = (BytesMut::new(), Vec::new());
-        let more = carrier.receive(&mut |from, datagram| {
+        let more = carrier.receive(&mut |from, ecn, datagram| {
             if buffer.capacity() < datagram.len() {
                 // Frames of one batch share their buffers.
                 buffer = BytesMut::with_capacity(datagram.len().max(1 << 16));
@@ -220,9 +220,9 @@ impl Tunnel {
             if !channel.receive(now, from, datagram, &mut buffer) {
                 return;
             }
-            match self.inbound.take(buffer.split().freeze()) {
-                Some(Arrival::Frame(frame)) => {
-                    let packet = Packet::new(LinkType::Frame, frame);
+            match self.inbound.take(buffer.split().freeze(), ecn) {
+                Some(Arrival::Frame(frame, ecn)) => {
+                    let packet = Packet::new(LinkType::Frame, frame).with_outer_ecn(ecn);
                     forwarder.handle_packet(now, Port::Air, packet);
                 }
                 Some(Arrival::Probe { number }) if answers.len() < MAX_ANSWERS => {

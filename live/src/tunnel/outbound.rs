@@ -8,7 +8,7 @@ use super::padding::Padding;
 use super::parts;
 use super::random::random;
 use crate::device::Device;
-use airmend_proto::{Instant, Packet, Port, Ports};
+use airmend_proto::{Ecn, Instant, Packet, Port, Ports};
 use std::io;
 
 /// Everything that packets leave through.
@@ -118,35 +118,35 @@ impl Outbound {
         }
     }
 
-    fn send_frame(&mut self, frame: &[u8]) {
+    fn send_frame(&mut self, frame: &[u8], ecn: Ecn) {
         let overhead = self.overhead();
         if frame.len() + overhead <= self.limit {
-            return self.send_padded(frame);
+            return self.send_padded(frame, ecn);
         }
         self.own.fragmented += 1;
         self.next_number = self.next_number.wrapping_add(1);
         match parts::split(self.next_number, frame, self.limit.saturating_sub(overhead)) {
-            Some(parts) => parts.for_each(|part| self.send_padded(&part.bytes(0))),
+            Some(parts) => parts.for_each(|part| self.send_padded(&part.bytes(0), ecn)),
             None => self.own.send_errors += 1,
         }
     }
 
-    fn send_padded(&mut self, frame: &[u8]) {
-        let Some(padding) = self.padding else { return self.send_sealed(frame) };
+    fn send_padded(&mut self, frame: &[u8], ecn: Ecn) {
+        let Some(padding) = self.padding else { return self.send_sealed(frame, ecn) };
         let room = self.padded_limit.saturating_sub(self.channel.overhead());
         let length = padding.length(PADDED_HEADER + frame.len(), room);
-        self.send_sealed(&Message::Padded { bytes: frame }.bytes(length));
+        self.send_sealed(&Message::Padded { bytes: frame }.bytes(length), ecn);
     }
 
-    fn send_sealed(&mut self, frame: &[u8]) {
+    fn send_sealed(&mut self, frame: &[u8], ecn: Ecn) {
         let length = frame.len() + self.channel.overhead();
-        if !self.batch.takes(length) {
+        if !self.batch.takes(length, ecn) {
             self.close_batch();
         }
         let begin = self.batch.bytes.len();
         self.channel.seal(self.now, frame, &mut self.batch.bytes);
         if self.batch.bytes.len() == begin + length {
-            self.batch.joined(length);
+            self.batch.joined(length, ecn);
             self.own.frames_sent += 1;
         } else {
             self.batch.bytes.truncate(begin);
@@ -188,7 +188,7 @@ impl Ports for Outbound {
 
     fn send(&mut self, _now: Instant, side: Port, packet: Packet) {
         match side {
-            Port::Air => self.send_frame(packet.bytes()),
+            Port::Air => self.send_frame(packet.bytes(), packet.outer_ecn()),
             Port::Wired => {
                 self.own.packets_out += 1;
                 self.own.bytes_out += u64::from(packet.wire_len());

@@ -4,6 +4,7 @@
 //! does not know how long they may be.
 
 use super::message::{Message, PART_HEADER};
+use airmend_proto::Ecn;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
@@ -33,26 +34,38 @@ pub(super) struct Parts {
 struct Incomplete {
     number: u32,
     parts: Vec<Option<Bytes>>,
+    /// The ECN field of the whole: that of any part, but a mark is kept (RFC 3168 §5.3).
+    ecn: Ecn,
 }
 
 impl Parts {
-    /// Takes a part; the frame, if that was its last one.
-    pub(super) fn push(&mut self, number: u32, part: u8, of: u8, bytes: Bytes) -> Option<Bytes> {
+    /// Takes a part, which of how many it is, and the ECN field that it arrived with; the frame, if
+    /// that was its last one.
+    pub(super) fn push(
+        &mut self,
+        number: u32,
+        (part, of): (u8, u8),
+        bytes: Bytes,
+        ecn: Ecn,
+    ) -> Option<(Bytes, Ecn)> {
         let is_same = |frame: &Incomplete| frame.number == number;
         let at = self.frames.iter().rposition(is_same).unwrap_or_else(|| {
             if self.frames.len() == FRAMES {
                 self.frames.pop_front();
             }
-            self.frames.push_back(Incomplete { number, parts: vec![None; usize::from(of)] });
+            self.frames.push_back(Incomplete { number, parts: vec![None; usize::from(of)], ecn });
             self.frames.len() - 1
         });
         let frame = self.frames.get_mut(at)?;
         *frame.parts.get_mut(usize::from(part))? = Some(bytes);
+        if ecn == Ecn::Ce {
+            frame.ecn = ecn;
+        }
         if frame.parts.iter().any(Option::is_none) {
             return None;
         }
-        let whole = self.frames.remove(at)?.parts.into_iter().flatten().flatten().collect();
-        Some(whole)
+        let Incomplete { parts, ecn, .. } = self.frames.remove(at)?;
+        Some((parts.into_iter().flatten().flatten().collect(), ecn))
     }
 }
 
@@ -68,7 +81,8 @@ mod tests {
     fn put(parts: &mut Parts, messages: &[Vec<u8>]) -> Vec<Bytes> {
         let read = messages.iter().map(|bytes| match Message::parse(bytes) {
             Some(Message::Part { number, part, of, bytes }) => {
-                parts.push(number, part, of, Bytes::copy_from_slice(bytes))
+                let bytes = Bytes::copy_from_slice(bytes);
+                parts.push(number, (part, of), bytes, Ecn::Ect0).map(|(whole, _)| whole)
             }
             other => panic!("{other:?}"),
         });
@@ -108,6 +122,20 @@ mod tests {
             put(&mut parts, &[Message::Part { number: 198, part: 9, of: 10, bytes: &[] }.bytes(0)])
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn a_mark_on_any_part_is_one_on_the_whole() {
+        for marked in 0..4 {
+            let mut parts = Parts::default();
+            let mut push = |part| {
+                let ecn = if part == marked { Ecn::Ce } else { Ecn::Ect0 };
+                parts.push(1, (part, 3), Bytes::from_static(b"part"), ecn)
+            };
+            let whole = [0, 1, 2].map(&mut push)[2].clone();
+            let expected = if marked < 3 { Ecn::Ce } else { Ecn::Ect0 };
+            assert_eq!(whole.map(|(_, ecn)| ecn), Some(expected), "{marked}");
+        }
     }
 
     #[test]

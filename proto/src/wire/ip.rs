@@ -93,6 +93,16 @@ impl Network {
     }
 }
 
+/// The traffic class of a packet with this IP header: the DSCP in the first six bits, then ECN (RFC
+/// 2474 §3). `None` if it is none of this packet.
+pub(crate) fn traffic_class(packet: &Packet, network: &Network) -> Option<u8> {
+    let [first, second] = *chunk::<2>(packet.bytes(), usize::from(network.offset)).ok()?;
+    match first >> 4 {
+        4 => Some(second),
+        _ => Some(first << 4 | second >> 4),
+    }
+}
+
 /// The EtherType behind all VLAN tags, and where its payload begins.
 fn ethernet_payload(bytes: &[u8]) -> Result<(u16, usize), Bypass> {
     let mut at = 12;

@@ -3,6 +3,7 @@
 pub mod build;
 mod bypass;
 pub mod checksum;
+pub mod dscp;
 pub mod edit;
 mod endpoint;
 pub mod flow;

@@ -1,9 +1,9 @@
 //! What the tests of all link protocols need of this one, and how scripts write its frames.
 
 use crate::notation::number;
-use airmend_proto::Packet;
 use airmend_proto::agents::tulip::frame::{Ack, FrameKind};
 use airmend_proto::wire::seq::SeqNumber;
+use airmend_proto::{Ecn, Packet};
 use std::time::Duration;
 
 pub(crate) use airmend_proto::agents::tulip::frame::Frame;
@@ -21,9 +21,11 @@ pub(crate) const QUEUES: usize = 2;
 /// ```
 ///
 /// A number, serial number, epoch or ACK that is not written is 0, 1 and 2, or not there. `serials`
-/// is read only.
+/// and `reads-ecn` are read only. `ect0`, `ect1` and `ce` are the ECN field of what carries the
+/// frame, for which its sender `answers` or not; `marks 3` of a report tells of three marked ones.
 pub(crate) const SCRIPTS: &str = "tests/tulip_scripts";
 
+const FIELDS: [(&str, Ecn); 3] = [("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ce", Ecn::Ce)];
 const KINDS: [(&str, FrameKind); 4] = [
     ("control", FrameKind::Control),
     ("reliable", FrameKind::Reliable),
@@ -46,6 +48,9 @@ pub(crate) fn read_frame(head: &str, payload: Option<Packet>) -> Result<Frame, S
         poll: false,
         more: false,
         by_serial: false,
+        reads_ecn: false,
+        answers_ce: false,
+        outer_ecn: Ecn::NotEct,
         from: 2,
         to: 1,
         serial: SeqNumber(0),
@@ -60,6 +65,13 @@ pub(crate) fn read_frame(head: &str, payload: Option<Packet>) -> Result<Frame, S
             "poll" => frame.poll = true,
             "more" => frame.more = true,
             "serials" => frame.by_serial = true,
+            "reads-ecn" => frame.reads_ecn = true,
+            "answers" => frame.answers_ce = true,
+            "ect0" | "ect1" | "ce" => {
+                let field = FIELDS.iter().find(|(name, _)| *name == word);
+                frame.outer_ecn = field.map_or(Ecn::NotEct, |(_, field)| *field);
+            }
+            "marks" => ack_of(&mut frame)?.marks = Some(value()? as u16),
             "covers" => ack_of(&mut frame)?.covered = Some(value()? as u16),
             "after" => frame.after = value()? as u16,
             "from" => frame.from = value()?,
@@ -88,7 +100,7 @@ pub(crate) fn read_frame(head: &str, payload: Option<Packet>) -> Result<Frame, S
 fn ack(next: u32) -> Ack {
     let (next, highest_serial) = (SeqNumber(next), SeqNumber(0));
     let (delay, vector) = (Duration::ZERO, Vec::new().into());
-    Ack { next, highest_serial, delay, covered: None, vector }
+    Ack { next, highest_serial, delay, covered: None, marks: None, vector }
 }
 
 fn ack_of(frame: &mut Frame) -> Result<&mut Ack, String> {
@@ -115,8 +127,10 @@ pub(crate) fn show(frame: &Frame) -> String {
     if frame.after != 0 {
         words.push(format!("after {}", frame.after));
     }
-    let flags = [(frame.poll, "poll"), (frame.more, "more")];
+    let flags = [(frame.poll, "poll"), (frame.more, "more"), (frame.answers_ce, "answers")];
     words.extend(flags.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name.to_string()));
+    let field = FIELDS.iter().find(|(_, field)| *field == frame.outer_ecn);
+    words.extend(field.map(|(name, _)| name.to_string()));
     if frame.from != 1 {
         words.push(format!("from {}", frame.from));
     }
@@ -128,6 +142,7 @@ pub(crate) fn show(frame: &Frame) -> String {
         words.extend(ack.arrived().map(|seq| format!("+{seq}")));
         words.push(format!("highest {}", ack.highest_serial));
         words.extend(ack.covered.map(|covered| format!("covers {covered}")));
+        words.extend(ack.marks.map(|marks| format!("marks {marks}")));
         words.extend(ack.missing().map(|serial| format!("-{serial}")));
     }
     words.join(" ")

@@ -4,6 +4,7 @@
 mod bulk;
 #[path = "../common/mod.rs"]
 mod common;
+mod ecn;
 #[path = "../link/model.rs"]
 mod exploration;
 #[path = "../link/hostile.rs"]

@@ -4,7 +4,7 @@ use crate::hostile::{Step, play};
 use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
 use airmend_proto::agents::tulip::{Order, Settings};
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::{LinkSignal, LinkType, Packet};
+use airmend_proto::{Ecn, LinkSignal, LinkType, Packet};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -18,12 +18,13 @@ fn epoch() -> impl Strategy<Value = u32> {
 
 fn ack() -> impl Strategy<Value = Ack> {
     let vector = prop::collection::vec(any::<u8>(), 0..4);
-    let covered = prop::option::of(0u16..40);
-    (number(), number(), covered, vector).prop_map(|(next, highest_serial, covered, vector)| Ack {
+    let report = (prop::option::of(0u16..40), prop::option::of(0u16..4));
+    (number(), number(), report, vector).prop_map(|(next, highest_serial, report, vector)| Ack {
         next: SeqNumber(next),
         highest_serial: SeqNumber(highest_serial),
         delay: Duration::ZERO,
-        covered,
+        covered: report.0,
+        marks: report.1,
         vector: vector.into(),
     })
 }
@@ -37,8 +38,9 @@ fn frame() -> impl Strategy<Value = Frame> {
         Just(FrameKind::Skip)
     ];
     let numbers = (epoch(), epoch(), number(), number(), prop_oneof![0u16..4, any::<u16>()]);
-    (kind, any::<[bool; 3]>(), numbers, prop::option::of(ack()), 0usize..1_500).prop_map(
-        |(kind, [poll, more, by_serial], (from, to, serial, seq, after), ack, len)| {
+    (kind, any::<([bool; 5], u8)>(), numbers, prop::option::of(ack()), 0usize..1_500).prop_map(
+        |(kind, (flags, ecn), (from, to, serial, seq, after), ack, len)| {
+            let [poll, more, by_serial, reads_ecn, answers_ce] = flags;
             let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
             let payload = Packet::new(LinkType::Ip, vec![seq as u8; len].into());
             Frame {
@@ -46,6 +48,9 @@ fn frame() -> impl Strategy<Value = Frame> {
                 poll,
                 more,
                 by_serial,
+                reads_ecn,
+                answers_ce,
+                outer_ecn: Ecn::of_traffic_class(ecn),
                 from,
                 to,
                 serial: SeqNumber(serial),

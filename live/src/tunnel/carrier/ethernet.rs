@@ -1,10 +1,11 @@
 //! Datagrams as raw Ethernet frames.
 //!
-//! A frame's payload begins with the length of the datagram: Ethernet pads what is shorter than 46
-//! bytes.
+//! There is no IP header, and so no ECN. A frame's payload begins with the length of the datagram:
+//! Ethernet pads what is shorter than 46 bytes.
 
 use super::{Address, Batch, Carrier, Sent};
 use crate::sys::{self, PacketSocket};
+use airmend_proto::Ecn;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -32,13 +33,13 @@ impl EthernetCarrier {
 }
 
 impl Carrier for EthernetCarrier {
-    fn receive(&mut self, take: &mut dyn FnMut(Address, &[u8])) -> io::Result<bool> {
+    fn receive(&mut self, take: &mut dyn FnMut(Address, Ecn, &[u8])) -> io::Result<bool> {
         let mut frame = |_ethertype: u16, from: [u8; 6], bytes: &[u8]| {
             let (length, rest) =
                 bytes.split_first_chunk::<LENGTH_FIELD>().unwrap_or((&[0; 2], &[]));
             let length = usize::from(u16::from_be_bytes(*length));
             // A frame that is cut is taken for what it is: nothing that authenticates.
-            take(Address::Mac(from), rest.get(..length).unwrap_or(&[]));
+            take(Address::Mac(from), Ecn::NotEct, rest.get(..length).unwrap_or(&[]));
         };
         let taken = (0..MESSAGES).take_while(|_| self.socket.receive(&mut frame)).count();
         Ok(taken == MESSAGES)

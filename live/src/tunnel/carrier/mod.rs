@@ -6,6 +6,7 @@ mod udp;
 pub(super) use ethernet::EthernetCarrier;
 pub(super) use udp::UdpCarrier;
 
+use airmend_proto::Ecn;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -41,12 +42,13 @@ impl fmt::Display for Address {
     }
 }
 
-/// Datagrams of one size, one behind the other; only the last may be shorter.
+/// Datagrams of one size and one ECN field, one behind the other; only the last may be shorter.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) bytes: Vec<u8>,
     pub(super) segment_size: usize,
     pub(super) segments: usize,
+    pub(super) ecn: Ecn,
     is_closed: bool,
 }
 
@@ -56,25 +58,26 @@ const MAX_SEGMENTS: usize = 64;
 const MAX_BYTES: usize = 65_000;
 
 impl Batch {
-    /// One datagram.
+    /// One datagram, without ECN.
     pub(super) fn single(bytes: Vec<u8>) -> Self {
         let segment_size = bytes.len();
-        Self { bytes, segment_size, segments: 1, is_closed: true }
+        Self { bytes, segment_size, segments: 1, ecn: Ecn::NotEct, is_closed: true }
     }
 
-    /// Whether a datagram of this length may join.
-    pub(super) fn takes(&self, length: usize) -> bool {
+    /// Whether a datagram of this length and ECN field may join: those of one call share the field.
+    pub(super) fn takes(&self, length: usize, ecn: Ecn) -> bool {
         self.segments == 0
             || (!self.is_closed
+                && ecn == self.ecn
                 && length <= self.segment_size
                 && self.segments < MAX_SEGMENTS
                 && self.bytes.len() + length <= MAX_BYTES)
     }
 
     /// The datagram that was just appended to `bytes` joins.
-    pub(super) fn joined(&mut self, length: usize) {
+    pub(super) fn joined(&mut self, length: usize, ecn: Ecn) {
         if self.segments == 0 {
-            self.segment_size = length;
+            (self.segment_size, self.ecn) = (length, ecn);
         }
         self.segments += 1;
         self.is_closed = length < self.segment_size;
@@ -99,14 +102,14 @@ pub(super) enum Sent {
 
 /// Carries datagrams.
 pub(super) trait Carrier: Send {
-    /// Hands every datagram that has arrived, at most one batch, to `take`. True if there may be
-    /// more.
-    fn receive(&mut self, take: &mut dyn FnMut(Address, &[u8])) -> io::Result<bool>;
+    /// Hands every datagram that has arrived, at most one batch, to `take`, with its ECN field.
+    /// True if there may be more.
+    fn receive(&mut self, take: &mut dyn FnMut(Address, Ecn, &[u8])) -> io::Result<bool>;
 
     /// Sends a batch. What is longer than the kernel allows leaves in fragments if possible.
     fn send(&mut self, to: Address, batch: &Batch) -> Sent;
 
-    /// Sends a datagram that arrives whole or not at all.
+    /// Sends a datagram that arrives whole or not at all, without ECN.
     fn send_whole(&mut self, to: Address, datagram: &[u8]);
 
     /// Datagrams that left in fragments, so far.

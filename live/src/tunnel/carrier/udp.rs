@@ -4,11 +4,16 @@
 //! `IP_PMTUDISC_WANT` the kernel compares the whole super-packet with the MTU and clears the flag
 //! of every segment, so that no router ever tells that the path is narrow. What the kernel refuses
 //! for its length was made before it knew better, and is fragmented on purpose.
+//!
+//! The ECN field comes and goes with each call (`IP_TOS`, `IPV6_TCLASS`), and all datagrams of one
+//! call have the same: the kernel joins none that differ in it. The DSCP is 0 (RFC 2983, pipe
+//! model).
 
 use super::{Address, Batch, Carrier, Sent};
 use crate::sys;
+use airmend_proto::Ecn;
 use nix::sys::socket::{setsockopt, sockopt};
-use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -57,18 +62,25 @@ impl UdpCarrier {
         })
     }
 
-    fn transmit(&mut self, to: SocketAddr, bytes: &[u8], size: Option<usize>) -> io::Result<()> {
+    fn transmit(
+        &mut self,
+        to: SocketAddr,
+        ecn: Ecn,
+        bytes: &[u8],
+        size: Option<usize>,
+    ) -> io::Result<()> {
         let destination = self.reachable(to);
+        let ecn = EcnCodepoint::from_bits(ecn as u8);
         let transmit =
-            Transmit { destination, ecn: None, contents: bytes, segment_size: size, src_ip: None };
+            Transmit { destination, ecn, contents: bytes, segment_size: size, src_ip: None };
         self.state.try_send((&self.socket).into(), &transmit)
     }
 
     /// Sends a datagram that may be fragmented, here and by routers.
-    fn transmit_fragments(&mut self, to: SocketAddr, bytes: &[u8]) -> io::Result<()> {
+    fn transmit_fragments(&mut self, to: SocketAddr, ecn: Ecn, bytes: &[u8]) -> io::Result<()> {
         self.fragmented += 1;
         allow_fragments(&self.socket, true)?;
-        let sent = self.transmit(to, bytes, None);
+        let sent = self.transmit(to, ecn, bytes, None);
         allow_fragments(&self.socket, false)?;
         sent
     }
@@ -84,7 +96,7 @@ impl UdpCarrier {
 }
 
 impl Carrier for UdpCarrier {
-    fn receive(&mut self, take: &mut dyn FnMut(Address, &[u8])) -> io::Result<bool> {
+    fn receive(&mut self, take: &mut dyn FnMut(Address, Ecn, &[u8])) -> io::Result<bool> {
         let mut meta = [RecvMeta::default(); MESSAGES];
         let mut slices: Vec<_> =
             self.buffer.chunks_exact_mut(MESSAGE_BYTES).map(IoSliceMut::new).collect();
@@ -98,8 +110,9 @@ impl Carrier for UdpCarrier {
         for (message, meta) in self.buffer.chunks_exact(MESSAGE_BYTES).zip(&meta).take(count) {
             let from = SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port());
             let bytes = message.get(..meta.len).unwrap_or(&[]);
+            let ecn = Ecn::of_traffic_class(meta.ecn.map_or(0, |ecn| ecn as u8));
             for datagram in bytes.chunks(meta.stride.max(1)) {
-                take(Address::Udp(from), datagram);
+                take(Address::Udp(from), ecn, datagram);
             }
         }
         Ok(count == MESSAGES)
@@ -109,7 +122,7 @@ impl Carrier for UdpCarrier {
         let Address::Udp(to) = to else { return Sent::Done(batch.segments as u64) };
         if batch.segments <= self.state.max_gso_segments() {
             let size = (batch.segments > 1).then_some(batch.segment_size);
-            match self.transmit(to, &batch.bytes, size) {
+            match self.transmit(to, batch.ecn, &batch.bytes, size) {
                 Ok(()) => return Sent::Done(0),
                 Err(error) if is_full(&error) => return Sent::Full,
                 Err(error) if batch.segments == 1 && !is_too_long(&error) => return Sent::Done(1),
@@ -119,10 +132,10 @@ impl Carrier for UdpCarrier {
         }
         let mut errors = 0;
         for datagram in batch.bytes.chunks(batch.segment_size.max(1)) {
-            let mut sent = self.transmit(to, datagram, None);
+            let mut sent = self.transmit(to, batch.ecn, datagram, None);
             if sent.as_ref().is_err_and(is_too_long) {
                 self.is_refused = true;
-                sent = self.transmit_fragments(to, datagram);
+                sent = self.transmit_fragments(to, batch.ecn, datagram);
             }
             // What a full buffer refuses here is lost, like on any link.
             errors += u64::from(sent.is_err());
@@ -133,7 +146,7 @@ impl Carrier for UdpCarrier {
     fn send_whole(&mut self, to: Address, datagram: &[u8]) {
         if let Address::Udp(to) = to {
             // A probe that cannot be sent counts as lost.
-            let sent = self.transmit(to, datagram, None);
+            let sent = self.transmit(to, Ecn::NotEct, datagram, None);
             self.is_refused |= sent.is_err();
         }
     }

@@ -1,29 +1,40 @@
-//! Service classes: which packets are retransmitted, by protocol number, port and length alone
-//! [tulip99 §III S2-01]. No state of a transport protocol is kept.
+//! Service classes: which packets are retransmitted, by protocol number, port, DSCP and length
+//! alone [tulip99 §III S2-01]. No state of a transport protocol is kept.
+
+mod grammar;
 
 use crate::packet::Packet;
 use crate::settings::written_as_displayed;
-use crate::units;
-use crate::wire::ip::{Network, TCP};
+use crate::wire::dscp::Dscp;
+use crate::wire::ip::{Network, TCP, traffic_class};
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Flags;
-use alloc::format;
-use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
-use core::fmt;
 use core::hash::BuildHasher;
-use core::str::FromStr;
 use core::time::Duration;
 use foldhash::fast::FixedState;
 
 /// The number of hash values that distinguish flows; two flows with one value keep their order.
 pub(crate) const FLOWS: usize = 256;
-/// The most rules of a link.
-const MAX_RULES: usize = 64;
 
 const UDP: u8 = 17;
-const NAMED: [(&str, u8); 5] =
-    [("icmp", 1), ("tcp", TCP), ("udp", UDP), ("esp", 50), ("icmpv6", 58)];
+const ESP: u8 = 50;
+const DNS: u16 = 53;
+const QUIC: u16 = 443;
+/// The UDP ports of ESP (RFC 3948 §2.1) and of WireGuard, by default.
+const ENCRYPTED: [u16; 2] = [4_500, 51_820];
+
+/// QUIC repairs its losses itself if the link takes too long.
+const QUIC_PERSISTENCE: Duration = Duration::from_millis(100);
+/// The delay variation for which voice is buffered: at most 50 ms (ITU-T Y.1541, class 0). What
+/// comes later is of no use (RFC 3366 §2.3).
+const VOICE_PERSISTENCE: Duration = Duration::from_millis(50);
+/// Less than any usual resolver waits before it asks again: Unbound 376 ms, Windows 1 s, glibc 5 s.
+const DNS_PERSISTENCE: Duration = Duration::from_millis(300);
+/// The longest encrypted TCP ACK, in bytes behind the ESP or UDP header's place: 40 bytes of IPv6
+/// and 60 of TCP in ESP with AES-CBC and an integrity check of 32 bytes. WireGuard makes 144 of it.
+const LONGEST_ENCRYPTED_ACK: u32 = 168;
 
 /// The persistence of the link for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +55,7 @@ struct Rule {
     protocol: Option<u8>,
     /// Source or destination port of TCP and UDP.
     port: Option<u16>,
+    dscp: Option<Dscp>,
     /// A packet matches if it has more payload than this, in bytes; a SYN or FIN counts as one, as
     /// in the sequence space of TCP.
     longer_than: Option<u32>,
@@ -68,6 +80,7 @@ written_as_displayed!(Rules);
 pub(crate) struct View {
     protocol: u8,
     ports: Option<[u16; 2]>,
+    dscp: Option<Dscp>,
     /// Bytes behind the transport header of TCP and UDP, behind the IP header of other protocols.
     pub(crate) payload_len: u32,
     /// The hash of its addresses, protocol and ports.
@@ -82,13 +95,19 @@ impl Rules {
     /// The rules of the paper: TCP data is reliable, all else is not [tulip99 §III S2-01]. SYN and
     /// FIN are data: a lost SYN costs its sender a second (RFC 6298 §2).
     pub fn tulip99() -> Self {
-        let longer_than = Some(0);
-        Self(alloc::vec![Rule {
-            protocol: Some(TCP),
-            port: None,
-            longer_than,
-            class: Class::Reliable
-        }])
+        Self(vec![Rule { longer_than: Some(0), ..Rule::of(TCP, Class::Reliable) }])
+    }
+
+    /// The default rules, and before them: what is encrypted and longer than a TCP ACK is reliable.
+    pub fn encrypted() -> Self {
+        let longer_than = Some(LONGEST_ENCRYPTED_ACK);
+        let mut rules = vec![Rule { longer_than, ..Rule::of(ESP, Class::Reliable) }];
+        rules.extend(ENCRYPTED.map(|port| {
+            let port = Some(port);
+            Rule { port, longer_than, ..Rule::of(UDP, Class::Reliable) }
+        }));
+        rules.extend(Self::default().0);
+        Self(rules)
     }
 
     /// The class of a packet.
@@ -96,113 +115,41 @@ impl Rules {
         let matching = self.0.iter().find(|rule| rule.matches(view));
         matching.map_or(Class::Unreliable, |rule| rule.class)
     }
+
+    /// Makes TCP to and from this port unreliable, before all other rules.
+    pub(crate) fn exempt(&mut self, port: u16) {
+        self.0.insert(0, Rule { port: Some(port), ..Rule::of(TCP, Class::Unreliable) });
+    }
 }
 
-/// The rules of the paper, and QUIC with bounded persistence: QUIC repairs its losses itself if the
-/// link takes too long.
+/// The rules of the paper; and QUIC, voice and DNS with bounded persistence, since each has a time
+/// after which a packet is better lost (RFC 3366 §2.3).
 impl Default for Rules {
     fn default() -> Self {
         let mut rules = Self::tulip99();
-        let class = Class::Bounded(Duration::from_millis(100));
-        rules.0.push(Rule { protocol: Some(UDP), port: Some(443), longer_than: None, class });
+        let udp = |persistence| Rule::of(UDP, Class::Bounded(persistence));
+        rules.0.extend([
+            Rule { port: Some(QUIC), ..udp(QUIC_PERSISTENCE) },
+            Rule { dscp: Some(Dscp::EF), ..udp(VOICE_PERSISTENCE) },
+            Rule { dscp: Some(Dscp::VOICE_ADMIT), ..udp(VOICE_PERSISTENCE) },
+            Rule { port: Some(DNS), ..udp(DNS_PERSISTENCE) },
+        ]);
         rules
     }
 }
 
-impl Rules {
-    /// Makes TCP to and from this port unreliable, before all other rules.
-    pub(crate) fn exempt(&mut self, port: u16) {
-        let class = Class::Unreliable;
-        let rule = Rule { protocol: Some(TCP), port: Some(port), longer_than: None, class };
-        self.0.insert(0, rule);
-    }
-}
-
 impl Rule {
+    /// All packets of a protocol.
+    fn of(protocol: u8, class: Class) -> Self {
+        Self { protocol: Some(protocol), port: None, dscp: None, longer_than: None, class }
+    }
+
     fn matches(&self, view: &View) -> bool {
         self.protocol.is_none_or(|protocol| protocol == view.protocol)
             && self.port.is_none_or(|port| view.ports.is_some_and(|ports| ports.contains(&port)))
+            && self.dscp.is_none_or(|dscp| view.dscp == Some(dscp))
             && self.longer_than.is_none_or(|bytes| view.len() > bytes)
     }
-}
-
-impl fmt::Display for Rules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, rule) in self.0.iter().enumerate() {
-            let comma = if index == 0 { "" } else { "," };
-            let named = NAMED.iter().find(|(_, number)| Some(*number) == rule.protocol);
-            match (named, rule.protocol) {
-                (Some((name, _)), _) => write!(f, "{comma}{name}")?,
-                (None, Some(number)) => write!(f, "{comma}{number}")?,
-                (None, None) => write!(f, "{comma}any")?,
-            }
-            if let Some(port) = rule.port {
-                write!(f, ":{port}")?;
-            }
-            if let Some(bytes) = rule.longer_than {
-                write!(f, ">{bytes}")?;
-            }
-            match rule.class {
-                Class::Reliable => f.write_str("=reliable")?,
-                Class::Unreliable => f.write_str("=unreliable")?,
-                Class::Bounded(time) => write!(f, "={time:?}")?,
-            }
-        }
-        Ok(())
-    }
-}
-
-impl FromStr for Rules {
-    type Err = String;
-
-    /// Reads `PROTOCOL[:PORT][>BYTES]=CLASS,…`; an empty text has no rules.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let rules = text.split(',').map(str::trim).filter(|rule| !rule.is_empty());
-        let rules: Vec<Rule> = rules.map(parse_rule).collect::<Result<_, _>>()?;
-        if rules.len() > MAX_RULES {
-            return Err(format!("{} class rules are too many: at most {MAX_RULES}", rules.len()));
-        }
-        Ok(Self(rules))
-    }
-}
-
-fn parse_rule(text: &str) -> Result<Rule, String> {
-    let wrong = |what: &str| format!("class rule {text:?} {what}, such as udp:443>0=100ms");
-    let (packets, class) = text.split_once('=').ok_or_else(|| wrong("must be PACKETS=CLASS"))?;
-    let (packets, longer_than) = match packets.split_once('>') {
-        Some((packets, bytes)) => {
-            let bytes = bytes.trim().parse().map_err(|_| wrong("needs a whole number after >"))?;
-            (packets, Some(bytes))
-        }
-        None => (packets, None),
-    };
-    let (protocol, port) = match packets.split_once(':') {
-        Some((protocol, port)) => {
-            let port = port.trim().parse().map_err(|_| wrong("needs a port from 0 to 65535"))?;
-            (protocol.trim(), Some(port))
-        }
-        None => (packets.trim(), None),
-    };
-    let named = NAMED.iter().find(|(name, _)| *name == protocol).map(|(_, number)| *number);
-    let protocol = match (named.or_else(|| protocol.parse().ok()), protocol) {
-        (None, "any") => None,
-        (None, _) => {
-            return Err(wrong("must begin with tcp, udp, icmp, icmpv6, esp, any or a number"));
-        }
-        (known, _) => known,
-    };
-    if port.is_some() && !matches!(protocol, Some(TCP | UDP)) {
-        return Err(wrong("has a port, so its protocol must be tcp or udp"));
-    }
-    let class = match class.trim() {
-        "reliable" => Class::Reliable,
-        "unreliable" => Class::Unreliable,
-        time => match units::parse_duration(time) {
-            Ok(time) if !time.is_zero() => Class::Bounded(time),
-            _ => return Err(wrong("needs reliable, unreliable or a time after =")),
-        },
-    };
-    Ok(Rule { protocol, port, longer_than, class })
 }
 
 impl View {
@@ -216,7 +163,8 @@ impl View {
     pub(crate) fn of(packet: &Packet) -> Self {
         let Ok(network) = Network::walk(packet) else {
             let payload_len = packet.wire_len();
-            return Self { protocol: 255, ports: None, payload_len, hash: 0, flow: 0, tcp: None };
+            let (ports, dscp, tcp) = (None, None, None);
+            return Self { protocol: 255, ports, dscp, payload_len, hash: 0, flow: 0, tcp };
         };
         let Network { source, destination, protocol, transport_len, .. } = network;
         let transport = packet.bytes().get(usize::from(network.transport_offset)..);
@@ -232,6 +180,7 @@ impl View {
             (UDP, Some(_)) => 8,
             _ => 0,
         };
+        let dscp = traffic_class(packet, &network).map(Dscp::of_traffic_class);
         let hash = FixedState::default().hash_one((source, destination, protocol, ports));
         let tcp = match (protocol, transport) {
             (TCP, Some([_, _, _, _, a, b, c, d, _, _, _, _, _, flags, ..])) => {
@@ -241,7 +190,7 @@ impl View {
             _ => None,
         };
         let payload_len = transport_len.saturating_sub(header_len);
-        Self { protocol, ports, payload_len, hash, flow: hash as usize % FLOWS, tcp }
+        Self { protocol, ports, dscp, payload_len, hash, flow: hash as usize % FLOWS, tcp }
     }
 }
 

@@ -35,6 +35,10 @@ pub(crate) enum LinkEvent {
     /// An unreliable packet was dropped: too many wait for reliable packets of their flow, or for
     /// the network layer.
     HoldFull,
+    /// A packet without ECN was dropped, since its frame was marked "congestion experienced".
+    EcnDropped,
+    /// The other end reports so many frames marked "congestion experienced".
+    Marked(u16),
     /// A frame with an epoch of another run was dropped.
     Stale,
     /// A frame could not be parsed and was dropped.
@@ -93,6 +97,12 @@ impl From<LinkEvent> for Event {
             }
             E::HoldFull => {
                 ("link_hold_drops", "link: unreliable packet dropped, too many wait", [0; 2])
+            }
+            E::EcnDropped => {
+                ("link_ecn_drops", "link: packet without ECN dropped, its frame was marked", [0; 2])
+            }
+            E::Marked(frames) => {
+                ("link_ce_reports", "link: {} frames were marked", [frames.into(), 0])
             }
             E::Stale => ("link_stale", "link: dropped, of another run", [0; 2]),
             E::Malformed(why) => ("link_malformed", why.sentence(), [0; 2]),

@@ -1,10 +1,10 @@
 //! The egress queue of a link: a normal and a priority queue that never reorder a flow.
 //!
-//! Reliable packets are queued in the normal queue. Unreliable packets, pure TCP ACKs among them,
-//! are queued in the priority queue, so that they do not wait behind a bulk transfer. If a packet
-//! of their flow waits in the normal queue, they are queued there instead.
+//! Reliable packets are queued in the normal queue. Urgent packets, pure TCP ACKs among them, are
+//! queued in the priority queue, so that they do not wait behind a bulk transfer. If a packet of
+//! their flow waits in the normal queue, they are queued there instead.
 
-use super::classes::{Class, FLOWS};
+use super::classes::FLOWS;
 use super::fair_queue::FairQueue;
 use super::queued::Queued;
 use crate::codel::CoDelParams;
@@ -75,7 +75,7 @@ impl Queue {
             Some(fair) => fair.has(queued.flow),
             None => last.normal > self.left_normal,
         };
-        if queued.class == Class::Unreliable && !waits_in_normal {
+        if queued.is_urgent && !waits_in_normal {
             if self.priority.len() >= self.limit {
                 return false;
             }
@@ -193,12 +193,14 @@ impl Queue {
             Some(fair) => fair.head(),
             None => self.normal.front(),
         };
-        let normal = normal.filter(|head| room || head.class == Class::Unreliable);
-        match (normal, self.priority.is_empty()) {
-            (None, true) => None,
-            (None, false) => Some(true),
-            (Some(_), true) => Some(false),
-            (Some(head), false) => {
+        let fits = |head: &&Queued| room || !head.needs_room();
+        let (normal, priority) = (normal.filter(fits), self.priority.front().filter(fits));
+        match (normal, priority) {
+            (None, None) => None,
+            (None, Some(_)) => Some(true),
+            // It must not overtake its own flow, whose packet has no room.
+            (Some(head), None) => (head.after_priority <= self.left_priority).then_some(false),
+            (Some(head), Some(_)) => {
                 Some(self.lead < PRIORITY_LEAD || head.after_priority > self.left_priority)
             }
         }

@@ -48,6 +48,7 @@ impl Tulip {
     /// A link ACK has arrived, with this sample of the round trip.
     pub(super) fn follow_path(&mut self, now: Instant, ack: &Ack, sample: Option<Duration>) {
         if ack.covered.is_some() && self.settings.rate_control {
+            self.answer_marks(now, ack);
             // What a report no longer covers has been lost, or its arrival was not reported.
             let arrived = |serial| ack.has_arrived(serial) == Some(true);
             let settled = ack.highest_serial - self.sender.reordering();

@@ -3,6 +3,7 @@
 
 use crate::agents::arq::fields::{DELAY_UNIT, delay_field, half, word};
 pub use crate::agents::arq::{MAX_WINDOW, Malformed};
+use crate::ecn::Ecn;
 use crate::packet::{LinkType, Packet};
 use crate::wire::seq::SeqNumber;
 use alloc::vec::Vec;
@@ -24,6 +25,10 @@ const MORE: u8 = 0x04;
 const ETHERNET: u8 = 0x08;
 const BY_SERIAL: u8 = 0x10;
 const REPORT: u8 = 0x20;
+const READS_ECN: u8 = 0x40;
+const ANSWERS_CE: u8 = 0x80;
+/// In the field with the number of transmissions that a report covers: the number of marks follows.
+const MARKS: u16 = 0x8000;
 
 /// The kind of a frame: what it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +46,8 @@ pub enum FrameKind {
 
 /// The length of the number of transmissions that a report covers, in bytes.
 pub const COVERED_LEN: usize = 2;
+/// The length of the number of marks, in bytes.
+pub const MARKS_LEN: usize = 2;
 
 /// A link ACK: the complete state of a receiver [tulip99 §III S2-03], or a report on the last
 /// transmissions, whose length does not grow with the window.
@@ -54,8 +61,11 @@ pub struct Ack {
     /// Time for which the receiver delayed this link ACK since `highest_serial` arrived.
     pub delay: Duration,
     /// `None` of the complete state. Of a report, the number of serial numbers that it covers:
-    /// `highest_serial` and those before it.
+    /// `highest_serial` and those before it; at most 32,767.
     pub covered: Option<u16>,
+    /// Of a report: the number of frames that have arrived with "congestion experienced", modulo
+    /// 2^16, and whose sender answers for it; `None` before the first one.
+    pub marks: Option<u16>,
     /// Of the complete state: bit `i` of byte `j`, counted from the lowest, says that
     /// `next + 1 + 8 j + i` has arrived. Of a report: that the transmission with serial number
     /// `highest_serial - 8 j - i` has not; bits that are not there are 0.
@@ -95,8 +105,20 @@ impl Ack {
     }
 
     fn wire_len(&self) -> usize {
-        let covered = if self.covered.is_some() { COVERED_LEN } else { 0 };
-        ACK_LEN + covered + self.vector.len().min(MAX_VECTOR_LEN)
+        let report = match (self.covered, self.marks) {
+            (Some(_), Some(_)) => COVERED_LEN + MARKS_LEN,
+            (Some(_), None) => COVERED_LEN,
+            (None, _) => 0,
+        };
+        ACK_LEN + report + self.vector.len().min(MAX_VECTOR_LEN)
+    }
+
+    /// The fields that only a report has.
+    fn report_fields(&self) -> impl Iterator<Item = u8> {
+        let flag = if self.marks.is_some() { MARKS } else { 0 };
+        let covered = self.covered.map(|covered| covered & !MARKS | flag);
+        let marks = self.marks.filter(|_| covered.is_some());
+        covered.into_iter().chain(marks).flat_map(u16::to_be_bytes)
     }
 }
 
@@ -113,6 +135,13 @@ pub struct Frame {
     /// The sender reads reports: link ACKs to it should be such, and packets may be as far above
     /// the next expected one as a report allows.
     pub by_serial: bool,
+    /// The sender reads the ECN field of the IP packets that carry frames, as this end does.
+    pub reads_ecn: bool,
+    /// The sender answers for "congestion experienced" on this frame, which is therefore not passed
+    /// on to the packet, but counted.
+    pub answers_ce: bool,
+    /// The ECN field of the IP packet that carries the frame.
+    pub outer_ecn: Ecn,
     /// Epoch of the sender; never 0.
     pub from: u32,
     /// Epoch of the receiver; 0 if the sender does not know it.
@@ -174,6 +203,9 @@ impl Frame {
             poll: flags & POLL != 0,
             more: flags & MORE != 0,
             by_serial: flags & BY_SERIAL != 0,
+            reads_ecn: flags & READS_ECN != 0,
+            answers_ce: flags & ANSWERS_CE != 0,
+            outer_ecn: packet.outer_ecn(),
             from,
             to: word(numbers, 4),
             serial: SeqNumber(word(numbers, 8)),
@@ -209,11 +241,12 @@ impl Frame {
             bytes.extend(delay_field(ack.delay).to_be_bytes());
             let vector = ack.vector.get(..MAX_VECTOR_LEN).unwrap_or(&ack.vector);
             bytes.extend((vector.len() as u16).to_be_bytes());
-            bytes.extend(ack.covered.iter().flat_map(|covered| covered.to_be_bytes()));
+            bytes.extend(ack.report_fields());
             bytes.extend(vector);
         }
         bytes.extend(captured);
-        Packet::truncated(LinkType::Frame, bytes.into(), self.wire_len())
+        let packet = Packet::truncated(LinkType::Frame, bytes.into(), self.wire_len());
+        packet.with_outer_ecn(self.outer_ecn)
     }
 
     fn header_len(&self) -> usize {
@@ -233,6 +266,8 @@ impl Frame {
             | set(MORE, self.more)
             | set(ETHERNET, is_ethernet)
             | set(BY_SERIAL, self.by_serial)
+            | set(READS_ECN, self.reads_ecn)
+            | set(ANSWERS_CE, self.answers_ce)
             | set(REPORT, self.ack.as_ref().is_some_and(|ack| ack.covered.is_some()))
     }
 }
@@ -245,11 +280,16 @@ fn parse_ack(packet: &Packet, flags: u8) -> Result<Ack, Malformed> {
         return Err(Malformed::Vector);
     }
     let mut at = HEADER_LEN + ACK_LEN;
-    let mut covered = None;
+    let (mut covered, mut marks) = (None, None);
     if flags & REPORT != 0 {
         let field = packet.bytes().get(at..at + COVERED_LEN).ok_or(Malformed::Truncated)?;
-        covered = Some(half(field, 0));
+        covered = Some(half(field, 0) & !MARKS);
         at += COVERED_LEN;
+        if half(field, 0) & MARKS != 0 {
+            let field = packet.bytes().get(at..at + MARKS_LEN).ok_or(Malformed::Truncated)?;
+            marks = Some(half(field, 0));
+            at += MARKS_LEN;
+        }
     }
     if at + vector_len > packet.bytes().len() {
         return Err(Malformed::Truncated);
@@ -259,154 +299,10 @@ fn parse_ack(packet: &Packet, flags: u8) -> Result<Ack, Malformed> {
         highest_serial: SeqNumber(word(fixed, 4)),
         delay: DELAY_UNIT * u32::from(half(fixed, 8)),
         covered,
+        marks,
         vector: packet.shared_bytes().slice(at..at + vector_len),
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn ack() -> impl Strategy<Value = Ack> {
-        let vector = prop::collection::vec(any::<u8>(), 0..=MAX_VECTOR_LEN);
-        (any::<u32>(), any::<u32>(), any::<u16>(), any::<Option<u16>>(), vector).prop_map(
-            |(next, highest_serial, delay, covered, vector)| Ack {
-                next: SeqNumber(next),
-                highest_serial: SeqNumber(highest_serial),
-                delay: DELAY_UNIT * u32::from(delay),
-                covered,
-                vector: vector.into(),
-            },
-        )
-    }
-
-    fn frame() -> impl Strategy<Value = Frame> {
-        let payload = (prop::collection::vec(any::<u8>(), 0..100), 0u32..65_000, any::<bool>());
-        let numbers = any::<([u32; 4], u16, [bool; 3])>();
-        (0u8..4, numbers, prop::option::of(ack()), payload).prop_map(
-            |(kind, ([from, to, serial, seq], after, [poll, more, by_serial]), ack, payload)| {
-                let (bytes, uncaptured, is_ethernet) = payload;
-                let link_type = if is_ethernet { LinkType::Ethernet } else { LinkType::Ip };
-                let wire_len = bytes.len() as u32 + uncaptured;
-                let payload = Packet::truncated(link_type, bytes.into(), wire_len);
-                let kinds = [
-                    FrameKind::Control,
-                    FrameKind::Reliable,
-                    FrameKind::Unreliable,
-                    FrameKind::Skip,
-                ];
-                let kind = kinds[usize::from(kind)];
-                let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
-                Frame {
-                    kind,
-                    poll,
-                    more,
-                    by_serial,
-                    from: from.max(1),
-                    to,
-                    serial: SeqNumber(serial),
-                    seq: SeqNumber(seq),
-                    after,
-                    ack,
-                    payload: has_payload.then_some(payload),
-                }
-            },
-        )
-    }
-
-    proptest! {
-        #[test]
-        fn a_frame_is_read_as_it_was_written(frame in frame(), padding in 0usize..50) {
-            let packet = frame.emit();
-            prop_assert_eq!(packet.wire_len(), frame.wire_len());
-            prop_assert_eq!(Frame::parse(&packet), Ok(frame.clone()));
-            if packet.bytes().len() == packet.wire_len() as usize {
-                let mut bytes = packet.bytes().to_vec();
-                bytes.resize(bytes.len() + padding, 0);
-                let padded = Packet::new(LinkType::Frame, bytes.into());
-                prop_assert_eq!(Frame::parse(&padded), Ok(frame));
-            }
-        }
-
-        #[test]
-        fn any_bytes_are_read_or_refused(bytes: Vec<u8>, version: bool, wire_len: u32) {
-            let mut bytes = bytes;
-            if let (true, Some(first)) = (version, bytes.first_mut()) {
-                *first = VERSION << 4 | *first & 3;
-            }
-            let packet = Packet::truncated(LinkType::Frame, bytes.into(), wire_len);
-            let _ = Frame::parse(&packet);
-        }
-    }
-
-    #[test]
-    fn bytes_lie_as_the_document_says() {
-        // [S2-03] docs/wire-tulip.md has this very frame as its example.
-        let frame = Frame {
-            kind: FrameKind::Reliable,
-            poll: true,
-            more: false,
-            by_serial: false,
-            from: 0x0a0b_0c0d,
-            to: 0x0102_0304,
-            serial: SeqNumber(7),
-            seq: SeqNumber(5),
-            after: 1,
-            ack: Some(Ack {
-                next: SeqNumber(16),
-                highest_serial: SeqNumber(33),
-                delay: Duration::from_micros(32),
-                covered: None,
-                vector: Bytes::from_static(&[0b0000_0101]),
-            }),
-            payload: Some(Packet::new(LinkType::Ip, Bytes::from_static(b"IP"))),
-        };
-        let bytes = [
-            0x11, 0x03, 0, 2, 10, 11, 12, 13, 1, 2, 3, 4, 0, 0, 0, 7, 0, 0, 0, 5, 0,
-            1, // header
-            0, 0, 0, 16, 0, 0, 0, 33, 0, 2, 0, 1, 5, // link ACK
-            b'I', b'P',
-        ];
-        assert_eq!(frame.emit().bytes(), bytes);
-        let arrived: Vec<_> = frame.ack.unwrap().arrived().collect();
-        assert_eq!(arrived, [SeqNumber(17), SeqNumber(19)]);
-    }
-
-    #[test]
-    fn a_report_tells_of_transmissions() {
-        let (next, highest_serial, delay) = (SeqNumber(16), SeqNumber(33), Duration::ZERO);
-        let vector = Bytes::from_static(&[0b0000_0101]);
-        let ack = Ack { next, highest_serial, delay, covered: Some(12), vector };
-        let missing: Vec<_> = ack.missing().collect();
-        assert_eq!(missing, [SeqNumber(33), SeqNumber(31)]);
-        assert_eq!(ack.arrived().count(), 0);
-        let told = [34, 33, 32, 31, 30, 22, 21].map(|serial| ack.has_arrived(SeqNumber(serial)));
-        let (yes, no) = (Some(true), Some(false));
-        assert_eq!(told, [None, no, yes, no, yes, yes, None]);
-    }
-
-    #[test]
-    fn what_contradicts_itself_is_refused() {
-        let refused = |at: usize, byte: u8, len: usize| {
-            let mut bytes = [0u8; HEADER_LEN + ACK_LEN];
-            bytes[0] = 0x10;
-            bytes[1] = ACK;
-            bytes[7] = 1;
-            bytes[at] = byte;
-            let bytes = Bytes::copy_from_slice(&bytes[..len]);
-            Frame::parse(&Packet::new(LinkType::Frame, bytes)).err()
-        };
-        let whole = HEADER_LEN + ACK_LEN;
-        assert_eq!(refused(1, ACK, whole), None);
-        assert_eq!(refused(0, 0x20, whole), Some(Malformed::Version));
-        assert_eq!(refused(0, 0x14, whole), Some(Malformed::Kind));
-        assert_eq!(refused(7, 0, whole), Some(Malformed::Epoch));
-        assert_eq!(refused(3, 1, whole), Some(Malformed::Truncated), "payload");
-        assert_eq!(refused(HEADER_LEN + 11, 1, whole), Some(Malformed::Truncated), "vector");
-        assert_eq!(refused(HEADER_LEN + 10, 3, whole), Some(Malformed::Vector));
-        for len in 0..whole {
-            assert_eq!(refused(1, ACK, len), Some(Malformed::Truncated), "{len} bytes");
-        }
-    }
-}
+mod tests;

@@ -8,6 +8,7 @@
 //! address, an Ethernet header, a UDP socket) identifies the neighbour.
 
 mod control;
+mod ecn;
 pub mod frame;
 mod half_duplex;
 mod protocol;
@@ -15,6 +16,7 @@ mod receiver;
 mod report;
 mod sender;
 mod settings;
+mod travel;
 mod turn;
 
 pub use super::arq::{Class, Order, Rules};
@@ -27,6 +29,7 @@ use super::arq::{
 };
 use super::limits::Limits;
 use crate::agent::{Agent, Deadline, LinkSignal, Port, Timer, Verdict};
+use crate::ecn::Ecn;
 use crate::event::Event;
 use crate::packet::{LinkType, Packet};
 use crate::time::Instant;
@@ -37,10 +40,6 @@ use frame::{Frame, FrameKind};
 use receiver::Receiver;
 use sender::Sender;
 use turn::Turn;
-
-/// The longest bit vector that travels with a packet, in bytes: a longer one would make the frame
-/// too long.
-const MAX_TRAVELLING_VECTOR: usize = 16;
 
 /// The end of the time for which a link ACK waits for a packet to travel with [tulip99 §III].
 const ACK_TIMER: Timer = Timer::new("tulip-ack");
@@ -131,7 +130,8 @@ impl Tulip {
         let view = View::of(packet);
         let class = self.settings.classes.class(&view);
         let more = self.pace.burst();
-        if !self.queue.push(now, Queued::new(packet.clone(), class, view.flow), more) {
+        let queued = Queued::new(packet.clone(), class, view.flow).urgent_if_short();
+        if !self.queue.push(now, queued, more) {
             self.events.push_back(Event::EgressDropped(Port::Air));
         }
         self.epochs.keep_asking();
@@ -142,12 +142,13 @@ impl Tulip {
         if packet.link_type() != LinkType::Frame {
             return self.report(LinkEvent::Malformed(Malformed::Version));
         }
-        let frame = match Frame::parse(packet) {
+        let mut frame = match Frame::parse(packet) {
             Ok(frame) => frame,
             Err(why) => return self.report(LinkEvent::Malformed(why)),
         };
         if self.is_of_this_run(now, &frame) {
             self.handle_control(now, &frame);
+            self.take_outer_ecn(&mut frame);
             self.handle_payload(now, frame);
         }
     }
@@ -165,7 +166,7 @@ impl Tulip {
             self.receiver.restart();
             self.resend_all(now);
         }
-        self.receiver.set_by_serial(frame.by_serial);
+        self.receiver.set_abilities(frame.by_serial, frame.reads_ecn);
         if !judgement.is_current {
             self.receiver.want_ack();
             self.take_turn(now, frame.more, true);
@@ -266,6 +267,7 @@ impl Tulip {
             _ => !frame.more && self.sender.pool.outstanding() > 0,
         };
         self.add_ack(now, &mut frame);
+        self.set_outer_ecn(&mut frame);
         self.count_departure(now, &frame);
         let is_answered = frame.kind != FrameKind::Unreliable || self.controls_rate();
         if frame.kind != FrameKind::Control && is_answered {
@@ -373,6 +375,9 @@ impl Tulip {
             poll: false,
             more: false,
             by_serial: self.settings.by_serial(),
+            reads_ecn: true,
+            answers_ce: false,
+            outer_ecn: Ecn::NotEct,
             from: self.epochs.own(),
             to: self.epochs.peer().unwrap_or(0),
             serial: self.sender.pool.serial(),
@@ -380,32 +385,6 @@ impl Tulip {
             after: 0,
             ack: None,
             payload: None,
-        }
-    }
-
-    /// Adds a link ACK if one is due and the frame has room for it.
-    fn add_ack(&mut self, now: Instant, frame: &mut Frame) {
-        let due = self.receiver.ack_due();
-        let is_control = frame.kind == FrameKind::Control;
-        if due == Due::Never && !is_control {
-            return;
-        }
-        let (ack_len, vector_len) = self.receiver.ack_len();
-        let len = frame.wire_len() as usize + ack_len;
-        let is_short = vector_len <= MAX_TRAVELLING_VECTOR;
-        if is_control || (is_short && len <= self.settings.max_frame as usize) {
-            frame.ack = Some(self.receiver.ack(now));
-        } else {
-            self.ack_alone = due == Due::Now;
-        }
-        if !self.settings.half_duplex {
-            self.report_bare_ack(frame);
-        }
-    }
-
-    fn report_bare_ack(&mut self, frame: &Frame) {
-        if let (FrameKind::Control, Some(ack)) = (frame.kind, &frame.ack) {
-            self.report(LinkEvent::BareAck(ack.next));
         }
     }
 }

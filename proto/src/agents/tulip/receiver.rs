@@ -1,6 +1,6 @@
 //! The receiving half: what has arrived, and the link ACKs that report its complete state.
 
-use super::frame::{ACK_LEN, Ack, COVERED_LEN};
+use super::frame::{ACK_LEN, Ack, COVERED_LEN, MARKS_LEN};
 use super::report::Reports;
 use super::settings::Settings;
 use crate::agents::arq::{Due, LinkEvent, Resequencer};
@@ -27,6 +27,10 @@ pub(super) struct Receiver {
     reports: Reports,
     by_serial: bool,
     is_polled: bool,
+    /// Whether the other end reads the ECN field of what carries frames, and the number of marks
+    /// that it must hear of, modulo 2^16.
+    peer_reads_ecn: bool,
+    marks: Option<u16>,
     /// Numbered frames since the last link ACK.
     unacknowledged: u32,
     ack_due: Due,
@@ -45,6 +49,8 @@ impl Receiver {
             reports: Reports::default(),
             by_serial: false,
             is_polled: false,
+            peer_reads_ecn: false,
+            marks: None,
             unacknowledged: 0,
             ack_due: Due::Never,
             unreported: 0,
@@ -113,9 +119,20 @@ impl Receiver {
         self.by_serial
     }
 
-    /// Notes whether the other end reads reports.
-    pub(super) fn set_by_serial(&mut self, by_serial: bool) {
+    /// Whether the other end reads the ECN field of what carries frames.
+    pub(super) fn peer_reads_ecn(&self) -> bool {
+        self.peer_reads_ecn
+    }
+
+    /// Notes whether the other end reads reports, and the ECN field of what carries frames.
+    pub(super) fn set_abilities(&mut self, by_serial: bool, reads_ecn: bool) {
         self.by_serial = by_serial;
+        self.peer_reads_ecn = reads_ecn;
+    }
+
+    /// A frame has arrived with "congestion experienced", and its sender answers for it.
+    pub(super) fn count_mark(&mut self) {
+        self.marks = Some(self.marks.unwrap_or(0).wrapping_add(1));
     }
 
     /// When a link ACK is due, even without a packet to travel with.
@@ -162,7 +179,8 @@ impl Receiver {
         (self.unacknowledged, self.unreported) = (0, 0);
         self.is_polled = false;
         (self.ack_due, self.report_due) = (Due::Never, Due::Never);
-        Ack { next, highest_serial, delay, covered, vector }
+        let marks = self.marks.filter(|_| covered.is_some());
+        Ack { next, highest_serial, delay, covered, marks, vector }
     }
 
     /// The length of the next link ACK, and of its bit vector, in bytes.
@@ -170,7 +188,7 @@ impl Receiver {
         let (fixed, vector) = match self.by_serial {
             true => {
                 let vector = self.reports.vector_len(self.highest_serial, self.is_polled);
-                (ACK_LEN + COVERED_LEN, vector)
+                (ACK_LEN + COVERED_LEN + self.marks.map_or(0, |_| MARKS_LEN), vector)
             }
             false => (ACK_LEN, self.window.beyond().len().div_ceil(8)),
         };

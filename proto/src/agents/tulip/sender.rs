@@ -24,6 +24,8 @@ pub(super) struct Sender {
     acked_serial: SeqNumber,
     /// The number of later transmissions that must be acknowledged before one counts as lost.
     reordering: u32,
+    /// The number of marked frames that was reported last.
+    marks: u16,
 }
 
 /// The new information of a link ACK.
@@ -44,6 +46,7 @@ impl Sender {
             doubtful: Vec::new(),
             acked_serial: SeqNumber(0),
             reordering: 0,
+            marks: 0,
         }
     }
 
@@ -64,6 +67,18 @@ impl Sender {
     /// The number of later transmissions that must be acknowledged before one counts as lost.
     pub(super) fn reordering(&self) -> u32 {
         self.reordering
+    }
+
+    /// The number of marked frames of which a link ACK is the first to tell.
+    pub(super) fn take_marks(&mut self, ack: &Ack) -> u16 {
+        let marks = ack.marks.unwrap_or(self.marks);
+        let new = marks.wrapping_sub(self.marks);
+        // A link ACK that was overtaken tells of fewer.
+        if new > u16::MAX / 2 {
+            return 0;
+        }
+        self.marks = marks;
+        new
     }
 
     /// Whether the retransmission list has a packet to send.

@@ -28,6 +28,9 @@ settings! {
     /// Whether each end controls the rate at which it sends, since the bottleneck of the path may
     /// be behind the end. The queue of a radio that is at the end itself needs none.
     rate_control: bool = false, switch();
+    /// Whether routers may mark what carries the frames of this end "congestion experienced" (RFC
+    /// 6040). Off for a path that loses what can be marked.
+    ecn: bool = true, switch();
     /// Whether the ends take turns, as radios do that cannot receive while they transmit
     /// [tulip99 §III S2-05].
     half_duplex: bool = false, switch();
@@ -65,6 +68,7 @@ impl Settings {
             adaptive: false,
             window: 8,
             rate_control: false,
+            ecn: false,
             half_duplex: true,
             strobe: 1,
             max_propagation_delay: Duration::from_micros(20),

@@ -10,7 +10,7 @@ mod selective_ack;
 
 pub use bare_ack::bare_ack;
 pub use codepoint::{codepoint, with_codepoint};
-pub use congestion::mark_congestion;
+pub use congestion::{ecn, mark_congestion, with_ecn};
 pub use cut::{cut, segments};
 pub use options::{keep_sack_blocks, with_timestamp};
 pub use selective_ack::selective_ack;

@@ -2,6 +2,7 @@ use super::*;
 use crate::packet::LinkType;
 use crate::wire::build::SegmentBuilder;
 use crate::wire::flow::Endpoint;
+use alloc::borrow::ToOwned;
 use alloc::string::ToString;
 use alloc::vec;
 use core::net::Ipv6Addr;
@@ -96,6 +97,72 @@ fn ports_are_of_either_end_and_the_first_rule_decides() {
 }
 
 #[test]
+fn a_dscp_is_read_of_both_versions_and_beside_any_ecn() {
+    for version in [4, 6] {
+        for (dscp, ecn) in [(46, 0), (46, 3), (44, 1), (0, 2), (8, 0)] {
+            let mut bytes = ip(version, UDP, &ports(9, 8), 0).bytes().to_vec();
+            match version {
+                4 => bytes[1] = dscp << 2 | ecn,
+                _ => {
+                    bytes[0] |= dscp >> 2;
+                    bytes[1] |= dscp << 6 | ecn << 4;
+                }
+            }
+            let packet = Packet::new(LinkType::Ip, bytes.into());
+            let expected = match dscp {
+                46 | 44 => Class::Bounded(VOICE_PERSISTENCE),
+                _ => Class::Unreliable,
+            };
+            assert_eq!(class("default", &packet), expected, "{version} {dscp} {ecn}");
+            let by_number = alloc::format!("udp:8@{dscp}=reliable");
+            assert_eq!(class(&by_number, &packet), Class::Reliable, "{version} {dscp} {ecn}");
+        }
+    }
+}
+
+#[test]
+fn dns_is_given_up_before_it_is_asked_again_and_nothing_else_of_udp() {
+    for (from, to) in [(53, 9), (9, 53)] {
+        let packet = ip(4, UDP, &ports(from, to), 40);
+        assert_eq!(class("default", &packet), Class::Bounded(DNS_PERSISTENCE));
+    }
+    assert_eq!(class("default", &ip(4, UDP, &ports(5_060, 9), 40)), Class::Unreliable);
+}
+
+/// What WireGuard (Donenfeld 2020, §5.4.6) and ESP (RFC 4303 §2) make of an IP packet: bytes
+/// behind the UDP or IP header.
+fn encrypted_len(packet: usize) -> [usize; 3] {
+    let padded = |to: usize, len: usize| len.div_ceil(to) * to;
+    let wireguard = 16 + padded(16, packet) + 16;
+    let gcm = 8 + 8 + padded(4, packet + 2) + 16;
+    let cbc = 8 + 16 + padded(16, packet + 2) + 32;
+    [wireguard, gcm, cbc]
+}
+
+#[test]
+fn one_word_makes_encrypted_data_reliable_and_acks_not() {
+    let class_of = |protocol, port, len: usize| {
+        let header = if protocol == UDP { ports(9, port) } else { vec![] };
+        class("encrypted", &ip(4, protocol, &header, len))
+    };
+    for (protocol, port) in [(UDP, 51_820), (UDP, 4_500), (50, 0)] {
+        // TCP's longest header, over IPv6, is an ACK; so is a header with timestamps over IPv4.
+        for ack in [40, 52, 100] {
+            for len in encrypted_len(ack) {
+                assert_eq!(class_of(protocol, port, len), Class::Unreliable, "{ack} {len}");
+            }
+        }
+        for data in [153, 576, 1_420] {
+            for len in encrypted_len(data) {
+                assert_eq!(class_of(protocol, port, len), Class::Reliable, "{data} {len}");
+            }
+        }
+    }
+    assert_eq!(class_of(UDP, 443, 1_200), Class::Bounded(QUIC_PERSISTENCE));
+    assert_eq!(class_of(UDP, 51_821, 1_400), Class::Unreliable);
+}
+
+#[test]
 fn extension_headers_are_walked_and_fragments_have_no_ports() {
     // Hop-by-hop options of 16 bytes, then UDP; then the same as a fragment.
     let mut options = vec![UDP, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -149,14 +216,31 @@ fn rules_are_read_back_as_written() {
     for text in ["", "tcp>0=reliable", "udp:443=100ms,esp>120=reliable,47=2s,any>9=unreliable"] {
         assert_eq!(text.parse::<Rules>().unwrap().to_string(), text);
     }
-    assert_eq!(Rules::default().to_string(), "tcp>0=reliable,udp:443=100ms");
+    for text in ["any@ef=50ms", "udp:9@af41>0=reliable", "tcp@13=unreliable", "esp@voice-admit=1s"]
+    {
+        assert_eq!(text.parse::<Rules>().unwrap().to_string(), text);
+    }
+    let default = "tcp>0=reliable,udp:443=100ms,udp@ef=50ms,udp@voice-admit=50ms,udp:53=300ms";
+    assert_eq!(Rules::default().to_string(), default);
+    assert_eq!("default".parse(), Ok(Rules::default()));
+    let encrypted = "esp>168=reliable,udp:4500>168=reliable,udp:51820>168=reliable,";
+    assert_eq!(Rules::encrypted().to_string(), encrypted.to_owned() + default);
+    assert_eq!(
+        "icmp=1s,encrypted".parse::<Rules>().unwrap().to_string(),
+        "icmp=1s,".to_owned() + encrypted + default
+    );
     assert_eq!(" tcp > 0 = reliable ,".parse(), Ok(Rules::tulip99()));
 }
 
 #[test]
 fn refuses_in_one_sentence() {
     let refusal = |text: &str| text.parse::<Rules>().unwrap_err();
-    assert!(refusal("tcp").contains("must be PACKETS=CLASS"));
+    assert!(refusal("tcp").contains("must be default, encrypted or PACKETS=CLASS"));
+    assert!(refusal("Encrypted").contains("must be default, encrypted or PACKETS=CLASS"));
+    assert!(refusal("encrypted=reliable").contains("a word that stands for rules"));
+    assert!(refusal("udp@64=1s").contains("needs a DSCP after @"));
+    assert!(refusal("udp@=1s").contains("a name like ef"));
+    assert!(refusal("udp@ef:5060=1s").contains("needs a DSCP after @"), "the port comes first");
     assert!(refusal("quic=reliable").contains("must begin with tcp, udp"));
     assert!(refusal("300=reliable").contains("or a number"));
     assert!(refusal("icmp:7=reliable").contains("must be tcp or udp"));
@@ -165,4 +249,5 @@ fn refuses_in_one_sentence() {
     assert!(refusal("udp=0ms").contains("reliable, unreliable or a time"));
     assert!(refusal("udp=sometimes").contains("such as udp:443>0=100ms"));
     assert!(refusal(&"udp=1s,".repeat(65)).contains("at most 64"));
+    assert!(refusal(&"encrypted,".repeat(9)).contains("at most 64"));
 }

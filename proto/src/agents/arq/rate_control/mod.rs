@@ -11,6 +11,7 @@
 //!    arrives, which is less than the path carries.
 //! 2. Losses beyond that, at a standing queue, reduce a window as CUBIC does ([`fair_window`]): BBR
 //!    ignores them, and pushes loss-based senders aside at short queues.
+//!    Marks of ECN do so at any queue.
 //! 3. Startup ends when the round trip grows ([`startup`]), before the queue overflows; and the
 //!    minimum round trip is probed for only if it has not been seen again ([`min_round_trip`]).
 //!
@@ -168,6 +169,21 @@ impl RateControl {
         }
     }
 
+    /// The path has marked frames "congestion experienced". The answer is that to a loss (RFC 3168
+    /// §5), at most once in a round trip; the queue that marks is known to stand, however short.
+    pub(crate) fn congestion_experienced(&mut self, now: Instant) {
+        self.startup.end();
+        if self.flight.delivered() >= self.recovered {
+            self.reduce(now, self.flight.in_flight());
+        }
+    }
+
+    fn reduce(&mut self, now: Instant, in_flight: u64) {
+        self.recovered = self.flight.delivered() + self.flight.in_flight();
+        self.floor = Duration::MAX;
+        self.fair.reduce(now, in_flight.max(LEAST_WINDOW));
+    }
+
     /// Counts round trips, and takes the delivery rate.
     fn count_round(&mut self, sample: &Sample) {
         let Some(rate) = sample.rate else { return };
@@ -200,10 +216,7 @@ impl RateControl {
         // it is the path that has become longer.
         let is_growing = !self.fair.is_bound() || round_trip > self.floor + self.floor / 8;
         if sample.lost > 0 && self.is_shared && is_growing && self.losses.exceed_share() {
-            let in_flight = sample.prior_in_flight.max(LEAST_WINDOW);
-            self.recovered = self.flight.delivered() + self.flight.in_flight();
-            self.floor = Duration::MAX;
-            self.fair.reduce(now, in_flight);
+            self.reduce(now, sample.prior_in_flight);
         }
     }
 

@@ -31,6 +31,11 @@ impl Startup {
         self.is_over
     }
 
+    /// The path says that it is full.
+    pub(super) fn end(&mut self) {
+        self.is_over = true;
+    }
+
     /// A round trip has ended, at this largest delivery rate; whether the hosts limited it.
     pub(super) fn round(&mut self, rate: u64, is_host_limited: bool) {
         (self.round_trip, self.samples) = (Duration::MAX, 0);

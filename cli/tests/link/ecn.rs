@@ -1,0 +1,156 @@
+//! A router on the path that marks "congestion experienced" what understands ECN (RFC 3168): nft,
+//! where the frames leave the dialer's machine.
+
+use crate::ended;
+use crate::kit::{Result, until};
+use crate::stream::transfer;
+use crate::world::{INNER, Link, World};
+use airmend_live::lab::Namespace;
+use nix::sys::socket::{setsockopt, sockopt};
+use serde_json::Value;
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Datagrams of each field.
+const DATAGRAMS: u64 = 50;
+const FIELDS: [&str; 4] = ["not-ect", "ect1", "ect0", "ce"];
+
+/// What this machine lacks for the tests.
+pub(crate) fn lacks() -> Option<String> {
+    let nft = nft(None, "list ruleset\n");
+    nft.err().map(|error| format!("nft (nftables): {error}"))
+}
+
+/// Without the rate control the mark reaches the receiver inside.
+pub(crate) fn mark_arrives_inside(address: &str) -> Result {
+    let (outside, inside, sender) = through_router(address, &["--set", "rate_control=off"])?;
+    // What arrives inside, by the field with which it was sent.
+    assert_eq!(inside, [DATAGRAMS, 0, 0, 3 * DATAGRAMS], "outside {outside:?}, {sender}");
+    assert!(outside[1] >= DATAGRAMS && outside[2] >= DATAGRAMS, "{outside:?}");
+    assert_eq!(reports(&sender), 0, "{sender}");
+    Ok(())
+}
+
+/// With it the link answers itself, and the fields inside stay.
+pub(crate) fn mark_is_answered(address: &str) -> Result {
+    let (outside, inside, sender) = through_router(address, &[])?;
+    assert_eq!(inside, [DATAGRAMS; 4], "outside {outside:?}, {sender}");
+    assert!(outside[2] >= 4 * DATAGRAMS && outside[1] + outside[3] == 0, "{outside:?}");
+    assert!(reports(&sender) > 0, "{sender}");
+    Ok(())
+}
+
+/// A bulk transfer, whose datagrams leave as super-packets, is marked and arrives whole.
+pub(crate) fn marked_transfer() -> Result {
+    let (world, ends) = world("192.0.2.2:4433", &[])?;
+    transfer(&world, 5_000_000, crate::nothing)?;
+    let outside = counted(&world.left, "outside")?;
+    let [listener, dialer] = ends;
+    let (sender, _) = (ended(dialer)?, ended(listener)?);
+    assert!(outside[2] > 1_000 && reports(&sender) > 0, "{outside:?} {sender}");
+    Ok(())
+}
+
+/// Datagrams of each field through the link and the router: how many of each field there are
+/// outside before the router, and inside where they arrive, and the sender's figures.
+fn through_router(address: &str, flags: &[&str]) -> Result<([u64; 4], [u64; 4], Value)> {
+    let (world, [listener, dialer]) = world(address, flags)?;
+    nft(Some(&world.right), &table("inside", "input", "iifname mend0 udp dport 9", ""))?;
+    let sockets = FIELDS.iter().zip(0..).map(|(_, field)| {
+        let socket = world.left.run(|| Ok(UdpSocket::bind((INNER[0], 0))))??;
+        setsockopt(&socket, sockopt::Ipv4Tos, &field)?;
+        Ok(socket)
+    });
+    let sockets: Vec<UdpSocket> = sockets.collect::<Result<_>>()?;
+    for _ in 0..DATAGRAMS {
+        for socket in &sockets {
+            socket.send_to(&[0; 100], (INNER[1], 9))?;
+        }
+    }
+    let inside = until("all datagrams", || {
+        let inside = counted(&world.right, "inside").ok()?;
+        (inside.iter().sum::<u64>() == 4 * DATAGRAMS).then_some(inside)
+    })?;
+    let outside = counted(&world.left, "outside")?;
+    ended(listener)?;
+    Ok((outside, inside, ended(dialer)?))
+}
+
+/// A link through the router.
+fn world(address: &str, flags: &[&str]) -> Result<(World, [Link; 2])> {
+    let world = World::new()?;
+    let mark = "ip ecn { ect0, ect1 } ip ecn set ce\nip6 ecn { ect0, ect1 } ip6 ecn set ce\n";
+    nft(Some(&world.left), &table("outside", "output", "udp dport 4433", mark))?;
+    let listen = [&["--listen", "[::]:4433"], flags].concat();
+    let dial = [&["--peer", address], flags].concat();
+    let listener = world.end(&world.right, INNER[1], &listen)?;
+    let dialer = world.end(&world.left, INNER[0], &dial)?;
+    // The first frames leave before it is known that the peer reads the field.
+    let near = world.left.run(|| Ok(UdpSocket::bind((INNER[0], 0))))??;
+    let far = world.right.run(|| Ok(UdpSocket::bind((INNER[1], 7))))??;
+    for socket in [&near, &far] {
+        socket.set_read_timeout(Some(Duration::from_millis(50)))?;
+    }
+    let address = SocketAddr::from((INNER[1].parse::<IpAddr>()?, 7));
+    until("an answer over the link", || {
+        near.send_to(b"request", address).ok()?;
+        let (_, from) = far.recv_from(&mut [0; 8]).ok()?;
+        far.send_to(b"answer", from).ok()?;
+        near.recv(&mut [0; 8]).ok()
+    })?;
+    Ok((world, [listener, dialer]))
+}
+
+/// A table that counts each field of what matches, then does something to it.
+fn table(name: &str, hook: &str, matching: &str, then: &str) -> String {
+    let counters = [0, 1, 2, 3].map(|number| format!("counter seen{number} {{ }}\n")).concat();
+    let rules: String = (0..)
+        .zip(FIELDS)
+        .map(|(number, field)| {
+            format!(
+                "{matching} ip ecn {field} counter name seen{number}\n\
+             {matching} ip6 ecn {field} counter name seen{number}\n"
+            )
+        })
+        .collect();
+    let then: String = then.lines().map(|rule| format!("{matching} {rule}\n")).collect();
+    format!(
+        "table inet {name} {{\n{counters}chain fields {{\n\
+         type filter hook {hook} priority 0; policy accept;\n{rules}{then}}}\n}}\n"
+    )
+}
+
+/// What the table has counted of each field.
+fn counted(namespace: &Namespace, name: &str) -> Result<[u64; 4]> {
+    let mut counts = [0; 4];
+    for (number, count) in counts.iter_mut().enumerate() {
+        let text = nft(Some(namespace), &format!("list counter inet {name} seen{number}\n"))?;
+        let packets = text.split_whitespace().skip_while(|word| *word != "packets").nth(1);
+        *count = packets.ok_or("no counter")?.parse()?;
+    }
+    Ok(counts)
+}
+
+fn reports(figures: &Value) -> u64 {
+    figures["agent_counters"]["link_ce_reports"].as_u64().unwrap_or(0)
+}
+
+/// Runs nft with these commands; what it printed.
+fn nft(namespace: Option<&Namespace>, commands: &str) -> Result<String> {
+    let mut command = Command::new("nft");
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    command.env("PATH", path).args(["-f", "-"]).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = match namespace {
+        Some(namespace) => namespace.run(|| Ok(command.spawn()))??,
+        None => command.spawn()?,
+    };
+    child.stdin.take().ok_or("stdin is piped")?.write_all(commands.as_bytes())?;
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,38 @@
+//! Which frames a link ACK travels with.
+
+use super::Tulip;
+use super::frame::{Frame, FrameKind};
+use crate::agents::arq::{Due, LinkEvent};
+use crate::time::Instant;
+
+/// The longest bit vector that travels with a packet, in bytes: a longer one would make the frame
+/// too long.
+const MAX_TRAVELLING_VECTOR: usize = 16;
+
+impl Tulip {
+    /// Adds a link ACK if one is due and the frame has room for it.
+    pub(super) fn add_ack(&mut self, now: Instant, frame: &mut Frame) {
+        let due = self.receiver.ack_due();
+        let is_control = frame.kind == FrameKind::Control;
+        if due == Due::Never && !is_control {
+            return;
+        }
+        let (ack_len, vector_len) = self.receiver.ack_len();
+        let len = frame.wire_len() as usize + ack_len;
+        let is_short = vector_len <= MAX_TRAVELLING_VECTOR;
+        if is_control || (is_short && len <= self.settings.max_frame as usize) {
+            frame.ack = Some(self.receiver.ack(now));
+        } else {
+            self.ack_alone = due == Due::Now;
+        }
+        if !self.settings.half_duplex {
+            self.report_bare_ack(frame);
+        }
+    }
+
+    pub(super) fn report_bare_ack(&mut self, frame: &Frame) {
+        if let (FrameKind::Control, Some(ack)) = (frame.kind, &frame.ack) {
+            self.report(LinkEvent::BareAck(ack.next));
+        }
+    }
+}
