@@ -28,7 +28,8 @@ pub(crate) fn mark_arrives_inside(address: &str) -> Result {
     let (outside, inside, sender) = through_router(address, &["--set", "rate_control=off"])?;
     // What arrives inside, by the field with which it was sent.
     assert_eq!(inside, [DATAGRAMS, 0, 0, 3 * DATAGRAMS], "outside {outside:?}, {sender}");
-    assert!(outside[1] >= DATAGRAMS && outside[2] >= DATAGRAMS, "{outside:?}");
+    // Frames of one field may leave as one super-packet.
+    assert!(outside[1] > 0 && outside[2] > 0, "{outside:?}");
     assert_eq!(reports(&sender), 0, "{sender}");
     Ok(())
 }
@@ -37,7 +38,7 @@ pub(crate) fn mark_arrives_inside(address: &str) -> Result {
 pub(crate) fn mark_is_answered(address: &str) -> Result {
     let (outside, inside, sender) = through_router(address, &[])?;
     assert_eq!(inside, [DATAGRAMS; 4], "outside {outside:?}, {sender}");
-    assert!(outside[2] >= 4 * DATAGRAMS && outside[1] + outside[3] == 0, "{outside:?}");
+    assert!(outside[2] > outside[0] && outside[1] + outside[3] == 0, "{outside:?}");
     assert!(reports(&sender) > 0, "{sender}");
     Ok(())
 }
@@ -49,7 +50,7 @@ pub(crate) fn marked_transfer() -> Result {
     let outside = counted(&world.left, "outside")?;
     let [listener, dialer] = ends;
     let (sender, _) = (ended(dialer)?, ended(listener)?);
-    assert!(outside[2] > 1_000 && reports(&sender) > 0, "{outside:?} {sender}");
+    assert!(outside[2] > 10 * outside[0] && reports(&sender) > 0, "{outside:?} {sender}");
     Ok(())
 }
 
