@@ -8,6 +8,7 @@
 //! address, an Ethernet header, a UDP socket) identifies the neighbour.
 
 mod control;
+mod copies;
 pub mod frame;
 mod half_duplex;
 mod protocol;
@@ -306,6 +307,9 @@ impl Tulip {
             }
             if let Some(queued) = self.next_queued(now) {
                 return Some(self.new_frame(now, queued));
+            }
+            if let Some(frame) = self.next_copy(now) {
+                return Some(frame);
             }
             self.rate.limit_by_hosts(now);
         }

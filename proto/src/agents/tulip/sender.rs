@@ -159,7 +159,7 @@ impl Sender {
         let sent = self.pool.packet(index);
         // The packet arrived before its retransmission was reported: an earlier transmission had
         // been overtaken, not lost.
-        let was_overtaken = before == Delivery::Lost || sent.serial > self.acked_serial;
+        let was_overtaken = before == Delivery::Lost || sent.original > self.acked_serial;
         if sent.was_missing && before != Delivery::Arrived && was_overtaken {
             self.reordering = (self.reordering * 2 + 1).min(MAX_REORDERING);
         }

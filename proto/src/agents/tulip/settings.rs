@@ -28,6 +28,9 @@ settings! {
     /// Whether each end controls the rate at which it sends, since the bottleneck of the path may
     /// be behind the end. The queue of a radio that is at the end itself needs none.
     rate_control: bool = false, switch();
+    /// How often each packet in flight is transmitted once more while the link has nothing else to
+    /// carry. Never where the ends take turns or control their rate.
+    idle_copies: u32 = 0, count(0, 7);
     /// Whether the ends take turns, as radios do that cannot receive while they transmit
     /// [tulip99 §III S2-05].
     half_duplex: bool = false, switch();
@@ -65,6 +68,7 @@ impl Settings {
             adaptive: false,
             window: 8,
             rate_control: false,
+            idle_copies: 0,
             half_duplex: true,
             strobe: 1,
             max_propagation_delay: Duration::from_micros(20),
