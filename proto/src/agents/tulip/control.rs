@@ -50,8 +50,10 @@ impl Tulip {
         if ack.covered.is_some() && self.settings.rate_control {
             // What a report no longer covers has been lost, or its arrival was not reported.
             let arrived = |serial| ack.has_arrived(serial) == Some(true);
-            let settled = ack.highest_serial - self.sender.reordering();
-            self.rate.acknowledge(now, (ack.highest_serial, settled), sample, &arrived);
+            // Link ACKs may overtake each other.
+            let (highest, settled) = (ack.highest_serial, self.sender.settled());
+            let settled = if settled < highest { settled } else { highest };
+            self.rate.acknowledge(now, (highest, settled), sample, &arrived);
         }
     }
 }
