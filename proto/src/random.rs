@@ -24,6 +24,10 @@ pub enum Purpose {
     Queue = 7,
     /// Which packets a packet error generator drops.
     Generator = 8,
+    /// By how much the delay of a path changes.
+    DelayStep = 9,
+    /// By how much each frame is late.
+    Jitter = 10,
 }
 
 /// A uniform random stream that is the same on every machine.

@@ -4,7 +4,7 @@
 use crate::graph::Graph;
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::mac::{DcfParams, MacParams};
-use airmend_proto::link::{CoDelParams, DropRates, ErrorModel, QueueDiscipline};
+use airmend_proto::link::{CoDelParams, DelayVariation, DropRates, ErrorModel, QueueDiscipline};
 use airmend_proto::tcp::Profile;
 use std::time::Duration;
 
@@ -115,6 +115,7 @@ impl StationAgent {
 pub(crate) struct Direction {
     pub(crate) rate_bps: u64,
     pub(crate) delay: Duration,
+    pub(crate) variation: DelayVariation,
     /// The limit of the queue at its beginning, in frames.
     pub(crate) queue_frames: usize,
     /// The queue's discipline, and what CoDel aims at.

@@ -93,8 +93,9 @@ impl Plan {
     /// Whether two flows share all channels, in the same direction, and meet the same there.
     fn is_same_path(&self, one: &Flow, other: &Flow) -> bool {
         let key = |direction: &u32| {
-            let Direction { channel, delay, errors, .. } = self.directions[*direction as usize];
-            (channel, direction % 2, delay, errors)
+            let Direction { channel, delay, variation, errors, .. } =
+                self.directions[*direction as usize];
+            (channel, direction % 2, delay, variation, errors)
         };
         one.route == other.route || one.route.iter().map(key).eq(other.route.iter().map(key))
     }

@@ -265,7 +265,7 @@ fn channels() {
     assert_eq!(
         far(&format!("{between}rate = \"3mbit\"")),
         "x.toml:25: link `air` and the links on its channel may differ in `errors`, `generator`, \
-         `handoff` and, without `mac` and `wifi`, `delay` only"
+         `handoff` and, without `mac` and `wifi`, `delay` and `variation` only"
     );
     assert_eq!(
         far(&between.replace("\"air\"", "\"ari\"")),
@@ -382,5 +382,29 @@ fn a_link_protocol_at_one_end_only() {
     assert_eq!(
         nobody,
         "--set stations.bs.peer=mh: `peer` must be the name of one station, and `mh` is not"
+    );
+}
+
+#[test]
+fn variation_of_the_delay() {
+    let vary = |table: &str| {
+        let air = GOOD.replace("air = true\n", &format!("air = true\nvariation = {table}\n"));
+        assert_ne!(air, GOOD);
+        error(&air, &[])
+    };
+    assert_eq!(vary("{ every = \"15s\", step = \"30ms\", jitter = \"1ms\" }"), "no error");
+    assert_eq!(vary("{ jitter = \"1ms\" }"), "no error");
+    let refused = |table: &str, why: &str| {
+        let message = vary(table);
+        assert!(message.ends_with(why), "{table}: {message}");
+    };
+    refused("{ step = \"30ms\" }", "a `variation` has both `every` and `step`, or neither");
+    let limits = "`every` is at least 1ms, and `step` and `jitter` are at most 10s";
+    refused("{ every = \"1us\", step = \"30ms\" }", limits);
+    refused("{ every = \"1s\", step = \"11s\" }", limits);
+    refused("{ jitter = \"11s\" }", limits);
+    refused(
+        "{ jitter = \"1ms\" }\narq = { retries = 3 }",
+        "has no `mac`, `wifi`, `arq` and `airmail`",
     );
 }

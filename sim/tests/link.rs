@@ -57,3 +57,26 @@ fn a_link_keeps_the_queue_of_the_path_short_and_leaves_room_to_others() {
         assert!(share > least, "{loss}: {share:.3}");
     }
 }
+
+/// A path over satellites: every 15 s nothing crosses it for 100 ms and its delay changes, and
+/// jitter lets frames overtake each other.
+#[test]
+fn a_path_whose_delay_varies_carries_on() {
+    let figure = Figure::new("modern/link-leo", &[("runs", "1")]);
+    for agent in ["tulip", "tulip, rate control"] {
+        let constant = mean_mbps(figure.runs(&[agent, "constant"]));
+        for (path, least) in [
+            ("steps", 0.9),
+            ("jitter of 1 ms", 0.97),
+            ("jitter of 5 ms", 0.97),
+            ("steps, jitter of 1 ms", 0.9),
+        ] {
+            let runs = figure.runs(&[agent, path]);
+            let share = mean_mbps(runs) / constant;
+            let stall = runs.iter().map(|run| run.measure("stall_ms")).fold(0.0, f64::max);
+            println!("{agent}, {path}: {share:.3}, {stall:.0} ms");
+            assert!(share > least, "{agent}, {path}: {share:.3}");
+            assert!(stall < 1_500.0, "{agent}, {path}: nothing arrived for {stall:.0} ms");
+        }
+    }
+}

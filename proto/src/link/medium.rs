@@ -4,6 +4,7 @@
 
 use super::counters::LinkCounters;
 use super::errors::{ErrorModel, ErrorProcess};
+use super::variation::VariableDelay;
 use crate::agent::LinkSignal;
 use crate::packet::Packet;
 use crate::random::{Purpose, Stream};
@@ -84,6 +85,8 @@ pub struct Pair {
     pub stations: [usize; 2],
     /// Propagation delay of each way.
     pub delay: [Duration; 2],
+    /// What is added to the delay of each way, on a full-duplex medium only.
+    pub variation: [Option<VariableDelay>; 2],
     /// Fates of the packets on each way.
     pub errors: [Box<dyn ErrorProcess + Send>; 2],
     /// Whether the stations are told of frames that arrive damaged.
@@ -112,6 +115,7 @@ impl Pair {
         Self {
             stations,
             delay,
+            variation: [None, None],
             errors: [down.process(seed, link, 0), up.process(seed, link, 1)],
             tells_damage: false,
             // Streams of their own, as if of a third and a fourth direction.
@@ -126,6 +130,7 @@ pub(super) struct Path {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) delay: Duration,
+    pub(super) variation: Option<VariableDelay>,
     pub(super) errors: Box<dyn ErrorProcess + Send>,
     pub(super) control_errors: Box<dyn ErrorProcess + Send>,
     pub(super) tells_damage: bool,
@@ -154,22 +159,20 @@ impl Paths {
 impl Pair {
     /// Both ways.
     pub(super) fn into_paths(self) -> [Path; 2] {
-        let Self { stations: [first, second], delay, errors, tells_damage, control_errors, .. } =
-            self;
+        let Self { stations, delay, variation, errors, tells_damage, control_errors, .. } = self;
         let ([down, up], [control_down, control_up]) = (errors, control_errors);
-        let path = |from, to, delay, errors, control_errors| Path {
-            from,
-            to,
-            delay,
+        let [vary_down, vary_up] = variation;
+        let path = |way: usize, variation, errors, control_errors| Path {
+            from: stations[way],
+            to: stations[1 - way],
+            delay: delay[way],
+            variation,
             errors,
             control_errors,
             tells_damage,
             counters: LinkCounters::default(),
         };
-        [
-            path(first, second, delay[0], down, control_down),
-            path(second, first, delay[1], up, control_up),
-        ]
+        [path(0, vary_down, down, control_down), path(1, vary_up, up, control_up)]
     }
 }
 

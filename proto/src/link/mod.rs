@@ -15,6 +15,7 @@ mod managed;
 mod medium;
 #[cfg(test)]
 mod tests;
+mod variation;
 
 pub use bound::goodput_bound;
 pub use counters::LinkCounters;
@@ -24,6 +25,7 @@ pub use full_duplex::FullDuplex;
 pub use generator::{DropRates, PacketErrorGenerator, Way};
 pub use managed::Managed;
 pub use medium::{Medium, Output, Pair};
+pub use variation::{DelayVariation, VariableDelay};
 
 use crate::packet::Packet;
 use crate::time::Instant;
@@ -93,6 +95,7 @@ impl Link {
             from: 0,
             to: 1,
             delay: params.delay,
+            variation: None,
             errors,
             control_errors: ErrorModel::None.process(0, 0, 0),
             tells_damage: false,
@@ -167,7 +170,8 @@ impl Link {
     }
 
     fn send_on(&mut self, now: Instant, place: usize, packet: Packet) -> bool {
-        let Path { from, to, errors, counters, delay, tells_damage, .. } = &mut self.paths.0[place];
+        let path = &mut self.paths.0[place];
+        let Path { from, to, errors, counters, delay, variation, tells_damage, .. } = path;
         let queue = &mut self.queues[*from];
         while queue.front().is_some_and(|&start| start <= now) {
             queue.pop_front();
@@ -190,15 +194,16 @@ impl Link {
         counters.frames += 1;
         counters.bytes += u64::from(packet.wire_len());
         counters.busy = counters.busy.saturating_add(airtime);
+        let arrives = end + *delay + variation.as_mut().map_or(Duration::ZERO, |it| it.draw(start));
         match errors.draw(start, airtime, bits) {
             Fate::Intact => {
-                let (at, from, to) = (end + *delay, *from, *to);
+                let (at, from, to) = (arrives, *from, *to);
                 self.arrive(at, Output::Delivery { from, to, packet });
             }
             Fate::Damaged(intact) => {
                 counters.damaged += 1;
                 if *tells_damage {
-                    let (at, to, packet) = (end + *delay, *to, cut(&packet, intact));
+                    let (at, to, packet) = (arrives, *to, cut(&packet, intact));
                     self.arrive(at, Output::Damaged { to, packet });
                 }
             }
@@ -213,7 +218,7 @@ impl Link {
         if self.arrivals.back().is_none_or(earlier) {
             self.arrivals.push_back((at, output));
         } else {
-            // Its path is shorter than those of others.
+            // Its path is shorter than those of others, or has become shorter.
             self.arrivals.insert(self.arrivals.partition_point(earlier), (at, output));
         }
     }

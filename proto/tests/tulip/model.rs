@@ -37,6 +37,13 @@ fn reordering_and_duplicates() {
 }
 
 #[test]
+fn copies() {
+    let settings = Settings { idle_copies: 1, ..settings(2, Order::Flow, false) };
+    check(settings.clone(), [2, 0], Budget { losses: 2, ..CALM }, 100);
+    check(settings, [2, 0], Budget { overtakings: 1, losses: 1, ..CALM }, 100);
+}
+
+#[test]
 fn restarts() {
     for restarts in [[1, 0], [0, 1], [0, 2], [1, 1]] {
         let budget = Budget { losses: 1, restarts, ..CALM };

@@ -97,10 +97,18 @@ proptest! {
         in_flow: bool,
         strobe in 1u32..4,
         window in 1u32..6,
+        idle_copies in 0u32..3,
     ) {
         let order = if in_flow { Order::Flow } else { Order::Destination };
-        let settings =
-            Settings { half_duplex, adaptive, order, strobe, window, ..Settings::default() };
+        let settings = Settings {
+            half_duplex,
+            adaptive,
+            order,
+            strobe,
+            window,
+            idle_copies,
+            ..Settings::default()
+        };
         play(&settings, &steps).map_err(TestCaseError::fail)?;
     }
 }

@@ -20,6 +20,7 @@ mod spec;
 mod sweep;
 mod topology;
 mod value;
+mod variation;
 
 pub use error::ScenarioError;
 

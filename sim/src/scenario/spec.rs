@@ -8,6 +8,7 @@ use super::named::Named;
 use super::radio::{MacTable, WifiTable};
 use super::roaming::RoamingTable;
 use super::value::{Queue, Rate, Scalar, Size, Time};
+use super::variation::VariationTable;
 use airmend_proto::link::ErrorModel;
 use serde::Deserialize;
 use toml::Spanned;
@@ -99,6 +100,8 @@ pub(super) struct LinkSpec {
     pub(super) channel: Option<Spanned<String>>,
     pub(super) rate: Rate,
     pub(super) delay: Time,
+    /// How the delay of both directions varies.
+    pub(super) variation: Option<Spanned<VariationTable>>,
     #[serde(default = "queue")]
     pub(super) queue: Queue,
     /// Which frame leaves the queue next, and which ones it drops.

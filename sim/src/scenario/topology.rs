@@ -7,10 +7,10 @@ use super::spec::{
     ArqTable, CoDelTable, ErrorsSpec, HandoffTable, LinkSpec, ScenarioSpec, WaySpec,
 };
 use super::value::Time;
-use super::{airmail, radio};
+use super::{airmail, radio, variation};
 use crate::graph::{Graph, opposite};
 use crate::plan::{ArqSpec, Direction, Handoff};
-use airmend_proto::link::{CoDelParams, DropRates, ErrorModel, QueueDiscipline};
+use airmend_proto::link::{CoDelParams, DelayVariation, DropRates, ErrorModel, QueueDiscipline};
 use std::ops::Range;
 use toml::Spanned;
 
@@ -139,6 +139,7 @@ impl Topology {
         }
         let is_alone = !link.shared && link.channel.is_none();
         airmail::add(link.airmail.as_ref(), is_alone, &mut ways)?;
+        variation::add(link.variation.as_ref(), &mut ways)?;
         let joined = link.channel.as_ref().map(|other| self.joined(other, &ways)).transpose()?;
         self.tables.push((name.get_ref().clone(), self.directions.len() as u32));
         for index in 0..counts[0].max(counts[1]) {
@@ -206,7 +207,7 @@ impl Topology {
         if theirs.map(key) != ways.map(key) {
             return refuse(
                 "and the links on its channel may differ in `errors`, `generator`, `handoff` and, \
-                 without `mac` and `wifi`, `delay` only",
+                 without `mac` and `wifi`, `delay` and `variation` only",
             );
         }
         Ok(theirs[0].channel)
@@ -230,6 +231,7 @@ fn way(link: &LinkSpec, way: &WaySpec) -> Result<Direction, Fault> {
     Ok(Direction {
         rate_bps,
         delay: way.delay.unwrap_or(link.delay).0,
+        variation: DelayVariation::default(),
         queue_frames: way.queue.unwrap_or(link.queue).frames(rate_bps),
         discipline: (discipline(link, way)?, codel(link)),
         errors: errors.map_or(Ok(ErrorModel::None), ErrorsSpec::model)?,

@@ -9,8 +9,8 @@ use crate::plan::{Access, Direction, Plan, StationAgent};
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::link::mac::{Dcf, FamaNcs};
 use airmend_proto::link::{
-    self, DropRates, FullDuplex, LinkCounters, LinkParams, Managed, Output, PacketErrorGenerator,
-    Pair, QueueDiscipline, Way as GeneratorWay,
+    self, DelayVariation, DropRates, FullDuplex, LinkCounters, LinkParams, Managed, Output,
+    PacketErrorGenerator, Pair, QueueDiscipline, Way as GeneratorWay,
 };
 use airmend_proto::{Instant, Packet};
 use std::collections::HashMap;
@@ -172,6 +172,10 @@ fn takes_damaged(plan: &Plan, node: u32) -> bool {
 fn pair(ways: [Direction; 2], stations: [usize; 2], seed: u64, link: u32) -> Pair {
     let (delay, models) = (ways.map(|way| way.delay), ways.map(|way| way.errors));
     let mut pair = Pair::new(stations, delay, models, seed, link);
+    if ways[0].variation != DelayVariation::default() {
+        let vary = |way: u8| ways[0].variation.process(seed, link, way);
+        pair.variation = [Some(vary(0)), Some(vary(1))];
+    }
     let mut handoffs = ways.into_iter().map(|way| way.handoff);
     pair.errors = pair.errors.map(|errors| match handoffs.next().flatten() {
         Some(handoff) => Box::new(WithHandoffs { handoff, errors }),

@@ -4,6 +4,7 @@
 use crate::rtt::RoundTrip;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
+use core::ops::Range;
 use core::time::Duration;
 
 /// The least reply timeout of an adaptive link: allows for scheduling delays of the processor.
@@ -21,6 +22,11 @@ const ROUNDS: usize = 8;
 /// exceed twice the minimum round trip: link ACKs come in batches.
 const MIN_LIMIT: u64 = 16;
 const SLACK: Duration = Duration::from_millis(3);
+/// The limit in bandwidth-delay products, and while the rate grows: hosts in slow start send four
+/// times what arrived in the last complete round. A queue at the limit would lengthen the round
+/// trip, which HyStart takes for a full path. Losses lower what arrives.
+const GAIN: u128 = 2;
+const STARTUP_GAIN: u128 = 8;
 /// The least period over which the widest window is taken.
 const LEAST_SPAN_PERIOD: Duration = Duration::from_secs(1);
 /// The limit of packets in flight before the rate has been measured.
@@ -162,14 +168,51 @@ impl Pace {
     }
 
     /// Sets the limit to twice the bandwidth-delay product, which keeps the link busy and its queue
-    /// short.
+    /// short; to more while the rate grows.
     fn set_limit(&mut self) {
         let rate = self.rates.iter().copied().max().unwrap_or(0);
         let shortest = self.shortest[0].min(self.shortest[1]);
         if rate > 0 && shortest < Duration::MAX {
-            let nanos = (2 * shortest + SLACK).as_nanos();
+            let gain = if self.is_growing() { STARTUP_GAIN } else { GAIN };
+            let nanos = gain * shortest.as_nanos() + SLACK.as_nanos();
             let held = u128::from(rate) * nanos / 1_000_000_000 + u128::from(MIN_LIMIT);
             self.limit = u32::try_from(held).unwrap_or(u32::MAX);
         }
+    }
+
+    /// Whether one of the last three rounds has raised the largest rate by a quarter.
+    fn is_growing(&self) -> bool {
+        let latest = |age: usize| self.rates[(self.round as usize + ROUNDS - 1 - age) % ROUNDS];
+        let largest = |ages: Range<usize>| ages.map(latest).max().unwrap_or(0);
+        let (last, before) = (largest(0..3), largest(3..ROUNDS));
+        last > before + before / 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The limit after rounds of 100 ms in which so many packets arrived.
+    fn limit_after(rounds: &[u64]) -> u32 {
+        let mut pace = Pace::new(true, Duration::ZERO, Duration::ZERO);
+        let (mut now, mut arrived, mut serial) = (Instant::ZERO, 0, SeqNumber(0));
+        pace.acknowledged(now, 0, serial, serial);
+        for packets in rounds {
+            now += Duration::from_millis(100);
+            pace.round_trip(now, Duration::from_millis(100));
+            (arrived, serial) = (arrived + packets, serial + 1);
+            pace.acknowledged(now, arrived, serial, serial);
+        }
+        pace.limit()
+    }
+
+    #[test]
+    fn the_limit_is_above_what_slow_start_sends_and_twice_what_the_link_carries() {
+        // Two rounds later hosts have four times as much in flight.
+        assert!(limit_after(&[10, 20, 40, 80]) > 4 * 80);
+        let carries = |limit: u32| (2 * 100..3 * 100).contains(&limit);
+        assert!(carries(limit_after(&[10, 20, 40, 80, 100, 100, 100, 100])));
+        assert!(carries(limit_after(&[100; 20])));
     }
 }

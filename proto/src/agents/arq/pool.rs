@@ -27,6 +27,8 @@ pub(crate) struct Pool {
     outstanding: u32,
     /// The serial number of the last transmission.
     serial: SeqNumber,
+    /// The serial number up to which every packet in flight has been copied.
+    copied: SeqNumber,
     /// The sequence number of the last packet of each flow.
     last_of_flow: Vec<Option<SeqNumber>>,
     /// Packets that have arrived, in this stream and those before it.
@@ -50,6 +52,8 @@ pub(crate) struct SentPacket {
     since: Instant,
     /// The serial number of the last transmission, and the number of transmissions.
     pub(crate) serial: SeqNumber,
+    /// The same of the last one that was no copy.
+    pub(crate) original: SeqNumber,
     transmissions: u32,
     /// Whether a link ACK showed a transmission of the packet to be lost.
     pub(crate) was_missing: bool,
@@ -83,8 +87,9 @@ pub(crate) struct Transmission {
     pub(crate) serial: SeqNumber,
     pub(crate) seq: SeqNumber,
     pub(crate) at: Instant,
-    /// Whether nothing had shown the packet to be lost, and the link had nothing else to carry.
-    pub(crate) is_copy: bool,
+    /// Of how many copies it is the last one: transmissions before which nothing had shown the
+    /// packet to be lost, and the link had nothing else to carry.
+    pub(crate) copies: u32,
 }
 
 /// The fields of a numbered frame that the pool sets.
@@ -108,6 +113,7 @@ impl Pool {
             lost: VecDeque::new(),
             outstanding: 0,
             serial: SeqNumber(0),
+            copied: SeqNumber(0),
             last_of_flow: vec![None; FLOWS],
             arrived: 0,
             bytes: 0,
@@ -253,11 +259,12 @@ impl Pool {
             expires,
             since: now,
             serial: self.serial,
+            original: self.serial,
             transmissions: 0,
             was_missing: false,
             identity: queued.identity,
         });
-        self.transmit(now, self.packets.len() - 1)
+        self.transmit(now, self.packets.len() - 1, 0)
     }
 
     /// Takes a serial number for an unreliable packet; returns it, the next sequence number, and
@@ -285,14 +292,28 @@ impl Pool {
         let given_up = sent.packet.take_if(|_| is_late);
         self.bytes -= given_up.as_ref().map_or(0, |packet| packet.bytes().len());
         let event = given_up.map(|_| LinkEvent::GaveUp(seq));
-        (self.transmit(now, index), event)
+        (self.transmit(now, index, 0), event)
     }
 
-    /// Transmits a packet in flight once more.
-    pub(crate) fn copy(&mut self, now: Instant, index: usize) -> Numbered {
-        let (numbered, _) = self.resend(now, index);
-        self.log.iter_mut().last().into_iter().for_each(|sent| sent.is_copy = true);
-        numbered
+    /// Transmits the packet once more that was transmitted first of those in flight, unless that
+    /// was done since, or it was copied `most` times already. One that is given up after a time is
+    /// not copied.
+    pub(crate) fn copy_oldest(&mut self, now: Instant, most: u32) -> Option<Numbered> {
+        let first = self.log.partition_point(|sent| sent.serial <= self.copied);
+        let may = |sent: &&Transmission| sent.copies < most && self.may_be_copied(sent);
+        let found = self.log.range(first..).find(may).cloned();
+        self.copied = found.as_ref().map_or(self.serial, |sent| sent.serial);
+        let Transmission { seq, copies, .. } = found?;
+        let index = self.index(seq)?;
+        self.outstanding -= 1;
+        Some(self.transmit(now, index, copies + 1))
+    }
+
+    /// Whether the outcome of a transmission is open, and its packet is not given up after a time.
+    fn may_be_copied(&self, sent: &Transmission) -> bool {
+        let index = self.index(sent.seq);
+        index.is_some_and(|index| !self.packets[index].is_bounded())
+            && self.is_outstanding(sent.seq, sent.serial)
     }
 
     /// A packet in flight is lost: it enters the retransmission list.
@@ -333,16 +354,19 @@ impl Pool {
         before.map_or(0, |before| u16::try_from(seq.offset_from(before)).unwrap_or(0))
     }
 
-    /// Notes a transmission of a packet that is `Lost`.
-    fn transmit(&mut self, now: Instant, index: usize) -> Numbered {
+    /// Notes a transmission of a packet that is not in flight, or is its `copies`-th copy.
+    fn transmit(&mut self, now: Instant, index: usize, copies: u32) -> Numbered {
         let seq = self.first + index as u32;
         let sent = &mut self.packets[index];
         self.serial += 1;
         self.outstanding += 1;
         sent.delivery = Delivery::Outstanding;
         sent.serial = self.serial;
+        if copies == 0 {
+            sent.original = self.serial;
+        }
         sent.transmissions += 1;
-        self.log.push_back(Transmission { serial: self.serial, seq, at: now, is_copy: false });
+        self.log.push_back(Transmission { serial: self.serial, seq, at: now, copies });
         Numbered {
             serial: self.serial,
             seq,

@@ -21,8 +21,6 @@ pub(super) struct AckMonitor {
     erroneous: u32,
     /// The serial number up to which no transmission has a timer.
     timed: SeqNumber,
-    /// The serial number up to which every packet in flight has been copied.
-    copied: SeqNumber,
     /// Whether the other end sends EACKs for gaps: then one transmission shows what became of all
     /// before it, and a timeout retransmits the oldest packet alone, as in RFC 6298 §5.4.
     has_gap_eacks: bool,
@@ -51,7 +49,6 @@ impl AckMonitor {
             correct: 0,
             erroneous: 0,
             timed: none,
-            copied: none,
             has_gap_eacks,
             timed_out_at: Instant::ZERO,
         }
@@ -197,29 +194,6 @@ impl AckMonitor {
         let is_overdue = !self.pool.packet(index).was_missing;
         let (numbered, event) = self.pool.resend(now, index);
         Some((numbered, event, is_overdue))
-    }
-
-    /// Transmits the packet once more that was transmitted first of those in flight, unless that
-    /// was done since. One that is given up after a time is not.
-    pub(super) fn copy_oldest(&mut self, now: Instant) -> Option<Numbered> {
-        let log = self.pool.log();
-        let first = log.partition_point(|sent| sent.serial <= self.copied);
-        let may = |index: usize| !log[index].is_copy && self.may_be_copied(index);
-        let place = (first..log.len()).find(|&index| may(index));
-        self.copied = self.pool.serial();
-        let sent = &log[place?];
-        self.copied = sent.serial;
-        let index = self.pool.index(sent.seq)?;
-        Some(self.pool.copy(now, index))
-    }
-
-    /// Whether the outcome of a transmission of the log is open, and its packet is not given up
-    /// after a time.
-    fn may_be_copied(&self, place: usize) -> bool {
-        let sent = &self.pool.log()[place];
-        let index = self.pool.index(sent.seq);
-        index.is_some_and(|index| !self.pool.packet(index).is_bounded())
-            && self.pool.is_outstanding(sent.seq, sent.serial)
     }
 
     /// Replaces the copy of a packet that the host has sent again, if it is still in the pool, and

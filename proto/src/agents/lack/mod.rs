@@ -313,7 +313,7 @@ impl Lack {
     /// A packet in flight once more, if the settings say so.
     fn copy(&mut self, now: Instant, run: u32) -> Option<Frame> {
         let copies = self.settings.idle_copies && self.receiver.ack_due() != Due::Now;
-        let numbered = if copies { self.sender.copy_oldest(now)? } else { return None };
+        let numbered = self.sender.pool.copy_oldest(now, u32::from(copies))?;
         self.report(LinkEvent::Copied(numbered.seq));
         Some(self.numbered_frame(run, numbered))
     }

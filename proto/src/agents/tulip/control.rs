@@ -51,8 +51,10 @@ impl Tulip {
             self.answer_marks(now, ack);
             // What a report no longer covers has been lost, or its arrival was not reported.
             let arrived = |serial| ack.has_arrived(serial) == Some(true);
-            let settled = ack.highest_serial - self.sender.reordering();
-            self.rate.acknowledge(now, (ack.highest_serial, settled), sample, &arrived);
+            // Link ACKs may overtake each other.
+            let (highest, settled) = (ack.highest_serial, self.sender.settled());
+            let settled = if settled < highest { settled } else { highest };
+            self.rate.acknowledge(now, (highest, settled), sample, &arrived);
         }
     }
 }

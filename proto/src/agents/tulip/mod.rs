@@ -8,6 +8,7 @@
 //! address, an Ethernet header, a UDP socket) identifies the neighbour.
 
 mod control;
+mod copies;
 mod ecn;
 pub mod frame;
 mod half_duplex;
@@ -308,6 +309,9 @@ impl Tulip {
             }
             if let Some(queued) = self.next_queued(now) {
                 return Some(self.new_frame(now, queued));
+            }
+            if let Some(frame) = self.next_copy(now) {
+                return Some(frame);
             }
             self.rate.limit_by_hosts(now);
         }

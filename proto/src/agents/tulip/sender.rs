@@ -11,6 +11,8 @@ use core::time::Duration;
 
 /// The most transmissions by which a link may reorder before a packet counts as lost.
 const MAX_REORDERING: u32 = 256;
+/// Transmissions without any that was overtaken after which the link is taken to reorder by half.
+const CALM: u32 = 4_096;
 
 /// The pool of one end, and what link ACKs have told of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,10 +24,18 @@ pub(super) struct Sender {
     doubtful: Vec<Transmission>,
     /// The highest serial number that a link ACK reported.
     acked_serial: SeqNumber,
-    /// The number of later transmissions that must be acknowledged before one counts as lost.
+    /// The number of later transmissions that must be acknowledged before one counts as lost, and
+    /// the last transmission when that was changed.
     reordering: u32,
     /// The number of marked frames that was reported last.
     marks: u16,
+    adapted: SeqNumber,
+    /// The last round trip: a transmission so much older than an acknowledged one is lost in any
+    /// case, since few others may follow it (RFC 8985 §6.2: the reordering window is at most a
+    /// round trip).
+    round_trip: Duration,
+    /// The serial number up to which it is decided what has arrived.
+    settled: SeqNumber,
 }
 
 /// The new information of a link ACK.
@@ -47,6 +57,9 @@ impl Sender {
             acked_serial: SeqNumber(0),
             reordering: 0,
             marks: 0,
+            adapted: SeqNumber(0),
+            round_trip: Duration::MAX,
+            settled: SeqNumber(0),
         }
     }
 
@@ -64,9 +77,9 @@ impl Sender {
         self.acked_serial
     }
 
-    /// The number of later transmissions that must be acknowledged before one counts as lost.
-    pub(super) fn reordering(&self) -> u32 {
-        self.reordering
+    /// The serial number up to which it is decided what has arrived.
+    pub(super) fn settled(&self) -> SeqNumber {
+        self.settled
     }
 
     /// The number of marked frames of which a link ACK is the first to tell.
@@ -134,7 +147,9 @@ impl Sender {
         };
         let is_fresh = ack.highest_serial > self.acked_serial;
         let round_trip = self.round_trip(now, ack).filter(|_| is_fresh);
+        self.round_trip = round_trip.unwrap_or(self.round_trip);
         self.acked_serial = self.acked_serial.max(ack.highest_serial);
+        self.decide(self.acked_serial);
         for index in 0..passed {
             self.arrive(index);
         }
@@ -174,10 +189,28 @@ impl Sender {
         let sent = self.pool.packet(index);
         // The packet arrived before its retransmission was reported: an earlier transmission had
         // been overtaken, not lost.
-        let was_overtaken = before == Delivery::Lost || sent.serial > self.acked_serial;
-        if sent.was_missing && before != Delivery::Arrived && was_overtaken {
+        let was_overtaken = before == Delivery::Lost || sent.original > self.acked_serial;
+        // A path that becomes shorter lets a round trip's frames overtake one another, once.
+        let is_new = sent.original > self.adapted;
+        if sent.was_missing && before != Delivery::Arrived && was_overtaken && is_new {
             self.reordering = (self.reordering * 2 + 1).min(MAX_REORDERING);
+            self.adapted = self.pool.serial();
         }
+    }
+
+    /// Moves `settled` as far as the acknowledgment of a transmission allows.
+    fn decide(&mut self, acked: SeqNumber) {
+        if self.pool.serial() > self.adapted + CALM {
+            self.reordering /= 2;
+            self.adapted = self.pool.serial();
+        }
+        let by_number = acked - self.reordering;
+        let sent_at = |sent: &Transmission| sent.at;
+        let newest = self.pool.transmission(acked).map(sent_at);
+        let old =
+            |sent: &&Transmission| newest.is_some_and(|at| at.since(sent.at) > self.round_trip);
+        let by_time = self.pool.log().iter().take_while(old).last().map(|sent| sent.serial);
+        self.settled = self.settled.max(by_number).max(by_time.unwrap_or(by_number));
     }
 
     fn round_trip(&self, now: Instant, ack: &Ack) -> Option<Duration> {
@@ -187,8 +220,7 @@ impl Sender {
 
     /// Decides for each transmission up to the reported serial number: arrived or lost.
     fn settle(&mut self, ack: &Ack) {
-        let settled = self.acked_serial - self.reordering;
-        while self.pool.log().front().is_some_and(|sent| sent.serial <= settled) {
+        while self.pool.log().front().is_some_and(|sent| sent.serial <= self.settled) {
             let Some(sent) = self.pool.pop_log() else { return };
             let Some(index) = self.pool.index(sent.seq) else { continue };
             if self.has_arrived(sent.seq) {

@@ -31,6 +31,9 @@ settings! {
     /// Whether routers may mark what carries the frames of this end "congestion experienced" (RFC
     /// 6040). Off for a path that loses what can be marked.
     ecn: bool = true, switch();
+    /// How often each packet in flight is transmitted once more while the link has nothing else to
+    /// carry. Never where the ends take turns or control their rate.
+    idle_copies: u32 = 0, count(0, 7);
     /// Whether the ends take turns, as radios do that cannot receive while they transmit
     /// [tulip99 §III S2-05].
     half_duplex: bool = false, switch();
@@ -69,6 +72,7 @@ impl Settings {
             window: 8,
             rate_control: false,
             ecn: false,
+            idle_copies: 0,
             half_duplex: true,
             strobe: 1,
             max_propagation_delay: Duration::from_micros(20),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::plan::Handoff;
 use airmend_proto::LinkType;
-use airmend_proto::link::{DropRates, QueueDiscipline};
+use airmend_proto::link::{DelayVariation, DropRates, QueueDiscipline};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Segment;
@@ -14,6 +14,7 @@ fn direction(ber: f64, handoff: Option<Handoff>) -> Direction {
     Direction {
         rate_bps: 2_000_000,
         delay: Duration::from_millis(2),
+        variation: DelayVariation::default(),
         queue_frames: 1_000,
         discipline: (QueueDiscipline::Fifo, airmend_proto::link::CoDelParams::default()),
         errors: ErrorModel::Ber(ber),
