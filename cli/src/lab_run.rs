@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 pub(crate) mod describe;
 mod transfer;
 
-pub(crate) use transfer::{forwarding, transfer, warnings};
+pub(crate) use transfer::{forwarding, limits, transfer, warnings};
 
 /// Runs one transfer and reports the outcome.
 pub(crate) fn run(args: &RunArgs) -> Result<()> {

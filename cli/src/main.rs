@@ -8,6 +8,7 @@ mod generate;
 mod handoff;
 mod keygen;
 mod lab_compare;
+mod lab_control;
 mod lab_exec;
 mod lab_run;
 mod link;
@@ -62,6 +63,9 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Keygen(args) => keygen::keygen(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Run(args)) => lab_run::run(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Exec(args)) => lab_exec::run(args),
+        Command::Lab(Lab::Set(args)) => lab_control::set(args).map(|()| ExitCode::SUCCESS),
+        Command::Lab(Lab::Watch(args)) => lab_control::watch(args).map(|()| ExitCode::SUCCESS),
+        Command::Lab(Lab::Shell(args)) => lab_control::shell(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Compare(args)) => lab_compare::compare(args).map(|()| ExitCode::SUCCESS),
         Command::Link(args) => link::link(args).map(|()| ExitCode::SUCCESS),
         Command::Map(args) => map::map(args).map(|()| ExitCode::SUCCESS),

@@ -25,7 +25,7 @@ pub(crate) struct Setup {
 }
 
 /// The hosts, the links between them, and where the agent is.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct NetworkArgs {
     /// Set a threshold of the agent by its name, such as dupack_threshold=3; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]

@@ -59,7 +59,7 @@ fn gateway(config: &LabConfig, agent: &AgentConfig) -> io::Result<GatewayCommand
 }
 
 /// The limits of the agent of a run.
-pub(super) fn limits(config: &LabConfig) -> Limits {
+pub(crate) fn limits(config: &LabConfig) -> Limits {
     Limits { egress: config.egress_limits(), ..Limits::default() }
 }
 

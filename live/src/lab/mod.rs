@@ -9,6 +9,7 @@
 mod air_queue;
 mod check;
 pub mod config;
+pub mod control;
 mod data_path;
 mod error;
 pub mod exec;

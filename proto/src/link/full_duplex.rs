@@ -1,6 +1,6 @@
 //! Full duplex: each of two sides has a frequency of its own, on which it sends whenever it likes.
 
-use super::medium::{Medium, Output, Pair, Paths, stations};
+use super::medium::{Conditions, Medium, Output, Pair, Paths, stations};
 use super::{Link, LinkCounters, LinkParams};
 use crate::packet::Packet;
 use crate::time::Instant;
@@ -91,5 +91,11 @@ impl Medium for FullDuplex {
 
     fn counters(&self, from: usize, to: usize) -> LinkCounters {
         self.way(from).counters_of(from, to)
+    }
+    fn change(&mut self, to: &Conditions, seed: u64, link: u32) -> bool {
+        for (way, number) in self.ways.iter_mut().zip(0..) {
+            way.change(to, seed, link, number);
+        }
+        true
     }
 }

@@ -41,6 +41,17 @@ pub enum Output {
     Ready(usize),
 }
 
+/// What can change of a medium that is in use; `None` stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Conditions {
+    /// Bits per second, each way.
+    pub rate_bps: Option<u64>,
+    /// The propagation delay, each way.
+    pub delay: Option<Duration>,
+    /// What happens to frames, each way.
+    pub errors: Option<ErrorModel>,
+}
+
 /// A medium that carries frames between stations, which have the numbers from 0 on. Each station
 /// has a queue of its own.
 pub trait Medium {
@@ -77,6 +88,13 @@ pub trait Medium {
     /// The counters of the frames from one station to another.
     #[must_use]
     fn counters(&self, from: usize, to: usize) -> LinkCounters;
+
+    /// Changes the conditions of frames that come from now on, for all pairs, with the random
+    /// streams of `link` under `seed`. False: they are those of the beginning for ever.
+    #[must_use]
+    fn change(&mut self, _to: &Conditions, _seed: u64, _link: u32) -> bool {
+        false
+    }
 }
 
 /// Two stations that reach each other. Way 0 is from the first to the second, way 1 is back.

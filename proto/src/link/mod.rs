@@ -24,7 +24,7 @@ pub use errors::{ErrorModel, ErrorProcess, Fate, parse_burst, parse_fading};
 pub use full_duplex::FullDuplex;
 pub use generator::{DropRates, PacketErrorGenerator, Way};
 pub use managed::Managed;
-pub use medium::{Medium, Output, Pair};
+pub use medium::{Conditions, Medium, Output, Pair};
 pub use variation::{DelayVariation, VariableDelay};
 
 use crate::packet::Packet;
@@ -154,6 +154,20 @@ impl Link {
     /// The counters of the link.
     pub fn counters(&self) -> LinkCounters {
         self.paths.0[0].counters
+    }
+
+    /// Changes the conditions of frames that come from now on; `way` numbers the random stream.
+    fn change(&mut self, to: &Conditions, seed: u64, link: u32, way: u8) {
+        if let Some(rate_bps) = to.rate_bps {
+            // The fraction of a nanosecond is one of the old rate.
+            (self.params.rate_bps, self.remainder) = (rate_bps, 0);
+        }
+        for path in &mut self.paths.0 {
+            path.delay = to.delay.unwrap_or(path.delay);
+            if let Some(errors) = to.errors {
+                path.errors = errors.process(seed, link, way);
+            }
+        }
     }
 
     /// A queue that waits for the serialiser has room no later than that is free.
