@@ -25,17 +25,25 @@ struct Scenario {
 
 #[pymethods]
 impl Scenario {
-    /// Reads a scenario from text in TOML; `settings` are keys and values as those of `--set`.
+    /// Reads a scenario from the text of `file`, in TOML; `settings` are keys and values as those of
+    /// `--set`.
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "Python gives a list")]
-    fn new(name: String, text: String, settings: Vec<(String, String)>) -> PyResult<Self> {
-        let read = Experiment::parse(name.clone(), text, &settings);
+    fn new(file: String, text: String, settings: Vec<(String, String)>) -> PyResult<Self> {
+        let name = results::name_of(Path::new(&file));
+        let read = Experiment::parse(file, text, &settings);
         let experiment = read.map_err(|error| {
             // A setting is an argument here, not a flag.
             let sentence = error.to_string();
             Error::new_err(sentence.strip_prefix("--set ").unwrap_or(&sentence).to_owned())
         })?;
         Ok(Self { name, experiment })
+    }
+
+    /// The name of the experiment in its results.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
     }
 
     /// What is measured, in one line.
@@ -109,12 +117,6 @@ impl Scenario {
     }
 }
 
-/// The name of the experiment in a scenario file, as its results have it.
-#[pyfunction]
-fn name_of(file: &str) -> String {
-    results::name_of(Path::new(file))
-}
-
 fn bytes(lines: &[Line]) -> Vec<u8> {
     let mut out = Vec::new();
     for line in lines {
@@ -131,5 +133,9 @@ fn failed(error: &RunError) -> PyErr {
 #[pymodule]
 mod _airmend {
     #[pymodule_export]
-    use super::{Error, Scenario, name_of};
+    use super::{Error, Scenario};
+
+    /// The version of the program and of the package.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
 }
