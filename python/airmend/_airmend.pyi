@@ -2,6 +2,8 @@
 
 from typing import Final, final
 
+__all__ = ["VERSION", "Error", "Scenario"]
+
 VERSION: Final[str]
 
 class Error(ValueError):

@@ -53,7 +53,7 @@ def _run(
     """Does these batches, with at most so many tasks in flight; returns those that ended their
     workers.
     """
-    pending: dict[Future, Range] = {}
+    pending: dict[Future[Any], Range] = {}
     killed: list[Range] = []
     crew = _Crew(client)
     try:
@@ -75,16 +75,16 @@ def _run(
         client.cancel(list(pending))
 
 
-def _done(pending: Iterable[Future]) -> set[Future]:
+def _done(pending: Iterable[Future[Any]]) -> set[Future[Any]]:
     """Those that have ended, after a second at the latest."""
     try:
-        done: set[Future] = wait(list(pending), _INTERVAL, "FIRST_COMPLETED").done
+        done: set[Future[Any]] = wait(list(pending), _INTERVAL, "FIRST_COMPLETED").done
     except TimeoutError:
         return set()
     return done
 
 
-def _result(future: Future, batch: Range) -> tuple[bytes, float] | None:
+def _result(future: Future[Any], batch: Range) -> tuple[bytes, float] | None:
     """What `run_batch` returned; none if it ended its workers."""
     try:
         result: tuple[bytes, float] = future.result()

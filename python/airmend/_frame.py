@@ -86,7 +86,8 @@ def files_of(pattern: str | os.PathLike[str] | Iterable[str | os.PathLike[str]])
     if isinstance(pattern, (str, os.PathLike)):
         pattern = [pattern]
     found: list[Path] = []
-    for one in map(os.fspath, pattern):
+    for path in pattern:
+        one = os.fspath(path)
         matches = [one] if os.path.exists(one) else sorted(glob.glob(one, recursive=True))
         if not matches:
             raise Error(f"{one}: there is no such file")

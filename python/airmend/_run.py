@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import pandas as pd
 
@@ -72,6 +72,7 @@ def sweep(
     over: Mapping[str, object] | None = None,
     runs: int | None = None,
     *,
+    rows: Literal["runs"] = "runs",
     jobs: int = 0,
     client: Client | None = None,
     to: str | os.PathLike[str],

@@ -58,9 +58,14 @@ def curve(
         points = series.groupby(x, sort=pd.api.types.is_numeric_dtype(series[x]))
         mean = points[y].mean() * scale
         deviation = (points[sd].mean() if sd else points[y].std()) * scale
-        look = {"color": _COLORS[index % len(_COLORS)], "marker": _MARKERS[index % len(_MARKERS)]}
         ax.errorbar(
-            mean.index, mean, yerr=deviation.fillna(0.0), label=label, capsize=3, **look
+            mean.index,
+            mean,
+            yerr=deviation.fillna(0.0),
+            label=label,
+            color=_COLORS[index % len(_COLORS)],
+            marker=_MARKERS[index % len(_MARKERS)],
+            capsize=3,
         )
     if bound:
         carried = results.groupby(x)["bound_bps"].mean() / 1e6
@@ -88,8 +93,8 @@ def sequence(trace: pd.DataFrame, by: str | None = None, *, ax: Axes | None = No
             if some.empty:
                 continue
             name = words if label is None else f"{label}: {words}"
-            look = {"color": color, "markersize": size, "label": name}
-            ax.plot(some["seconds"], some["offset"] / 1e6, marker, **look)
+            place = some["offset"] / 1e6
+            ax.plot(some["seconds"], place, marker, color=color, markersize=size, label=name)
     ax.set_xlabel("time (s)")
     ax.set_ylabel("position in the stream (MB)")
     ax.legend()
@@ -134,7 +139,7 @@ def heat(
     picture = ax.pcolormesh(cells.to_numpy(), vmin=0, vmax=1 if share else None, cmap="viridis")
     for row in range(cells.shape[0]):
         for column in range(cells.shape[1]):
-            number = cells.iat[row, column]
+            number = float(cells.to_numpy()[row, column])
             text = f"{number:.0%}" if share else f"{number:.3g}"
             ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", color="white")
     ax.set_xticks([at + 0.5 for at in range(cells.shape[1])], [str(c) for c in cells.columns])
