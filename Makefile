@@ -12,7 +12,8 @@ SOAK_MINUTES ?= 60
 DEMO_DIR := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-python test-kernels lint bench bench-ns2 fuzz soak install uninstall deb cross
+.PHONY: help setup demo test test-python test-kernels lint bench bench-ns2 fuzz soak \
+	install uninstall deb cross
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 15

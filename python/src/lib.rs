@@ -25,8 +25,8 @@ struct Scenario {
 
 #[pymethods]
 impl Scenario {
-    /// Reads a scenario from the text of `file`, in TOML; `settings` are keys and values as those of
-    /// `--set`.
+    /// Reads a scenario from the text of `file`, in TOML; `settings` are keys and values as those
+    /// of `--set`.
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "Python gives a list")]
     fn new(file: String, text: String, settings: Vec<(String, String)>) -> PyResult<Self> {
