@@ -35,6 +35,7 @@ def simulate(
 
     Raises `Error` if the scenario cannot be read or run. Ctrl-C ends the runs.
     """
+    _check_jobs(jobs)
     return _simulated(request(scenario, _with_trace(overrides, rows)), rows, jobs)
 
 
@@ -49,6 +50,7 @@ def lines(
 
     `over` is that of `sweep`, the other arguments are those of `simulate`.
     """
+    _check_jobs(jobs)
     return request(scenario, overrides, over).load().run(jobs)[0]
 
 
@@ -109,6 +111,7 @@ def sweep(
     runs end their workers again and again.
     """
     wanted = request(scenario, _with_trace(overrides, rows), over, runs)
+    _check_jobs(jobs)
     if client is None and to is None:
         return _simulated(wanted, rows, jobs)
     if rows != "runs":
@@ -135,6 +138,8 @@ def read(
     """
     found = _frame.files_of(files)
     if len(found) == 1 and found[0].is_dir():
+        if rows != "runs":
+            raise Error(f'{found[0]} has no {rows}: the directory of a sweep has rows="runs"')
         table: pd.DataFrame = Dataset.open(found[0]).read(columns).to_pandas()
         return table
     frame = _frame.read_lines(found, rows)
@@ -142,6 +147,11 @@ def read(
         _frame.check_columns(frame.columns, columns)
         frame = frame[list(columns)]
     return frame
+
+
+def _check_jobs(jobs: int) -> None:
+    if jobs not in range(1025):
+        raise Error(f"jobs is a number of threads up to 1024, or 0 for all cores, not {jobs!r}")
 
 
 def _with_trace(overrides: Mapping[str, object], rows: Rows) -> Mapping[str, object]:

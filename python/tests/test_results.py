@@ -127,6 +127,7 @@ def test_a_setting_of_numbers_and_words_is_text() -> None:
         (lambda: airmend.sweep(TINY, {"loss": 0.1}), "the values of loss must be a list"),
         (lambda: airmend.sweep(TINY, {"loss": []}), "`values` must be a list of at least one"),
         (lambda: airmend.sweep(TINY, runs=0), "`runs` must be at least 1"),
+        (lambda: airmend.simulate(TINY, jobs=-1), "jobs is a number of threads up to 1024"),
         (lambda: airmend.read("none*.jsonl"), "none*.jsonl: there is no such file"),
         (lambda: airmend.read(__file__), "test_results.py: it holds a line that is no JSON"),
         (lambda: airmend.read(Path(__file__).parent), "holds no sweep: it has no sweep.json"),

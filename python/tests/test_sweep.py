@@ -1,5 +1,8 @@
 """Sweeps into a directory of Parquet files."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -107,6 +110,19 @@ def test_rows_of_a_file_are_in_rounds(tmp_path: Path) -> None:
     airmend.sweep(TINY, runs=2, to=tmp_path)
     rows = pd.concat(pq.read_table(file).to_pandas() for file in sorted(tmp_path.glob("part*")))
     assert list(rows["seed"]) == [1] * 4 + [2] * 4
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_progress_is_shown_on_a_terminal_only(is_terminal: bool, tmp_path: Path) -> None:
+    code = "import airmend, sys; airmend.sweep(sys.argv[1], to=sys.argv[2])"
+    command = [sys.executable, "-c", code, TINY, str(tmp_path / "sweep")]
+    shows, end = os.openpty() if is_terminal else os.pipe()
+    subprocess.run(command, stderr=end, check=True)
+    os.write(end, b"end")
+    shown = b""
+    while not shown.endswith(b"end"):
+        shown += os.read(shows, 10_000)
+    assert b"12/12" in shown if is_terminal else shown == b"end"
 
 
 def test_batches_take_about_a_second() -> None:
