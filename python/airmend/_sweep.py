@@ -44,8 +44,10 @@ def add_missing(request: Request, dataset: Dataset, client: Client | None, jobs:
     with bar:
         if client is not None:
             # Dask is needed by those only who use it.
-            from airmend import _cluster
-
+            try:
+                from airmend import _cluster
+            except ImportError:
+                raise Error("a client needs Dask: pip install 'airmend[dask]'") from None
             _cluster.run(client, request, batches, keep)
         else:
             for batch in batches:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pandas as pd
@@ -117,6 +118,8 @@ def test_progress_is_shown_on_a_terminal_only(is_terminal: bool, tmp_path: Path)
     code = "import airmend, sys; airmend.sweep(sys.argv[1], to=sys.argv[2])"
     command = [sys.executable, "-c", code, TINY, str(tmp_path / "sweep")]
     shows, end = os.openpty() if is_terminal else os.pipe()
+    if is_terminal:
+        termios.tcsetwinsize(end, (24, 80))
     subprocess.run(command, stderr=end, check=True)
     os.write(end, b"end")
     shown = b""
