@@ -29,7 +29,9 @@ def client() -> Iterator[Client]:
     # A task that ended two workers is given up.
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
         Client(cluster) as client,
     ):
         yield client

@@ -35,7 +35,8 @@ def test_its_table_is_that_in_memory(tmp_path: Path) -> None:
 def test_delays_of_each_flow_are_kept(tmp_path: Path) -> None:
     packets = {"size": 1000, "interval": "10ms", "count": 5}
     # Bulk transfers have no delays, so some parts have nulls alone.
-    cases = {"bulk": {"flows.transfer.bytes": "50kB"}, "packets": {"flows.transfer.packets": packets}}
+    of = "flows.transfer"
+    cases = {"bulk": {f"{of}.bytes": "50kB"}, "packets": {f"{of}.packets": packets}}
     over = {"traffic": cases}
     directory = airmend.sweep(BARE, over, runs=2, to=tmp_path, flows__transfer__count=2)
     frame = airmend.read(directory)

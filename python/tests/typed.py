@@ -11,7 +11,8 @@ from airmend import plot
 
 FILE = "scenario.toml"
 
-assert_type(airmend.simulate(FILE, rows="summaries", jobs=2, links__air__rate="2mbit"), pd.DataFrame)
+assert_type(airmend.simulate(FILE, rows="summaries", jobs=2), pd.DataFrame)
+assert_type(airmend.simulate(FILE, links__air__rate="2mbit"), pd.DataFrame)
 assert_type(airmend.sweep(FILE, {"loss": [0.01, "5%"]}, runs=3), pd.DataFrame)
 assert_type(airmend.sweep(FILE, to="out/sweep"), Path)
 assert_type(airmend.read(["one.jsonl", Path("two.jsonl")], columns=["loss"]), pd.DataFrame)
