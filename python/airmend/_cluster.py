@@ -23,6 +23,8 @@ _PER_THREAD = 2
 _MOST_TASKS = 4_096
 #: How long to wait for another worker when all are gone, in seconds.
 _PATIENCE = 60.0
+#: How long to wait for the result of a task that is done, whose worker may have gone with it.
+_FETCH = 10.0
 #: How often workers are counted, in seconds.
 _INTERVAL = 1.0
 
@@ -65,8 +67,12 @@ def _run(
             if not pending:
                 return killed
             for future in _done(pending):
+                try:
+                    result = _result(future, pending[future])
+                except TimeoutError:
+                    # Dask does it again, if there are workers.
+                    continue
                 batch = pending.pop(future)
-                result = _result(future, batch)
                 if result is None:
                     killed.append(batch)
                 else:
@@ -85,11 +91,15 @@ def _done(pending: Iterable[Future[Any]]) -> set[Future[Any]]:
 
 
 def _result(future: Future[Any], batch: Range) -> tuple[bytes, float] | None:
-    """What `run_batch` returned; none if it ended its workers."""
+    """What `run_batch` returned; none if it ended its workers. Raises `TimeoutError` if nobody has
+    it any more.
+    """
     try:
-        result: tuple[bytes, float] = future.result()
+        result: tuple[bytes, float] = future.result(timeout=_FETCH)
     except KilledWorker:
         return None
+    except TimeoutError:
+        raise
     except Exception as error:
         start, stop = batch
         which = f"runs {start} to {stop - 1} of the sweep failed on a worker"

@@ -116,6 +116,7 @@ def test_workers_that_are_all_gone_get_a_sentence(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_cluster, "_PATIENCE", 2.0)
+    monkeypatch.setattr(_cluster, "_FETCH", 1.0)
 
     def leave() -> None:
         wait_for_part(tmp_path)
