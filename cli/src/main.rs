@@ -21,7 +21,6 @@ mod replay;
 mod report;
 mod row;
 mod sim;
-mod stats;
 mod status;
 mod table;
 mod text;
@@ -29,6 +28,7 @@ mod top;
 mod usage;
 mod values;
 
+use airmend_sim::stats;
 use args::{Cli, Command, Lab};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};

@@ -31,8 +31,11 @@ mod graph;
 mod outcome;
 mod plan;
 pub mod replay;
+pub mod results;
+pub mod row;
 mod scenario;
 mod setting;
+pub mod stats;
 mod world;
 
 pub use batch::RunId;
