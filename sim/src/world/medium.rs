@@ -9,8 +9,8 @@ use crate::plan::{Access, Direction, Plan, StationAgent};
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::link::mac::{Dcf, FamaNcs};
 use airmend_proto::link::{
-    self, DelayVariation, DropRates, FullDuplex, LinkCounters, LinkParams, Managed, Output,
-    PacketErrorGenerator, Pair, QueueDiscipline, Way as GeneratorWay,
+    self, DelayProcess, DelayVariation, DropRates, FullDuplex, LinkCounters, LinkParams, Managed,
+    Output, PacketErrorGenerator, Pair, QueueDiscipline, Way as GeneratorWay,
 };
 use airmend_proto::{Instant, Packet};
 use std::collections::HashMap;
@@ -173,8 +173,11 @@ fn pair(ways: [Direction; 2], stations: [usize; 2], seed: u64, link: u32) -> Pai
     let (delay, models) = (ways.map(|way| way.delay), ways.map(|way| way.errors));
     let mut pair = Pair::new(stations, delay, models, seed, link);
     if ways[0].variation != DelayVariation::default() {
-        let vary = |way: u8| ways[0].variation.process(seed, link, way);
-        pair.variation = [Some(vary(0)), Some(vary(1))];
+        pair.variation = [0, 1].map(|way| {
+            let delays: Box<dyn DelayProcess + Send> =
+                Box::new(ways[0].variation.process(seed, link, way));
+            Some(delays)
+        });
     }
     let mut handoffs = ways.into_iter().map(|way| way.handoff);
     pair.errors = pair.errors.map(|errors| match handoffs.next().flatten() {
