@@ -24,6 +24,7 @@ use std::path::PathBuf;
 mod errors;
 mod handoff;
 mod setup;
+mod trace;
 mod transfer;
 
 /// Makes TCP fast over a lossy air hop without touching either end host.

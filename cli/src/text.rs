@@ -166,8 +166,10 @@ pub(crate) fn hops(config: &LabConfig) -> String {
         format!(" · wired beyond the air {}{lost}", hop(&far_hop))
     });
     let far = far.unwrap_or_default();
+    let trace = config.trace.as_ref();
+    let trace = trace.map_or_else(String::new, |trace| format!("of {}, on average ", trace.name));
     format!(
-        "air {}{radios}{modem}{shape}, queue{queue} {} · wired {}{wired_queue}{far} · window {}",
+        "air {trace}{}{radios}{modem}{shape}, queue{queue} {} · wired {}{wired_queue}{far} · window {}",
         hop(&config.air),
         config.queue_frames,
         hop(&config.wired),

@@ -33,6 +33,7 @@ mod plan;
 pub mod replay;
 mod scenario;
 mod setting;
+mod trace_file;
 mod world;
 
 pub use batch::RunId;
@@ -40,4 +41,5 @@ pub use outcome::{Delay, LinkReport, Outcome, SenderCounters, TraceKind, TracePo
 pub use plan::Plan;
 pub use scenario::{Experiment, Point, ScenarioError};
 pub use setting::Setting;
+pub use trace_file::{read_opportunities, read_trace};
 pub use world::{RunError, run};

@@ -1,6 +1,7 @@
 //! The flags of the network that a command of the laboratory sets up.
 
 use super::handoff::LabHandoffArgs;
+use super::trace::TraceArgs;
 use super::transfer::TransferArgs;
 use crate::process::BadUsage;
 use crate::values::{Window, far_queue, queue, setting, window};
@@ -112,6 +113,9 @@ pub(crate) struct NetworkArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(help_heading = "Links")]
     pub(crate) seed: u64,
+    /// By what the air varies.
+    #[command(flatten)]
+    traces: TraceArgs,
     /// Where the mobile host moves.
     #[command(flatten)]
     handoff: LabHandoffArgs,
@@ -119,7 +123,11 @@ pub(crate) struct NetworkArgs {
 
 impl Setup {
     /// One run; the seed is the first one.
-    pub(crate) fn config(&self, cc: CongestionControl, errors: ErrorModel) -> LabConfig {
+    pub(crate) fn config(
+        &self,
+        cc: CongestionControl,
+        errors: ErrorModel,
+    ) -> Result<LabConfig, BadUsage> {
         self.network.config(self.transfer.config(), cc, errors)
     }
 
@@ -137,8 +145,8 @@ impl NetworkArgs {
         transfers: LabConfig,
         cc: CongestionControl,
         errors: ErrorModel,
-    ) -> LabConfig {
-        let mut config = LabConfig {
+    ) -> Result<LabConfig, BadUsage> {
+        let config = LabConfig {
             path: self.path,
             place: self.place,
             air_queue: self.air_queue.unwrap_or_default(),
@@ -159,13 +167,14 @@ impl NetworkArgs {
             port: self.port,
             ..transfers
         };
+        let mut config = self.traces.apply(config)?;
         config.wired_queue_frames = self.wired_queue.unwrap_or(config.wired_queue_frames);
         config.queue_frames = self.queue.unwrap_or_else(|| config.default_queue_frames());
         config.window_segments = match self.window {
             None => config.default_window_segments(),
             Some(Window(segments)) => segments,
         };
-        config
+        Ok(config)
     }
 
     /// Makes every agent's cache hold the window, and applies `--set` to every agent that has such
@@ -175,7 +184,7 @@ impl NetworkArgs {
         transfers: LabConfig,
         agents: &mut [AgentConfig],
     ) -> Result<(), BadUsage> {
-        let config = self.config(transfers, CongestionControl::Cubic, ErrorModel::None);
+        let config = self.config(transfers, CongestionControl::Cubic, ErrorModel::None)?;
         agents.iter().try_for_each(|agent| self.check_place(&config, agent))?;
         agents.iter().try_for_each(|agent| self.check_path(&config, agent))?;
         agents.iter().try_for_each(|agent| self.check_modem(&config, agent))?;

@@ -7,6 +7,7 @@
 //! `measure`; and `run`.
 
 mod air_queue;
+mod air_trace;
 mod check;
 pub mod config;
 mod data_path;

@@ -97,7 +97,7 @@ struct Place {
 
 /// Uses the opportunities of one way.
 #[derive(Clone, Debug)]
-pub(super) struct Deliveries {
+pub(in crate::link) struct Deliveries {
     opportunities: Opportunities,
     present: Place,
     /// Bytes that the present opportunity can still take.

@@ -66,6 +66,11 @@ impl WayTrace {
         Some(Duration::from_secs_f64(mean))
     }
 
+    /// The mean loss.
+    pub fn mean_loss(&self) -> Option<f64> {
+        self.loss.as_ref().map(|loss| loss.mean(|row| row.loss))
+    }
+
     /// What arrives of a link that is always busy, in the long run, in bits per second; where a
     /// trace does not say rate or loss, those are `rate_bps` and `frame_error`.
     pub fn mean_arriving_bps(&self, rate_bps: u64, frame_error: f64) -> f64 {
@@ -73,8 +78,8 @@ impl WayTrace {
             (Some(VariableRate::Trace(rate)), Some(loss)) if rate == loss => {
                 rate.mean(|row| row.rate_bps as f64 * (1.0 - row.loss))
             }
-            (rate, loss) => {
-                let loss = loss.as_ref().map_or(frame_error, |loss| loss.mean(|row| row.loss));
+            (rate, _) => {
+                let loss = self.mean_loss().unwrap_or(frame_error);
                 rate.as_ref().map_or(rate_bps as f64, VariableRate::mean_bps) * (1.0 - loss)
             }
         }
