@@ -14,6 +14,7 @@ use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
 use airmend_proto::units::{parse_duration, parse_rate};
 use clap::Args;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The network, and the transfers over it.
@@ -105,6 +106,10 @@ pub(crate) struct NetworkArgs {
     /// The gateway only observes and estimates the gain of mending; with --path gateway.
     #[arg(long, help_heading = "Links")]
     observe: bool,
+    /// With --observe: the gateway records the hop into this CSV file, see `airmend gateway
+    /// --trace`.
+    #[arg(long, value_name = "FILE", help_heading = "Links", requires = "observe")]
+    record_trace: Option<PathBuf>,
     /// What joins the hosts to the links: veth, or tun (which needs /dev/net/tun).
     #[arg(long, value_name = "KIND", default_value = "veth")]
     #[arg(help_heading = "Links")]
@@ -153,6 +158,7 @@ impl NetworkArgs {
             far_queue: self.far_queue,
             shape: self.shape,
             observe: self.observe,
+            record_trace: self.record_trace.clone(),
             cc,
             sack: !self.no_sack,
             timestamps: !self.no_timestamps,

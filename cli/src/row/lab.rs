@@ -31,8 +31,8 @@ pub(crate) fn setting(agent: &AgentConfig, config: &LabConfig) -> Value {
 }
 
 /// The further settings. Those at the end are present only for half-duplex radios, for a base
-/// station without an agent in the loop, for an air that varies, for an agent in the mobile host, for a modem, for a wired
-/// hop beyond the air, for several pairs of hosts, for short flows, and
+/// station without an agent in the loop, for an air that varies, for an agent in the mobile host,
+/// for a modem, for a wired hop beyond the air, for several pairs of hosts, for short flows, and
 /// for several base stations.
 pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -> Value {
     let (burst, fading) = match config.errors {

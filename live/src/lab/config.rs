@@ -146,6 +146,8 @@ with_defaults! {
     shape: Option<Shape> = None;
     /// A gateway there only observes, and tells what mending would gain.
     observe: bool = false;
+    /// A gateway that observes records the hop into this file.
+    record_trace: Option<PathBuf> = None;
     /// The sender's congestion control.
     cc: CongestionControl = CongestionControl::Cubic;
     /// Whether the hosts negotiate SACK.

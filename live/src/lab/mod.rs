@@ -29,6 +29,7 @@ mod run;
 mod session;
 mod short;
 mod station;
+mod varying;
 
 pub use error::LabError;
 pub use gateway::GatewayCommand;

@@ -34,10 +34,10 @@ const ROUND_TRIP_BITS: f64 = (1500.0 + 52.0) * 8.0;
 /// - The *rate* is what a busy hop carries. Who records may know that a packet had waited for the
 ///   hop: then the time from one departure to the next is its airtime. Else the hop was busy for
 ///   100 ms if all round trips meanwhile were longer than the least one by a queue, and what has
-///   arrived is the rate. A hop that was not busy carries at least what it carried; the first rate is
-///   that of the fastest train of frames.
-/// - The *delay* is half of the least round trip in the interval, without the airtime of a frame and
-///   its ACK at that rate.
+///   arrived is the rate. A hop that was not busy carries at least what it carried; the first rate
+///   is that of the fastest train of frames.
+/// - The *delay* is half of the least round trip in the interval, without the airtime of a frame
+///   and its ACK at that rate.
 /// - The *loss* is the share of frames that were sent again and had not arrived.
 ///
 /// What an interval does not show stays as it was.
@@ -64,6 +64,8 @@ pub struct HopRecorder {
     round_trip: Option<Duration>,
     frames: u64,
     lost: u64,
+    /// A rate that is not measured.
+    known: Option<f64>,
     rate: Option<f64>,
     delay: Option<Duration>,
     loss: f64,
@@ -131,6 +133,7 @@ impl HopRecorder {
             round_trip: None,
             frames: 0,
             lost: 0,
+            known: None,
             rate: None,
             delay: None,
             loss: 0.0,
@@ -138,9 +141,15 @@ impl HopRecorder {
         }
     }
 
-    /// A packet has departed to the hop (`from` the wired side), or has come over it. Whether one that
-    /// departed had waited since the one before it, if that is known. Rows of intervals that are
-    /// over must have been [taken](Self::poll_row).
+    /// Sets the rate, where something else than the packets tells it; `None` to measure it.
+    pub fn know(&mut self, rate_bps: Option<u64>) {
+        self.known = rate_bps.map(|rate| rate as f64);
+        self.rate = self.known.or(self.rate);
+    }
+
+    /// A packet has departed to the hop (`from` the wired side), or has come over it. Whether one
+    /// that departed had waited since the one before it, if that is known. Rows of intervals that
+    /// are over must have been [taken](Self::poll_row).
     pub fn packet(&mut self, now: Instant, from: Port, packet: &Packet, waited: Option<bool>) {
         let Ok(segment) = Segment::parse(packet) else { return };
         self.sweep(now);
@@ -247,7 +256,7 @@ impl HopRecorder {
         let train = self.train.take();
         let busy = (time >= RUN_TIME.as_secs_f64()).then(|| bits / time);
         let before = self.rate.or(train).map(|rate| rate.max(least));
-        self.rate = busy.or(before).filter(|rate| *rate >= 1.0);
+        self.rate = self.known.or(busy).or(before).filter(|rate| *rate >= 1.0);
         if let (Some(sample), Some(rate)) = (self.round_trip, self.rate) {
             self.round_trip = None;
             let airtime = Duration::from_secs_f64(ROUND_TRIP_BITS / rate);
@@ -294,8 +303,8 @@ impl HopRecorder {
         }
     }
 
-    /// Data has arrived: begins a window, or ends one that has lasted long enough. What the air lost
-    /// has used it too, but more than departed it cannot have carried.
+    /// Data has arrived: begins a window, or ends one that has lasted long enough. What the air
+    /// lost has used it too, but more than departed it cannot have carried.
     fn move_window(&mut self, now: Instant) {
         let Self { departed, departed_at, arrived, .. } = *self;
         let begin = Window { arrived_at: now, arrived, departed_at, departed, is_queued: None };

@@ -22,6 +22,7 @@ mod topology;
 mod trace;
 mod value;
 mod variation;
+mod way_files;
 
 pub use error::ScenarioError;
 

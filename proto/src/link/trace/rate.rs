@@ -56,8 +56,8 @@ pub(in crate::link) enum RateProcess {
 }
 
 impl RateProcess {
-    /// When the last bit of a frame has left that begins at `start`; it `follows` another one, whose
-    /// last bit left then. `start` never goes back.
+    /// When the last bit of a frame has left that begins at `start`; it `follows` another one,
+    /// whose last bit left then. `start` never goes back.
     pub(in crate::link) fn end(
         &mut self,
         start: Instant,

@@ -87,7 +87,9 @@ proptest! {
 
     #[test]
     fn what_is_written_is_read_back(
-        rows in prop::collection::vec((1u64..5_000, 1u64..1 << 39, 0u64..60_000_000, 0u32..=100_000), 1..9)
+        rows in prop::collection::vec(
+            (1u64..5_000, 1u64..1 << 39, 0u64..60_000_000, 0u32..=100_000), 1..9
+        )
     ) {
         let mut at = Duration::ZERO;
         let rows: Vec<Row> = rows.into_iter().map(|(step, rate_bps, delay, loss)| {
