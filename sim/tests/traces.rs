@@ -167,3 +167,22 @@ fn what_a_link_cannot_follow_is_refused() {
     let error = Experiment::parse("text".to_owned(), text, &[]).unwrap_err().to_string();
     assert!(error.ends_with("rate.csv is beside no file: this scenario is none"), "{error}");
 }
+
+/// The made-up hops of `tools/traces`: mending pays on each.
+#[test]
+fn a_walk_a_satellite_and_a_cell_are_mended() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../experiments/modern/traces.toml");
+    let settings = [("runs", "1"), ("time_limit", "62s")];
+    let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let experiment = Experiment::load(&path, &settings).unwrap();
+    for hop in experiment.points.chunks(3) {
+        let mbps: Vec<f64> = hop
+            .iter()
+            .map(|point| run(&point.plan, 1, &AtomicBool::new(false)).unwrap().goodput_bps / 1e6)
+            .collect();
+        println!("{}: {mbps:.2?} Mb/s of {:?}", hop[0].values[0], ["plain", "snoop", "tulip"]);
+        assert!(mbps[1] > 2.0 * mbps[0], "{:?}: {mbps:?}", hop[0].values);
+        let bound = hop[2].plan.setting().bound_bps.unwrap() / 1e6;
+        assert!(mbps[2] > 0.85 * bound, "{:?}: {mbps:?} of {bound}", hop[0].values);
+    }
+}

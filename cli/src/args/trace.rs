@@ -49,7 +49,7 @@ impl TraceArgs {
         };
         let mut ways = [WayTrace::default(), WayTrace::default()];
         for (way, file) in ways.iter_mut().zip(files) {
-            let trace = trace.map(|file| file.read.clone());
+            let trace = trace.map(|file| &file.read);
             let opportunities = file.as_ref().map(|file| file.read.clone());
             *way = WayTrace::new(trace, opportunities).map_err(|why| refuse(&why))?;
         }

@@ -74,7 +74,7 @@ hold_limit = "100ms"
 hold_share = 0.5
 "#;
 
-const FLAGS: [&str; 29] = [
+const FLAGS: [&str; 30] = [
     "--observe",
     "--flows=mobile:10.0.0.0/8,port:443",
     "--flows",

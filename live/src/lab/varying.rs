@@ -68,7 +68,7 @@ mod tests {
     use std::time::Duration;
 
     fn trace(csv: &str) -> AirTrace {
-        let way = || WayTrace::new(parse_csv(csv).ok(), None).unwrap();
+        let way = || WayTrace::new(parse_csv(csv).ok().as_ref(), None).unwrap();
         AirTrace { ways: [way(), way()], name: "walk.csv".to_owned() }
     }
 

@@ -50,9 +50,7 @@ pub struct HopRecorder {
     swept: Instant,
     /// Departures between which the hop was busy.
     run: Option<Run>,
-    /// Bytes of IP that departed, when the last one did, and bytes of them that have arrived.
-    departed: u64,
-    departed_at: Instant,
+    /// Bytes of IP that have arrived.
     arrived: f64,
     window: Option<Window>,
     /// Of busy times in this interval: bits, and how long they were.
@@ -94,13 +92,11 @@ struct Run {
     frames: u32,
 }
 
-/// Where a window began: at an arrival, and at the last departure before it.
+/// Where a window began: at an arrival.
 #[derive(Clone, Copy, Debug)]
 struct Window {
-    arrived_at: Instant,
+    since: Instant,
     arrived: f64,
-    departed_at: Instant,
-    departed: u64,
     /// Whether round trips were measured, and all of them have met a queue.
     is_queued: Option<bool>,
 }
@@ -122,8 +118,6 @@ impl HopRecorder {
             flows: BTreeMap::new(),
             swept: now,
             run: None,
-            departed: 0,
-            departed_at: now,
             arrived: 0.0,
             window: None,
             busy: [0.0; 2],
@@ -175,7 +169,6 @@ impl HopRecorder {
                 self.frames += counts.frames - recorded.frames;
                 recorded.frames = counts.frames;
                 if segment.payload_len > 0 {
-                    (self.departed, self.departed_at) = (self.departed + bytes, now);
                     waited.into_iter().for_each(|waited| self.run_on(now, bytes, waited));
                 }
             }
@@ -304,25 +297,21 @@ impl HopRecorder {
     }
 
     /// Data has arrived: begins a window, or ends one that has lasted long enough. What the air
-    /// lost has used it too, but more than departed it cannot have carried.
+    /// lost has used it too.
     fn move_window(&mut self, now: Instant) {
-        let Self { departed, departed_at, arrived, .. } = *self;
-        let begin = Window { arrived_at: now, arrived, departed_at, departed, is_queued: None };
+        let begin = Window { since: now, arrived: self.arrived, is_queued: None };
         let Some(window) = self.window else {
             self.window = Some(begin);
             return;
         };
-        let took = now.since(window.arrived_at);
+        let took = now.since(window.since);
         if took < WINDOW {
             return;
         }
         self.window = Some(begin);
         let loss = if self.frames > 0 { self.lost as f64 / self.frames as f64 } else { self.loss };
         let took = took.as_secs_f64();
-        let carried = (arrived - window.arrived) * 8.0 / took / (1.0 - loss.min(0.9));
-        let between = departed_at.since(window.departed_at).as_secs_f64();
-        let departed = (departed - window.departed) as f64 * 8.0 / between.max(1e-6);
-        let rate = carried.min(departed);
+        let rate = (self.arrived - window.arrived) * 8.0 / took / (1.0 - loss.min(0.9));
         self.least_rate = self.least_rate.max(rate);
         if self.run.is_none() && window.is_queued == Some(true) {
             self.busy[0] += rate * took;
@@ -336,5 +325,83 @@ impl HopRecorder {
             self.swept = now;
             self.flows.retain(|_, recorded| now.since(recorded.flow.last_seen) < IDLE);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LinkType;
+    use crate::wire::build::SegmentBuilder;
+    use crate::wire::seq::SeqNumber;
+    use alloc::vec::Vec;
+
+    const FIXED: ([u8; 4], u16) = ([10, 0, 0, 1], 80);
+    const MOBILE: ([u8; 4], u16) = ([10, 0, 1, 2], 5000);
+    const AIRTIME: Duration = Duration::from_micros(1_500);
+    const DELAY: Duration = Duration::from_millis(10);
+
+    /// The rows of 4000 frames over 8 Mb/s and 10 ms each way, of which every 50th is lost once.
+    /// They depart so long after each other, with a pause after every 600th.
+    fn rows(spacing: Duration, pause: Duration, waited: Option<bool>) -> Vec<Row> {
+        let ack_time = Duration::from_micros(52);
+        let mut packets = Vec::new();
+        let (mut leaves, mut free) = (Instant::ZERO, Instant::ZERO);
+        for number in 0..4_000u32 {
+            let data = SegmentBuilder::new(FIXED, MOBILE).seq(SeqNumber(1 + number * 1460));
+            let data = data.payload_len(1460).build(LinkType::Ip);
+            for _ in 0..if number % 50 == 25 { 2 } else { 1 } {
+                packets.push((leaves, Port::Wired, data.clone()));
+                free = free.max(leaves) + AIRTIME;
+                leaves += spacing;
+            }
+            if number % 600 == 599 {
+                leaves += pause;
+            }
+            let ack = SegmentBuilder::new(MOBILE, FIXED).ack(SeqNumber(1 + (number + 1) * 1460));
+            packets.push((free + DELAY * 2 + ack_time, Port::Air, ack.build(LinkType::Ip)));
+        }
+        packets.sort_by_key(|(at, ..)| *at);
+        let mut recorder = HopRecorder::new(Instant::ZERO);
+        let (mut rows, mut now) = (Vec::new(), Instant::ZERO);
+        for (at, from, packet) in packets {
+            now = at;
+            rows.extend(core::iter::from_fn(|| recorder.poll_row(now)));
+            recorder.packet(now, from, &packet, waited);
+        }
+        rows.extend(recorder.finish(now));
+        rows
+    }
+
+    fn check(rows: &[Row]) {
+        assert!(rows.len() >= 5, "{rows:?}");
+        for row in rows {
+            assert!((row.rate_bps as f64 / 8e6 - 1.0).abs() < 0.02, "{row:?}");
+            assert!(row.delay.abs_diff(DELAY) < Duration::from_micros(100), "{row:?}");
+            assert!((row.loss - 1.0 / 51.0).abs() < 0.005, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn a_hop_behind_a_known_queue_is_recorded() {
+        check(&rows(AIRTIME, Duration::ZERO, Some(true)));
+    }
+
+    /// It fills for 0.7 s and has then time to drain.
+    #[test]
+    fn a_queue_beyond_shows_that_the_hop_is_busy() {
+        check(&rows(AIRTIME * 4 / 5, Duration::from_millis(230), None));
+    }
+
+    #[test]
+    fn what_shows_nothing_makes_no_row() {
+        let mut recorder = HopRecorder::new(Instant::ZERO);
+        let ack = SegmentBuilder::new(MOBILE, FIXED).build(LinkType::Ip);
+        for millis in (0..5_000).step_by(10) {
+            let now = Instant::from_millis(millis);
+            assert_eq!(recorder.poll_row(now), None);
+            recorder.packet(now, Port::Air, &ack, None);
+        }
+        assert_eq!(recorder.finish(Instant::from_millis(5_000)), None);
     }
 }

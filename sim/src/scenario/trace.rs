@@ -46,7 +46,7 @@ impl TraceFiles {
                 self.read(link.mahimahi.as_ref(), way, Opportunities::parse, |files| {
                     &mut files.opportunities
                 })?;
-            *varies = WayTrace::new(trace, mahimahi)
+            *varies = WayTrace::new(trace.as_ref(), mahimahi)
                 .map_err(|why| Fault::new(span.clone(), format!("of the trace {why}")))?;
         }
         check(link, &ways).map_err(|message| Fault::new(span, message))?;

@@ -32,16 +32,16 @@ impl WayTrace {
     /// # Errors
     /// Both say what the rate is.
     pub fn new(
-        trace: Option<Trace>,
+        trace: Option<&Trace>,
         opportunities: Option<Opportunities>,
     ) -> Result<Self, TraceError> {
-        let columns = trace.as_ref().map(Trace::columns).unwrap_or_default();
+        let columns = trace.map(Trace::columns).unwrap_or_default();
         if columns.rate && opportunities.is_some() {
             let message = "its column rate_bps and a Mahimahi trace both say what the rate is: \
                            leave one out";
             return Err(TraceError::of_file(message));
         }
-        let with = |has: bool| trace.clone().filter(|_| has);
+        let with = |has: bool| trace.filter(|_| has).cloned();
         let rate = with(columns.rate).map(VariableRate::Trace);
         Ok(Self {
             rate: rate.or(opportunities.map(VariableRate::Opportunities)),
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn way(csv: &str) -> WayTrace {
-        WayTrace::new(Some(parse_csv(csv).unwrap()), None).unwrap()
+        WayTrace::new(Some(&parse_csv(csv).unwrap()), None).unwrap()
     }
 
     #[test]
@@ -194,6 +194,6 @@ mod tests {
         let mahimahi = WayTrace::new(None, Some(opportunities.clone())).unwrap();
         assert_eq!(mahimahi.mean_arriving_bps(1, 0.5), 6e6);
         assert!((mahimahi.arriving_bps(from, to, 1, 0.5) - 6e6).abs() < 1e4);
-        assert!(WayTrace::new(both.loss, Some(opportunities)).is_err());
+        assert!(WayTrace::new(both.loss.as_ref(), Some(opportunities)).is_err());
     }
 }
