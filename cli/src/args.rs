@@ -25,6 +25,7 @@ use std::path::PathBuf;
 pub(crate) mod errors;
 mod handoff;
 pub(crate) mod setup;
+mod trace;
 mod transfer;
 
 /// Makes TCP fast over a lossy air hop without touching either end host.

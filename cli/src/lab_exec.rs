@@ -21,7 +21,7 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     let mut agents = [args.agent.clone()];
     args.network.set(LabConfig::default(), &mut agents)?;
     let [agent] = agents;
-    let config = args.network.config(LabConfig::default(), args.cc, args.errors.model());
+    let config = args.network.config(LabConfig::default(), args.cc, args.errors.model())?;
     if args.command.is_empty() && args.json {
         return Err(BadUsage("--json needs a command: a shell's screen is no row".into()).into());
     }

@@ -36,6 +36,7 @@ pub mod row;
 mod scenario;
 mod setting;
 pub mod stats;
+mod trace_file;
 mod world;
 
 pub use batch::RunId;
@@ -43,4 +44,5 @@ pub use outcome::{Delay, LinkReport, Outcome, SenderCounters, TraceKind, TracePo
 pub use plan::Plan;
 pub use scenario::{Experiment, Point, ScenarioError};
 pub use setting::Setting;
+pub use trace_file::{read_opportunities, read_trace};
 pub use world::{RunError, run};

@@ -54,7 +54,8 @@ fn gateway(config: &LabConfig, agent: &AgentConfig) -> io::Result<GatewayCommand
     let observe = config.observe.then_some("--observe");
     let arguments = ["--agent", agent.name()].into_iter().chain(settings).chain(observe);
     let shape = config.shape.map(|shape| format!("--shape={shape}"));
-    let arguments = arguments.map(str::to_owned).chain(shape).collect();
+    let trace = config.record_trace.as_ref().map(|file| format!("--trace={}", file.display()));
+    let arguments = arguments.map(str::to_owned).chain(shape).chain(trace).collect();
     Ok(GatewayCommand { program: std::env::current_exe()?, arguments })
 }
 

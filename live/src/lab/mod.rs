@@ -7,6 +7,7 @@
 //! `measure`; and `run`.
 
 mod air_queue;
+mod air_trace;
 mod check;
 pub mod config;
 pub mod control;
@@ -29,6 +30,7 @@ mod run;
 mod session;
 mod short;
 mod station;
+mod varying;
 
 pub use error::LabError;
 pub use gateway::GatewayCommand;

@@ -4,7 +4,7 @@
 
 use super::counters::LinkCounters;
 use super::errors::{ErrorModel, ErrorProcess};
-use super::variation::VariableDelay;
+use super::variation::DelayProcess;
 use crate::agent::LinkSignal;
 use crate::packet::Packet;
 use crate::random::{Purpose, Stream};
@@ -104,7 +104,7 @@ pub struct Pair {
     /// Propagation delay of each way.
     pub delay: [Duration; 2],
     /// What is added to the delay of each way, on a full-duplex medium only.
-    pub variation: [Option<VariableDelay>; 2],
+    pub variation: [Option<Box<dyn DelayProcess + Send>>; 2],
     /// Fates of the packets on each way.
     pub errors: [Box<dyn ErrorProcess + Send>; 2],
     /// Whether the stations are told of frames that arrive damaged.
@@ -148,7 +148,7 @@ pub(super) struct Path {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) delay: Duration,
-    pub(super) variation: Option<VariableDelay>,
+    pub(super) variation: Option<Box<dyn DelayProcess + Send>>,
     pub(super) errors: Box<dyn ErrorProcess + Send>,
     pub(super) control_errors: Box<dyn ErrorProcess + Send>,
     pub(super) tells_damage: bool,

@@ -15,6 +15,8 @@ pub(crate) struct Served {
     seed: u64,
     /// The rate of the air is that of a kernel's queue too, which no request changes.
     has_kernel_queue: bool,
+    /// The air varies by itself.
+    has_trace: bool,
     /// A recording is of one agent.
     is_recorded: bool,
     /// The agents are the ends of a link.
@@ -28,6 +30,7 @@ impl Served {
             requests,
             seed: config.seed,
             has_kernel_queue: config.path != Path::Inline || config.far_queue.is_some(),
+            has_trace: config.trace.is_some(),
             is_recorded: config.pcap.is_some(),
             is_link,
         }
@@ -67,6 +70,9 @@ impl Served {
         if air.rate_bps.is_some() && self.has_kernel_queue {
             return Err("a kernel's queue sends at the rate of the air here: only with --path \
                         inline and without --far-queue can the rate change");
+        }
+        if air != Conditions::default() && self.has_trace {
+            return Err("the air varies as a trace says: leave that out, and change it here");
         }
         if agent.is_some() && (parts.has_mobile_agent || self.is_link) {
             return Err("the agents are at both ends of the air, or in the mobile host: they \
