@@ -1,5 +1,5 @@
 //! Any text as a trace, and as a packet-delivery trace of Mahimahi: it is refused with one
-//! sentence, or a link follows it, on which frames arrive in their order and none before it could.
+//! sentence, or a link follows it, on which frames arrive in their order.
 #![no_main]
 
 use airmend_proto::link::trace::{Opportunities, WayTrace, parse_csv};

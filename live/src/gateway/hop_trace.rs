@@ -89,3 +89,37 @@ fn write_all(mut file: File, rows: &Receiver<Row>) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airmend_proto::link::trace::parse_csv;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::time::Duration;
+
+    /// What others may see, or make the gateway overwrite.
+    #[test]
+    fn the_file_is_its_owners_and_no_link_is_followed() {
+        let directory = std::env::temp_dir().join(format!("airmend-hop-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let (path, link) = (directory.join("hop.csv"), directory.join("link.csv"));
+        fs::write(&path, "what was here before").unwrap();
+        symlink(&path, &link).unwrap();
+        assert!(create(&link).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "what was here before");
+        fs::remove_file(&path).unwrap();
+        let trace = HopTrace::start(create(&path).unwrap(), Instant::ZERO, None).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let row = |seconds| Row {
+            at: Duration::from_secs(seconds),
+            rate_bps: 1_000_000,
+            ..Row::default()
+        };
+        [row(0), row(3)].into_iter().for_each(|row| trace.rows.send(row).unwrap());
+        trace.finish(Instant::from_millis(3_000)).unwrap();
+        let read = parse_csv(&fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(read.period(), Some(Duration::from_secs(3)));
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}
