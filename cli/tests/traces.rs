@@ -66,8 +66,7 @@ fn a_capture_gives_the_hop_that_it_crossed() {
     assert!(replayed.status.success(), "{replayed:?}");
     let rows = fs::read_to_string(&recorded).expect("a trace");
     assert!(rows.lines().count() > 20, "{rows}");
-    let again = lab(&["--trace", &recorded, "--agent", "snoop"], &FLAGS);
-    is_near("the laboratory", &again, &original);
+    is_near("the laboratory", &replayed_in_lab(&recorded, "snoop", &FLAGS), &original);
     is_near("the simulator", &simulated(&directory, "snoop", &original), &original);
 }
 
@@ -84,9 +83,17 @@ fn an_observing_gateway_records_the_hop_beyond_it() {
     let delays: Vec<f64> = delays.collect();
     let seen = |delay: f64| delays.iter().filter(|seen| (**seen - delay).abs() < 2.0).count();
     assert!(seen(2.0) >= 4 && seen(12.0) >= 4, "{rows}");
-    let again = lab(&["--trace", &recorded, "--agent", "plain"], &flags);
-    is_near("the laboratory", &again, &original);
+    is_near("the laboratory", &replayed_in_lab(&recorded, "plain", &flags), &original);
     is_near("the simulator", &simulated(&directory, "plain", &original), &original);
+}
+
+/// The same transfer over a recorded hop, the mean of two seeds: what is lost when differs.
+fn replayed_in_lab(recorded: &str, agent: &str, flags: &[&str]) -> Value {
+    let run = |seed| lab(&["--trace", recorded, "--agent", agent, "--seed", seed], flags);
+    let mut rows = ["1", "2"].map(run);
+    let mean = rows.iter().map(|row| number(row, "goodput_bps")).sum::<f64>() / 2.0;
+    rows[0]["goodput_bps"] = mean.into();
+    rows[0].take()
 }
 
 /// The same transfer over `recorded.csv` in virtual time, the mean of five seeds.

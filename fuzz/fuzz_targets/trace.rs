@@ -40,7 +40,7 @@ fn follow(way: &WayTrace) {
     let mut now = Instant::ZERO;
     for frame in 0..FRAMES {
         let (a, b) = (([10, 0, 0, 1], 1), ([10, 0, 0, 2], 2));
-        let packet = SegmentBuilder::new(a, b).payload_len(frame as usize * 35);
+        let packet = SegmentBuilder::new(a, b).payload_len(frame as u32 * 35);
         if medium.send(now, 0, 1, packet.build(LinkType::Ip)) {
             sent.push((frame, now));
         }
