@@ -29,7 +29,13 @@ impl Suite {
         tests: impl IntoIterator<Item = (&'static str, fn() -> T)>,
     ) -> Self {
         for (name, test) in tests {
-            let trial = Trial::test(name, move || test().outcome());
+            // The harness tells of an error at the end only, far from what the test printed.
+            let outcome = move || {
+                test().outcome().inspect_err(|error| {
+                    eprintln!("{name}: {}", error.message().unwrap_or("no reason"));
+                })
+            };
+            let trial = Trial::test(name, outcome);
             self.trials.push(trial.with_ignored_flag(lacks.is_some()));
         }
         if let Some(lacks) = lacks

@@ -231,11 +231,15 @@ impl Carrier {
     }
 }
 
-/// The frame, but it acknowledges 64 kB more; the checksum is not mended.
+/// The frame, but it acknowledges 64 kB more, with a checksum that is wrong in every case: the sum
+/// over an ACK of which the upper half goes from 0xffff to 0 would not change.
 fn forged(frame: &Packet, tcp: usize) -> Vec<u8> {
     let mut bytes = frame.bytes().to_vec();
     if let Some(ack) = bytes.get_mut(tcp + 8..).and_then(<[u8]>::first_chunk_mut) {
         *ack = u32::from_be_bytes(*ack).wrapping_add(1 << 16).to_be_bytes();
+    }
+    if let Some(checksum) = bytes.get_mut(tcp + 16) {
+        *checksum ^= 1;
     }
     bytes
 }
