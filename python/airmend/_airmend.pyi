@@ -13,10 +13,17 @@ class Error(ValueError):
 class Scenario:
     """A scenario file with the settings that take the place of its own."""
 
-    def __new__(cls, file: str, text: str, settings: list[tuple[str, str]]) -> Scenario:
+    def __new__(
+        cls,
+        file: str,
+        text: str,
+        settings: list[tuple[str, str]],
+        files: dict[str, str] | None = None,
+    ) -> Scenario:
         """Reads a scenario from the text of `file`, in TOML.
 
-        `settings` are keys and values as those of `airmend sim run --set`. Raises `Error`.
+        `settings` are keys and values as those of `airmend sim run --set`. `files` are the texts of
+        the trace files that it names; without them they are read beside `file`. Raises `Error`.
         """
 
     @property
@@ -26,6 +33,10 @@ class Scenario:
     @property
     def title(self) -> str:
         """What is measured, in one line."""
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The texts of the trace files that it names, by the names that it has for them."""
 
     @property
     def swept(self) -> list[str]:

@@ -131,7 +131,7 @@ def encoded(table: Any) -> bytes:
 def _key(request: Request, name: str) -> str:
     """Changes with all that changes results. The number of runs does not: more are added."""
     settings = [setting for setting in request.settings if setting[0] != "runs"]
-    content = json.dumps([request.version, name, request.text, settings])
+    content = json.dumps([request.version, name, request.text, settings, request.files])
     return hashlib.sha256(content.encode()).hexdigest()
 
 

@@ -7,7 +7,6 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from airmend._airmend import VERSION, Error, Scenario
@@ -24,17 +23,28 @@ class Request:
     text: str
     #: Keys and their values in TOML, as those of `airmend sim run --set`.
     settings: tuple[tuple[str, str], ...]
+    #: Names and texts of the trace files that the scenario names.
+    files: tuple[tuple[str, str], ...] = ()
     #: Of the package that made the request: another one may have other results.
     version: str = VERSION
 
     def load(self) -> Scenario:
         """The scenario; read once for as long as the same one is asked for."""
-        return _load(self)
+        scenario = _latest.get(self)
+        if scenario is None:
+            settings = list(self.settings)
+            scenario = _keep(self, Scenario(self.file, self.text, settings, dict(self.files)))
+        return scenario
 
 
-@lru_cache(maxsize=2)
-def _load(request: Request) -> Scenario:
-    return Scenario(request.file, request.text, list(request.settings))
+#: The scenario that was read last: a sweep asks for the same one again and again.
+_latest: dict[Request, Scenario] = {}
+
+
+def _keep(request: Request, scenario: Scenario) -> Scenario:
+    _latest.clear()
+    _latest[request] = scenario
+    return scenario
 
 
 def request(
@@ -44,19 +54,21 @@ def request(
     runs: int | None = None,
 ) -> Request:
     """The request of these arguments of `simulate` and `sweep`."""
-    file, text = _read(scenario)
+    is_text = isinstance(scenario, str) and "\n" in scenario
+    file, text = ("scenario", str(scenario)) if is_text else _read(os.fspath(scenario))
     settings = [(_key(name), to_toml(name, value)) for name, value in overrides.items()]
     settings.extend(_sweeps(text, over or {}))
     if runs is not None:
         settings.append(("runs", to_toml("runs", runs)))
-    return Request(file, text, tuple(settings))
+    # The files that it names stand beside the scenario here, and nowhere on another machine.
+    read = Scenario(file, text, settings, {} if is_text else None)
+    wanted = Request(file, text, tuple(settings), tuple(sorted(read.files.items())))
+    _keep(wanted, read)
+    return wanted
 
 
-def _read(scenario: ScenarioSource) -> tuple[str, str]:
-    """Name and text; text is what has more than one line."""
-    if isinstance(scenario, str) and "\n" in scenario:
-        return "scenario", scenario
-    file = os.fspath(scenario)
+def _read(file: str) -> tuple[str, str]:
+    """Its name and its text."""
     try:
         return file, Path(file).read_text(encoding="utf-8")
     except OSError as error:

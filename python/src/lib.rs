@@ -7,11 +7,12 @@ mod interrupt;
 
 use airmend_sim::results;
 use airmend_sim::row::{self, Line};
-use airmend_sim::{Experiment, RunError, RunId};
+use airmend_sim::{Experiment, RunError, RunId, TraceFiles};
 use interrupt::interruptible;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 pyo3::create_exception!(airmend, Error, PyValueError, "What is wrong, in one sentence.");
@@ -26,12 +27,21 @@ struct Scenario {
 #[pymethods]
 impl Scenario {
     /// Reads a scenario from the text of `file`, in TOML; `settings` are keys and values as those
-    /// of `--set`.
+    /// of `--set`. `files` are the texts of the trace files that it names; without them they are
+    /// read beside `file`.
     #[new]
+    #[pyo3(signature = (file, text, settings, files = None))]
     #[expect(clippy::needless_pass_by_value, reason = "Python gives a list")]
-    fn new(file: String, text: String, settings: Vec<(String, String)>) -> PyResult<Self> {
-        let name = results::name_of(Path::new(&file));
-        let read = Experiment::parse(file, text, &settings);
+    fn new(
+        file: String,
+        text: String,
+        settings: Vec<(String, String)>,
+        files: Option<BTreeMap<String, String>>,
+    ) -> PyResult<Self> {
+        let path = Path::new(&file);
+        let name = results::name_of(path);
+        let files = files.map_or_else(|| TraceFiles::beside(path), TraceFiles::of);
+        let read = Experiment::parse_with(file, text, &settings, files);
         let experiment = read.map_err(|error| {
             // A setting is an argument here, not a flag.
             let sentence = error.to_string();
@@ -50,6 +60,12 @@ impl Scenario {
     #[getter]
     fn title(&self) -> &str {
         &self.experiment.title
+    }
+
+    /// The texts of the trace files that it names.
+    #[getter]
+    fn files(&self) -> BTreeMap<String, String> {
+        self.experiment.files.clone()
     }
 
     /// The names of the swept settings.

@@ -28,6 +28,7 @@ def command_line(program: str, file: Path, out: Path, overrides: Mapping[str, st
         ("lack/fig7-calibrated", {"runs": "1", "time_limit": "5s"}),
         ("snoop-opnet/downloads", {"runs": "2", "flows.file.bytes": "20000"}),
         ("modern/map", {"time_limit": "300ms"}),
+        ("modern/traces", {"runs": "1", "time_limit": "4s"}),
     ],
 )
 def test_lines_are_those_of_the_command_line_byte_for_byte(

@@ -1,6 +1,7 @@
 """Sweeps into a directory of Parquet files."""
 
 import os
+import pickle
 import subprocess
 import sys
 import termios
@@ -12,7 +13,7 @@ import pytest
 from conftest import TINY
 
 import airmend
-from airmend import _run, _sweep
+from airmend import _frame, _run, _scenario, _sweep
 from airmend._sweep import Batches
 
 
@@ -47,6 +48,29 @@ def test_delays_of_each_flow_are_kept(tmp_path: Path) -> None:
 
 
 BARE = TINY.replace('bytes = "50kB"', "")
+
+
+def test_trace_files_travel_with_the_request(tmp_path: Path) -> None:
+    file, trace = tmp_path / "tiny.toml", tmp_path / "hop.csv"
+    file.write_text(TINY)
+    trace.write_text("time_s,delay_ms\n0,4\n1,40\n2,4\n")
+    wanted = _scenario.request(file, {"links.air.trace": "hop.csv"})
+    here = airmend.simulate(file, links__air__trace="hop.csv")
+    varied = airmend.sweep(file, to=tmp_path / "varied", links__air__trace="hop.csv")
+    pd.testing.assert_frame_equal(airmend.read(varied), here)
+    assert here["goodput_bps"].mean() < airmend.simulate(file)["goodput_bps"].mean()
+    # Another trace of the same name makes another sweep.
+    trace.write_text("time_s,delay_ms\n0,4\n1,50\n2,4\n")
+    with pytest.raises(airmend.Error, match="has another sweep"):
+        airmend.sweep(file, to=varied, links__air__trace="hop.csv")
+    # A worker has neither of the files.
+    file.unlink()
+    trace.unlink()
+    _scenario._latest.clear()
+    there = pickle.loads(pickle.dumps(wanted)).load().run()[0]
+    assert _frame.frame(there, "runs").equals(here)
+    with pytest.raises(airmend.Error, match="hop.csv is beside no file"):
+        airmend.simulate(TINY, links__air__trace="hop.csv")
 
 
 def test_what_is_there_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

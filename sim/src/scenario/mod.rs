@@ -25,18 +25,19 @@ mod variation;
 mod way_files;
 
 pub use error::ScenarioError;
+pub use trace::TraceFiles;
 
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use error::{Fault, Source};
 use serde::Deserialize;
 use spec::ScenarioSpec;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use sweep::{Axis, Case};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
-use trace::TraceFiles;
 
 /// An experiment: a scenario at every point of its sweep.
 #[derive(Clone, Debug)]
@@ -55,6 +56,8 @@ pub struct Experiment {
     pub swept: Vec<String>,
     /// All combinations of swept settings.
     pub points: Vec<Point>,
+    /// The texts of the trace files that it names, by the names that it has for them.
+    pub files: BTreeMap<String, String>,
     /// A number that changes with the content of the file, with that of the files that it names,
     /// and with what was set.
     pub fingerprint: u64,
@@ -75,7 +78,7 @@ impl Experiment {
         let name = path.display().to_string();
         let text =
             std::fs::read_to_string(path).map_err(|error| Source::unreadable(&name, &error))?;
-        Self::of_text(name, text, settings, TraceFiles::beside(path))
+        Self::parse_with(name, text, settings, TraceFiles::beside(path))
     }
 
     /// Reads a scenario from text, which names no files; `name` stands for it in errors.
@@ -84,10 +87,11 @@ impl Experiment {
         text: String,
         settings: &[(String, String)],
     ) -> Result<Self, ScenarioError> {
-        Self::of_text(name, text, settings, TraceFiles::default())
+        Self::parse_with(name, text, settings, TraceFiles::default())
     }
 
-    fn of_text(
+    /// The same for text that names these files.
+    pub fn parse_with(
         name: String,
         text: String,
         settings: &[(String, String)],
@@ -136,7 +140,8 @@ impl Experiment {
         // There is always one combination, even of no axes.
         let spec = first.ok_or_else(|| Fault::new(0..0, "there is nothing to run"))?;
         let mut hasher = DefaultHasher::new();
-        (&source.text, &source.settings, files.contents()).hash(&mut hasher);
+        let files = files.into_texts();
+        (&source.text, &source.settings, &files).hash(&mut hasher);
         Ok(Self {
             title: spec.title,
             paper: spec.paper,
@@ -145,6 +150,7 @@ impl Experiment {
             measure: spec.measure.into_iter().map(Spanned::into_inner).collect(),
             swept: axes.into_iter().map(|axis| axis.name).collect(),
             points,
+            files,
             fingerprint: hasher.finish(),
         })
     }

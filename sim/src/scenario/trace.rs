@@ -6,31 +6,48 @@ use super::way_files::WayFiles;
 use crate::trace_file::{parse, read_text};
 use airmend_proto::link::trace::{Opportunities, Trace, TraceError, WayTrace, parse_csv};
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// The files that a scenario names, each read once.
+/// The files of traces that a scenario names, each read once.
 #[derive(Debug, Default)]
-pub(super) struct TraceFiles {
-    /// The directory of the scenario; none of a scenario that is no file.
-    directory: Option<PathBuf>,
+pub struct TraceFiles {
+    source: Source,
     traces: BTreeMap<String, Trace>,
     opportunities: BTreeMap<String, Opportunities>,
-    /// Hashes of the texts, by name.
-    contents: BTreeMap<String, u64>,
+    texts: BTreeMap<String, String>,
+}
+
+/// Where the texts of files come from.
+#[derive(Debug)]
+enum Source {
+    /// The directory of the scenario.
+    Directory(PathBuf),
+    /// These texts, by the names that the scenario has for them.
+    Texts(BTreeMap<String, String>),
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self::Texts(BTreeMap::new())
+    }
 }
 
 impl TraceFiles {
     /// Those that the scenario file `path` names.
-    pub(super) fn beside(path: &Path) -> Self {
+    pub fn beside(path: &Path) -> Self {
         let directory = path.parent().map(Path::to_path_buf);
-        Self { directory: Some(directory.unwrap_or_default()), ..Self::default() }
+        Self { source: Source::Directory(directory.unwrap_or_default()), ..Self::default() }
     }
 
-    /// The contents of all files so far, for a number that changes with them.
-    pub(super) fn contents(&self) -> &BTreeMap<String, u64> {
-        &self.contents
+    /// These texts, by the names that the scenario has for them.
+    pub fn of(texts: BTreeMap<String, String>) -> Self {
+        Self { source: Source::Texts(texts), ..Self::default() }
+    }
+
+    /// The texts of all files that were read, by name.
+    pub(super) fn into_texts(self) -> BTreeMap<String, String> {
+        self.texts
     }
 
     /// What varies in each direction of a link.
@@ -67,15 +84,20 @@ impl TraceFiles {
             return Ok(Some(read.clone()));
         }
         let refuse = |message: String| Fault::new(files.span(), message);
-        let Some(directory) = &self.directory else {
-            return Err(refuse(format!("{name} is beside no file: this scenario is none")));
+        let (path, text) = match &self.source {
+            Source::Directory(directory) => {
+                let path = directory.join(name);
+                let text = read_text(&path).map_err(refuse)?;
+                (path, text)
+            }
+            Source::Texts(texts) => {
+                let text = texts.get(name).cloned();
+                let none = || refuse(format!("{name} is beside no file: this scenario is none"));
+                (PathBuf::from(name), text.ok_or_else(none)?)
+            }
         };
-        let path = directory.join(name);
-        let text = read_text(&path).map_err(refuse)?;
         let read = parse(&path, &text, parse_text).map_err(refuse)?;
-        let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
-        self.contents.insert(name.clone(), hasher.finish());
+        self.texts.insert(name.clone(), text);
         kept(self).insert(name.clone(), read.clone());
         Ok(Some(read))
     }
