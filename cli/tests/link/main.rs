@@ -6,6 +6,7 @@ mod bad_input;
 mod bridge;
 mod dhcp;
 mod ecn;
+mod encrypted;
 mod flood;
 #[path = "../kit/mod.rs"]
 mod kit;
@@ -91,6 +92,11 @@ const OF_NFT: [(&str, Test); 5] = [
     ("marked_transfer", ecn::marked_transfer),
 ];
 
+/// What needs modules that `tools/kernel-guest` loads in its guests, where it sets this variable.
+const GUEST: &str = "AIRMEND_GUEST";
+const OF_GUESTS: [(&str, Test); 2] =
+    [("wireguard_inside", encrypted::wireguard), ("esp_inside", encrypted::esp)];
+
 /// Not reached yet: each challenge costs so much that on a busy machine the socket's buffer
 /// overflows, and a link that is up loses packets (docs/link.md, "Security").
 const NOT_YET: [(&str, Test); 1] = [("flood_with_the_public_key", flood::keyed)];
@@ -104,6 +110,8 @@ fn main() -> ExitCode {
     let lacks_dhcp = lacks.clone().or_else(dhcp::lacks);
     let lacks_uso = lacks.clone().or_else(bridge::lacks_super_packets_of_udp);
     let lacks_nft = lacks.clone().or_else(ecn::lacks);
+    let is_unset = std::env::var_os(GUEST).is_none();
+    let lacks_guest = lacks.clone().or(is_unset.then(|| format!("{GUEST} is not set")));
     // Each runs several processes already.
     Suite::default()
         .tests(lacks.as_deref(), TESTS)
@@ -111,6 +119,7 @@ fn main() -> ExitCode {
         .tests(lacks_dhcp.as_deref(), OF_DHCP)
         .tests(lacks_uso.as_deref(), OF_USO)
         .tests(lacks_nft.as_deref(), OF_NFT)
+        .tests(lacks_guest.as_deref(), OF_GUESTS)
         .tests(Some("a flood with the public key is not withstood yet"), NOT_YET)
         .run(Some(1))
 }
