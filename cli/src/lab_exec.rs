@@ -1,7 +1,7 @@
 //! `airmend lab exec`: any program over the emulated hop.
 
 use crate::args::ExecArgs;
-use crate::lab_control::Served;
+use crate::lab_control::{Made, Served};
 use crate::lab_run::{describe, forwarding};
 use crate::process::{BadUsage, complain, enter_lab};
 use crate::{row, text};
@@ -36,12 +36,14 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     let programs = Programs { at, command, server, outside };
     let directory = control::directory();
     let stop = enter_lab()?;
+    let mut history = None;
     let executed = forwarding(&config, &agent, |config, forwarding| {
         let (controller, requests) = control::controller();
         let watched = control::Watched::default();
         let network = args.network.clone();
         let (served, agent) = (watched.clone(), agent.clone());
         let mut served = Served::new(controller, served, network, config.clone(), agent);
+        history = Some(served.history());
         let socket = ControlSocket::start(&directory, move |line| served.answer(line));
         // A laboratory that nobody can change is one all the same.
         if let Err(error) = &socket {
@@ -55,12 +57,16 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
              `sysctl {setting}=1` changes that"
         ));
     }
+    let changes = history.map(|history| history.changes()).unwrap_or_default();
     // What the program prints is its own: the report goes beside it.
     let mut out = io::stderr().lock();
     if args.json {
-        row::write(&mut out, &row::lab::exec(&agent, &config, &args.network.settings, &executed))?;
+        row::write(
+            &mut out,
+            &row::lab::exec(&agent, &config, &args.network.settings, &executed, &changes),
+        )?;
     } else {
-        describe_exec(&mut out, &agent, &config, &executed)?;
+        describe_exec(&mut out, &agent, &config, &executed, &changes)?;
     }
     Ok(exit_code(executed.status))
 }
@@ -77,6 +83,7 @@ fn describe_exec(
     agent: &AgentConfig,
     config: &LabConfig,
     executed: &Executed,
+    changes: &[Made],
 ) -> io::Result<()> {
     writeln!(
         out,
@@ -87,6 +94,9 @@ fn describe_exec(
     )?;
     let mut line = |name: &str, words: String| writeln!(out, "  {name:<11}{words}");
     line("command", format!("{:.3} s, {}", executed.seconds, executed.status))?;
+    for Made { seconds, set } in changes {
+        line(&format!("at {seconds:.1} s"), set.clone())?;
+    }
     for (name, sender) in ["from fh", "from mh"].into_iter().zip(executed.senders) {
         line(name, describe::sender(sender))?;
     }

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
 }
 
 fn errors_rate_and_agent_change() {
-    let lab = Lab::start("change", &["--agent", "plain"]);
+    let mut lab = Lab::start("change", &["--agent", "plain"]);
     let begin = lab.seen(|seen| count(seen, "/links/air_down/frames") > 300);
     assert_eq!(count(&begin, "/links/air_down/lost"), 0, "{begin}");
     lab.done(&["set", "loss=5%", "agent=snoop"]);
@@ -63,6 +63,12 @@ fn errors_rate_and_agent_change() {
     assert!(text.lines().count() > 4, "{text}");
     let is_gone = || fs::read_dir(&directory).ok()?.next().is_none().then_some(());
     until("the socket going", is_gone).expect("nothing is left");
+    let report = lab.report();
+    assert_eq!(report["agent"], "plain", "{report}");
+    let sets = report["changes"].as_array().expect("changes").iter().map(|change| &change["set"]);
+    let made = ["loss=5% agent=snoop", "agent=plain loss=0% rate=2mbit air-delay=100ms"];
+    assert!(sets.eq(&made), "{report}");
+    assert!(report["changes"][0]["seconds"].as_f64() < report["changes"][1]["seconds"].as_f64());
 }
 
 fn what_cannot_change_is_refused() {
@@ -125,8 +131,9 @@ impl Lab {
     fn start(name: &str, flags: &[&str]) -> Self {
         let place = Self::place(name);
         let mut command = lab(&place, &["exec", "--serve", SERVER]);
-        command.args(flags).args(["--", "python3", "-c", CLIENT]);
-        let process = command.stderr(Stdio::null()).spawn().expect("airmend runs");
+        command.args(flags).args(["--json", "--", "python3", "-c", CLIENT]);
+        let report = fs::File::create(place.join("report")).expect("a file");
+        let process = command.stderr(report).spawn().expect("airmend runs");
         let user = nix::unistd::geteuid();
         let directory = place.join(format!("airmend-lab-{user}"));
         let lab = Self { process, place, directory };
@@ -138,6 +145,14 @@ impl Lab {
     fn interrupt(&self) {
         let pid = nix::unistd::Pid::from_raw(self.process.id().cast_signed());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).ok();
+    }
+
+    /// The report at its end.
+    fn report(&mut self) -> Value {
+        self.process.wait().expect("it ends");
+        let text = fs::read_to_string(self.place.join("report")).expect("a file");
+        let line = text.lines().last().expect("a report");
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
     fn command(&self, words: &[&str]) -> Command {

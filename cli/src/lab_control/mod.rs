@@ -2,10 +2,12 @@
 
 mod changes;
 mod client;
+mod history;
 mod served;
 mod watch;
 
 pub(crate) use changes::SetArgs;
+pub(crate) use history::Made;
 pub(crate) use served::Served;
 pub(crate) use watch::{WatchArgs, watch};
 

@@ -2,6 +2,7 @@
 
 use super::changes::Changes;
 use super::client::{PLACES, REFUSED, SET, WATCH};
+use super::history::{History, Made};
 use crate::args::setup::NetworkArgs;
 use crate::lab_run::limits;
 use crate::text;
@@ -17,6 +18,7 @@ pub(crate) struct Served {
     network: NetworkArgs,
     config: LabConfig,
     agent: AgentConfig,
+    history: History,
 }
 
 /// What `airmend lab watch` is told.
@@ -38,7 +40,12 @@ impl Served {
         config: LabConfig,
         agent: AgentConfig,
     ) -> Self {
-        Self { controller, watched, network, config, agent }
+        Self { controller, watched, network, config, agent, history: History::default() }
+    }
+
+    /// What is changed from now on.
+    pub(crate) fn history(&self) -> History {
+        self.history.clone()
     }
 
     /// The answer to a line.
@@ -64,6 +71,10 @@ impl Served {
         self.config.air.delay = air.delay.unwrap_or(self.config.air.delay);
         self.config.errors = air.errors.unwrap_or(self.config.errors);
         self.agent = agent.unwrap_or_else(|| self.agent.clone());
+        // One that has ended meanwhile has nothing to add to its report.
+        if let Ok(sample) = self.controller.sample() {
+            self.history.add(Made { seconds: sample.seconds, set: line.trim().to_owned() });
+        }
         Ok("done\n".to_owned())
     }
 

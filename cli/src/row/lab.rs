@@ -1,6 +1,7 @@
 //! The laboratory's lines.
 
 use super::{Line, Times, ber_and_loss, line, millis, rounded, sender, short};
+use crate::lab_control::Made;
 use airmend_live::lab::config::{Amount, LabConfig, Path, Place};
 use airmend_live::lab::exec::Executed;
 use airmend_live::lab::outcome::{Handoffs, Outcome, Ping, ShortFlows};
@@ -101,6 +102,7 @@ pub(crate) fn exec(
     config: &LabConfig,
     settings: &[(String, String)],
     executed: &Executed,
+    changes: &[Made],
 ) -> Line {
     let [fixed, mobile] = &executed.senders;
     let measured = json!({
@@ -117,6 +119,7 @@ pub(crate) fn exec(
     let unusual = json!({
         "mobile_counters": Some(mobile_counters).filter(|counters| !counters.is_empty()),
         "gateway_heartbeat_timeouts": executed.agents.gateway_heartbeat_timeouts,
+        "changes": Some(changes).filter(|changes| !changes.is_empty()),
     });
     let more = more_settings(config, settings);
     line([setting(agent, config), measured, more, present(unusual)])
