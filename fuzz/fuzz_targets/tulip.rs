@@ -1,11 +1,14 @@
 //! Bytes as a TULIP frame, and as a sequence of times, frames and packets for one end of a link
-//! with small limits: what is read is written as it was, and the end keeps its promises.
+//! with small limits: what is read is written as it was, and the end keeps its promises. And as
+//! packets that cross compressed among frames in short form that nobody has written.
 #![no_main]
 
 #[path = "../../proto/tests/link/hostile.rs"]
 mod hostile;
 #[path = "../input/mod.rs"]
 mod input;
+#[path = "../input/compressed.rs"]
+mod compressed;
 #[path = "../input/link.rs"]
 mod link_input;
 
@@ -29,6 +32,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     check_frame(data);
+    compressed::check(data);
     let mut input = Input(data);
     let switches = input.byte();
     let settings = Settings {

@@ -1,4 +1,4 @@
-//! A pre-shared key, and padding.
+//! A pre-shared key, padding, and header compression.
 
 use crate::flood::{PACKETS, carries_all};
 use crate::kit::{Result, TempFile, airmend};
@@ -53,6 +53,24 @@ pub(crate) fn padded() -> Result {
         let figures = ended(dialer)?;
         assert_eq!(figures["mtu"], 1_419, "{figures}");
         assert_eq!(ended(listener)?["mtu"], 1_422);
+    }
+    Ok(())
+}
+
+/// Headers cross compressed only where both ends do it; the other end has whole ones, as it had from
+/// a version without compression.
+pub(crate) fn compressed() -> Result {
+    let no: &[&str] = &["--no-compression"];
+    for [listener, dialer] in [[&[], &[]], [no, &[]], [&[], no]] {
+        let world = World::new()?;
+        let is_at_both = listener.is_empty() && dialer.is_empty();
+        let ends = start(&world, listener, dialer)?;
+        transfer(&world, BYTES, nothing)?;
+        for end in ends {
+            let figures = ended(end)?;
+            assert_eq!(count(&figures, "compressed") > 0, is_at_both, "{figures}");
+            assert_eq!(count(&figures, "unreadable"), 0, "{figures}");
+        }
     }
     Ok(())
 }

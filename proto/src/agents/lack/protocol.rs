@@ -14,6 +14,7 @@ use alloc::string::String;
 pub const PROTOCOL: LinkProtocol = LinkProtocol {
     frame_overhead: OVERHEAD,
     payload: |packet| Frame::parse(packet).ok()?.payload,
+    compressor: None,
     takes_damaged: true,
 };
 

@@ -7,6 +7,7 @@
 //! A station with several neighbours has one agent for each. The carrier of a frame (a radio's
 //! address, an Ethernet header, a UDP socket) identifies the neighbour.
 
+pub mod compression;
 mod control;
 pub mod frame;
 mod half_duplex;
@@ -387,7 +388,7 @@ impl Tulip {
     fn add_ack(&mut self, now: Instant, frame: &mut Frame) {
         let due = self.receiver.ack_due();
         let is_control = frame.kind == FrameKind::Control;
-        if due == Due::Never && !is_control {
+        if !is_control && !self.receiver.is_worth_sending(now, &self.settings) {
             return;
         }
         let (ack_len, vector_len) = self.receiver.ack_len();

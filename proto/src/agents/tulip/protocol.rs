@@ -1,5 +1,6 @@
 //! The interface of the link protocol to the registry and the runners.
 
+use super::compression::Compressor;
 use super::frame::{Frame, HEADER_LEN};
 use super::{Settings, Tulip};
 use crate::agent::Agent;
@@ -9,12 +10,19 @@ use crate::agents::settings::AgentSettings;
 use crate::link::mac::MacParams;
 use alloc::boxed::Box;
 use alloc::string::String;
+use core::time::Duration;
+
+/// When a link ACK is due where the bottleneck is behind the end: losses cause one at once, and the
+/// rate control needs several in a round trip only where that is long.
+const LINK_ACK_EVERY: u32 = 16;
+const LINK_ACK_DELAY: Duration = Duration::from_millis(5);
 
 /// The properties of the protocol that a runner needs.
 pub const PROTOCOL: LinkProtocol = LinkProtocol {
     frame_overhead: HEADER_LEN,
     payload: |packet| Frame::parse(packet).ok()?.payload,
     takes_damaged: false,
+    compressor: Some(Compressor::new),
 };
 
 impl AgentSettings for Settings {
@@ -45,6 +53,8 @@ impl AgentSettings for Settings {
 
     fn control_rate(&mut self) {
         self.rate_control = true;
+        self.ack_every = LINK_ACK_EVERY;
+        self.ack_delay = LINK_ACK_DELAY;
     }
 
     fn exempt(&mut self, tcp_port: u16) {

@@ -91,7 +91,9 @@ impl Receiver {
     ) -> Result<(), LinkEvent> {
         let result = self.window.reliable(seq, after, packet);
         // The packet leaves a gap, fills one, or is not taken: the sender must learn of it at once.
-        if result != Ok(true) {
+        // Where it reads reports, serial numbers have shown the gap, and no loss is found any sooner
+        // by what fills it.
+        if result.is_err() || (result == Ok(false) && !self.is_sparing(settings)) {
             self.want_ack();
         }
         result.map(|_| self.count(now, settings))
@@ -116,6 +118,25 @@ impl Receiver {
     /// Notes whether the other end reads reports.
     pub(super) fn set_by_serial(&mut self, by_serial: bool) {
         self.by_serial = by_serial;
+    }
+
+    /// Whether link ACKs are as few as the other end's rate control allows.
+    fn is_sparing(&self, settings: &Settings) -> bool {
+        self.by_serial && settings.rate_control
+    }
+
+    /// Whether a link ACK should travel with a packet now. One that tells of little waits for the
+    /// next packet: from half of its number of packets or of its time on it travels.
+    pub(super) fn is_worth_sending(&self, now: Instant, settings: &Settings) -> bool {
+        match self.ack_due {
+            Due::Never => self.is_sparing(settings) && self.unreported > UNRELIABLE / 2,
+            Due::Now => true,
+            Due::At(at) => {
+                !self.is_sparing(settings)
+                    || 2 * self.unacknowledged >= settings.ack_every
+                    || at.since(now) <= settings.ack_delay / 2
+            }
+        }
     }
 
     /// When a link ACK is due, even without a packet to travel with.
