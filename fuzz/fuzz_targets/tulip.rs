@@ -3,12 +3,12 @@
 //! packets that cross compressed among frames in short form that nobody has written.
 #![no_main]
 
+#[path = "../input/compressed.rs"]
+mod compressed;
 #[path = "../../proto/tests/link/hostile.rs"]
 mod hostile;
 #[path = "../input/mod.rs"]
 mod input;
-#[path = "../input/compressed.rs"]
-mod compressed;
 #[path = "../input/link.rs"]
 mod link_input;
 

@@ -57,8 +57,8 @@ pub(crate) fn padded() -> Result {
     Ok(())
 }
 
-/// Headers cross compressed only where both ends do it; the other end has whole ones, as it had from
-/// a version without compression.
+/// Headers cross compressed only where both ends do it; an end that does not sends and gets whole
+/// ones, as one of a version without compression.
 pub(crate) fn compressed() -> Result {
     let no: &[&str] = &["--no-compression"];
     for [listener, dialer] in [[&[], &[]], [no, &[]], [&[], no]] {

@@ -91,8 +91,8 @@ impl Receiver {
     ) -> Result<(), LinkEvent> {
         let result = self.window.reliable(seq, after, packet);
         // The packet leaves a gap, fills one, or is not taken: the sender must learn of it at once.
-        // Where it reads reports, serial numbers have shown the gap, and no loss is found any sooner
-        // by what fills it.
+        // Where it reads reports, serial numbers have shown the gap, and what fills it shows no
+        // loss.
         if result.is_err() || (result == Ok(false) && !self.is_sparing(settings)) {
             self.want_ack();
         }

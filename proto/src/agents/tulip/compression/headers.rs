@@ -1,8 +1,8 @@
 //! The headers of one packet, written as their differences from the headers of another.
 //!
-//! As in RFC 1144 and ROHC (RFC 6846) static fields are not sent, and what changes is sent in as few
-//! bytes as its difference needs. The reference is a packet that the other end is known to hold, and
-//! not the packet before: so each packet is read without the others.
+//! As in RFC 1144 and ROHC (RFC 6846) static fields are not sent, and what changes is sent in as
+//! few bytes as its difference needs. The reference is a packet that the other end is known to
+//! hold, and not the packet before: so each packet is read without the others.
 
 use super::layout::{LONGEST, Layout};
 use crate::packet::{LinkType, Packet};

@@ -131,7 +131,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// Writes the flags, with these `more`, and the check over what is not sent, with these headers.
+    /// Writes the flags, with these `more`, and the check, which also covers these headers.
     pub(super) fn close(self, frame: &Frame, more: u8, headers: &[u8], out: &mut [u8]) {
         out[self.begin + 1] = self.flags | more;
         let head = [out[self.begin], self.flags | more];
