@@ -55,6 +55,7 @@ impl AgentSettings for Settings {
         self.rate_control = true;
         self.ack_every = LINK_ACK_EVERY;
         self.ack_delay = LINK_ACK_DELAY;
+        self.sparse_acks = true;
     }
 
     fn exempt(&mut self, tcp_port: u16) {

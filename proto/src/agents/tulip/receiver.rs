@@ -120,9 +120,9 @@ impl Receiver {
         self.by_serial = by_serial;
     }
 
-    /// Whether link ACKs are as few as the other end's rate control allows.
+    /// Whether link ACKs are as few as the sender's loss detection allows.
     fn is_sparing(&self, settings: &Settings) -> bool {
-        self.by_serial && settings.rate_control
+        self.by_serial && settings.sparse_acks
     }
 
     /// Whether a link ACK should travel with a packet now. One that tells of little waits for the

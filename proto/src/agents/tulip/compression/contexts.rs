@@ -22,7 +22,7 @@ const CONTEXTS: usize = 256;
 const FLOWS: usize = 128;
 /// Packets after which a flow gets a new context, since differences grow: of those without payload,
 /// which are as short as their differences, and of the others.
-const REFRESH: [u32; 2] = [16, 64];
+const REFRESH: [u32; 2] = [16, 256];
 
 /// The contexts of the sender.
 #[derive(Clone, Debug)]

@@ -25,7 +25,8 @@ const FLAGS: u16 = 1 << 11;
 const CLASS: u16 = 1 << 12;
 const OPTIONS: u16 = 1 << 13;
 const URGENT: u16 = 1 << 14;
-const UNUSED: u16 = 1 << 15;
+/// The reserved bits and AE of TCP, beside its flags.
+const RESERVED: u16 = 1 << 15;
 
 /// The lengths in bytes that the two bits of a number stand for.
 const OF_STREAM: [usize; 4] = [0, 2, 3, 4];
@@ -49,7 +50,8 @@ struct Fields<'a> {
     timestamps: Option<[u32; 2]>,
     ip_id: u32,
     window: [u8; 2],
-    flags: [u8; 2],
+    flags: [u8; 1],
+    reserved: [u8; 1],
     class: [u8; 5],
     /// Options but for the timestamps before them.
     options: &'a [u8],
@@ -95,14 +97,21 @@ impl Headers {
         writer.number(SEQ, old.seq, new.seq, &OF_STREAM, of_stream);
         writer.number(ACK, old.ack, new.ack, &OF_STREAM, of_stream);
         if let (Some(old), Some(new)) = (old.timestamps, new.timestamps) {
-            writer.number(TS_VALUE, old[0], new[0], &OF_CLOCK, of_clock);
-            writer.number(TS_ECHO, old[1], new[1], &OF_CLOCK, of_clock);
+            // Within a batch the clock may have gone on since the context, or not.
+            writer.clock(TS_VALUE, old[0], new[0], of_clock);
+            writer.clock(TS_ECHO, old[1], new[1], of_clock);
         }
         writer.id(old.ip_id as u16, new.ip_id as u16, of_clock);
         writer.literal(WINDOW, &old.window, &new.window);
-        writer.literal(FLAGS, &old.flags, &new.flags);
+        if has_payload && self.layout.is_tcp {
+            // The last segment of a batch has PSH.
+            writer.literal(FLAGS, &[], &new.flags);
+        } else {
+            writer.literal(FLAGS, &old.flags, &new.flags);
+        }
         writer.literal(CLASS, &old.class, &new.class);
         writer.literal(URGENT, &old.urgent, &new.urgent);
+        writer.literal(RESERVED, &old.reserved, &new.reserved);
         if old.options != new.options {
             writer.mask |= OPTIONS;
             writer.out.push(new.options.len() as u8);
@@ -121,9 +130,6 @@ impl Headers {
         let old = self.fields()?;
         let mut reader = Reader { bytes, mask: 0 };
         reader.mask = u16::from_be_bytes(reader.take()?);
-        if reader.mask & UNUSED != 0 {
-            return None;
-        }
         let mut new = old;
         new.seq = reader.number(SEQ, old.seq, &OF_STREAM)?;
         new.ack = reader.number(ACK, old.ack, &OF_STREAM)?;
@@ -138,6 +144,7 @@ impl Headers {
         new.flags = reader.literal(FLAGS, old.flags)?;
         new.class = reader.literal(CLASS, old.class)?;
         new.urgent = reader.literal(URGENT, old.urgent)?;
+        new.reserved = reader.literal(RESERVED, old.reserved)?;
         if reader.mask & OPTIONS != 0 {
             let [len] = reader.take()?;
             new.options = reader.slice(usize::from(len))?;
@@ -187,7 +194,7 @@ impl Headers {
         }
         let word = |at: usize| Some(u32::from_be_bytes(*tcp.get(at..)?.first_chunk()?));
         (fields.seq, fields.ack) = (word(4)?, word(8)?);
-        fields.flags = [tcp[12] & 0x0f, tcp[13]];
+        (fields.flags, fields.reserved) = ([tcp[13]], [tcp[12] & 0x0f]);
         fields.window = *tcp[14..].first_chunk()?;
         fields.checksum = *tcp[16..].first_chunk()?;
         fields.urgent = *tcp[18..].first_chunk()?;
@@ -222,8 +229,8 @@ impl Headers {
         if is_tcp {
             tcp[4..8].copy_from_slice(&fields.seq.to_be_bytes());
             tcp[8..12].copy_from_slice(&fields.ack.to_be_bytes());
-            tcp[12] = (((len - transport) / 4) << 4) as u8 | fields.flags[0] & 0x0f;
-            tcp[13] = fields.flags[1];
+            tcp[12] = (((len - transport) / 4) << 4) as u8 | fields.reserved[0] & 0x0f;
+            tcp[13] = fields.flags[0];
             tcp[14..16].copy_from_slice(&fields.window);
             tcp[16..18].copy_from_slice(&fields.checksum);
             tcp[18..20].copy_from_slice(&fields.urgent);
@@ -256,9 +263,19 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Writes a number in the first of `lengths` from place `least` on that has room for it.
     fn number(&mut self, place: u32, old: u32, new: u32, lengths: &[usize; 4], least: usize) {
-        if new == old {
-            return;
+        if new != old {
+            self.difference(place, old, new, lengths, least);
         }
+    }
+
+    /// Writes a timestamp, of a packet with payload also if it is that of the context.
+    fn clock(&mut self, place: u32, old: u32, new: u32, least: usize) {
+        if new != old || least > 1 {
+            self.difference(place, old, new, &OF_CLOCK, least);
+        }
+    }
+
+    fn difference(&mut self, place: u32, old: u32, new: u32, lengths: &[usize; 4], least: usize) {
         let fits = |len: usize| new.wrapping_sub(old).wrapping_add(below(len)) >> (8 * len) == 0;
         let code = (least..3).find(|code| fits(lengths[*code])).unwrap_or(3);
         let len = lengths[code];

@@ -160,7 +160,8 @@ fn headers_cross_once() {
         let third = a.packet(segment(2, is_ipv6, 1_000));
         let bytes = a.send(&third);
         let id = if is_ipv6 { 0 } else { 2 };
-        assert_eq!(bytes.len(), 8 + 1 + 2 + 3 + 2 + id + 2 + 1_000);
+        // The context and its mask, sequence number, timestamps, flags, checksum.
+        assert_eq!(bytes.len(), 8 + 1 + 2 + 3 + 2 + 2 + id + 1 + 2 + 1_000);
         assert_eq!(b.receive(&bytes), Ok(third));
     }
 }
