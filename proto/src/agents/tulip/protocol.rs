@@ -12,10 +12,10 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::time::Duration;
 
-/// When a link ACK is due where the bottleneck is behind the end: losses cause one at once, and the
-/// rate control needs several in a round trip only where that is long.
-const LINK_ACK_EVERY: u32 = 16;
-const LINK_ACK_DELAY: Duration = Duration::from_millis(5);
+/// When a link ACK is due where the bottleneck is behind the end; losses cause one at once. With 16
+/// packets and 5 ms the rate control had half of the goodput at 80 ms and 5 % of losses.
+const LINK_ACK_EVERY: u32 = 8;
+const LINK_ACK_DELAY: Duration = Duration::from_millis(3);
 
 /// The properties of the protocol that a runner needs.
 pub const PROTOCOL: LinkProtocol = LinkProtocol {
