@@ -56,7 +56,7 @@ fn frame(kind: FrameKind, ack: Option<Ack>) -> Frame {
         poll: kind == FrameKind::Reliable,
         more: kind == FrameKind::Skip,
         by_serial: false,
-        reads_ecn: true,
+        reads_version_2: true,
         answers_ce: kind == FrameKind::Unreliable,
         outer_ecn: Ecn::NotEct,
         from: 0x1234_5678,

@@ -141,6 +141,8 @@ impl Tunnel {
             notices: VecDeque::new(),
             agent_counters: BTreeMap::new(),
         };
+        let compressor = link.and_then(|link| link.compressor);
+        tunnel.outbound.compressor = compressor.map(|new| new(config.compression));
         tunnel.set_first_mtu(config).map_err(config.device_failed())?;
         config.set_up_device()?;
         // The kernel may otherwise delay a wake-up by 50 microseconds to save energy.
@@ -209,7 +211,7 @@ impl Tunnel {
 
     /// Hands the agent the frames of datagrams that have arrived and are authentic.
     fn take_from_peer(&mut self, now: Instant) -> io::Result<bool> {
-        let Outbound { carrier, channel, .. } = &mut self.outbound;
+        let Outbound { carrier, channel, compressor, own, .. } = &mut self.outbound;
         let forwarder = &mut self.forwarder;
         let (mut buffer, mut answers) = (BytesMut::new(), Vec::new());
         let more = carrier.receive(&mut |from, ecn, datagram| {
@@ -223,7 +225,14 @@ impl Tunnel {
             match self.inbound.take(buffer.split().freeze(), ecn) {
                 Some(Arrival::Frame(frame, ecn)) => {
                     let packet = Packet::new(LinkType::Frame, frame).with_outer_ecn(ecn);
-                    forwarder.handle_packet(now, Port::Air, packet);
+                    let frame = match compressor {
+                        Some(compressor) => compressor.expand(packet),
+                        None => Ok(packet),
+                    };
+                    match frame {
+                        Ok(frame) => forwarder.handle_packet(now, Port::Air, frame),
+                        Err(_) => own.unreadable += 1,
+                    }
                 }
                 Some(Arrival::Probe { number }) if answers.len() < MAX_ANSWERS => {
                     answers.push(Message::Answer { number, length: datagram.len() as u16 });
@@ -237,6 +246,7 @@ impl Tunnel {
             }
         })?;
         self.outbound.now = now;
+        self.outbound.tell_epochs();
         answers.into_iter().for_each(|answer| self.outbound.send_message(answer, 0));
         Ok(more)
     }

@@ -25,7 +25,7 @@ const MORE: u8 = 0x04;
 const ETHERNET: u8 = 0x08;
 const BY_SERIAL: u8 = 0x10;
 const REPORT: u8 = 0x20;
-const READS_ECN: u8 = 0x40;
+const READS_VERSION_2: u8 = 0x40;
 const ANSWERS_CE: u8 = 0x80;
 /// In the field with the number of transmissions that a report covers: the number of marks follows.
 const MARKS: u16 = 0x8000;
@@ -135,8 +135,9 @@ pub struct Frame {
     /// The sender reads reports: link ACKs to it should be such, and packets may be as far above
     /// the next expected one as a report allows.
     pub by_serial: bool,
-    /// The sender reads the ECN field of the IP packets that carry frames, as this end does.
-    pub reads_ecn: bool,
+    /// The sender reads version 2, as this end does: the ECN field of the IP packets that carry
+    /// frames, and the short form where the carrier sends it.
+    pub reads_version_2: bool,
     /// The sender answers for "congestion experienced" on this frame, which is therefore not passed
     /// on to the packet, but counted.
     pub answers_ce: bool,
@@ -203,7 +204,7 @@ impl Frame {
             poll: flags & POLL != 0,
             more: flags & MORE != 0,
             by_serial: flags & BY_SERIAL != 0,
-            reads_ecn: flags & READS_ECN != 0,
+            reads_version_2: flags & READS_VERSION_2 != 0,
             answers_ce: flags & ANSWERS_CE != 0,
             outer_ecn: packet.outer_ecn(),
             from,
@@ -266,7 +267,7 @@ impl Frame {
             | set(MORE, self.more)
             | set(ETHERNET, is_ethernet)
             | set(BY_SERIAL, self.by_serial)
-            | set(READS_ECN, self.reads_ecn)
+            | set(READS_VERSION_2, self.reads_version_2)
             | set(ANSWERS_CE, self.answers_ce)
             | set(REPORT, self.ack.as_ref().is_some_and(|ack| ack.covered.is_some()))
     }

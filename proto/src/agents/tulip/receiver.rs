@@ -97,7 +97,9 @@ impl Receiver {
     ) -> Result<(), LinkEvent> {
         let result = self.window.reliable(seq, after, packet);
         // The packet leaves a gap, fills one, or is not taken: the sender must learn of it at once.
-        if result != Ok(true) {
+        // Where it reads reports, serial numbers have shown the gap, and what fills it shows no
+        // loss.
+        if result.is_err() || (result == Ok(false) && !self.is_sparing(settings)) {
             self.want_ack();
         }
         result.map(|_| self.count(now, settings))
@@ -133,6 +135,25 @@ impl Receiver {
     /// A frame has arrived with "congestion experienced", and its sender answers for it.
     pub(super) fn count_mark(&mut self) {
         self.marks = Some(self.marks.unwrap_or(0).wrapping_add(1));
+    }
+
+    /// Whether link ACKs are as few as the sender's loss detection allows.
+    fn is_sparing(&self, settings: &Settings) -> bool {
+        self.by_serial && settings.sparse_acks
+    }
+
+    /// Whether a link ACK should travel with a packet now. One that tells of little waits for the
+    /// next packet: from half of its number of packets or of its time on it travels.
+    pub(super) fn is_worth_sending(&self, now: Instant, settings: &Settings) -> bool {
+        match self.ack_due {
+            Due::Never => self.is_sparing(settings) && self.unreported > UNRELIABLE / 2,
+            Due::Now => true,
+            Due::At(at) => {
+                !self.is_sparing(settings)
+                    || 2 * self.unacknowledged >= settings.ack_every
+                    || at.since(now) <= settings.ack_delay / 2
+            }
+        }
     }
 
     /// When a link ACK is due, even without a packet to travel with.
