@@ -30,9 +30,8 @@ fn frame(from: usize, to: u32, serial: u32, payload: Option<Packet>) -> Frame {
 }
 
 fn cross(ends: &mut [Compressor; 2], from: usize, frame: &Frame) -> Option<Frame> {
-    let mut bytes = Vec::new();
-    ends[from].compress(&frame.emit(), &mut bytes);
-    let packet = Packet::new(LinkType::Frame, bytes.into());
+    let (bytes, _) = ends[from].compress(frame.emit());
+    let packet = Packet::new(LinkType::Frame, bytes);
     let expanded = ends[1 - from].expand(packet).ok()?;
     Frame::parse(&expanded).ok()
 }

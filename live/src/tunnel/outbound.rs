@@ -34,7 +34,6 @@ pub(super) struct Outbound {
     next_number: u32,
     /// What crosses in the place of the agent's frames.
     pub(super) compressor: Option<Compressor>,
-    compressed: Vec<u8>,
 }
 
 impl Outbound {
@@ -61,7 +60,6 @@ impl Outbound {
             padding,
             next_number: u32::from_be_bytes(number),
             compressor: None,
-            compressed: Vec::new(),
         }
     }
 
@@ -141,16 +139,14 @@ impl Outbound {
         }
     }
 
-    fn send_compressed(&mut self, frame: &Packet) {
+    fn send_compressed(&mut self, frame: Packet) {
         let ecn = frame.outer_ecn();
         let Some(compressor) = &mut self.compressor else {
             return self.send_frame(frame.bytes(), ecn);
         };
-        let mut bytes = std::mem::take(&mut self.compressed);
-        bytes.clear();
-        self.own.compressed += u64::from(compressor.compress(frame, &mut bytes));
+        let (bytes, is_short) = compressor.compress(frame);
+        self.own.compressed += u64::from(is_short);
         self.send_frame(&bytes, ecn);
-        self.compressed = bytes;
     }
 
     fn send_frame(&mut self, frame: &[u8], ecn: Ecn) {
@@ -223,7 +219,7 @@ impl Ports for Outbound {
 
     fn send(&mut self, _now: Instant, side: Port, packet: Packet) {
         match side {
-            Port::Air => self.send_compressed(&packet),
+            Port::Air => self.send_compressed(packet),
             Port::Wired => {
                 self.own.packets_out += 1;
                 self.own.bytes_out += u64::from(packet.wire_len());

@@ -65,13 +65,16 @@ impl Receiver {
         *self = Self::new(window);
     }
 
-    /// Notes a frame's serial number. A gap shows a loss, of a retransmission too, and causes a
-    /// link ACK at once.
+    /// Notes a frame's serial number. A gap shows a loss, of a retransmission too, and what was
+    /// overtaken shows that it is none: both cause a link ACK at once (RFC 5681 §4.2).
     pub(super) fn note_serial(&mut self, now: Instant, serial: SeqNumber, is_control: bool) {
         if !is_control {
             self.reports.note(serial, self.highest_serial);
         }
         if serial <= self.highest_serial {
+            if self.by_serial && !is_control {
+                self.want_ack();
+            }
             return;
         }
         if is_control {

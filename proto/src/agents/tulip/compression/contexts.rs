@@ -71,11 +71,10 @@ impl Sender {
         }
     }
 
-    /// Appends a packet that was captured whole to `out`, in the form that is returned; `serial` is
-    /// the number of its transmission.
+    /// Appends what stands for the headers of a packet to `out`, in the form that is returned;
+    /// `serial` is the number of its transmission.
     pub(super) fn write(&mut self, serial: SeqNumber, packet: &Packet, out: &mut Vec<u8>) -> Form {
         let Some(layout) = Layout::of(packet).filter(|layout| is_lasting(*layout, packet)) else {
-            out.extend(packet.bytes());
             return Form::default();
         };
         let place = place(layout, packet);
@@ -102,7 +101,6 @@ impl Sender {
             form.becomes = Some(number);
             out.insert(begin, number);
         }
-        out.extend(&packet.bytes()[form.headers_len..]);
         form
     }
 

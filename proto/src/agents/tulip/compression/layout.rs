@@ -29,8 +29,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// The headers of a packet of TCP or UDP in IPv4 without options or IPv6 without extension
-    /// headers, whose lengths and whose IP checksum are what they should be. `None` of all others,
-    /// fragments among them.
+    /// headers, whose lengths are what they should be. `None` of all others, fragments among them.
     pub(super) fn of(packet: &Packet) -> Option<Self> {
         let bytes = packet.bytes();
         let ip = match packet.link_type() {
@@ -59,15 +58,14 @@ impl Layout {
         is_whole.then_some(Self { ip, is_ipv6, transport, is_tcp: protocol == TCP, len })
     }
 
-    /// Whether lengths and checksum follow from the rest.
+    /// Whether the lengths follow from the rest.
     fn is_regular(self, bytes: &[u8], wire_len: usize) -> bool {
         let half = |at: usize| usize::from(bytes[at]) << 8 | usize::from(bytes[at + 1]);
         let is_ip = if self.is_ipv6 {
             half(self.ip + 4) == wire_len - self.transport
         } else {
             let is_fragment = half(self.ip + 6) & 0x3fff != 0;
-            let is_right = checksum::internet(&bytes[self.ip..self.transport]) == 0;
-            half(self.ip + 2) == wire_len - self.ip && !is_fragment && is_right
+            half(self.ip + 2) == wire_len - self.ip && !is_fragment
         };
         is_ip && (self.is_tcp || half(self.transport + 4) == wire_len - self.transport)
     }

@@ -21,6 +21,7 @@ use crate::ecn::Ecn;
 use crate::packet::{LinkType, Packet};
 use crate::wire::seq::SeqNumber;
 use alloc::vec::Vec;
+use bytes::{Bytes, BytesMut};
 use contexts::{Receiver, Sender};
 use headers::Headers;
 use layout::Layout;
@@ -40,6 +41,9 @@ pub struct Compressor {
     numbers: Numbers,
     sender: Sender,
     receiver: Receiver,
+    /// Memory that serves again: what stands before a packet, and frames that have been expanded.
+    head: Vec<u8>,
+    expanded: BytesMut,
     /// The other end must learn the epochs: it has sent a frame that cannot be read.
     must_tell: bool,
 }
@@ -64,17 +68,15 @@ impl Compressor {
             numbers: Numbers::default(),
             sender: Sender::new(),
             receiver: Receiver::new(),
+            head: Vec::new(),
+            expanded: BytesMut::new(),
             must_tell: false,
         }
     }
 
-    /// Appends what crosses in the place of a frame of the agent to `out`. Returns whether that has
-    /// the short form.
-    pub fn compress(&mut self, packet: &Packet, out: &mut Vec<u8>) -> bool {
-        let Ok(frame) = Frame::parse(packet) else {
-            out.extend(packet.bytes());
-            return false;
-        };
+    /// What crosses in the place of a frame of the agent, and whether that has the short form.
+    pub fn compress(&mut self, packet: Packet) -> (Bytes, bool) {
+        let Ok(frame) = Frame::parse(&packet) else { return (packet.shared_bytes(), false) };
         if (frame.from, frame.to) != self.epochs {
             self.epochs = (frame.from, frame.to);
             self.numbers = Numbers::default();
@@ -83,14 +85,23 @@ impl Compressor {
         let is_captured = packet.bytes().len() == packet.wire_len() as usize;
         let is_constant = frame.by_serial == self.by_serial && frame.reads_version_2 && !frame.more;
         let is_short = self.is_on && self.is_agreed() && is_captured && is_constant;
-        if is_short {
-            self.write_short(&frame, out);
-        } else {
-            self.by_serial = frame.by_serial;
-            out.extend(packet.bytes());
+        self.by_serial = frame.by_serial;
+        if !is_short {
+            self.numbers.sent(&frame);
+            return (packet.shared_bytes(), false);
         }
+        let mut head = core::mem::take(&mut self.head);
+        head.clear();
+        let headers_len = self.write_short(&frame, &mut head);
         self.numbers.sent(&frame);
-        is_short
+        let payload_len = frame.payload.as_ref().map_or(0, |payload| payload.bytes().len());
+        let bytes = packet.shared_bytes();
+        let behind = bytes.len() - payload_len + headers_len;
+        // Nobody else may have the bytes that are written over.
+        drop((frame, packet));
+        let bytes = with_head(bytes, behind, &head);
+        self.head = head;
+        (bytes, true)
     }
 
     /// The frame of the other end that has crossed as `packet`.
@@ -167,7 +178,9 @@ impl Compressor {
         }
     }
 
-    fn write_short(&mut self, frame: &Frame, out: &mut Vec<u8>) {
+    /// Appends a frame in short form up to the part of its packet that crosses as it is. Returns
+    /// the length of the headers before that part.
+    fn write_short(&mut self, frame: &Frame, out: &mut Vec<u8>) -> usize {
         let open = short_frame::write(&self.numbers, frame, out);
         let (mut flags, mut headers) = (0, &[][..]);
         if let Some(payload) = &frame.payload {
@@ -178,6 +191,7 @@ impl Compressor {
             headers = &payload.bytes()[..form.headers_len];
         }
         open.close(frame, flags, headers, out);
+        headers.len()
     }
 
     fn read_short(&mut self, packet: &Packet) -> Result<Packet, Malformed> {
@@ -188,27 +202,27 @@ impl Compressor {
         head.frame.by_serial = heard.by_serial;
         head.frame.outer_ecn = packet.outer_ecn();
         let has_payload = matches!(head.frame.kind, FrameKind::Reliable | FrameKind::Unreliable);
-        let context = match has_payload {
-            true => self.read_payload(&mut head, packet)?,
+        let body = match has_payload {
+            true => Some(self.read_payload(&mut head, packet)?),
             false => None,
         };
         if head.computed != head.check {
             return Err(Malformed::Unknown);
         }
-        if let Some((number, headers)) = context {
-            self.receiver.set(number, head.frame.serial, headers);
-        }
         self.heard = Some(Heard { to: own, ..heard });
         self.take(&head.frame);
-        Ok(head.frame.emit())
+        let Some(body) = body else { return Ok(head.frame.emit()) };
+        let headers = body.headers.as_ref().map_or(&[][..], Headers::bytes);
+        let parts = [headers, &packet.bytes()[head.at..]];
+        let whole = head.frame.emit_in_parts(body.link_type, parts, &mut self.expanded);
+        if let Some((number, headers)) = body.becomes {
+            self.receiver.set(number, head.frame.serial, headers);
+        }
+        whole.ok_or(Malformed::Unknown)
     }
 
-    /// Reads the packet in a frame; returns the context that it becomes, if it does.
-    fn read_payload(
-        &self,
-        head: &mut Head,
-        packet: &Packet,
-    ) -> Result<Option<(u8, Headers)>, Malformed> {
+    /// Reads the packet in a frame, up to the part of it that crosses as it is.
+    fn read_payload(&self, head: &mut Head, packet: &Packet) -> Result<Body, Malformed> {
         let link_type = if head.flags & ETHERNET != 0 { LinkType::Ethernet } else { LinkType::Ip };
         let mut next = || {
             let byte = packet.bytes().get(head.at).copied().ok_or(Malformed::Truncated);
@@ -218,23 +232,45 @@ impl Compressor {
         let becomes = if head.flags & BECOMES != 0 { Some(next()?) } else { None };
         let by = if head.flags & DIFFERENCES != 0 { Some(next()?) } else { None };
         let rest = packet.bytes().get(head.at..).ok_or(Malformed::Truncated)?;
-        let headers;
-        if let Some(number) = by {
-            let context = self.receiver.get(number).ok_or(Malformed::Unknown)?;
-            let (read, len) = context.read(rest, rest.len()).ok_or(Malformed::Unknown)?;
-            if read.link_type() != link_type {
-                return Err(Malformed::Unknown);
-            }
-            head.computed = check::more(head.computed, read.bytes());
-            let bytes = [read.bytes(), &rest[len..]].concat();
-            head.frame.payload = Some(Packet::new(link_type, bytes.into()));
-            headers = Some(read);
-        } else {
-            let payload = Packet::new(link_type, packet.shared_bytes().slice(head.at..));
-            let layout = becomes.and_then(|_| Layout::of(&payload));
-            headers = layout.map(|layout| Headers::new(&payload, layout));
-            head.frame.payload = Some(payload);
+        let Some(number) = by else {
+            let becomes = becomes.map(|number| {
+                let payload = Packet::new(link_type, packet.shared_bytes().slice(head.at..));
+                let layout = Layout::of(&payload).ok_or(Malformed::Unknown)?;
+                Ok((number, Headers::new(&payload, layout)))
+            });
+            return Ok(Body { link_type, headers: None, becomes: becomes.transpose()? });
+        };
+        let context = self.receiver.get(number).ok_or(Malformed::Unknown)?;
+        let (read, len) = context.read(rest, rest.len()).ok_or(Malformed::Unknown)?;
+        if read.link_type() != link_type {
+            return Err(Malformed::Unknown);
         }
-        becomes.map(|number| Ok((number, headers.ok_or(Malformed::Unknown)?))).transpose()
+        head.at += len;
+        head.computed = check::more(head.computed, read.bytes());
+        let becomes = becomes.map(|number| (number, read.clone()));
+        Ok(Body { link_type, headers: Some(read), becomes })
+    }
+}
+
+/// What is read of a packet before the part of it that crosses as it is.
+#[derive(Debug)]
+struct Body {
+    link_type: LinkType,
+    /// The headers that crossed as differences.
+    headers: Option<Headers>,
+    /// The context that the packet becomes.
+    becomes: Option<(u8, Headers)>,
+}
+
+/// These bytes from `behind` on with `head` before them; in their place if nobody else has them.
+fn with_head(bytes: Bytes, behind: usize, head: &[u8]) -> Bytes {
+    let copied = |bytes: &[u8]| [head, &bytes[behind..]].concat().into();
+    let Some(begin) = behind.checked_sub(head.len()) else { return copied(&bytes) };
+    match bytes.try_into_mut() {
+        Ok(mut bytes) => {
+            bytes[begin..behind].copy_from_slice(head);
+            bytes.freeze().slice(begin..)
+        }
+        Err(bytes) => copied(&bytes),
     }
 }

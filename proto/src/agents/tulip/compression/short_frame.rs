@@ -210,7 +210,7 @@ fn check_of(frame: &Frame, [first, flags]: [u8; 2]) -> u16 {
     let seq = if has_seq(frame.kind, *after) { seq.0 } else { 0 };
     let ack = frame.ack.as_ref().map_or([0; 2], |ack| [ack.next.0, ack.highest_serial.0]);
     let head = u32::from(first) << 24 | u32::from(flags) << 16 | u32::from(*after);
-    check::of(&[*from, *to, serial.0, seq, head, ack[0], ack[1]])
+    check::of([*from, *to, serial.0, seq, head, ack[0], ack[1], 0])
 }
 
 struct Rest<'a>(&'a [u8]);

@@ -75,9 +75,7 @@ impl End {
     }
 
     fn send(&mut self, frame: &Frame) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        self.compressor.compress(&frame.emit(), &mut bytes);
-        bytes
+        self.compressor.compress(frame.emit()).0.to_vec()
     }
 
     fn receive(&mut self, bytes: &[u8]) -> Result<Frame, Malformed> {
