@@ -377,9 +377,9 @@ proptest! {
             let frame = a.packet(packet);
             let bytes = a.send(&frame);
             under_way.extend((1..=copies).map(|copy| (n + copy * delay, bytes.clone(), frame.clone())));
-            let (here, rest) = under_way.into_iter().partition(|(due, ..)| *due <= n);
+            let (here, rest): (Vec<_>, Vec<_>) = under_way.into_iter().partition(|(due, ..)| *due <= n);
             under_way = rest;
-            for (_, bytes, frame) in Vec::from(here) {
+            for (_, bytes, frame) in here {
                 prop_assert_eq!(b.receive(&bytes), Ok(frame));
             }
             let report = b.send(&b.control());
