@@ -376,8 +376,10 @@ proptest! {
         for (n, (packet, delay, copies, is_report_lost)) in packets.into_iter().enumerate() {
             let frame = a.packet(packet);
             let bytes = a.send(&frame);
-            under_way.extend((1..=copies).map(|copy| (n + copy * delay, bytes.clone(), frame.clone())));
-            let (here, rest): (Vec<_>, Vec<_>) = under_way.into_iter().partition(|(due, ..)| *due <= n);
+            let copy = |copy| (n + copy * delay, bytes.clone(), frame.clone());
+            under_way.extend((1..=copies).map(copy));
+            let is_here = |(due, ..): &(usize, Vec<u8>, Frame)| *due <= n;
+            let (here, rest): (Vec<_>, Vec<_>) = under_way.into_iter().partition(is_here);
             under_way = rest;
             for (_, bytes, frame) in here {
                 prop_assert_eq!(b.receive(&bytes), Ok(frame));
