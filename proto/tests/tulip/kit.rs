@@ -22,8 +22,8 @@ pub(crate) const QUEUES: usize = 2;
 ///
 /// A number, serial number, epoch or ACK that is not written is 0, 1 and 2, or not there. `serials`
 /// and `reads-version-2` are read only. `ect0`, `ect1` and `ce` are the ECN field of what
-/// carries the
-/// frame, for which its sender `answers` or not; `marks 3` of a report tells of three marked ones.
+/// carries the frame, for which its sender `answers` or not; `marks 3` of a report tells of three
+/// marked ones.
 pub(crate) const SCRIPTS: &str = "tests/tulip_scripts";
 
 const FIELDS: [(&str, Ecn); 3] = [("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ce", Ecn::Ce)];
