@@ -12,7 +12,8 @@ SOAK_MINUTES ?= 60
 DEMO_DIR := out/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-kernels lint bench bench-ns2 fuzz soak install uninstall deb cross
+.PHONY: help setup demo test test-python test-kernels lint bench bench-ns2 fuzz soak \
+	install uninstall deb cross
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 15
@@ -31,7 +32,11 @@ demo: setup ## measure what airmend gains on this machine: a table and a picture
 
 test: lint ## lint, all tests, and a brief fuzz run
 	@PROPTEST_RNG_SEED=$(TEST_SEED) $(CARGO) test --workspace --locked
+	@tools/test-python
 	@tools/fuzz $(FUZZ_SECONDS_IN_TEST) $(TEST_SEED)
+
+test-python: setup ## the Python package: its wheel, types, tests and notebooks
+	@tools/test-python
 
 test-kernels: setup ## the gateway and the link on stock Debian kernels, in QEMU (10 minutes; root)
 	@tools/test-kernels

@@ -3,6 +3,7 @@
 use crate::gateway::GatewayArgs;
 use crate::generate::Generate;
 use crate::handoff::HandoffArgs;
+use crate::lab_control::{SetArgs, ShellArgs, WatchArgs};
 use crate::link::{KeygenArgs, LinkArgs};
 use crate::map::MapArgs;
 use crate::process::BadUsage;
@@ -21,9 +22,10 @@ use setup::{NetworkArgs, Setup};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-mod errors;
+pub(crate) mod errors;
 mod handoff;
-mod setup;
+pub(crate) mod setup;
+mod trace;
 mod transfer;
 
 /// Makes TCP fast over a lossy air hop without touching either end host.
@@ -76,6 +78,12 @@ pub(crate) enum Lab {
     Run(Box<RunArgs>),
     /// Run any program on the hosts of the laboratory, over the emulated lossy hop.
     Exec(Box<ExecArgs>),
+    /// Change the links, the errors or the agent of a laboratory that runs.
+    Set(SetArgs),
+    /// Watch a laboratory that runs: a line each second.
+    Watch(WatchArgs),
+    /// Open a shell on a host of a laboratory that runs, in another terminal.
+    Shell(ShellArgs),
     /// Run every combination of agents, congestion controls and errors, and compare.
     Compare(Box<CompareArgs>),
 }

@@ -19,11 +19,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<()> {
     let mut agents = args.agents.clone();
     args.setup.set(&mut agents)?;
     args.output.check(&agents, args.setup.network.path)?;
+    let mut comparison = Comparison::new(args, agents)?;
     if let Some(directory) = &args.output.plot {
         create(directory)?;
     }
     let stop = enter_lab()?;
-    let mut comparison = Comparison::new(args, agents);
     let failure = comparison.run(&stop);
 
     let mut out = io::stdout().lock();

@@ -1,10 +1,12 @@
 //! `airmend lab exec`: any program over the emulated hop.
 
 use crate::args::ExecArgs;
+use crate::lab_control::Served;
 use crate::lab_run::{describe, forwarding};
 use crate::process::{BadUsage, complain, enter_lab};
 use crate::{row, text};
 use airmend_live::lab::config::LabConfig;
+use airmend_live::lab::control::{self, Control, ControlSocket};
 use airmend_live::lab::exec::{Executed, Programs, exec};
 use airmend_proto::agents::AgentConfig;
 use anyhow::Result;
@@ -19,7 +21,7 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     let mut agents = [args.agent.clone()];
     args.network.set(LabConfig::default(), &mut agents)?;
     let [agent] = agents;
-    let config = args.network.config(LabConfig::default(), args.cc, args.errors.model());
+    let config = args.network.config(LabConfig::default(), args.cc, args.errors.model())?;
     if args.command.is_empty() && args.json {
         return Err(BadUsage("--json needs a command: a shell's screen is no row".into()).into());
     }
@@ -32,9 +34,20 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
         return Err(BadUsage(why.into()).into());
     }
     let programs = Programs { at, command, server, outside };
+    let directory = control::directory();
     let stop = enter_lab()?;
     let executed = forwarding(&config, &agent, |config, forwarding| {
-        exec(config, forwarding, &programs, &stop)
+        let (controller, requests) = control::controller();
+        let watched = control::Watched::default();
+        let network = args.network.clone();
+        let (served, agent) = (watched.clone(), agent.clone());
+        let mut served = Served::new(controller, served, network, config.clone(), agent);
+        let socket = ControlSocket::start(&directory, move |line| served.answer(line));
+        // A laboratory that nobody can change is one all the same.
+        if let Err(error) = &socket {
+            complain(&format!("`airmend lab set` will not find this laboratory: {error}"));
+        }
+        exec(config, forwarding, &programs, Some(Control { requests, watched }), &stop)
     })?;
     if let Some(setting) = executed.unforwarded {
         complain(&format!(

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 pub(crate) mod describe;
 mod transfer;
 
-pub(crate) use transfer::{forwarding, transfer, warnings};
+pub(crate) use transfer::{forwarding, limits, transfer, warnings};
 
 /// Runs one transfer and reports the outcome.
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     args.setup.set(&mut agents)?;
     args.output.check(&agents, args.setup.network.path)?;
     let [agent] = agents;
-    let mut config = args.setup.config(args.cc, args.errors.model());
+    let mut config = args.setup.config(args.cc, args.errors.model())?;
     config.pcap = args.output.pcap.clone();
     if config.handoff.is_some() && (config.pcap.is_some() || args.output.plot.is_some()) {
         let why = "--handoff cannot take --pcap or --plot: they show one agent, and each base \

@@ -8,6 +8,7 @@ mod generate;
 mod handoff;
 mod keygen;
 mod lab_compare;
+mod lab_control;
 mod lab_exec;
 mod lab_run;
 mod link;
@@ -20,7 +21,6 @@ mod replay;
 mod report;
 mod row;
 mod sim;
-mod stats;
 mod status;
 mod table;
 mod text;
@@ -28,6 +28,7 @@ mod top;
 mod usage;
 mod values;
 
+use airmend_sim::stats;
 use args::{Cli, Command, Lab};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
@@ -62,6 +63,9 @@ fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
         Command::Keygen(args) => keygen::keygen(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Run(args)) => lab_run::run(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Exec(args)) => lab_exec::run(args),
+        Command::Lab(Lab::Set(args)) => lab_control::set(args).map(|()| ExitCode::SUCCESS),
+        Command::Lab(Lab::Watch(args)) => lab_control::watch(args).map(|()| ExitCode::SUCCESS),
+        Command::Lab(Lab::Shell(args)) => lab_control::shell(args).map(|()| ExitCode::SUCCESS),
         Command::Lab(Lab::Compare(args)) => lab_compare::compare(args).map(|()| ExitCode::SUCCESS),
         Command::Link(args) => link::link(args).map(|()| ExitCode::SUCCESS),
         Command::Map(args) => map::map(args).map(|()| ExitCode::SUCCESS),

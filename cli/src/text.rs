@@ -166,9 +166,12 @@ pub(crate) fn hops(config: &LabConfig) -> String {
         format!(" · wired beyond the air {}{lost}", hop(&far_hop))
     });
     let far = far.unwrap_or_default();
+    let air = match &config.trace {
+        Some(trace) => format!("of {}, on average {}", trace.name, hop(&config.air)),
+        None => hop(&config.air),
+    };
     format!(
-        "air {}{radios}{modem}{shape}, queue{queue} {} · wired {}{wired_queue}{far} · window {}",
-        hop(&config.air),
+        "air {air}{radios}{modem}{shape}, queue{queue} {} · wired {}{wired_queue}{far} · window {}",
         config.queue_frames,
         hop(&config.wired),
         config.window_segments.map_or_else(|| "tuned".to_owned(), |n| n.to_string())

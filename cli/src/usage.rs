@@ -24,6 +24,7 @@ pub(crate) fn sentence(error: &Error) -> String {
             let hint = text(error, ContextKind::SuggestedSubcommand);
             format!("unknown command {command}; {}", try_instead(hint))
         }
+        ErrorKind::MissingRequiredArgument if !flag.is_empty() => format!("{flag} is missing"),
         ErrorKind::ArgumentConflict => {
             let other = text(error, ContextKind::PriorArg).unwrap_or_default();
             match other.split([' ', '=']).next().unwrap_or("") {

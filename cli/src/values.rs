@@ -86,6 +86,16 @@ fn words(error: &UnitError) -> String {
     error.to_string()
 }
 
+/// The time between two looks: no shorter than what is looked at makes new figures.
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
+    match seconds(text)? {
+        time if time < Duration::from_millis(100) || time > Duration::from_secs(3_600) => {
+            Err(format!("interval {text:?} must be from 100ms to 3600s, such as 1s"))
+        }
+        time => Ok(time),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -112,6 +112,24 @@ impl<A: Agent + ?Sized> Forwarder<A> {
         Self { checker, ..Self::new(agent, limits) }
     }
 
+    /// Puts another agent in the place of the agent, which returns. What the old one withholds is
+    /// forwarded first, and what waits in the queues goes on as if hosts had sent it.
+    pub fn replace_agent(&mut self, now: Instant, agent: Box<A>) -> Box<A> {
+        self.handle_link(now, LinkSignal::Stop);
+        while let Some(event) = self.agent.poll_event() {
+            self.events.push_back(event);
+        }
+        for queued in self.air.packets.iter_mut().chain(&mut self.wired.packets) {
+            if queued.source == Source::Agent {
+                queued.source = Source::Host;
+            }
+        }
+        if let Some(checker) = &mut self.checker {
+            checker.agent_replaced(agent.repair_credit());
+        }
+        core::mem::replace(&mut self.agent, agent)
+    }
+
     /// Takes a packet that arrived at `from`, and queues what the agent's verdict forwards.
     pub fn handle_packet(&mut self, now: Instant, from: Port, packet: Packet) {
         self.check_arrival(from, &packet);

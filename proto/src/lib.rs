@@ -28,6 +28,7 @@ pub mod forwarder;
 pub mod invariants;
 pub mod link;
 pub mod named;
+pub mod observer;
 pub mod outcome;
 pub mod packet;
 pub mod port;

@@ -140,3 +140,33 @@ fn a_gap_of_an_unknown_flow_is_none() {
         true
     });
 }
+
+#[test]
+fn another_agent_takes_over_and_nothing_is_left_behind() {
+    let port = PORTS[0];
+    for agent in AGENTS.iter().filter(|agent| agent.link.is_none()) {
+        let name = agent.name;
+        let mut world = World::new(name);
+        let withheld = world.lose(port);
+        // What has not departed yet goes on, too.
+        world.agent.handle_packet(world.now, Port::Wired, data(port, 6));
+        let next = AgentConfig::by_name("snoop").expect("a name of the registry");
+        drop(world.agent.replace_agent(world.now, next.build(Limits::default(), 1)));
+        let released = world.agent.poll_transmit(world.now, Port::Wired);
+        assert_eq!(released, withheld, "{name}");
+        let mut departed = Vec::new();
+        while let Some(packet) = world.agent.poll_transmit(world.now, Port::Air) {
+            departed.push(packet);
+        }
+        assert!(departed.contains(&data(port, 6)), "{name}: {departed:?}");
+        // The new agent repairs what it has seen depart, and nothing else.
+        for number in 7..12 {
+            world.give(Port::Wired, data(port, number));
+        }
+        world.give(Port::Air, ack(port, 8, None));
+        world.agent.handle_packet(world.now, Port::Air, ack(port, 8, Some(12)));
+        world.agent.handle_timeout(world.now + Duration::from_secs(1));
+        let repair = world.agent.poll_transmit(world.now + Duration::from_secs(1), Port::Air);
+        assert_eq!(repair, Some(data(port, 8)), "{name}");
+    }
+}

@@ -21,14 +21,14 @@ pub struct RunId {
 impl Experiment {
     /// All runs: point by point, each with all its repetitions.
     pub fn run_ids(&self) -> impl Iterator<Item = RunId> {
-        let repetitions = self.runs;
         (0..self.points.len()).flat_map(move |point| {
-            (0..repetitions).map(move |repetition| RunId {
-                point,
-                repetition,
-                seed: self.seed.wrapping_add(repetition.into()),
-            })
+            (0..self.runs).map(move |repetition| self.run_id(point, repetition))
         })
+    }
+
+    /// The run of this repetition at this point.
+    pub fn run_id(&self, point: usize, repetition: u32) -> RunId {
+        RunId { point, repetition, seed: self.seed.wrapping_add(repetition.into()) }
     }
 
     /// Runs everything on `jobs` threads (0: one for each core). Results come in the order of
@@ -39,13 +39,24 @@ impl Experiment {
         stop: &AtomicBool,
         done: impl Fn() + Sync,
     ) -> Result<Vec<Outcome>, RunError> {
+        self.run_some(self.run_ids().collect(), jobs, stop, done)
+    }
+
+    /// Runs these on `jobs` threads, as [`Experiment::run_all`] does all; results come in their
+    /// order.
+    pub fn run_some(
+        &self,
+        ids: Vec<RunId>,
+        jobs: usize,
+        stop: &AtomicBool,
+        done: impl Fn() + Sync,
+    ) -> Result<Vec<Outcome>, RunError> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
         let one = |id: RunId| {
             let outcome = run(&self.points[id.point].plan, id.seed, stop);
             done();
             outcome
         };
-        let ids: Vec<RunId> = self.run_ids().collect();
         match pool {
             // The slow runs of a sweep are adjacent: distribute runs one by one.
             Ok(pool) => pool.install(|| ids.into_par_iter().with_max_len(1).map(one).collect()),

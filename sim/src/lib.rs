@@ -31,8 +31,12 @@ mod graph;
 mod outcome;
 mod plan;
 pub mod replay;
+pub mod results;
+pub mod row;
 mod scenario;
 mod setting;
+pub mod stats;
+mod trace_file;
 mod world;
 
 pub use batch::RunId;
@@ -40,4 +44,5 @@ pub use outcome::{Delay, LinkReport, Outcome, SenderCounters, TraceKind, TracePo
 pub use plan::Plan;
 pub use scenario::{Experiment, Point, ScenarioError};
 pub use setting::Setting;
+pub use trace_file::{read_opportunities, read_trace};
 pub use world::{RunError, run};

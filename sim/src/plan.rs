@@ -4,6 +4,7 @@
 use crate::graph::Graph;
 use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::mac::{DcfParams, MacParams};
+use airmend_proto::link::trace::WayTrace;
 use airmend_proto::link::{CoDelParams, DelayVariation, DropRates, ErrorModel, QueueDiscipline};
 use airmend_proto::tcp::Profile;
 use std::time::Duration;
@@ -17,6 +18,8 @@ pub struct Plan {
     pub(crate) stations: Vec<Station>,
     /// Two for each link: `2n` from its first end to its second, `2n + 1` back.
     pub(crate) directions: Vec<Direction>,
+    /// What varies of links, down and up.
+    pub(crate) traces: Vec<[WayTrace; 2]>,
     /// The name of each table of links, and its first direction; in the order of these.
     pub(crate) link_names: Vec<(String, u32)>,
     /// The links on each channel, which share its air.
@@ -116,6 +119,8 @@ pub(crate) struct Direction {
     pub(crate) rate_bps: u64,
     pub(crate) delay: Duration,
     pub(crate) variation: DelayVariation,
+    /// The number of what varies otherwise of the link; rate, delay and losses are then the means.
+    pub(crate) trace: Option<u32>,
     /// The limit of the queue at its beginning, in frames.
     pub(crate) queue_frames: usize,
     /// The queue's discipline, and what CoDel aims at.
@@ -241,6 +246,11 @@ impl Plan {
         let after = self.link_names.partition_point(|(_, first)| *first <= direction);
         let name = after.checked_sub(1).map_or("", |table| &self.link_names[table].0);
         format!("{name}_{}", if direction.is_multiple_of(2) { "down" } else { "up" })
+    }
+
+    /// What varies of both directions of a link.
+    pub(crate) fn varies(&self, direction: &Direction) -> Option<&[WayTrace; 2]> {
+        self.traces.get(direction.trace? as usize)
     }
 
     /// The number of a station by that of its node; none of a host.

@@ -71,7 +71,7 @@ impl Plan {
         let options = if sender.timestamps && receiver.timestamps { 12 } else { 0 };
         let frame = u32::from(sender.mss.min(receiver.mss)) + 40;
         let payload = frame - 40 - options;
-        let hop = |direction: &Direction| {
+        let hop = |(number, direction): (u32, &Direction)| {
             let answer = (40 + options, receiver.ack.every);
             let rate = |time: Duration| (f64::from(8 * frame) / time.as_secs_f64()).round() as u64;
             let (bits, rate_bps) = match direction.access {
@@ -85,17 +85,21 @@ impl Plan {
                 }
             };
             let frame_error = direction.errors.frame_error(bits);
+            if let Some(varies) = self.varies(direction) {
+                let arriving = varies[number as usize % 2].mean_arriving_bps(rate_bps, frame_error);
+                return goodput_bound(arriving as u64, u64::MAX, payload, frame, 0.0);
+            }
             goodput_bound(rate_bps, u64::MAX, payload, frame, frame_error)
         };
-        self.path(flow).map(hop).fold(f64::INFINITY, f64::min)
+        flow.route.iter().copied().zip(self.path(flow)).map(hop).fold(f64::INFINITY, f64::min)
     }
 
     /// Whether two flows share all channels, in the same direction, and meet the same there.
     fn is_same_path(&self, one: &Flow, other: &Flow) -> bool {
         let key = |direction: &u32| {
-            let Direction { channel, delay, variation, errors, .. } =
+            let Direction { channel, delay, variation, trace, errors, .. } =
                 self.directions[*direction as usize];
-            (channel, direction % 2, delay, variation, errors)
+            (channel, direction % 2, delay, variation, trace, errors)
         };
         one.route == other.route || one.route.iter().map(key).eq(other.route.iter().map(key))
     }

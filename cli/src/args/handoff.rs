@@ -9,7 +9,7 @@ use clap::Args;
 use std::time::Duration;
 
 /// Base stations, and the moves between them.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Base stations")]
 pub(crate) struct LabHandoffArgs {
     /// Base stations, from 1 to 16, each with an agent; with --handoff.

@@ -1,6 +1,7 @@
 //! The flags of the network that a command of the laboratory sets up.
 
 use super::handoff::LabHandoffArgs;
+use super::trace::TraceArgs;
 use super::transfer::TransferArgs;
 use crate::process::BadUsage;
 use crate::values::{Window, far_queue, queue, setting, window};
@@ -13,6 +14,7 @@ use airmend_proto::agents::AgentConfig;
 use airmend_proto::link::ErrorModel;
 use airmend_proto::units::{parse_duration, parse_rate};
 use clap::Args;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The network, and the transfers over it.
@@ -25,7 +27,7 @@ pub(crate) struct Setup {
 }
 
 /// The hosts, the links between them, and where the agent is.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct NetworkArgs {
     /// Set a threshold of the agent by its name, such as dupack_threshold=3; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
@@ -104,6 +106,10 @@ pub(crate) struct NetworkArgs {
     /// The gateway only observes and estimates the gain of mending; with --path gateway.
     #[arg(long, help_heading = "Links")]
     observe: bool,
+    /// With --observe: the gateway records the hop into this CSV file, see `airmend gateway
+    /// --trace`.
+    #[arg(long, value_name = "FILE", help_heading = "Links", requires = "observe")]
+    record_trace: Option<PathBuf>,
     /// What joins the hosts to the links: veth, or tun (which needs /dev/net/tun).
     #[arg(long, value_name = "KIND", default_value = "veth")]
     #[arg(help_heading = "Links")]
@@ -112,6 +118,9 @@ pub(crate) struct NetworkArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(help_heading = "Links")]
     pub(crate) seed: u64,
+    /// By what the air varies.
+    #[command(flatten)]
+    traces: TraceArgs,
     /// Where the mobile host moves.
     #[command(flatten)]
     handoff: LabHandoffArgs,
@@ -119,7 +128,11 @@ pub(crate) struct NetworkArgs {
 
 impl Setup {
     /// One run; the seed is the first one.
-    pub(crate) fn config(&self, cc: CongestionControl, errors: ErrorModel) -> LabConfig {
+    pub(crate) fn config(
+        &self,
+        cc: CongestionControl,
+        errors: ErrorModel,
+    ) -> Result<LabConfig, BadUsage> {
         self.network.config(self.transfer.config(), cc, errors)
     }
 
@@ -137,14 +150,15 @@ impl NetworkArgs {
         transfers: LabConfig,
         cc: CongestionControl,
         errors: ErrorModel,
-    ) -> LabConfig {
-        let mut config = LabConfig {
+    ) -> Result<LabConfig, BadUsage> {
+        let config = LabConfig {
             path: self.path,
             place: self.place,
             air_queue: self.air_queue.unwrap_or_default(),
             far_queue: self.far_queue,
             shape: self.shape,
             observe: self.observe,
+            record_trace: self.record_trace.clone(),
             cc,
             sack: !self.no_sack,
             timestamps: !self.no_timestamps,
@@ -159,13 +173,14 @@ impl NetworkArgs {
             port: self.port,
             ..transfers
         };
+        let mut config = self.traces.apply(config)?;
         config.wired_queue_frames = self.wired_queue.unwrap_or(config.wired_queue_frames);
         config.queue_frames = self.queue.unwrap_or_else(|| config.default_queue_frames());
         config.window_segments = match self.window {
             None => config.default_window_segments(),
             Some(Window(segments)) => segments,
         };
-        config
+        Ok(config)
     }
 
     /// Makes every agent's cache hold the window, and applies `--set` to every agent that has such
@@ -175,7 +190,7 @@ impl NetworkArgs {
         transfers: LabConfig,
         agents: &mut [AgentConfig],
     ) -> Result<(), BadUsage> {
-        let config = self.config(transfers, CongestionControl::Cubic, ErrorModel::None);
+        let config = self.config(transfers, CongestionControl::Cubic, ErrorModel::None)?;
         agents.iter().try_for_each(|agent| self.check_place(&config, agent))?;
         agents.iter().try_for_each(|agent| self.check_path(&config, agent))?;
         agents.iter().try_for_each(|agent| self.check_modem(&config, agent))?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 fn config(flags: &[&str]) -> LabConfig {
     let command = ["airmend", "lab", "run"].iter().chain(flags);
     match Cli::try_parse_from(command).unwrap().command {
-        Command::Lab(Lab::Run(args)) => args.setup.config(args.cc, args.errors.model()),
+        Command::Lab(Lab::Run(args)) => args.setup.config(args.cc, args.errors.model()).unwrap(),
         command => panic!("{command:?}"),
     }
 }

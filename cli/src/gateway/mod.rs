@@ -64,6 +64,9 @@ fn check_combination(config: &GatewayConfig) -> Result<(), String> {
         _ if config.observe && config.handoff.is_some() => {
             "observe changes no packet, and handoff forwards what a mobile host lacks: choose one"
         }
+        _ if config.trace.is_some() && !config.observe => {
+            "trace records what a gateway sees that touches nothing: add observe"
+        }
         _ => return Ok(()),
     };
     Err(why.to_owned())

@@ -60,6 +60,10 @@ pub(crate) struct Options {
     /// Record both sides of the agent into this pcapng file.
     #[arg(long, value_name = "FILE", help_heading = TELEMETRY)]
     pub(super) pcap: Option<PathBuf>,
+    /// With --observe, record the rate, the delay and the losses of the air, each second, into this
+    /// CSV file, which `airmend lab run --trace` and scenarios read.
+    #[arg(long, value_name = "FILE", help_heading = TELEMETRY)]
+    pub(super) trace: Option<PathBuf>,
     /// Serve metrics to Prometheus on this loopback address or Unix socket, such as 127.0.0.1:9290.
     #[arg(long, value_name = "ADDR", help_heading = TELEMETRY)]
     pub(super) metrics: Option<MetricsAddress>,
@@ -127,6 +131,7 @@ single_values! {
     "attach" attach = str::parse;
     "air-rate" air_rate = parse_rate;
     "pcap" pcap = str::parse;
+    "trace" trace = str::parse;
     "metrics" metrics = str::parse;
     "socket" socket = str::parse;
     "log" log = str::parse;
@@ -164,6 +169,7 @@ impl Options {
             attach: self.attach.unwrap_or_default(),
             air_rate_bps: self.air_rate,
             pcap: self.pcap,
+            trace: self.trace,
             metrics: self.metrics,
             socket: self.socket.unwrap_or(default.socket),
             log: self.log.unwrap_or_default(),

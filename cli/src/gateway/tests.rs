@@ -62,6 +62,7 @@ handoff = "group=239.1.2.3,key-file=k"
 attach = "tcx"
 air-rate = "20mbit"
 pcap = "a.pcapng"
+trace = "t.csv"
 metrics = "127.0.0.1:9290"
 socket = "/tmp/s"
 log = "json"
@@ -73,7 +74,7 @@ hold_limit = "100ms"
 hold_share = 0.5
 "#;
 
-const FLAGS: [&str; 29] = [
+const FLAGS: [&str; 30] = [
     "--observe",
     "--flows=mobile:10.0.0.0/8,port:443",
     "--flows",
@@ -91,6 +92,7 @@ const FLAGS: [&str; 29] = [
     "--air-rate",
     "20mbit",
     "--pcap=a.pcapng",
+    "--trace=t.csv",
     "--metrics=127.0.0.1:9290",
     "--socket",
     "/tmp/s",

@@ -3,6 +3,7 @@
 use super::combination::{Case, Combination};
 use crate::args::CompareArgs;
 use crate::lab_run::{transfer, warnings};
+use crate::process::BadUsage;
 use crate::{progress, row};
 use airmend_live::lab::config::LabConfig;
 use airmend_live::lab::outcome::Outcome;
@@ -26,7 +27,10 @@ pub(super) struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    pub(super) fn new(args: &'a CompareArgs, mut agents: Vec<AgentConfig>) -> Self {
+    pub(super) fn new(
+        args: &'a CompareArgs,
+        mut agents: Vec<AgentConfig>,
+    ) -> Result<Self, BadUsage> {
         let mut seen = Vec::new();
         agents.retain(|agent| {
             let is_new = !seen.contains(&agent.name());
@@ -36,7 +40,7 @@ impl<'a> Comparison<'a> {
         let mut cases: Vec<Case> = Vec::new();
         for cc in &args.cc {
             for errors in args.errors.models() {
-                let config = args.setup.config(*cc, errors);
+                let config = args.setup.config(*cc, errors)?;
                 if !cases.iter().any(|case| case.is_same(&config)) {
                     cases.push(Case { config });
                 }
@@ -45,7 +49,7 @@ impl<'a> Comparison<'a> {
         let combinations = (0..cases.len())
             .flat_map(|case| (0..agents.len()).map(move |agent| Combination::new(case, agent)))
             .collect();
-        Self { args, agents, cases, combinations, warnings: Vec::new(), done: 0 }
+        Ok(Self { args, agents, cases, combinations, warnings: Vec::new(), done: 0 })
     }
 
     /// The first agent in the same case.

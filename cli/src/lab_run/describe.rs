@@ -106,7 +106,7 @@ fn further(config: &LabConfig, outcome: &Outcome) -> Vec<(&'static str, String)>
         let share = text::percent(outcome.goodput_bps / bound);
         lines.push((
             "",
-            format!("{share} of {}, the bound with this run's fades", text::rate(bound)),
+            format!("{share} of {}, the bound with the air of this run", text::rate(bound)),
         ));
     }
     if config.warmup > Duration::ZERO {

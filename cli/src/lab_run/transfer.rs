@@ -54,12 +54,13 @@ fn gateway(config: &LabConfig, agent: &AgentConfig) -> io::Result<GatewayCommand
     let observe = config.observe.then_some("--observe");
     let arguments = ["--agent", agent.name()].into_iter().chain(settings).chain(observe);
     let shape = config.shape.map(|shape| format!("--shape={shape}"));
-    let arguments = arguments.map(str::to_owned).chain(shape).collect();
+    let trace = config.record_trace.as_ref().map(|file| format!("--trace={}", file.display()));
+    let arguments = arguments.map(str::to_owned).chain(shape).chain(trace).collect();
     Ok(GatewayCommand { program: std::env::current_exe()?, arguments })
 }
 
 /// The limits of the agent of a run.
-pub(super) fn limits(config: &LabConfig) -> Limits {
+pub(crate) fn limits(config: &LabConfig) -> Limits {
     Limits { egress: config.egress_limits(), ..Limits::default() }
 }
 

@@ -31,6 +31,10 @@ pub(crate) struct ReplayArgs {
     /// The mobile hosts' addresses, such as 10.0.0.2 or 10.0.0.0/24.
     #[arg(long, value_name = "ADDR/PREFIX")]
     pub(super) mobile: Option<Prefix>,
+    /// Record the rate, the delay and the losses of the air, as the capture shows them, into this
+    /// CSV file, which `airmend lab run --trace` and scenarios read.
+    #[arg(long, value_name = "FILE")]
+    pub(super) trace: Option<PathBuf>,
     /// Fail unless the agent sends what the recorded one sent: the same packets in the same order.
     #[arg(long)]
     pub(super) check: bool,

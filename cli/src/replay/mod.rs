@@ -10,11 +10,13 @@ pub(crate) use args::ReplayArgs;
 use crate::process::BadUsage;
 use airmend_proto::Forwarder;
 use airmend_proto::agents::{AgentConfig, Limits};
+use airmend_proto::link::trace;
 use airmend_proto::recording::RecordedAgent;
-use airmend_sim::replay::{Capture, Pace, Sides, replay, steps};
-use anyhow::{Result, anyhow, bail};
+use airmend_sim::replay::{Capture, Pace, Sides, Step, record_hop, replay, steps};
+use anyhow::{Context, Result, anyhow, bail};
 use replayed::Replayed;
 use std::io;
+use std::path::Path;
 
 /// Replays a capture and reports what the agent did.
 pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
@@ -26,6 +28,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         (None, None) => Sides::of(&capture),
     };
     let steps = steps(&capture, &sides).map_err(|error| anyhow!("{name} {error}"))?;
+    if let Some(path) = &args.trace {
+        write_trace(path, &steps).with_context(|| format!("no trace of {name}"))?;
+    }
     let RecordedAgent { config, limits } = chosen_agent(args, &capture)?;
     let is_recorded = sides == Sides::Recorded
         && capture.agent.as_ref().is_some_and(|a| a.config == config && a.limits == limits);
@@ -55,6 +60,17 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         Some(difference) => bail!("the replay differs from {name}: {difference}"),
         None => Ok(()),
     }
+}
+
+/// Writes the hop of a capture as a trace.
+fn write_trace(path: &Path, steps: &[Step]) -> Result<()> {
+    let rows = record_hop(steps);
+    if rows.is_empty() {
+        bail!("it shows neither the rate nor the round trip of the air: a transfer must go down");
+    }
+    let lines = std::iter::once(trace::header()).chain(rows.iter().map(trace::row));
+    let text: String = lines.map(|line| line + "\n").collect();
+    std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// The agent that was recorded, unless the flags name another. Any other has room for the whole

@@ -31,8 +31,8 @@ pub(crate) fn setting(agent: &AgentConfig, config: &LabConfig) -> Value {
 }
 
 /// The further settings. Those at the end are present only for half-duplex radios, for a base
-/// station without an agent in the loop, for an agent in the mobile host, for a modem, for a wired
-/// hop beyond the air, for several pairs of hosts, for short flows, and
+/// station without an agent in the loop, for an air that varies, for an agent in the mobile host,
+/// for a modem, for a wired hop beyond the air, for several pairs of hosts, for short flows, and
 /// for several base stations.
 pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -> Value {
     let (burst, fading) = match config.errors {
@@ -77,6 +77,7 @@ pub(crate) fn more_settings(config: &LabConfig, settings: &[(String, String)]) -
         "far_wired": config.far_wired.map(|far| far.to_string()),
         "pairs": (config.pairs > 1).then_some(config.pairs),
         "short": config.short.map(|short| short.to_string()),
+        "trace": config.trace.as_ref().map(|trace| &trace.name),
         "shape": config.shape.map(|shape| shape.to_string()),
     });
     let moves = config.handoff.map_or_else(

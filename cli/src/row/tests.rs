@@ -3,7 +3,10 @@ use airmend_live::lab::Delay;
 use airmend_live::lab::config::{Amount, Direction, LabConfig, Path, Place};
 use airmend_live::lab::outcome::{Lateness, LinkReport, Outcome, Ping, SenderCounters, ShortFlows};
 use airmend_proto::agents::AgentConfig;
+use airmend_proto::link::ErrorModel;
+use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 fn config() -> LabConfig {
     LabConfig {

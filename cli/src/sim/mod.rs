@@ -9,6 +9,7 @@ pub(crate) use args::Sim;
 use crate::process::{BadUsage, files_below, stop_flag};
 use crate::{progress, table};
 use airmend_sim::Experiment;
+use airmend_sim::results::{lines, name_of, trace_lines};
 use anyhow::{Context, Result, anyhow};
 use args::{ListArgs, RunArgs};
 use std::io::{self, Write};
@@ -60,8 +61,8 @@ fn run(args: &RunArgs) -> Result<()> {
                 let outcomes = experiment.run_all(args.jobs.into(), &stop, || bar.inc(1));
                 bar.finish_and_clear();
                 let outcomes = outcomes.with_context(|| format!("{name} has no results"))?;
-                store.write(&report::lines(name, experiment, &outcomes))?;
-                store.write_trace(&report::trace_lines(name, experiment, &outcomes))?;
+                store.write(&lines(name, experiment, &outcomes))?;
+                store.write_trace(&trace_lines(name, experiment, &outcomes))?;
                 store.finish()?;
                 store.read()?.with_context(|| format!("{} is gone", store.results().display()))?
             }
@@ -98,26 +99,4 @@ fn scenario_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         files.extend(below);
     }
     Ok(files)
-}
-
-/// The name of an experiment in results: its path below `experiments`, or its file's name alone.
-fn name_of(file: &Path) -> String {
-    let stem = file.with_extension("");
-    let parts: Vec<_> = stem.iter().map(|part| part.to_string_lossy()).collect();
-    let below = parts.iter().rposition(|part| part == "experiments").map(|at| at + 1);
-    let from = below.filter(|at| *at < parts.len()).unwrap_or(parts.len().saturating_sub(1));
-    parts[from..].join("/")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn experiments_are_named_by_their_place() {
-        let name = |path| name_of(Path::new(path));
-        assert_eq!(name("experiments/snoop95/fig4.toml"), "snoop95/fig4");
-        assert_eq!(name("/home/me/experiments/x.toml"), "x");
-        assert_eq!(name("mine/try.toml"), "try");
-    }
 }

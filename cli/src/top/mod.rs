@@ -5,7 +5,7 @@ mod view;
 
 use crate::process::{BadUsage, stop_flag};
 use crate::status::{GatewaySelection, client};
-use crate::values::seconds;
+use crate::values::interval;
 use anyhow::Result;
 use clap::Args;
 use model::Model;
@@ -95,16 +95,6 @@ fn press(model: &mut Model, key: KeyEvent) -> Then {
         _ => {}
     }
     Then::GoOn
-}
-
-/// No shorter than the gateway makes a new status.
-fn interval(text: &str) -> Result<Duration, String> {
-    match seconds(text)? {
-        time if time < Duration::from_millis(100) || time > Duration::from_secs(3_600) => {
-            Err(format!("interval {text:?} must be from 100ms to 3600s, such as 1s"))
-        }
-        time => Ok(time),
-    }
 }
 
 #[cfg(test)]

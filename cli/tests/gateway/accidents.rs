@@ -5,7 +5,7 @@ use crate::daemon::{Daemon, command, repairs, socket};
 use crate::kit::{Result, until};
 use crate::others::refusal;
 use crate::transfer::{Plan, transfer};
-use crate::world::{Shape, World, forwarding, run};
+use crate::world::{RATE_BPS, Shape, World, air_queue, forwarding, run};
 use airmend_live::lab::Namespace;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -82,6 +82,8 @@ fn moved_with(flags: &[&str]) -> Result {
         world.base.ip(&format!("link set air0 netns {to}\nlink set wired0 netns {to}\n"))?;
         ends(&world, &mut daemon, "moved to another network namespace")?;
         assert_eq!(left_in(&place)?, [""; 0]);
+        // The kernel takes the queue away with the move; without one the cable would drop.
+        run(&place, "tc", &["-batch", "-"], &air_queue("air0", RATE_BPS))?;
         let again = Daemon::start(&place, "air0", flags)?;
         // Only now: a slow machine would finish the transfers before the gateway runs.
         place.ip("link set air0 up\nlink set wired0 up\n\

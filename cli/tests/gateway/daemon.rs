@@ -80,9 +80,12 @@ impl Daemon {
 
     /// Waits until it has mended at least so many losses; how many, then.
     pub(crate) fn mended(&self, least: u64) -> Result<u64> {
+        let mut last = None;
         until("mending", || {
-            self.status().ok().map(|status| repairs(&status)).filter(|repairs| *repairs >= least)
+            last = self.status().ok();
+            last.as_ref().map(repairs).filter(|repairs| *repairs >= least)
         })
+        .map_err(|error| format!("{error}; the last status: {last:?}").into())
     }
 
     /// Bytes of memory that are its own (`VmRSS`).

@@ -48,6 +48,8 @@ pub struct GatewayConfig {
     pub air_rate_bps: Option<u64>,
     /// Record both sides of the agent into this pcapng file.
     pub pcap: Option<PathBuf>,
+    /// Record the hop beyond the interface into this CSV file, while observing.
+    pub trace: Option<PathBuf>,
     /// The address of the metrics for Prometheus.
     pub metrics: Option<MetricsAddress>,
     /// The socket for `airmend status` and `airmend top`.
@@ -76,6 +78,7 @@ impl GatewayConfig {
             attach: Attach::default(),
             air_rate_bps: None,
             pcap: None,
+            trace: None,
             metrics: None,
             socket: default_socket(interface),
             log: LogFormat::default(),
@@ -102,6 +105,7 @@ impl GatewayConfig {
             ("attach", self.attach != wanted.attach),
             ("air-rate", self.air_rate_bps != wanted.air_rate_bps),
             ("pcap", self.pcap != wanted.pcap),
+            ("trace", self.trace != wanted.trace),
             ("metrics", self.metrics != wanted.metrics),
             ("socket", self.socket != wanted.socket),
             ("log", self.log != wanted.log),
@@ -245,6 +249,7 @@ mod tests {
             attach: Attach::Tcx,
             air_rate_bps: Some(6),
             pcap: Some("a".into()),
+            trace: Some("t".into()),
             metrics: Some("/b".parse().unwrap()),
             socket: "c".into(),
             log: LogFormat::Json,
@@ -253,7 +258,7 @@ mod tests {
             ..config("snoop95")
         };
         let all = "interface agent limit-memory limit-flows observe flows mark priority shape \
-                   handoff attach air-rate pcap metrics socket log log-level keep-privileges";
+                   handoff attach air-rate pcap trace metrics socket log log-level keep-privileges";
         assert_eq!(running.differences(&wanted).join(" "), all);
 
         let mut set = running.clone();

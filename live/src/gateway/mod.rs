@@ -12,6 +12,7 @@ mod error;
 #[cfg(debug_assertions)]
 mod fault;
 mod handoff;
+mod hop_trace;
 mod intake;
 mod interface;
 mod journal;
@@ -41,6 +42,7 @@ use crate::tunnel::random::random;
 use airmend_proto::recording::RecordedAgent;
 use airmend_proto::{EgressLimits, Forwarder, Instant, LinkType, PriorityClass};
 use handoff::Cooperation;
+use hop_trace::HopTrace;
 use intake::Intake;
 use interface::Interface;
 use journal::Journal;
@@ -75,6 +77,8 @@ pub struct Gateway {
     journal: Journal,
     /// With `--observe`, what looks at packets instead of the agent.
     observer: Option<Observer>,
+    /// With it, what records the hop.
+    hop_trace: Option<HopTrace>,
     shaper: Option<Shaper>,
     handoff: Option<Cooperation>,
     /// Time as the agent knows it, which never goes back.
@@ -102,6 +106,8 @@ impl Gateway {
         if config.agent.is_link() {
             return Err(GatewayError::LinkAgent(config.agent.name()));
         }
+        let trace = config.trace.as_deref().map(hop_trace::create).transpose();
+        let trace = trace.map_err(|source| trace_error(&config, source))?;
         crate::sys::keep_heap();
         bpf::lift_memory_lock_limit();
         let interface = Interface::find(&config.interface)?;
@@ -134,9 +140,11 @@ impl Gateway {
             privileges::drop_all()?;
         }
         let journal = journal(&config, link_type)?;
-        let observer = config
-            .observe
-            .then(|| Observer::new(air_rate(&config, &interface), config.limits.flows));
+        let known = air_rate(&config, &interface);
+        let observer = config.observe.then(|| Observer::new(known, config.limits.flows));
+        let known = known.map(|(rate, _)| rate);
+        let hop_trace = trace.map(|file| HopTrace::start(file, Instant::ZERO, known)).transpose();
+        let hop_trace = hop_trace.map_err(|source| trace_error(&config, source))?;
         telemetry::log::started(journal.telemetry.about(), bpf.attached());
         log_queue(journal.telemetry.about(), &interface, shaper.is_some());
         Ok(Self {
@@ -150,6 +158,7 @@ impl Gateway {
             interface,
             journal,
             observer,
+            hop_trace,
             shaper,
             handoff,
             now: Instant::ZERO,
@@ -183,6 +192,7 @@ impl Gateway {
         let known = self.collect()?;
         self.work()?;
         self.now = self.now.max(known);
+        self.hop_trace.iter_mut().for_each(|trace| trace.turn(self.now));
         self.shaper.iter_mut().for_each(|shaper| shaper.turn(self.now));
         if self.forwarder.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
             self.journal.timers(self.now);
@@ -240,6 +250,8 @@ impl Gateway {
             self.config.air_rate_bps = wanted.air_rate_bps;
             let known = air_rate(&self.config, &self.interface);
             self.observer.iter_mut().for_each(|observer| observer.know(known));
+            let known = known.map(|(rate, _)| rate);
+            self.hop_trace.iter_mut().for_each(|trace| trace.know(known));
         }
         self.config.log_level = wanted.log_level;
         telemetry::log::reloaded(self.journal.telemetry.about());
@@ -261,6 +273,9 @@ impl Gateway {
             path: self.config.pcap.clone().unwrap_or_default(),
             source,
         })?;
+        if let Some(trace) = self.hop_trace.take() {
+            trace.finish(self.now).map_err(|source| trace_error(&self.config, source))?;
+        }
         Ok(status)
     }
 
@@ -380,6 +395,11 @@ fn forwarder(config: &GatewayConfig) -> Forwarder<Guard> {
         false => Forwarder::new(agent, egress),
     };
     forwarder.with_priority_class(PriorityClass::Kernel)
+}
+
+/// The trace of the hop cannot be written.
+fn trace_error(config: &GatewayConfig, source: std::io::Error) -> GatewayError {
+    GatewayError::Recording { path: config.trace.clone().unwrap_or_default(), source }
 }
 
 /// The air's rate, if the operator or the interface's queue tells it.

@@ -135,6 +135,8 @@ impl Gateway {
         }
         if let Some(observer) = &mut self.observer {
             observer.packet(self.now, from, &packet);
+            let trace = self.hop_trace.iter_mut();
+            trace.for_each(|trace| trace.packet(self.now, from, &packet));
             self.journal.left_alone(self.now);
             return;
         }

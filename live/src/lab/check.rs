@@ -36,6 +36,7 @@ impl LabConfig {
         refuse(warms_up && self.warmup >= time, "the warm-up must end before the timed flows do")?;
         let is_recorded = self.pcap.is_some() && self.unmended_flows > 0;
         refuse(is_recorded, "a recording cannot tell which flows the agent did not see")?;
+        self.check_trace().map_err(LabError::Config)?;
         self.check_place()?;
         self.check_modem()?;
         self.check_handoff()?;

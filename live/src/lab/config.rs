@@ -1,6 +1,7 @@
 //! The configuration of one laboratory run.
 
 pub use super::air_queue::{AirQueue, FarQueue};
+pub use super::air_trace::AirTrace;
 pub use super::far_wired::FarWired;
 pub use super::handoff::plan::HandoffPlan;
 pub use super::short::Short;
@@ -145,6 +146,8 @@ with_defaults! {
     shape: Option<Shape> = None;
     /// A gateway there only observes, and tells what mending would gain.
     observe: bool = false;
+    /// A gateway that observes records the hop into this file.
+    record_trace: Option<PathBuf> = None;
     /// The sender's congestion control.
     cc: CongestionControl = CongestionControl::Cubic;
     /// Whether the hosts negotiate SACK.
@@ -185,6 +188,8 @@ with_defaults! {
     handoff: Option<HandoffPlan> = None;
     /// What the air does to frames, in each direction.
     errors: ErrorModel = ErrorModel::None;
+    /// By what the air varies; its rate, delay and errors are then the means. `None` for nothing.
+    trace: Option<AirTrace> = None;
     /// Frames that wait at most for the air hop, in each direction: those of
     /// [`Self::default_queue_frames`] where both hops are the usual ones.
     queue_frames: usize = 280;
@@ -246,13 +251,14 @@ impl LabConfig {
     /// The hop behind the base station's interface to the air: the air itself, or the hop to the
     /// modem.
     pub(crate) fn station_hop(&self) -> Hop {
-        if self.far_queue.is_some() { MODEM_HOP } else { self.air }
+        if self.far_queue.is_some() || self.has_queue_in_air() { MODEM_HOP } else { self.air }
     }
 
     /// The queueing discipline of that interface where a kernel forwards. In front of a modem
     /// nothing waits there, and it has one FIFO.
     pub(crate) fn station_queue(&self) -> AirQueue {
-        if self.far_queue.is_some() { AirQueue::Fifo } else { self.air_queue }
+        let is_beyond = self.far_queue.is_some() || self.has_queue_in_air();
+        if is_beyond { AirQueue::Fifo } else { self.air_queue }
     }
 
     /// One bandwidth-delay product of the whole path in full frames.
@@ -333,10 +339,13 @@ impl LabConfig {
 
     /// The upper bound of goodput, in application bits per second: bound (1) on both hops.
     pub fn bound_bps(&self) -> f64 {
-        self.bound_at(self.errors.frame_error(self.frame_bits()))
+        let frame_error = self.errors.frame_error(self.frame_bits());
+        let varying = self.arriving_bps(frame_error, None);
+        varying.map_or_else(|| self.bound_at(frame_error), |bps| self.bound_of(bps as u64, 0.0))
     }
 
-    /// The bound with the fades of this run between two times, where the air fades.
+    /// The bound with the fades of this run between two times, where the air fades; or with what
+    /// its trace says of this time.
     ///
     /// Fades come with time: they are those of the seed whatever is sent. A scheme can do no more
     /// than keep the air busy all the time, so the bound takes the time that the channel was bad,
@@ -346,6 +355,11 @@ impl LabConfig {
     /// The other processes have none: independent errors have no run-wide state, and bursts come
     /// with bytes, as many in every run.
     pub fn realised_bound_bps(&self, from: Instant, to: Instant) -> Option<f64> {
+        let varying =
+            self.arriving_bps(self.errors.frame_error(self.frame_bits()), Some([from, to]));
+        if let Some(bps) = varying {
+            return Some(self.bound_of(bps as u64, 0.0));
+        }
         let ErrorModel::Fading { bad_loss, good_ber, .. } = self.errors else { return None };
         let good_error = ErrorModel::Ber(good_ber).frame_error(self.frame_bits());
         let share = self.bad_share(from, to);
@@ -381,6 +395,11 @@ impl LabConfig {
             let exchange = mac.mean_exchange(MTU, MTU - payload, 2);
             (f64::from(8 * MTU) / exchange.as_secs_f64()) as u64
         });
+        self.bound_of(air_rate_bps, frame_error)
+    }
+
+    fn bound_of(&self, air_rate_bps: u64, frame_error: f64) -> f64 {
+        let payload = self.payload_per_frame();
         // What is lost beyond the air crosses the air again.
         let far_loss = self.far_wired.map_or(0.0, |far| far.loss);
         let error = 1.0 - (1.0 - frame_error) * (1.0 - far_loss);

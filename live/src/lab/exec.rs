@@ -1,6 +1,7 @@
 //! Programs of the user on the hosts of the laboratory.
 
 use super::config::{Direction, LabConfig};
+use super::control::{Control, Watched};
 use super::error::LabError;
 use super::measure::sender::SenderReport;
 use super::network::host::Host;
@@ -8,7 +9,7 @@ use super::network::host_process::{HostNames, HostProcess};
 use super::network::outside::Outside;
 use super::outcome::{Lateness, LinkReport, SenderCounters};
 use super::run::{AgentReport, of_agents};
-use super::session::{Endpoints, Forwarding, with_station};
+use super::session::{Endpoints, Forwarding, OnDrop, with_station};
 use airmend_proto::named;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -90,9 +91,14 @@ pub fn exec(
     config: &LabConfig,
     forwarding: Forwarding<'_>,
     programs: &Programs,
+    control: Option<Control>,
     stop: &AtomicBool,
 ) -> Result<Executed, LabError> {
-    let ((ran, senders), mut station) = with_station(config, forwarding, |session| {
+    let (requests, watched) = match control {
+        None => (None, None),
+        Some(Control { requests, watched }) => (Some(requests), Some(watched)),
+    };
+    let ((ran, senders), mut station) = with_station(config, forwarding, requests, |session| {
         // Data flows both ways: the direction of transfers says only which host is which.
         let Endpoints { sender, receiver } = session.first();
         let [fixed, mobile] = match config.direction {
@@ -101,7 +107,7 @@ pub fn exec(
         };
         let is_over = || stop.load(Ordering::Relaxed) || (session.is_over)();
         let outside = programs.outside.then(|| Outside::open(config, fixed, mobile)).transpose()?;
-        let ran = run_on([fixed, mobile], outside.as_ref(), programs, &is_over)?;
+        let ran = run_on([fixed, mobile], outside.as_ref(), programs, watched.as_ref(), &is_over)?;
         let read = |host| SenderReport::read([host].into_iter()).map(|report| report.counters);
         let unforwarded = outside.and_then(|outside| outside.unforwarded());
         Ok(((ran, unforwarded), [read(fixed)?, read(mobile)?]))
@@ -123,23 +129,41 @@ fn run_on(
     [fixed, mobile]: [&Host; 2],
     outside: Option<&Outside>,
     programs: &Programs,
+    watched: Option<&Watched>,
     is_over: &dyn Fn() -> bool,
 ) -> Result<(ExitStatus, Duration), LabError> {
     let mut names = vec![("fh", fixed.address), ("mh", mobile.address)];
     names.extend(outside.map(|outside| ("machine", outside.machine())));
     let names = HostNames::new(&names, outside.is_some())?;
     let host = |at| if at == At::Fixed { fixed } else { mobile };
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _done = OnDrop(|| is_done.store(true, Ordering::Relaxed));
+        if let Some(watched) = watched {
+            watched.begin(scope, [fixed, mobile], &names.files(), &is_done)?;
+        }
+        run_with(host(programs.at), host(programs.at.opposite()), &names, programs, is_over)
+    })
+}
+
+/// Runs the command on one host, and the server on the other.
+fn run_with(
+    host: &Host,
+    opposite: &Host,
+    names: &HostNames,
+    programs: &Programs,
+    is_over: &dyn Fn() -> bool,
+) -> Result<(ExitStatus, Duration), LabError> {
     let server = match &programs.server {
         None => None,
         Some(line) => {
-            let host = host(programs.at.opposite());
-            let server = HostProcess::start_shell(host, &names, line)?;
+            let server = HostProcess::start_shell(opposite, names, line)?;
             server.wait_for_listener(LISTENS_WITHIN)?;
             Some(server)
         }
     };
     let begin = Instant::now();
-    let mut command = HostProcess::start(host(programs.at), &names, &programs.command)?;
+    let mut command = HostProcess::start(host, names, &programs.command)?;
     let mut interrupted: Option<Instant> = None;
     let status = loop {
         if let Some(status) = command.poll()? {

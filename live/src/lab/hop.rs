@@ -1,6 +1,6 @@
 //! One emulated hop: a medium with the base station at one end, run against the wall clock.
 
-use airmend_proto::link::{Delivery, LinkCounters, Medium, Output};
+use airmend_proto::link::{Conditions, Delivery, LinkCounters, Medium, Output};
 use airmend_proto::{Instant, Packet};
 use std::collections::VecDeque;
 
@@ -97,6 +97,12 @@ impl HopMedium {
         let room = waits.filter_map(|end| self.medium.free_at(end.number()));
         let arrived = self.arrived.iter().filter_map(|arrived| Some(arrived.front()?.at));
         self.medium.poll_timeout().into_iter().chain(arrived).chain(room).min()
+    }
+
+    /// Changes the conditions of frames that come from now on; false where that is not possible.
+    #[must_use]
+    pub(crate) fn change(&mut self, to: &Conditions, seed: u64, link: u32) -> bool {
+        self.medium.change(to, seed, link)
     }
 
     /// What became of the frames of `end`.

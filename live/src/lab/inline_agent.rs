@@ -4,7 +4,7 @@ use super::record::Recorder;
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::agents::handoff;
 use airmend_proto::wire::flow::FlowKey;
-use airmend_proto::{Deadline, Forwarder, Instant, Packet, Port, Ports, drain};
+use airmend_proto::{Agent, Deadline, Forwarder, Instant, Packet, Port, Ports, drain};
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -67,6 +67,11 @@ impl InlineAgent {
     /// The round trip over the air that the agent has measured for a flow.
     pub(crate) fn air_round_trip(&self, flow: &FlowKey) -> Option<Duration> {
         self.forwarder.air_round_trip(flow)
+    }
+
+    /// Puts another agent in the place of the one at work.
+    pub(crate) fn replace(&mut self, now: Instant, agent: Box<dyn Agent + Send>) {
+        drop(self.forwarder.replace_agent(now, agent));
     }
 
     /// Takes a signal of the air.

@@ -1,11 +1,14 @@
 //! The emulated hops, seen from the base station.
 
-use super::config::{AIR_STREAM, Direction, HOST_QUEUE_FRAMES, Hop, LabConfig, Path, Place};
+use super::config::{
+    AIR_STREAM, AirTrace, Direction, HOST_QUEUE_FRAMES, Hop, LabConfig, Path, Place,
+};
 use super::error::LabError;
 use super::hop::{End, HopMedium};
 use super::modem::Modem;
 use super::outcome::LinkReport;
 use airmend_proto::link::mac::FamaNcs;
+use airmend_proto::link::trace::VariableRate;
 use airmend_proto::link::{Delivery, ErrorModel, FRAME_LIMIT, FullDuplex, LinkParams, Pair};
 use airmend_proto::{Instant, Port};
 use std::collections::BTreeMap;
@@ -142,9 +145,13 @@ pub(super) fn of_cell(config: &LabConfig, station: u32) -> (HopMedium, HopMedium
 }
 
 fn air(config: &LabConfig) -> HopMedium {
-    let pair = pair(config.air, config.errors, config.seed, AIR_STREAM);
+    let mut pair = pair(config.air, config.errors, config.seed, AIR_STREAM);
+    let ways = config.trace.iter().flat_map(|trace| &trace.ways);
+    ways.enumerate().for_each(|(way, trace)| trace.apply(&mut pair, way, config.seed, AIR_STREAM));
+    let rates = config.trace.as_ref().map_or([None; 2], AirTrace::rates);
+    let to_air = if config.has_queue_in_air() { config.queue_frames } else { FRAME_LIMIT };
     match config.mac() {
-        None => full_duplex(config.air, [FRAME_LIMIT, config.queue_frames], pair),
+        None => varying(config.air, [to_air, config.queue_frames], pair, rates),
         Some(mac) => HopMedium::new(Box::new(FamaNcs::new(mac, vec![pair])), true),
     }
 }
@@ -152,13 +159,23 @@ fn air(config: &LabConfig) -> HopMedium {
 /// A hop with these queues in front of the base station's end and of the host's: an agent at the
 /// base station has the queue for the air itself.
 fn full_duplex(hop: Hop, queue_frames: [usize; 2], pair: Pair) -> HopMedium {
+    varying(hop, queue_frames, pair, [None; 2])
+}
+
+/// The same with rates that may vary.
+fn varying(
+    hop: Hop,
+    queue_frames: [usize; 2],
+    pair: Pair,
+    rates: [Option<&VariableRate>; 2],
+) -> HopMedium {
     let params = queue_frames.map(|queue_frames| LinkParams {
         rate_bps: hop.rate_bps,
         delay: hop.delay,
         queue_frames,
         lookahead: hop.lookahead(),
     });
-    HopMedium::new(Box::new(FullDuplex::new(params, vec![pair])), false)
+    HopMedium::new(Box::new(FullDuplex::new(params, vec![pair]).with_rates(rates)), false)
 }
 
 fn pair(hop: Hop, errors: ErrorModel, seed: u64, link: u32) -> Pair {

@@ -7,8 +7,10 @@
 //! `measure`; and `run`.
 
 mod air_queue;
+mod air_trace;
 mod check;
 pub mod config;
+pub mod control;
 mod data_path;
 mod error;
 pub mod exec;
@@ -28,6 +30,7 @@ mod run;
 mod session;
 mod short;
 mod station;
+mod varying;
 
 pub use error::LabError;
 pub use gateway::GatewayCommand;

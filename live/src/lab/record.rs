@@ -20,6 +20,8 @@ const MAX_TRACE: usize = 200_000;
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub(crate) counters: BTreeMap<&'static str, u64>,
+    /// Packets that the agent has retransmitted.
+    pub(crate) repairs: u64,
     trace: Option<Trace>,
     /// The first rule that the agent broke.
     pub(crate) violation: Option<Violation>,
@@ -52,6 +54,7 @@ impl Recorder {
     /// The agent reported something.
     pub(crate) fn event(&mut self, event: Event) {
         *self.counters.entry(event.counter()).or_default() += 1;
+        self.repairs += u64::from(event.is_retransmission());
         if let Event::RuleBroken(violation) = event {
             self.violation.get_or_insert(violation);
         }

@@ -31,7 +31,7 @@ pub fn run<'a>(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcome, LabError> {
-    let ((measured, sender), station) = with_station(config, forwarding.into(), |session| {
+    let ((measured, sender), station) = with_station(config, forwarding.into(), None, |session| {
         let is_over = || stop.load(Ordering::Relaxed) || (session.is_over)();
         let bulk = || rounds::run(config, session, &is_over, progress);
         let both = || with_short_flows(config, session, bulk);

@@ -1,6 +1,7 @@
 //! Two hosts with the base station between them, for as long as some work takes.
 
 use super::config::{Direction, HandoffPlan, LabConfig, Place};
+use super::control::{Requests, Served};
 use super::data_path::{DataPath, KernelPorts};
 use super::error::LabError;
 use super::gateway::{Gateway, GatewayCommand};
@@ -114,6 +115,7 @@ impl<'a> From<Option<&'a GatewayCommand>> for Forwarding<'a> {
 pub(crate) fn with_station<T>(
     config: &LabConfig,
     forwarding: Forwarding<'_>,
+    requests: Option<Requests>,
     work: impl FnOnce(&Session<'_>) -> Result<T, LabError>,
 ) -> Result<(T, StationReport), LabError> {
     config.check()?;
@@ -129,6 +131,7 @@ pub(crate) fn with_station<T>(
     let ports = HostPorts { wired, air, modem, mobile: pairs[0].mobile.address };
     let Setup { forwarder, kernel, gateway } =
         Setup::new(config, forwarding, kernel, ports, clock)?;
+    let forwarder = forwarder.with_requests(config, requests);
     let is_done = AtomicBool::new(false);
     let (result, station) = thread::scope(|scope| {
         let station = thread::Builder::new()
@@ -176,6 +179,14 @@ enum Loop {
 }
 
 impl Loop {
+    /// Lets one base station serve requests; several ones leave them unanswered.
+    fn with_requests(mut self, config: &LabConfig, requests: Option<Requests>) -> Self {
+        if let Self::Station(station) = &mut self {
+            station.served = requests.map(|Requests(requests)| Served::new(config, requests));
+        }
+        self
+    }
+
     fn run(self, stop: &AtomicBool) -> Result<StationReport, LabError> {
         match self {
             Self::Station(station) => station.run(stop),
@@ -267,7 +278,9 @@ fn one_station(
     let modem = modem.map(|kernel| Modem::new(config, kernel));
     let links = Links::new(config, mobile.is_some(), modem);
     let mended_pairs = config.pairs as usize;
-    Loop::Station(Box::new(Station { clock, links, wired, air, mended_pairs, data_path, mobile }))
+    let served = None;
+    let station = Station { clock, links, wired, air, mended_pairs, data_path, mobile, served };
+    Loop::Station(Box::new(station))
 }
 
 /// The agent of the base station, and that of the mobile host if there is one.

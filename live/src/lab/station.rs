@@ -1,6 +1,7 @@
 //! The base station: one loop that runs both hops in real time, with the agent between them, or
 //! ports to a kernel that forwards.
 
+use super::control::{Parts, Served};
 use super::data_path::DataPath;
 use super::error::LabError;
 use super::gateway::GatewayReport;
@@ -41,6 +42,8 @@ pub(crate) struct Station {
     pub(crate) data_path: DataPath,
     /// The agent at the mobile host, if it has one.
     pub(crate) mobile: Option<MobileAgent>,
+    /// The requests that the loop serves, if somebody can send any.
+    pub(crate) served: Option<Served>,
 }
 
 /// The measurements of the loop.
@@ -96,6 +99,10 @@ impl Station {
                     .map_err(LabError::socket("writing a port"))?;
             }
             channel_time = now;
+            let Self { links, data_path, mobile, served, .. } = &mut self;
+            if let Some(served) = served {
+                served.serve(now, Parts { links, data_path, has_mobile_agent: mobile.is_some() });
+            }
             self.receive_from_hosts(now, &mut batch).map_err(LabError::socket("reading a port"))?;
             let forwarded = self.forward(now, &mut lateness);
             let forwarded = forwarded.map_err(LabError::socket("writing a port"))?;

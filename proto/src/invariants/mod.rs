@@ -46,6 +46,11 @@ impl Checker {
         }
     }
 
+    /// The agent is another one from now on, with this bound of its own.
+    pub fn agent_replaced(&mut self, repair_credit: Option<u64>) {
+        self.repairs = repair_credit.map(Repairs::new);
+    }
+
     /// Notes a packet from `from` that is about to enter the agent.
     pub fn enters(&mut self, from: Port, packet: &Packet) {
         if let Some(repairs) = &mut self.repairs {

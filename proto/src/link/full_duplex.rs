@@ -1,6 +1,7 @@
 //! Full duplex: each of two sides has a frequency of its own, on which it sends whenever it likes.
 
-use super::medium::{Medium, Output, Pair, Paths, stations};
+use super::medium::{Conditions, Medium, Output, Pair, Paths, stations};
+use super::trace::VariableRate;
 use super::{Link, LinkCounters, LinkParams};
 use crate::packet::Packet;
 use crate::time::Instant;
@@ -34,6 +35,13 @@ impl FullDuplex {
         let ways = [(params[0], down), (params[1], up)]
             .map(|(params, paths)| Link::of_paths(params, count, Paths::new(paths)));
         Self { ways, sides, now: Instant::ZERO }
+    }
+
+    /// Lets the rates of the two ways vary.
+    #[must_use]
+    pub fn with_rates(mut self, rates: [Option<&VariableRate>; 2]) -> Self {
+        self.ways.iter_mut().zip(rates).for_each(|(way, rate)| way.vary(rate));
+        self
     }
 
     /// The side of a station; of two stations, the second one is side 1.
@@ -91,5 +99,11 @@ impl Medium for FullDuplex {
 
     fn counters(&self, from: usize, to: usize) -> LinkCounters {
         self.way(from).counters_of(from, to)
+    }
+    fn change(&mut self, to: &Conditions, seed: u64, link: u32) -> bool {
+        for (way, number) in self.ways.iter_mut().zip(0..) {
+            way.change(to, seed, link, number);
+        }
+        true
     }
 }

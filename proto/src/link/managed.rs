@@ -2,6 +2,7 @@
 
 use super::discipline::{CoDelParams, Discipline, Drops, QueueDiscipline, Waiting};
 use super::medium::{Medium, Output, Pair};
+use super::trace::VariableRate;
 use super::{FRAME_LIMIT, FullDuplex, LinkCounters, LinkParams};
 use crate::packet::Packet;
 use crate::random::{Purpose, Stream};
@@ -43,6 +44,12 @@ impl Managed {
             (params.queue_frames, params.lookahead) = (0, core::time::Duration::ZERO);
         }
         Self { inner: FullDuplex::new(inner, pairs), queues, drops: Drops::default() }
+    }
+
+    /// Lets the rates of the two ways vary.
+    #[must_use]
+    pub fn with_rates(self, rates: [Option<&VariableRate>; 2]) -> Self {
+        Self { inner: self.inner.with_rates(rates), ..self }
     }
 
     /// When the next packet leaves the queue of a side, if one waits.

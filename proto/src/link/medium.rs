@@ -4,7 +4,7 @@
 
 use super::counters::LinkCounters;
 use super::errors::{ErrorModel, ErrorProcess};
-use super::variation::VariableDelay;
+use super::variation::DelayProcess;
 use crate::agent::LinkSignal;
 use crate::packet::Packet;
 use crate::random::{Purpose, Stream};
@@ -39,6 +39,17 @@ pub enum Output {
     Signal(usize, LinkSignal),
     /// This station can send a frame.
     Ready(usize),
+}
+
+/// What can change of a medium that is in use; `None` stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Conditions {
+    /// Bits per second, each way.
+    pub rate_bps: Option<u64>,
+    /// The propagation delay, each way.
+    pub delay: Option<Duration>,
+    /// What happens to frames, each way.
+    pub errors: Option<ErrorModel>,
 }
 
 /// A medium that carries frames between stations, which have the numbers from 0 on. Each station
@@ -77,6 +88,13 @@ pub trait Medium {
     /// The counters of the frames from one station to another.
     #[must_use]
     fn counters(&self, from: usize, to: usize) -> LinkCounters;
+
+    /// Changes the conditions of frames that come from now on, for all pairs, with the random
+    /// streams of `link` under `seed`. False: they are those of the beginning for ever.
+    #[must_use]
+    fn change(&mut self, _to: &Conditions, _seed: u64, _link: u32) -> bool {
+        false
+    }
 }
 
 /// Two stations that reach each other. Way 0 is from the first to the second, way 1 is back.
@@ -86,7 +104,7 @@ pub struct Pair {
     /// Propagation delay of each way.
     pub delay: [Duration; 2],
     /// What is added to the delay of each way, on a full-duplex medium only.
-    pub variation: [Option<VariableDelay>; 2],
+    pub variation: [Option<Box<dyn DelayProcess + Send>>; 2],
     /// Fates of the packets on each way.
     pub errors: [Box<dyn ErrorProcess + Send>; 2],
     /// Whether the stations are told of frames that arrive damaged.
@@ -130,7 +148,7 @@ pub(super) struct Path {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) delay: Duration,
-    pub(super) variation: Option<VariableDelay>,
+    pub(super) variation: Option<Box<dyn DelayProcess + Send>>,
     pub(super) errors: Box<dyn ErrorProcess + Send>,
     pub(super) control_errors: Box<dyn ErrorProcess + Send>,
     pub(super) tells_damage: bool,

@@ -15,6 +15,7 @@ mod managed;
 mod medium;
 #[cfg(test)]
 mod tests;
+pub mod trace;
 mod variation;
 
 pub use bound::goodput_bound;
@@ -24,8 +25,8 @@ pub use errors::{ErrorModel, ErrorProcess, Fate, parse_burst, parse_fading};
 pub use full_duplex::FullDuplex;
 pub use generator::{DropRates, PacketErrorGenerator, Way};
 pub use managed::Managed;
-pub use medium::{Medium, Output, Pair};
-pub use variation::{DelayVariation, VariableDelay};
+pub use medium::{Conditions, Medium, Output, Pair};
+pub use variation::{DelayProcess, DelayVariation, VariableDelay};
 
 use crate::packet::Packet;
 use crate::time::Instant;
@@ -36,6 +37,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 use medium::{Path, Paths, cut};
+use trace::{RateProcess, VariableRate};
 
 /// Frames that one direction holds at most, whatever its parameters say: queued, being serialised
 /// or propagating. It is 12 seconds of full frames at 1 Gb/s.
@@ -82,6 +84,8 @@ pub struct Link {
     busy_until: Instant,
     /// What that rounding cut off, in units of 1/rate nanoseconds.
     remainder: u64,
+    /// Takes the place of the constant rate.
+    variable: Option<Box<RateProcess>>,
     /// For each sender, when each frame that may still be queued begins to be serialised.
     queues: Vec<VecDeque<Instant>>,
     /// Frames on their way, in the order of arrival.
@@ -113,9 +117,15 @@ impl Link {
             paths,
             busy_until: Instant::ZERO,
             remainder: 0,
+            variable: None,
             queues: vec![VecDeque::new(); senders],
             arrivals: VecDeque::new(),
         }
+    }
+
+    /// Lets the rate vary.
+    fn vary(&mut self, rate: Option<&VariableRate>) {
+        self.variable = rate.map(|rate| Box::new(rate.process()));
     }
 
     /// Whether the serialiser's backlog is at most the lookahead, and the queue has room.
@@ -156,6 +166,20 @@ impl Link {
         self.paths.0[0].counters
     }
 
+    /// Changes the conditions of frames that come from now on; `way` numbers the random stream.
+    fn change(&mut self, to: &Conditions, seed: u64, link: u32, way: u8) {
+        if let Some(rate_bps) = to.rate_bps {
+            // The fraction of a nanosecond is one of the old rate.
+            (self.params.rate_bps, self.remainder) = (rate_bps, 0);
+        }
+        for path in &mut self.paths.0 {
+            path.delay = to.delay.unwrap_or(path.delay);
+            if let Some(errors) = to.errors {
+                path.errors = errors.process(seed, link, way);
+            }
+        }
+    }
+
     /// A queue that waits for the serialiser has room no later than that is free.
     fn free_for(&self, sender: usize) -> Instant {
         if self.lookahead == 0 {
@@ -186,15 +210,22 @@ impl Link {
             queue.push_back(start);
         }
         let bits = packet.wire_bits();
-        let carried = if start == self.busy_until { self.remainder } else { 0 };
-        let (airtime, remainder) = airtime(bits, self.params.rate_bps, carried);
-        let end = start + airtime;
-        (self.busy_until, self.remainder) = (end, remainder);
+        let follows = start == self.busy_until;
+        let end = if let Some(rate) = &mut self.variable {
+            rate.end(start, follows, &packet)
+        } else {
+            let carried = if follows { self.remainder } else { 0 };
+            let (airtime, remainder) = airtime(bits, self.params.rate_bps, carried);
+            self.remainder = remainder;
+            start + airtime
+        };
+        self.busy_until = end;
         let airtime = end - start;
         counters.frames += 1;
         counters.bytes += u64::from(packet.wire_len());
         counters.busy = counters.busy.saturating_add(airtime);
-        let arrives = end + *delay + variation.as_mut().map_or(Duration::ZERO, |it| it.draw(start));
+        let arrives =
+            end + *delay + variation.as_mut().map_or(Duration::ZERO, |it| it.draw(start, end));
         match errors.draw(start, airtime, bits) {
             Fate::Intact => {
                 let (at, from, to) = (arrives, *from, *to);

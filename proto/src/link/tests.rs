@@ -275,3 +275,23 @@ proptest! {
         );
     }
 }
+
+#[test]
+fn what_comes_after_a_change_meets_the_new_conditions() {
+    let pair = Pair::new([0, 1], [FREE.delay; 2], [ErrorModel::None; 2], 1, 0);
+    let mut medium = FullDuplex::new([FREE; 2], vec![pair]);
+    assert!(medium.send(Instant::ZERO, 0, 1, frame(1500)));
+    let delay = Some(Duration::from_millis(7));
+    let slow = Conditions { rate_bps: Some(2_000_000), delay, errors: None };
+    assert!(medium.change(&slow, 1, 0));
+    assert!(medium.send(Instant::ZERO, 0, 1, frame(1500)));
+    let arrivals = [600 + 2_000, 600 + 6_000 + 7_000].map(Instant::from_micros);
+    for at in arrivals {
+        assert_eq!(medium.poll_timeout(), Some(at));
+        assert!(matches!(medium.poll(at), Some(Output::Delivery { .. })));
+    }
+    let lossy = Conditions { errors: Some(ErrorModel::Loss(1.0)), ..Conditions::default() };
+    assert!(medium.change(&lossy, 2, 0));
+    assert!(medium.send(arrivals[1], 1, 0, frame(1500)));
+    assert_eq!((medium.poll_timeout(), medium.counters(1, 0).lost), (None, 1));
+}

@@ -8,6 +8,13 @@ use core::time::Duration;
 /// The least time from one step to the next; shorter ones act as this.
 const LEAST_EVERY: Duration = Duration::from_millis(1);
 
+/// What is added to the propagation delay of the frames of one way.
+pub trait DelayProcess {
+    /// What is added to the delay of a frame whose first bit leaves at `start` and whose last one
+    /// at `end`. Neither ever goes backwards.
+    fn draw(&mut self, start: Instant, end: Instant) -> Duration;
+}
+
 /// What is added to the propagation delay of each frame, as plain data. The default is nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DelayVariation {
@@ -44,9 +51,8 @@ pub struct VariableDelay {
     step: Duration,
 }
 
-impl VariableDelay {
-    /// What is added to the delay of a frame that leaves now. `now` never goes backwards.
-    pub fn draw(&mut self, now: Instant) -> Duration {
+impl DelayProcess for VariableDelay {
+    fn draw(&mut self, now: Instant, _end: Instant) -> Duration {
         let DelayVariation { every, step, jitter } = self.variation;
         while !every.is_zero() && self.next_step <= now {
             self.step = step.mul_f64(self.steps.uniform());
@@ -66,10 +72,15 @@ mod tests {
         jitter: Duration::ZERO,
     };
 
+    fn draw(delay: &mut VariableDelay, millis: u64) -> Duration {
+        let start = Instant::from_millis(millis);
+        delay.draw(start, start)
+    }
+
     #[test]
     fn both_ways_step_at_once_and_by_the_same_time() {
         let mut ways = [0, 1].map(|way| STEPS.process(7, 3, way));
-        let mut drawn = |millis| ways.each_mut().map(|way| way.draw(Instant::from_millis(millis)));
+        let mut drawn = |millis| ways.each_mut().map(|way| draw(way, millis));
         let [first, back] = drawn(0);
         assert_eq!(first, back);
         assert_eq!(drawn(14_999), [first; 2]);
@@ -78,7 +89,7 @@ mod tests {
         assert_ne!(first, second);
         assert!(first.max(second) <= STEPS.step);
         // A way on which nothing was sent meanwhile has missed no step.
-        let late = STEPS.process(7, 3, 0).draw(Instant::from_millis(15_000));
+        let late = draw(&mut STEPS.process(7, 3, 0), 15_000);
         assert_eq!(late, second);
     }
 
@@ -87,11 +98,11 @@ mod tests {
         let jitter = Duration::from_millis(4);
         let variation = DelayVariation { jitter, ..DelayVariation::default() };
         let mut delay = variation.process(1, 0, 0);
-        let drawn: [Duration; 100] = core::array::from_fn(|_| delay.draw(Instant::ZERO));
+        let drawn: [Duration; 100] = core::array::from_fn(|_| draw(&mut delay, 0));
         let mean = drawn.iter().sum::<Duration>() / 100;
         assert!(drawn.iter().all(|drawn| *drawn <= jitter));
         assert!((jitter / 2).abs_diff(mean) < jitter / 10, "{mean:?}");
-        let none = DelayVariation::default().process(1, 0, 0).draw(Instant::from_millis(1));
+        let none = draw(&mut DelayVariation::default().process(1, 0, 0), 1);
         assert_eq!(none, Duration::ZERO);
     }
 }

@@ -11,6 +11,7 @@
 mod capture;
 mod error;
 mod flow;
+mod hop;
 mod prefix;
 mod report;
 mod run;
@@ -19,6 +20,7 @@ mod side;
 pub use capture::{Capture, Crossing, Interface, Record};
 pub use error::ReplayError;
 pub use flow::FlowReport;
+pub use hop::record_hop;
 pub use prefix::Prefix;
 pub use report::{Moment, Report};
 pub use run::{Check, Difference, Pace, replay};

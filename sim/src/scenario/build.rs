@@ -8,6 +8,7 @@ use super::moves::moves;
 use super::named::in_order;
 use super::spec::{FlowSpec, ScenarioSpec, StationSpec};
 use super::topology::Topology;
+use super::trace::TraceFiles;
 use super::value::{Scalar, Size, Time};
 use crate::graph::Tree;
 use crate::plan::{Flow, Plan, SplitSpec, Station, StationAgent, Traffic};
@@ -21,8 +22,8 @@ use toml::Spanned;
 const SILENCE: Duration = Duration::from_millis(200);
 
 /// The plan of a scenario.
-pub(super) fn plan(spec: &ScenarioSpec) -> Result<Plan, Fault> {
-    let mut topology = Topology::new(spec)?;
+pub(super) fn plan(spec: &ScenarioSpec, files: &mut TraceFiles) -> Result<Plan, Fault> {
+    let mut topology = Topology::new(spec, files)?;
     let moves = moves(spec, &mut topology)?;
     let mut stations = Vec::new();
     for (name, station) in in_order(&spec.stations) {
@@ -42,11 +43,12 @@ pub(super) fn plan(spec: &ScenarioSpec) -> Result<Plan, Fault> {
     if !moves.is_empty() {
         stations.iter_mut().for_each(|station| station.flows = flows.len());
     }
-    let Topology { hosts, directions, channels, graph, tables: link_names, .. } = topology;
+    let Topology { hosts, directions, traces, channels, graph, tables: link_names, .. } = topology;
     Ok(Plan {
         hosts,
         stations,
         directions,
+        traces,
         link_names,
         channels,
         graph,

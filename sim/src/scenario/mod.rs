@@ -19,8 +19,10 @@ mod roaming;
 mod spec;
 mod sweep;
 mod topology;
+mod trace;
 mod value;
 mod variation;
+mod way_files;
 
 pub use error::ScenarioError;
 
@@ -34,6 +36,7 @@ use std::path::Path;
 use sweep::{Axis, Case};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
+use trace::TraceFiles;
 
 /// An experiment: a scenario at every point of its sweep.
 #[derive(Clone, Debug)]
@@ -52,7 +55,8 @@ pub struct Experiment {
     pub swept: Vec<String>,
     /// All combinations of swept settings.
     pub points: Vec<Point>,
-    /// A number that changes with the file's content and with what was set.
+    /// A number that changes with the content of the file, with that of the files that it names,
+    /// and with what was set.
     pub fingerprint: u64,
 }
 
@@ -71,17 +75,26 @@ impl Experiment {
         let name = path.display().to_string();
         let text =
             std::fs::read_to_string(path).map_err(|error| Source::unreadable(&name, &error))?;
-        Self::parse(name, text, settings)
+        Self::of_text(name, text, settings, TraceFiles::beside(path))
     }
 
-    /// Reads a scenario from text; `name` stands for it in errors.
+    /// Reads a scenario from text, which names no files; `name` stands for it in errors.
     pub fn parse(
         name: String,
         text: String,
         settings: &[(String, String)],
     ) -> Result<Self, ScenarioError> {
+        Self::of_text(name, text, settings, TraceFiles::default())
+    }
+
+    fn of_text(
+        name: String,
+        text: String,
+        settings: &[(String, String)],
+        files: TraceFiles,
+    ) -> Result<Self, ScenarioError> {
         let source = Source { name, text, settings: settings.to_vec() };
-        Self::read(&source).map_err(|fault| source.error(fault))
+        Self::read(&source, files).map_err(|fault| source.error(fault))
     }
 
     /// How many runs it has.
@@ -94,7 +107,7 @@ impl Experiment {
         self.len() == 0
     }
 
-    fn read(source: &Source) -> Result<Self, Fault> {
+    fn read(source: &Source, mut files: TraceFiles) -> Result<Self, Fault> {
         let mut table = DeTable::parse(&source.text)?.into_inner();
         for (index, (key, words)) in source.settings.iter().enumerate() {
             let value = document::from_words(words, source.setting_span(index));
@@ -117,13 +130,13 @@ impl Experiment {
                 check_measures(&spec)?;
             }
             let values = combination.iter().map(|case| case.label.clone()).collect();
-            points.push(Point { values, plan: build::plan(&spec)? });
+            points.push(Point { values, plan: build::plan(&spec, &mut files)? });
             first.get_or_insert(spec);
         }
         // There is always one combination, even of no axes.
         let spec = first.ok_or_else(|| Fault::new(0..0, "there is nothing to run"))?;
         let mut hasher = DefaultHasher::new();
-        (&source.text, &source.settings).hash(&mut hasher);
+        (&source.text, &source.settings, files.contents()).hash(&mut hasher);
         Ok(Self {
             title: spec.title,
             paper: spec.paper,

@@ -9,6 +9,7 @@ use super::radio::{MacTable, WifiTable};
 use super::roaming::RoamingTable;
 use super::value::{Queue, Rate, Scalar, Size, Time};
 use super::variation::VariationTable;
+use super::way_files::WayFiles;
 use airmend_proto::link::ErrorModel;
 use serde::Deserialize;
 use toml::Spanned;
@@ -98,8 +99,13 @@ pub(super) struct LinkSpec {
     pub(super) shared: bool,
     /// The link on whose channel this one is, and whose keys it has unless it sets them.
     pub(super) channel: Option<Spanned<String>>,
-    pub(super) rate: Rate,
-    pub(super) delay: Time,
+    /// Needed unless a trace says it; the same of the delay.
+    pub(super) rate: Option<Rate>,
+    pub(super) delay: Option<Time>,
+    /// Files by which rate, delay and losses vary.
+    pub(super) trace: Option<Spanned<WayFiles>>,
+    /// Packet-delivery traces of Mahimahi.
+    pub(super) mahimahi: Option<Spanned<WayFiles>>,
     /// How the delay of both directions varies.
     pub(super) variation: Option<Spanned<VariationTable>>,
     #[serde(default = "queue")]

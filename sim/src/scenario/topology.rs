@@ -6,10 +6,12 @@ use super::named::in_order;
 use super::spec::{
     ArqTable, CoDelTable, ErrorsSpec, HandoffTable, LinkSpec, ScenarioSpec, WaySpec,
 };
-use super::value::Time;
+use super::trace::TraceFiles;
+use super::value::{Rate, Time};
 use super::{airmail, radio, variation};
 use crate::graph::{Graph, opposite};
 use crate::plan::{ArqSpec, Direction, Handoff};
+use airmend_proto::link::trace::WayTrace;
 use airmend_proto::link::{CoDelParams, DelayVariation, DropRates, ErrorModel, QueueDiscipline};
 use std::ops::Range;
 use toml::Spanned;
@@ -43,6 +45,8 @@ pub(super) struct Topology {
     /// Hosts are the first nodes.
     pub(super) hosts: u32,
     pub(super) directions: Vec<Direction>,
+    /// What varies of links, both ways.
+    pub(super) traces: Vec<[WayTrace; 2]>,
     pub(super) channels: Vec<Vec<u32>>,
     pub(super) graph: Graph,
     /// The first direction of each table of links, in the order of the file.
@@ -51,7 +55,7 @@ pub(super) struct Topology {
 
 impl Topology {
     /// All nodes and links of a scenario.
-    pub(super) fn new(spec: &ScenarioSpec) -> Result<Self, Fault> {
+    pub(super) fn new(spec: &ScenarioSpec, files: &mut TraceFiles) -> Result<Self, Fault> {
         let mut tables = Vec::new();
         for (at, (name, host)) in in_order(&spec.hosts).into_iter().enumerate() {
             tables.push((name, Kind::Host(at), host.count()?));
@@ -77,12 +81,14 @@ impl Topology {
             groups,
             hosts,
             directions: Vec::new(),
+            traces: Vec::new(),
             channels: Vec::new(),
             graph: Graph::new(hosts, first - hosts),
             tables: Vec::new(),
         };
         for (name, link) in in_order(&spec.links) {
-            topology.add_link(name, link)?;
+            let varies = files.of_link(link)?;
+            topology.add_link(name, link, varies)?;
         }
         Ok(topology)
     }
@@ -119,7 +125,12 @@ impl Topology {
     }
 
     /// Links every node of the larger end to one of the smaller, in equal shares.
-    fn add_link(&mut self, name: &Spanned<String>, link: &LinkSpec) -> Result<(), Fault> {
+    fn add_link(
+        &mut self,
+        name: &Spanned<String>,
+        link: &LinkSpec,
+        varies: [WayTrace; 2],
+    ) -> Result<(), Fault> {
         let refuse = |what: &str| Err(Fault::new(name.span(), format!("link `{name}` {what}")));
         let [first, second] = [self.group(&link.between[0])?, self.group(&link.between[1])?];
         let (counts, firsts) = ([first.count, second.count], [first.first, second.first]);
@@ -131,7 +142,8 @@ impl Topology {
             let [first, second] = counts;
             return refuse(&format!("cannot join {first} to {second} nodes in equal shares"));
         }
-        let mut ways = [way(link, &link.down)?, way(link, &link.up)?];
+        let mut ways =
+            [way(name, link, &link.down, &varies[0])?, way(name, link, &link.up, &varies[1])?];
         radio::share(name, link.mac.as_ref(), link.wifi.as_ref(), &mut ways)?;
         if let Some(generator) = &link.generator {
             let at = self.end(name, link, &generator.at)?;
@@ -140,6 +152,8 @@ impl Topology {
         let is_alone = !link.shared && link.channel.is_none();
         airmail::add(link.airmail.as_ref(), is_alone, &mut ways)?;
         variation::add(link.variation.as_ref(), &mut ways)?;
+        let trace = self.number_of(varies);
+        ways.iter_mut().for_each(|way| way.trace = trace);
         let joined = link.channel.as_ref().map(|other| self.joined(other, &ways)).transpose()?;
         self.tables.push((name.get_ref().clone(), self.directions.len() as u32));
         for index in 0..counts[0].max(counts[1]) {
@@ -168,6 +182,18 @@ impl Topology {
             self.directions.extend([down, up].map(|way| Direction { channel, ..way }));
         }
         Ok(())
+    }
+
+    /// The number of what varies of a link, if anything does.
+    fn number_of(&mut self, varies: [WayTrace; 2]) -> Option<u32> {
+        if varies.iter().all(WayTrace::is_empty) {
+            return None;
+        }
+        let known = self.traces.iter().position(|known| *known == varies);
+        Some(known.unwrap_or_else(|| {
+            self.traces.push(varies);
+            self.traces.len() - 1
+        }) as u32)
     }
 
     /// Which end of a link a group is.
@@ -201,6 +227,7 @@ impl Topology {
                 way.airmail,
                 way.access,
                 way.air,
+                way.trace,
             )
         };
         let theirs = [down, opposite(down)].map(|way| self.directions[way as usize]);
@@ -225,17 +252,31 @@ impl Topology {
 }
 
 /// One direction: what the link says, unless the direction says otherwise.
-fn way(link: &LinkSpec, way: &WaySpec) -> Result<Direction, Fault> {
+fn way(
+    name: &Spanned<String>,
+    link: &LinkSpec,
+    way: &WaySpec,
+    varies: &WayTrace,
+) -> Result<Direction, Fault> {
+    let missing = |key| Fault::new(name.span(), format!("the key `{key}` is missing"));
     let errors = way.errors.as_ref().or(link.errors.as_ref());
-    let rate_bps = way.rate.unwrap_or(link.rate).0;
+    let rate = way.rate.or(link.rate).map(|Rate(rate)| rate);
+    let delay = way.delay.or(link.delay).map(|Time(delay)| delay);
+    // Of what varies, the mean.
+    let rate_bps = varies.mean_rate_bps().or(rate).ok_or_else(|| missing("rate"))?;
+    let errors = match varies.mean_loss() {
+        Some(loss) => ErrorModel::Loss(loss),
+        None => errors.map_or(Ok(ErrorModel::None), ErrorsSpec::model)?,
+    };
     Ok(Direction {
         rate_bps,
-        delay: way.delay.unwrap_or(link.delay).0,
+        delay: varies.mean_delay().or(delay).ok_or_else(|| missing("delay"))?,
         variation: DelayVariation::default(),
         queue_frames: way.queue.unwrap_or(link.queue).frames(rate_bps),
         discipline: (discipline(link, way)?, codel(link)),
-        errors: errors.map_or(Ok(ErrorModel::None), ErrorsSpec::model)?,
+        errors,
         arq: link.arq.map(|ArqTable { retries, ordered }| ArqSpec { retries, ordered }),
+        trace: None,
         airmail: None,
         handoff: link.handoff.as_ref().map(handoff).transpose()?,
         access: None,

@@ -9,8 +9,8 @@ use crate::plan::{Access, Direction, Plan, StationAgent};
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::link::mac::{Dcf, FamaNcs};
 use airmend_proto::link::{
-    self, DelayVariation, DropRates, FullDuplex, LinkCounters, LinkParams, Managed, Output,
-    PacketErrorGenerator, Pair, QueueDiscipline, Way as GeneratorWay,
+    self, DelayProcess, DelayVariation, DropRates, FullDuplex, LinkCounters, LinkParams, Managed,
+    Output, PacketErrorGenerator, Pair, QueueDiscipline, Way as GeneratorWay,
 };
 use airmend_proto::{Instant, Packet};
 use std::collections::HashMap;
@@ -135,14 +135,14 @@ impl Channel {
                 }
             }
             let mut pair =
-                pair(directions.map(|way| plan.directions[way as usize]), ends, seed, link);
+                pair(plan, directions.map(|way| plan.directions[way as usize]), ends, seed, link);
             pair.tells_damage = ends.iter().any(|end| takes_damaged(plan, nodes[*end]));
             pairs.push(pair);
         }
         ways.sort_unstable();
         let first = links.first().map_or(0, |link| 2 * link);
         let both = [first, opposite(first)].map(|way| plan.directions[way as usize]);
-        let mut medium = medium(both, pairs, seed, first / 2);
+        let mut medium = medium(plan, both, pairs, seed, first / 2);
         if !generators.is_empty() {
             medium = Box::new(PacketErrorGenerator::new(medium, generators));
         }
@@ -169,13 +169,18 @@ fn takes_damaged(plan: &Plan, node: u32) -> bool {
     })
 }
 
-fn pair(ways: [Direction; 2], stations: [usize; 2], seed: u64, link: u32) -> Pair {
+fn pair(plan: &Plan, ways: [Direction; 2], stations: [usize; 2], seed: u64, link: u32) -> Pair {
     let (delay, models) = (ways.map(|way| way.delay), ways.map(|way| way.errors));
     let mut pair = Pair::new(stations, delay, models, seed, link);
     if ways[0].variation != DelayVariation::default() {
-        let vary = |way: u8| ways[0].variation.process(seed, link, way);
-        pair.variation = [Some(vary(0)), Some(vary(1))];
+        pair.variation = [0, 1].map(|way| {
+            let delays: Box<dyn DelayProcess + Send> =
+                Box::new(ways[0].variation.process(seed, link, way));
+            Some(delays)
+        });
     }
+    let varies = plan.varies(&ways[0]).into_iter().flatten();
+    varies.enumerate().for_each(|(way, trace)| trace.apply(&mut pair, way, seed, link));
     let mut handoffs = ways.into_iter().map(|way| way.handoff);
     pair.errors = pair.errors.map(|errors| match handoffs.next().flatten() {
         Some(handoff) => Box::new(WithHandoffs { handoff, errors }),
@@ -187,6 +192,7 @@ fn pair(ways: [Direction; 2], stations: [usize; 2], seed: u64, link: u32) -> Pai
 /// The medium of a channel on which all links are like this one, its first, but for delays and
 /// errors.
 fn medium(
+    plan: &Plan,
     ways: [Direction; 2],
     pairs: Vec<Pair>,
     seed: u64,
@@ -203,15 +209,17 @@ fn medium(
         queue_frames: way.queue_frames,
         lookahead: Duration::ZERO,
     });
+    let varies = plan.varies(&ways[0]);
+    let rates = [0, 1].map(|way| varies.and_then(|both| both[way].rate.as_ref()));
     let disciplines = ways.map(|way| way.discipline);
     if disciplines.iter().any(|(discipline, _)| *discipline != QueueDiscipline::Fifo) {
-        return Box::new(Managed::new(params, disciplines, pairs, seed, link));
+        return Box::new(Managed::new(params, disciplines, pairs, seed, link).with_rates(rates));
     }
     if let (Some(spec), Some(pair)) = (ways[0].airmail, pairs.first()) {
         return Box::new(Airmail::new(spec, ways, pair.stations, seed, link));
     }
     match ways[0].arq {
         Some(spec) => Box::new(Repeating::new(spec, params, pairs)),
-        None => Box::new(FullDuplex::new(params, pairs)),
+        None => Box::new(FullDuplex::new(params, pairs).with_rates(rates)),
     }
 }

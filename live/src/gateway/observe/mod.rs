@@ -5,19 +5,16 @@
 //! [`estimate`] reckons what they would be without. Packets and times go in; it has no clock.
 
 mod estimate;
-mod flow;
-mod rate_probe;
 mod report;
 pub(super) mod shaper;
 
 pub use report::{CapacityFrom, Limit, Observation, ObservedFlow};
 
+use airmend_proto::observer::{FlowCounts, FlowObserver, first_byte, frames};
 use airmend_proto::wire::flow::FlowKey;
-use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{Instant, Packet, Port};
 use estimate::{Estimate, Measured, estimate};
-use flow::{FlowCounts, FlowObserver};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -341,22 +338,6 @@ impl Sums {
         self.likely += estimate.likely * flow.active;
         estimate
     }
-}
-
-/// The first byte of the sender's that this segment lets one observe: its own, or what a mobile
-/// that answers a SYN waits for, whose window scale is then known.
-fn first_byte(from: Port, segment: &Segment) -> Option<SeqNumber> {
-    let is_answer = segment.flags.intersects(Flags::SYN) && segment.flags.intersects(Flags::ACK);
-    match from {
-        Port::Wired => (segment.payload_len > 0).then_some(segment.seq),
-        Port::Air => is_answer.then_some(segment.ack),
-    }
-}
-
-/// Frames on the wire: a super-packet is several.
-fn frames(packet: &Packet, segment: &Segment) -> u64 {
-    let size = packet.segment_size().map_or(u32::MAX, |size| u32::from(size.get()));
-    u64::from(segment.payload_len.div_ceil(size).max(1))
 }
 
 #[cfg(test)]

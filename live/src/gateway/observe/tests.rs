@@ -4,6 +4,7 @@ use super::*;
 use airmend_proto::LinkType;
 use airmend_proto::random::{Purpose, Stream};
 use airmend_proto::wire::build::SegmentBuilder;
+use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Options, SackBlocks, Timestamps};
 
 const MSS: u32 = 1_000;

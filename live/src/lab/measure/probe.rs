@@ -73,7 +73,7 @@ pub fn probe(
         Path::Kernel | Path::Gateway => Forwarding::Kernel(None),
     };
     let ((sent, arrivals), station) =
-        with_station(config, forwarding, |session| exchange(config, probe, session, stop))?;
+        with_station(config, forwarding, None, |session| exchange(config, probe, session, stop))?;
     let seconds = arrivals.last.since(arrivals.first).as_secs_f64();
     let later = arrivals.count.saturating_sub(1) as f64;
     Ok(ProbeOutcome {

@@ -56,6 +56,13 @@ impl HostNames {
         let resolvers = Some(upstream).filter(|file| asks_others && is_local && file.exists());
         Ok(Self { hosts: path, resolvers })
     }
+
+    /// The files, and what each is in the place of.
+    pub(crate) fn files(&self) -> Vec<(PathBuf, &'static str)> {
+        let hosts = (self.hosts.clone(), HOSTS);
+        let resolvers = self.resolvers.clone().map(|file| (file, RESOLVERS));
+        std::iter::once(hosts).chain(resolvers).collect()
+    }
 }
 
 impl Drop for HostNames {
@@ -111,9 +118,7 @@ impl HostProcess {
         let failed = |source| LabError::Program { program: program.clone(), source };
         let namespace = host.namespace.file().try_clone().map_err(failed)?;
         let inside = namespace.try_clone().map_err(failed)?;
-        let hosts = (names.hosts.clone(), HOSTS);
-        let resolvers = names.resolvers.clone().map(|file| (file, RESOLVERS));
-        let files: Vec<_> = std::iter::once(hosts).chain(resolvers).collect();
+        let files = names.files();
         let (started, starting) = sync_channel(1);
         let thread = thread::spawn(move || {
             let child = enter(&inside, &files).and_then(|()| sys::spawn_mortal(&mut command));
@@ -195,14 +200,17 @@ impl Drop for HostProcess {
 
 /// Moves the calling thread into a network namespace, where each of these files is in the place of
 /// another one.
-fn enter(namespace: &File, files: &[(PathBuf, &str)]) -> io::Result<()> {
+pub(crate) fn enter(
+    namespace: &File,
+    files: &[(impl AsRef<Path>, impl AsRef<Path>)],
+) -> io::Result<()> {
     setns(namespace, CloneFlags::CLONE_NEWNET)?;
     unshare(CloneFlags::CLONE_NEWNS)?;
     let none = None::<&Path>;
     // What is mounted here must not be seen elsewhere.
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
     for (file, place) in files {
-        mount(Some(file), *place, none, MsFlags::MS_BIND, none)?;
+        mount(Some(file.as_ref()), place.as_ref(), none, MsFlags::MS_BIND, none)?;
     }
     Ok(())
 }

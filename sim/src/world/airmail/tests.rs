@@ -15,6 +15,7 @@ fn direction(ber: f64, handoff: Option<Handoff>) -> Direction {
         rate_bps: 2_000_000,
         delay: Duration::from_millis(2),
         variation: DelayVariation::default(),
+        trace: None,
         queue_frames: 1_000,
         discipline: (QueueDiscipline::Fifo, airmend_proto::link::CoDelParams::default()),
         errors: ErrorModel::Ber(ber),

@@ -1,6 +1,6 @@
 //! The rate of the path, measured with trains of frames that follow each other closely.
 
-use airmend_proto::Instant;
+use crate::time::Instant;
 
 /// Frames that are left out at a train's beginning: a shaper lets some go at once.
 const LEAD: u8 = 2;

@@ -1,13 +1,15 @@
 //! One observed flow: the data of its sender, the losses of the air, and the retransmissions.
 
 use super::rate_probe::RateProbe;
-use airmend_proto::Instant;
-use airmend_proto::agents::snoop::WiredPath;
-use airmend_proto::ranges::{Ranges, Span};
-use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::wire::tcp::{Flags, Segment};
-use std::collections::VecDeque;
-use std::time::Duration;
+use crate::agents::snoop::WiredPath;
+use crate::packet::Packet;
+use crate::port::Port;
+use crate::ranges::{Ranges, Span};
+use crate::time::Instant;
+use crate::wire::seq::SeqNumber;
+use crate::wire::tcp::{Flags, Segment};
+use alloc::collections::VecDeque;
+use core::time::Duration;
 
 /// Spans of a flow's stream that are remembered at most: more than any real one's holes.
 const MAX_SPANS: usize = 1024;
@@ -19,7 +21,7 @@ const UNKNOWN_PAUSE: Duration = Duration::from_millis(200);
 
 /// The observed state of one flow. Positions in its stream are 64 bits wide.
 #[derive(Debug)]
-pub(super) struct FlowObserver {
+pub struct FlowObserver {
     /// Up to where the mobile has everything, and up to where data has passed.
     acked: u64,
     highest: u64,
@@ -30,6 +32,8 @@ pub(super) struct FlowObserver {
     sacked: Ranges,
     wired: WiredPath,
     air_rtt: Option<Duration>,
+    /// That of the last ACK, if it gave one.
+    sample: Option<Duration>,
     /// The end of the segment that is being timed, and when it left.
     timed: Option<(u64, Instant)>,
     probe: RateProbe,
@@ -39,46 +43,51 @@ pub(super) struct FlowObserver {
     full_windows: u64,
     window: u64,
     /// When it last sent or received anything, and since when nothing is outstanding.
-    pub(super) last_seen: Instant,
+    pub last_seen: Instant,
     quiet_since: Option<Instant>,
-    pub(super) is_closed: bool,
-    pub(super) counts: FlowCounts,
+    /// Whether an end has closed the connection.
+    pub is_closed: bool,
+    /// What has been counted.
+    pub counts: FlowCounts,
 }
 
 /// The counters of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct FlowCounts {
+pub struct FlowCounts {
     /// Bytes of payload that the mobile has acknowledged.
-    pub(super) delivered: u64,
-    /// Frames with data that went on the air, their bytes of IP and of payload.
-    pub(super) frames: u64,
-    pub(super) ip_bytes: u64,
-    pub(super) payload_bytes: u64,
+    pub delivered: u64,
+    /// Frames with data that went on the air.
+    pub frames: u64,
+    /// Their bytes of IP.
+    pub ip_bytes: u64,
+    /// Their bytes of payload.
+    pub payload_bytes: u64,
     /// Bytes of payload in a full frame.
-    pub(super) mss: u64,
+    pub mss: u64,
     /// Frames that passed here, and that the sender then had to send again.
-    pub(super) resent: u64,
+    pub resent: u64,
     /// The number of these that had arrived already, as DSACK shows (RFC 2883).
-    pub(super) spurious: u64,
+    pub spurious: u64,
     /// Frames that were lost before they came here.
-    pub(super) lost_before: u64,
-    /// Frames of new data, and those that were not full: the sender had no more.
-    pub(super) new_frames: u64,
-    pub(super) short_frames: u64,
+    pub lost_before: u64,
+    /// Frames of new data.
+    pub new_frames: u64,
+    /// Those that were not full: the sender had no more.
+    pub short_frames: u64,
     /// ACKs that show a loss on the air to the sender.
-    pub(super) loss_acks: u64,
+    pub loss_acks: u64,
     /// Times that the sender sent its lowest frame again after a silence.
-    pub(super) timeouts: u64,
+    pub timeouts: u64,
 }
 
 impl FlowCounts {
     /// Frames that the air lost.
-    pub(super) fn losses(&self) -> u64 {
+    pub fn losses(&self) -> u64 {
         self.resent.saturating_sub(self.spurious)
     }
 
     /// Whether the sender mostly had less to send than a frame holds.
-    pub(super) fn is_application_limited(&self) -> bool {
+    pub fn is_application_limited(&self) -> bool {
         self.new_frames >= 20 && self.short_frames * 5 > self.new_frames
     }
 
@@ -89,7 +98,7 @@ impl FlowCounts {
 
 impl FlowObserver {
     /// A flow whose next byte is `seq`.
-    pub(super) fn new(now: Instant, seq: SeqNumber) -> Self {
+    pub fn new(now: Instant, seq: SeqNumber) -> Self {
         // Room below: what comes now may have been sent again.
         let begin = (1 << 32) + u64::from(seq.0);
         Self {
@@ -100,6 +109,7 @@ impl FlowObserver {
             sacked: Ranges::default(),
             wired: WiredPath::default(),
             air_rtt: None,
+            sample: None,
             timed: None,
             probe: RateProbe::default(),
             window_scale: None,
@@ -115,7 +125,7 @@ impl FlowObserver {
 
     /// A segment with data that left towards the mobile, in so many frames, with so many bytes of
     /// IP together.
-    pub(super) fn data(&mut self, now: Instant, segment: &Segment, frames: u64, ip_bytes: u64) {
+    pub fn data(&mut self, now: Instant, segment: &Segment, frames: u64, ip_bytes: u64) {
         if let Some(timestamps) = segment.options.timestamps {
             self.wired.data_came(now, timestamps.echo);
         }
@@ -181,7 +191,7 @@ impl FlowObserver {
 
     /// A packet of the mobile. Returns the rate of the path in bits of IP per second, if this ACK
     /// ends a measured train.
-    pub(super) fn ack(&mut self, now: Instant, segment: &Segment) -> Option<f64> {
+    pub fn ack(&mut self, now: Instant, segment: &Segment) -> Option<f64> {
         self.last_seen = now;
         self.is_closed |= segment.flags.intersects(Flags::RST);
         if segment.flags.intersects(Flags::SYN) {
@@ -218,6 +228,7 @@ impl FlowObserver {
         if let Some((_, at)) = self.timed.take_if(|(end, _)| *end <= ack) {
             let sample = now - at;
             self.air_rtt = Some(self.air_rtt.map_or(sample, |least| least.min(sample)));
+            self.sample = Some(sample);
         }
         self.probe.arrived(now, self.sacked.end().unwrap_or(ack).max(ack))
     }
@@ -266,7 +277,7 @@ impl FlowObserver {
 
     /// Since when the sender has had nothing to send: everything has arrived, and longer ago than
     /// more could have come. A mobile that does not answer for ten seconds is gone.
-    pub(super) fn idle_since(&self, now: Instant) -> Option<Instant> {
+    pub fn idle_since(&self, now: Instant) -> Option<Instant> {
         let pause = self.wired.round_trip().map_or(UNKNOWN_PAUSE, |rtt| rtt * 3 / 2);
         let pause = if self.is_closed { Duration::ZERO } else { pause + Duration::from_millis(10) };
         let is_gone = now - self.last_seen >= Duration::from_secs(10);
@@ -275,28 +286,54 @@ impl FlowObserver {
     }
 
     /// Since when everything has arrived.
-    pub(super) fn quiet_since(&self) -> Option<Instant> {
+    pub fn quiet_since(&self) -> Option<Instant> {
         self.quiet_since
     }
 
     /// Whether data is outstanding, so that the sender has something to do.
-    pub(super) fn is_outstanding(&self) -> bool {
+    pub fn is_outstanding(&self) -> bool {
         self.quiet_since.is_none()
     }
 
+    /// The round trip of the air hop that an ACK has shown since the last call, if one has.
+    pub fn take_round_trip(&mut self) -> Option<Duration> {
+        self.sample.take()
+    }
+
+    /// Bytes of payload that have arrived at the mobile, in order or not.
+    pub fn arrived(&self) -> u64 {
+        self.counts.delivered + self.sacked.total()
+    }
+
     /// The least round trip of the air hop, in seconds.
-    pub(super) fn air_rtt(&self) -> Option<f64> {
+    pub fn air_rtt(&self) -> Option<f64> {
         self.air_rtt.map(|rtt| rtt.as_secs_f64())
     }
 
     /// The round trip between here and the sender, in seconds.
-    pub(super) fn wired_rtt(&self) -> Option<f64> {
+    pub fn wired_rtt(&self) -> Option<f64> {
         self.wired.round_trip().map(|rtt| rtt.as_secs_f64())
     }
 
     /// The mobile's window in bytes, if the sender has mostly used it up.
-    pub(super) fn limiting_window(&self) -> Option<u64> {
+    pub fn limiting_window(&self) -> Option<u64> {
         let window = self.window << self.window_scale?;
         (self.acks >= 20 && self.full_windows * 2 > self.acks).then_some(window)
     }
+}
+
+/// The first byte of the sender's that this segment lets one observe: its own, or what a mobile
+/// that answers a SYN waits for, whose window scale is then known.
+pub fn first_byte(from: Port, segment: &Segment) -> Option<SeqNumber> {
+    let is_answer = segment.flags.intersects(Flags::SYN) && segment.flags.intersects(Flags::ACK);
+    match from {
+        Port::Wired => (segment.payload_len > 0).then_some(segment.seq),
+        Port::Air => is_answer.then_some(segment.ack),
+    }
+}
+
+/// Frames on the wire: a super-packet is several.
+pub fn frames(packet: &Packet, segment: &Segment) -> u64 {
+    let size = packet.segment_size().map_or(u32::MAX, |size| u32::from(size.get()));
+    u64::from(segment.payload_len.div_ceil(size).max(1))
 }

@@ -1,19 +1,19 @@
 //! Mean, deviation and median of repeated runs.
 
 /// The arithmetic mean; `None` of nothing.
-pub(crate) fn mean(values: &[f64]) -> Option<f64> {
+pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// The sample standard deviation (n - 1); `None` of fewer than two values.
-pub(crate) fn standard_deviation(values: &[f64]) -> Option<f64> {
+pub fn standard_deviation(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|_| values.len() > 1)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
 /// The middle value, or the mean of the two middle ones; `None` of nothing.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
+pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;
@@ -25,7 +25,7 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// The least value that this share of all values does not exceed; `None` of nothing.
-pub(crate) fn quantile(values: &[f64], share: f64) -> Option<f64> {
+pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let rank = (share * sorted.len() as f64).ceil() as usize;

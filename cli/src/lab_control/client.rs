@@ -1,0 +1,37 @@
+//! A client of a laboratory that runs.
+
+use crate::process::BadUsage;
+use airmend_live::lab::control::{directory, request, the_only_one};
+use anyhow::{Context, Result};
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+/// What a laboratory is asked: the first word of a line.
+pub(super) const SET: &str = "set";
+pub(super) const PLACES: &str = "places";
+pub(super) const WATCH: &str = "watch";
+/// In front of a sentence that says why not.
+pub(super) const REFUSED: &str = "refused: ";
+
+/// Which laboratory.
+#[derive(Args, Debug)]
+pub(crate) struct Selection {
+    /// The process number of the laboratory, where several run.
+    #[arg(long, value_name = "PID")]
+    pid: Option<u32>,
+}
+
+impl Selection {
+    pub(super) fn socket(&self) -> Result<PathBuf> {
+        the_only_one(&directory(), self.pid).map_err(|why| BadUsage(why).into())
+    }
+}
+
+/// The answer to a line, or the sentence that refuses it.
+pub(super) fn ask(socket: &Path, line: &str) -> Result<String> {
+    let answer = request(socket, line).context("the laboratory has ended or does not answer")?;
+    match answer.strip_prefix(REFUSED) {
+        Some(why) => Err(BadUsage(why.trim_end().to_owned()).into()),
+        None => Ok(answer),
+    }
+}

@@ -1,0 +1,93 @@
+//! The laboratory's part: it answers the lines of clients.
+
+use super::changes::Changes;
+use super::client::{PLACES, REFUSED, SET, WATCH};
+use crate::args::setup::NetworkArgs;
+use crate::lab_run::limits;
+use crate::text;
+use airmend_live::lab::config::LabConfig;
+use airmend_live::lab::control::{Change, Controller, Sample, Watched};
+use airmend_proto::agents::AgentConfig;
+use serde::Serialize;
+
+/// What answers, with what is in force.
+pub(crate) struct Served {
+    controller: Controller,
+    watched: Watched,
+    network: NetworkArgs,
+    config: LabConfig,
+    agent: AgentConfig,
+}
+
+/// What `airmend lab watch` is told.
+#[derive(Serialize)]
+struct Watch<'a> {
+    agent: &'a str,
+    air: String,
+    /// The newest round trip between the hosts, if there is one.
+    ping_ms: Option<f64>,
+    #[serde(flatten)]
+    sample: Sample,
+}
+
+impl Served {
+    pub(crate) fn new(
+        controller: Controller,
+        watched: Watched,
+        network: NetworkArgs,
+        config: LabConfig,
+        agent: AgentConfig,
+    ) -> Self {
+        Self { controller, watched, network, config, agent }
+    }
+
+    /// The answer to a line.
+    pub(crate) fn answer(&mut self, line: &str) -> String {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let answer = match word {
+            SET => self.set(rest),
+            PLACES => self.places(),
+            WATCH => self.watch(),
+            _ => Err("this laboratory is one of another version".to_owned()),
+        };
+        answer.unwrap_or_else(|why| format!("{REFUSED}{why}\n"))
+    }
+
+    fn set(&mut self, line: &str) -> Result<String, String> {
+        let changes = Changes::parse(line)?;
+        let air = changes.air();
+        let agent = changes.agent.map(|agent| self.prepared(agent)).transpose()?;
+        let seed = self.config.seed;
+        let built = agent.as_ref().map(|agent| agent.build(limits(&self.config), seed));
+        self.controller.change(Change { air, agent: built })?;
+        self.config.air.rate_bps = air.rate_bps.unwrap_or(self.config.air.rate_bps);
+        self.config.air.delay = air.delay.unwrap_or(self.config.air.delay);
+        self.config.errors = air.errors.unwrap_or(self.config.errors);
+        self.agent = agent.unwrap_or_else(|| self.agent.clone());
+        Ok("done\n".to_owned())
+    }
+
+    /// The agent as at the beginning: with the settings of the command line that it has.
+    fn prepared(&self, agent: AgentConfig) -> Result<AgentConfig, String> {
+        let mut agents = [self.agent.clone(), agent];
+        let set = self.network.set(LabConfig::default(), &mut agents);
+        set.map_err(|error| error.to_string())?;
+        let [_, agent] = agents;
+        Ok(agent)
+    }
+
+    fn places(&self) -> Result<String, String> {
+        let places = self.watched.places().ok_or("the hosts are not ready yet: try it again")?;
+        serde_json::to_string(places).map_err(|error| error.to_string())
+    }
+
+    fn watch(&self) -> Result<String, String> {
+        let watch = Watch {
+            agent: self.agent.name(),
+            air: format!("{}, {}", text::hops(&self.config), text::errors(&self.config.errors)),
+            ping_ms: self.watched.echoes.newest().map(|trip| trip.as_secs_f64() * 1e3),
+            sample: self.controller.sample()?,
+        };
+        serde_json::to_string(&watch).map_err(|error| error.to_string())
+    }
+}
