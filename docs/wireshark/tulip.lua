@@ -23,7 +23,7 @@ local f = {
     ethernet = ProtoField.bool("tulip.flags.ethernet", "Payload is Ethernet", 8, nil, 0x08),
     by_serial = ProtoField.bool("tulip.flags.by_serial", "Reads reports", 8, nil, 0x10),
     report = ProtoField.bool("tulip.flags.report", "Link ACK is a report", 8, nil, 0x20),
-    reads_ecn = ProtoField.bool("tulip.flags.reads_ecn", "Reads ECN", 8, nil, 0x40),
+    reads_v2 = ProtoField.bool("tulip.flags.reads_version_2", "Reads version 2", 8, nil, 0x40),
     answers_ce = ProtoField.bool("tulip.flags.answers_ce", "Answers for CE", 8, nil, 0x80),
     length = ProtoField.uint16("tulip.length", "Payload length"),
     from = ProtoField.uint32("tulip.from", "Epoch of the sender", base.HEX),
@@ -40,14 +40,29 @@ local f = {
     covered = ProtoField.uint16("tulip.ack.covered", "Transmissions covered", base.DEC, nil, 0x7fff),
     marks = ProtoField.uint16("tulip.ack.marks", "Frames marked CE"),
     missing = ProtoField.uint32("tulip.ack.missing", "Transmission missing"),
+    -- Version 2: numbers are the lowest bytes of what they stand for.
+    short_kind = ProtoField.uint8("tulip.short.kind", "Kind", base.DEC, KINDS, 0x0c),
+    short_poll = ProtoField.bool("tulip.short.poll", "Answer wanted", 8, nil, 0x02),
+    short_ack = ProtoField.bool("tulip.short.ack", "Link ACK present", 8, nil, 0x01),
+    short_long = ProtoField.bool("tulip.short.long", "Numbers of four bytes", 8, nil, 0x80),
+    short_answers_ce = ProtoField.bool("tulip.short.answers_ce", "Answers for CE", 8, nil, 0x40),
+    short_ethernet = ProtoField.bool("tulip.short.ethernet", "Payload is Ethernet", 8, nil, 0x08),
+    short_report = ProtoField.bool("tulip.short.report", "Link ACK is a report", 8, nil, 0x04),
+    check = ProtoField.uint16("tulip.short.check", "Check", base.HEX),
+    becomes = ProtoField.uint8("tulip.short.becomes", "Context that the packet becomes"),
+    context = ProtoField.uint8("tulip.short.context", "Context of the differences"),
+    differences = ProtoField.bytes("tulip.short.differences", "Differences and payload"),
 }
 tulip.fields = f
 
-local e_version = ProtoExpert.new("tulip.bad_version", "Version is not 1",
+local e_version = ProtoExpert.new("tulip.bad_version", "Version is neither 1 nor 2",
     expert.group.MALFORMED, expert.severity.ERROR)
 local e_short = ProtoExpert.new("tulip.short", "Shorter than its header says",
     expert.group.MALFORMED, expert.severity.ERROR)
-tulip.experts = { e_version, e_short }
+local e_differences = ProtoExpert.new("tulip.differences",
+    "The headers are differences from an earlier packet, which is not looked for",
+    expert.group.UNDECODED, expert.severity.NOTE)
+tulip.experts = { e_version, e_short, e_differences }
 
 -- The bit vector, its numbers spelt out: those from `first` on, upwards or downwards; numbers wrap at
 -- 2^32.
@@ -96,7 +111,7 @@ local function dissect_header(buffer, tree)
     tree:add(f.kind, buffer(0, 1))
     local flags = tree:add(f.flags, buffer(1, 1))
     local flag_fields = {
-        f.ack_present, f.poll, f.more, f.ethernet, f.by_serial, f.report, f.reads_ecn, f.answers_ce,
+        f.ack_present, f.poll, f.more, f.ethernet, f.by_serial, f.report, f.reads_v2, f.answers_ce,
     }
     for _, field in ipairs(flag_fields) do
         flags:add(field, buffer(1, 1))
@@ -109,9 +124,112 @@ local function dissect_header(buffer, tree)
     tree:add(f.after, buffer(20, 2))
 end
 
+-- Takes fields from a buffer one after the other; `is_short` once it ends too early.
+local Reader = {}
+Reader.__index = Reader
+
+function Reader:take(len)
+    if self.at + len > self.buffer:len() then
+        self.is_short = true
+        return nil
+    end
+    self.at = self.at + len
+    return self.buffer(self.at - len, len)
+end
+
+function Reader:number(tree, field, len)
+    local bytes = self:take(len)
+    if bytes then tree:add(field, bytes, bytes:uint()) end
+    return bytes and bytes:uint() or 0
+end
+
+-- An integer of RFC 9000 section 16, of one, two or four bytes, and these.
+function Reader:integer()
+    local first = self:take(1)
+    if not first then return 0, nil end
+    local len = 2 ^ first:bitfield(0, 2)
+    self.at = self.at - 1
+    local bytes = len <= 4 and self:take(len)
+    if not bytes then
+        self.is_short = true
+        return 0, first
+    end
+    return bytes:bitfield(2, 8 * len - 2), bytes
+end
+
+local function dissect_short_ack(reader, tree, is_report)
+    local ack = tree:add(tulip, reader.buffer(reader.at), "Link ACK")
+    reader:number(ack, f.next, 3)
+    local highest = reader:number(ack, f.highest_serial, 3)
+    local delay, bytes = reader:integer()
+    if bytes then ack:add(f.delay, bytes, delay * 0.016) end
+    if is_report then
+        local covered, covered_bytes = reader:integer()
+        if covered_bytes then ack:add(f.covered, covered_bytes, math.floor(covered / 2)) end
+        if covered % 2 == 1 then reader:number(ack, f.marks, 2) end
+    end
+    local vector_len, vector_bytes = reader:integer()
+    if vector_bytes then ack:add(f.vector_len, vector_bytes, vector_len) end
+    local vector = not reader.is_short and vector_len > 0 and reader:take(vector_len)
+    if vector and is_report then
+        dissect_vector(vector:tvb(), ack, f.missing, highest, -1)
+    elseif vector then
+        ack:add(f.vector, vector)
+    end
+end
+
+-- A frame of version 2.
+local function dissect_short(buffer, tree, pinfo, root)
+    local reader = setmetatable({ buffer = buffer, at = 2 }, Reader)
+    local kind, flags = buffer(0, 1):bitfield(4, 2), buffer(1, 1)
+    tree:add(f.version, buffer(0, 1))
+    for _, field in ipairs({ f.short_kind, f.short_poll, f.short_ack }) do
+        tree:add(field, buffer(0, 1))
+    end
+    for _, field in ipairs({ f.short_long, f.short_answers_ce, f.short_ethernet, f.short_report }) do
+        tree:add(field, flags)
+    end
+    local len, after = flags:bitfield(0, 1) == 1 and 4 or 2, flags:bitfield(2, 2)
+    local info = KINDS[kind]
+    reader:number(tree, f.serial, len)
+    if kind == 1 or kind == 3 or (kind == 2 and after > 0) then
+        info = info .. " " .. reader:number(tree, f.seq, len)
+    end
+    if after < 2 then
+        tree:add(f.after, flags, after)
+    else
+        reader:number(tree, f.after, after - 1)
+    end
+    reader:number(tree, f.check, 2)
+    if buffer(0, 1):bitfield(7, 1) == 1 then
+        dissect_short_ack(reader, tree, flags:bitfield(5, 1) == 1)
+        info = info .. " ACK"
+    end
+    local has_packet = kind == 1 or kind == 2
+    local has_differences = has_packet and flags:bitfield(6, 1) == 1
+    if has_packet and flags:bitfield(7, 1) == 1 then reader:number(tree, f.becomes, 1) end
+    if has_differences then reader:number(tree, f.context, 1) end
+    pinfo.cols.info:prepend(info .. (has_packet and " | " or ""))
+    if reader.is_short then
+        tree:add_proto_expert_info(e_short)
+    elseif has_differences then
+        tree:add(f.differences, buffer(reader.at))
+        tree:add_proto_expert_info(e_differences)
+    elseif has_packet and reader.at < buffer:len() then
+        tree:set_len(reader.at)
+        local name = flags:bitfield(4, 1) == 1 and "eth_withoutfcs" or "ip"
+        Dissector.get(name):call(buffer(reader.at):tvb(), pinfo, root)
+        pinfo.cols.protocol:prepend("TULIP/")
+    end
+end
+
 function tulip.dissector(buffer, pinfo, root)
     pinfo.cols.protocol = "TULIP"
     local tree = root:add(tulip, buffer())
+    if buffer:len() >= 2 and buffer(0, 1):bitfield(0, 4) == 2 then
+        dissect_short(buffer, tree, pinfo, root)
+        return
+    end
     if buffer:len() < HEADER_LEN then
         tree:add_proto_expert_info(e_short)
         return

@@ -1,7 +1,10 @@
 //! Bytes as a TULIP frame, and as a sequence of times, frames and packets for one end of a link
-//! with small limits: what is read is written as it was, and the end keeps its promises.
+//! with small limits: what is read is written as it was, and the end keeps its promises. And as
+//! packets that cross compressed among frames in short form that nobody has written.
 #![no_main]
 
+#[path = "../input/compressed.rs"]
+mod compressed;
 #[path = "../../proto/tests/link/hostile.rs"]
 mod hostile;
 #[path = "../input/mod.rs"]
@@ -29,6 +32,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     check_frame(data);
+    compressed::check(data);
     let mut input = Input(data);
     let switches = input.byte();
     let settings = Settings {
@@ -76,7 +80,7 @@ fn frame(input: &mut Input<'_>) -> Frame {
         poll: head & 4 != 0,
         more: head & 8 != 0,
         by_serial: head & 32 != 0,
-        reads_ecn: head & 64 != 0,
+        reads_version_2: head & 64 != 0,
         answers_ce: head & 128 != 0,
         outer_ecn: Ecn::of_traffic_class(head >> 4),
         from: epoch(epochs & 15, 2),

@@ -3,6 +3,7 @@
 #[path = "link/tshark.rs"]
 mod shark;
 
+use airmend_proto::agents::Compressor;
 use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
@@ -39,8 +40,29 @@ const FIELDS: [&str; 19] = [
     "tulip.ack.missing",
 ];
 
-const TESTS: [(&str, fn()); 2] = [
+/// Of version 2, whose numbers are cut to their lowest bytes.
+const SHORT_FIELDS: [&str; 16] = [
+    "tulip.version",
+    "tulip.short.kind",
+    "tulip.short.poll",
+    "tulip.short.answers_ce",
+    "tulip.serial",
+    "tulip.seq",
+    "tulip.after",
+    "tulip.ack.next",
+    "tulip.ack.highest_serial",
+    "tulip.ack.delay",
+    "tulip.ack.covered",
+    "tulip.ack.marks",
+    "tulip.ack.missing",
+    "tulip.short.becomes",
+    "tulip.short.context",
+    "tcp.dstport",
+];
+
+const TESTS: [(&str, fn()); 3] = [
     ("tshark_shows_every_field", tshark_shows_every_field),
+    ("tshark_shows_the_short_form", tshark_shows_the_short_form),
     ("tshark_finds_frames_behind_their_ethertype", tshark_finds_frames_behind_their_ethertype),
 ];
 
@@ -56,7 +78,7 @@ fn frame(kind: FrameKind, ack: Option<Ack>) -> Frame {
         poll: kind == FrameKind::Reliable,
         more: kind == FrameKind::Skip,
         by_serial: false,
-        reads_ecn: true,
+        reads_version_2: true,
         answers_ce: kind == FrameKind::Unreliable,
         outer_ecn: Ecn::NotEct,
         from: 0x1234_5678,
@@ -107,6 +129,60 @@ fn tshark_shows_every_field() {
     assert_eq!(shown.len(), expected.len());
     for (shown, expected) in shown.iter().zip(&expected) {
         assert_eq!(shown.replace("True", "1").replace("False", "0"), *expected);
+    }
+}
+
+/// A TCP segment that becomes a context, one whose headers are differences from it, and what
+/// answers them.
+fn tshark_shows_the_short_form() {
+    let (own, peer) = (0x1234_5678, 0x9abc_def0);
+    let mut ends = [Compressor::new(true), Compressor::new(true)];
+    let mut cross = |from: usize, frame: Frame| {
+        let epochs = [(own, peer), (peer, own)][from];
+        let frame = Frame { from: epochs.0, to: epochs.1, by_serial: true, ..frame };
+        let (bytes, is_short) = ends[from].compress(frame.emit());
+        ends[1 - from].expand(Packet::new(LinkType::Frame, bytes.clone())).expect("readable");
+        (bytes.to_vec(), is_short)
+    };
+    let control = Frame { serial: SeqNumber(0), ..frame(FrameKind::Control, None) };
+    (0..2).for_each(|end| drop(cross(end, control.clone())));
+    let numbered = |serial, after, ack| {
+        let (serial, seq) = (SeqNumber(serial), SeqNumber(5));
+        Frame { serial, seq, after, ..frame(FrameKind::Reliable, ack) }
+    };
+    let report = Ack {
+        next: SeqNumber(6),
+        highest_serial: SeqNumber(2),
+        covered: Some(64),
+        marks: Some(3),
+        vector: vec![0b10].into(),
+        ..ack()
+    };
+    let heard = Ack { highest_serial: SeqNumber(1), vector: vec![].into(), ..report.clone() };
+    let answer = |ack| Frame {
+        answers_ce: true,
+        after: 0,
+        serial: SeqNumber(0),
+        ..frame(FrameKind::Control, Some(ack))
+    };
+    let shown = [
+        cross(0, numbered(1, 0, None)),
+        cross(1, answer(heard)),
+        cross(0, numbered(2, 300, None)),
+        cross(1, answer(report)),
+    ];
+    assert!(shown.iter().all(|(_, is_short)| *is_short));
+    let packets = shown.map(|(bytes, _)| bytes);
+    let expected = [
+        "2|1|1|0|1|5|0|||||||0||5000",
+        "2|0|0|1|0||0|6|1|1.6|64|3||||",
+        "2|1|1|0|2|5|300||||||||0|",
+        "2|0|0|1|0||0|6|2|1.6|64|3|1|||",
+    ];
+    let shown = tshark((SCRIPT, &SHORT_FIELDS), "tulip-short.pcap", USER0, &packets);
+    assert_eq!(shown.len(), expected.len());
+    for (shown, expected) in shown.iter().zip(expected) {
+        assert_eq!(shown.replace("True", "1").replace("False", "0"), expected);
     }
 }
 

@@ -52,6 +52,10 @@ pub(crate) struct LinkArgs {
     /// path for datagrams as long as the path allows. Each end pads what it sends.
     #[arg(long, value_name = "SIZE")]
     pub(super) pad: Option<Padding>,
+    /// Send all headers whole: of TULIP's frames, and of TCP, UDP and IP in them. Otherwise they
+    /// cross compressed where the other end can read that.
+    #[arg(long)]
+    pub(super) no_compression: bool,
     /// Which packets are sent again until they have arrived, or for how long; docs/link.md has the
     /// rules. TULIP's default: TCP data until it has arrived, and for a time QUIC, voice (by DSCP)
     /// and DNS. encrypted adds TCP in ESP and WireGuard. LACK sends all again but TCP's ACKs.

@@ -22,7 +22,8 @@ pub(super) fn config(args: &LinkArgs) -> Result<TunnelConfig> {
             mtu: args.mtu,
         },
     };
-    Ok(TunnelConfig { device, carrier, security: security(args)?, padding: args.pad })
+    let (padding, compression) = (args.pad, !args.no_compression);
+    Ok(TunnelConfig { device, carrier, security: security(args)?, padding, compression })
 }
 
 /// The description of the tunnel.

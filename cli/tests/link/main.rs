@@ -29,7 +29,7 @@ use world::{INNER, LEFT, Link, RIGHT, World};
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 27] = [
+const TESTS: [(&str, Test); 28] = [
     ("over_ipv4", over_ipv4),
     ("over_ipv6", over_ipv6),
     ("over_ethernet", over_ethernet),
@@ -52,6 +52,7 @@ const TESTS: [(&str, Test); 27] = [
     ("wrong_key", wrong_key),
     ("pre_shared_key", options::pre_shared_key),
     ("padded", options::padded),
+    ("compressed", options::compressed),
     ("bridged_lans", || bridge::bridged_lans("tulip")),
     ("bridged_frames", || bridge::bridged_frames("tulip")),
     ("bridge_killed", || bridge::bridge_killed("tulip")),

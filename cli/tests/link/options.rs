@@ -1,4 +1,4 @@
-//! A pre-shared key, and padding.
+//! A pre-shared key, padding, and header compression.
 
 use crate::flood::{PACKETS, carries_all};
 use crate::kit::{Result, TempFile, airmend};
@@ -59,6 +59,23 @@ pub(crate) fn padded() -> Result {
         assert!((least..=most).contains(&each), "{flags:?}: {each} bytes each: {figures}");
         assert_eq!(figures["mtu"], 1_419, "{figures}");
         assert_eq!(ended(listener)?["mtu"], 1_422);
+    }
+    Ok(())
+}
+
+/// Each end sends compressed headers unless it is told not to, and reads those of the other one in
+/// either case.
+pub(crate) fn compressed() -> Result {
+    let (yes, no): (&[&str], &[&str]) = (&[], &["--no-compression"]);
+    for flags in [[yes, yes], [no, yes], [yes, no]] {
+        let world = World::new()?;
+        let ends = start(&world, flags[0], flags[1])?;
+        transfer(&world, BYTES, nothing)?;
+        for (end, flags) in ends.into_iter().zip(flags) {
+            let figures = ended(end)?;
+            assert_eq!(count(&figures, "compressed") > 0, flags.is_empty(), "{figures}");
+            assert_eq!(count(&figures, "unreadable"), 0, "{figures}");
+        }
     }
     Ok(())
 }

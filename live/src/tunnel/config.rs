@@ -25,6 +25,8 @@ pub struct TunnelConfig {
     pub security: Security,
     /// What hides the lengths of frames.
     pub padding: Option<Padding>,
+    /// Whether headers leave compressed, where the link protocol and the other end can do so.
+    pub compression: bool,
 }
 
 /// What the tunnel joins with that of the other end.

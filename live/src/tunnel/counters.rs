@@ -25,6 +25,10 @@ pub struct Counters {
     pub truncated: u64,
     /// Datagrams that failed authentication.
     pub forged: u64,
+    /// Frames that left in short form.
+    pub compressed: u64,
+    /// Frames that crossed in short form and cannot be read: malformed, or of a run that has ended.
+    pub unreadable: u64,
     /// Datagrams that had been received before.
     pub replayed: u64,
     /// Datagrams that came too late for the anti-replay window.

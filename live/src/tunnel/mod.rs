@@ -87,6 +87,9 @@ pub struct Tunnel {
     mtu: u32,
     next_mtu: Instant,
     deadline: Option<Instant>,
+    /// Whether the device and the socket may have something: a call that finds nothing costs time.
+    has_packets: bool,
+    has_frames: bool,
     notices: VecDeque<Notice>,
     agent_counters: BTreeMap<&'static str, u64>,
 }
@@ -138,9 +141,13 @@ impl Tunnel {
             mtu: 0,
             next_mtu: Instant::ZERO,
             deadline: None,
+            has_packets: true,
+            has_frames: true,
             notices: VecDeque::new(),
             agent_counters: BTreeMap::new(),
         };
+        let compressor = link.and_then(|link| link.compressor);
+        tunnel.outbound.compressor = compressor.map(|new| new(config.compression));
         tunnel.set_first_mtu(config).map_err(config.device_failed())?;
         config.set_up_device()?;
         // The kernel may otherwise delay a wake-up by 50 microseconds to save energy.
@@ -175,8 +182,10 @@ impl Tunnel {
     /// The device or the socket is gone.
     pub fn step(&mut self) -> Result<(), TunnelError> {
         let now = self.clock.now();
-        let more_packets = self.take_from_device(now).map_err(failed("reading the device"))?;
-        let more_frames = self.take_from_peer(now).map_err(failed("reading the socket"))?;
+        let more_packets =
+            self.has_packets && self.take_from_device(now).map_err(failed("reading the device"))?;
+        let more_frames =
+            self.has_frames && self.take_from_peer(now).map_err(failed("reading the socket"))?;
         self.outbound.channel.handle_timeout(now);
         self.outbound.now = now;
         let counters = &mut self.agent_counters;
@@ -188,7 +197,10 @@ impl Tunnel {
         self.outbound.flush().map_err(failed("writing to the device"))?;
         self.follow_path(now).map_err(failed("setting the MTU"))?;
         let wait = if more_packets || more_frames { Duration::ZERO } else { self.wait() };
-        self.sleep(wait).map_err(failed("waiting for packets"))
+        self.sleep(wait).map_err(failed("waiting for packets"))?;
+        self.has_packets |= more_packets;
+        self.has_frames |= more_frames;
+        Ok(())
     }
 
     /// Hands the agent what the kernel has sent. Packets wait in the device's own queue while
@@ -209,7 +221,7 @@ impl Tunnel {
 
     /// Hands the agent the frames of datagrams that have arrived and are authentic.
     fn take_from_peer(&mut self, now: Instant) -> io::Result<bool> {
-        let Outbound { carrier, channel, .. } = &mut self.outbound;
+        let Outbound { carrier, channel, compressor, own, .. } = &mut self.outbound;
         let forwarder = &mut self.forwarder;
         let (mut buffer, mut answers) = (BytesMut::new(), Vec::new());
         let more = carrier.receive(&mut |from, ecn, datagram| {
@@ -223,7 +235,14 @@ impl Tunnel {
             match self.inbound.take(buffer.split().freeze(), ecn) {
                 Some(Arrival::Frame(frame, ecn)) => {
                     let packet = Packet::new(LinkType::Frame, frame).with_outer_ecn(ecn);
-                    forwarder.handle_packet(now, Port::Air, packet);
+                    let frame = match compressor {
+                        Some(compressor) => compressor.expand(packet),
+                        None => Ok(packet),
+                    };
+                    match frame {
+                        Ok(frame) => forwarder.handle_packet(now, Port::Air, frame),
+                        Err(_) => own.unreadable += 1,
+                    }
                 }
                 Some(Arrival::Probe { number }) if answers.len() < MAX_ANSWERS => {
                     answers.push(Message::Answer { number, length: datagram.len() as u16 });
@@ -237,6 +256,7 @@ impl Tunnel {
             }
         })?;
         self.outbound.now = now;
+        self.outbound.tell_epochs();
         answers.into_iter().for_each(|answer| self.outbound.send_message(answer, 0));
         Ok(more)
     }
@@ -316,7 +336,7 @@ impl Tunnel {
         next.map_or(IDLE, |at| self.clock.until(at).min(IDLE))
     }
 
-    fn sleep(&self, wait: Duration) -> io::Result<()> {
+    fn sleep(&mut self, wait: Duration) -> io::Result<()> {
         let socket = if self.outbound.is_full() {
             PollFlags::POLLIN | PollFlags::POLLOUT
         } else {
@@ -328,9 +348,16 @@ impl Tunnel {
             PollFd::new(self.outbound.device.readable(), device),
         ];
         match ppoll(&mut ports, Some(wait.into()), None) {
-            Ok(_) | Err(nix::Error::EINTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(_) | Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(error.into()),
         }
+        // An error is read like data.
+        let has_news = |port: &PollFd<'_>| {
+            port.revents().is_none_or(|events| !(events - PollFlags::POLLOUT).is_empty())
+        };
+        let news = [has_news(&ports[1]), has_news(&ports[0])];
+        [self.has_packets, self.has_frames] = news;
+        Ok(())
     }
 }
 

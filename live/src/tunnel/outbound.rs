@@ -8,6 +8,7 @@ use super::padding::Padding;
 use super::parts;
 use super::random::random;
 use crate::device::Device;
+use airmend_proto::agents::Compressor;
 use airmend_proto::{Ecn, Instant, Packet, Port, Ports};
 use std::io;
 
@@ -31,6 +32,8 @@ pub(super) struct Outbound {
     pub(super) padded_limit: usize,
     padding: Option<Padding>,
     next_number: u32,
+    /// What crosses in the place of the agent's frames.
+    pub(super) compressor: Option<Compressor>,
 }
 
 impl Outbound {
@@ -56,6 +59,7 @@ impl Outbound {
             padded_limit: 0,
             padding,
             next_number: u32::from_be_bytes(number),
+            compressor: None,
         }
     }
 
@@ -101,7 +105,15 @@ impl Outbound {
     /// The counters here, in the channel and at the device.
     pub(super) fn counters(&mut self) -> Counters {
         let Counters {
-            packets_in, bytes_in, packets_out, bytes_out, frames_sent, send_errors, ..
+            packets_in,
+            bytes_in,
+            packets_out,
+            bytes_out,
+            frames_sent,
+            send_errors,
+            compressed,
+            unreadable,
+            ..
         } = self.own;
         let device_drops = self.device.drops();
         let fragmented = self.own.fragmented + self.carrier.fragmented();
@@ -112,10 +124,29 @@ impl Outbound {
             bytes_out,
             frames_sent,
             send_errors,
+            compressed,
+            unreadable,
             device_drops,
             fragmented,
             ..*self.channel.counters()
         }
+    }
+
+    /// Sends the frames that tell the peer which runs of both ends are present.
+    pub(super) fn tell_epochs(&mut self) {
+        while let Some(frame) = self.compressor.as_mut().and_then(Compressor::poll_transmit) {
+            self.send_frame(frame.bytes(), frame.outer_ecn());
+        }
+    }
+
+    fn send_compressed(&mut self, frame: Packet) {
+        let ecn = frame.outer_ecn();
+        let Some(compressor) = &mut self.compressor else {
+            return self.send_frame(frame.bytes(), ecn);
+        };
+        let (bytes, is_short) = compressor.compress(frame);
+        self.own.compressed += u64::from(is_short);
+        self.send_frame(&bytes, ecn);
     }
 
     fn send_frame(&mut self, frame: &[u8], ecn: Ecn) {
@@ -188,7 +219,7 @@ impl Ports for Outbound {
 
     fn send(&mut self, _now: Instant, side: Port, packet: Packet) {
         match side {
-            Port::Air => self.send_frame(packet.bytes(), packet.outer_ecn()),
+            Port::Air => self.send_compressed(packet),
             Port::Wired => {
                 self.own.packets_out += 1;
                 self.own.bytes_out += u64::from(packet.wire_len());

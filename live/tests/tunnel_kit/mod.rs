@@ -42,6 +42,7 @@ pub(crate) fn open(
         carrier: CarrierConfig::Udp { local, peer },
         security,
         padding: None,
+        compression: true,
     };
     let agent = Box::new(Tulip::new(Limits::default(), settings, epoch));
     Tunnel::open(&config, agent, Some(&PROTOCOL)).map_err(|error| failed(&error))

@@ -1,5 +1,6 @@
 //! What a runner must know of an agent of which the air hop needs one at each end.
 
+use super::tulip::compression::Compressor;
 use crate::packet::Packet;
 
 /// A link protocol.
@@ -11,4 +12,7 @@ pub struct LinkProtocol {
     pub payload: fn(&Packet) -> Option<Packet>,
     /// Whether the agent makes use of a damaged frame.
     pub takes_damaged: bool,
+    /// The header compression of its frames, if it has one: of an end that sends the short form, or
+    /// only reads it.
+    pub compressor: Option<fn(bool) -> Compressor>,
 }

@@ -27,6 +27,7 @@ pub use config::AgentConfig;
 pub use limits::Limits;
 pub use link_protocol::LinkProtocol;
 pub use settings::AgentSettings;
+pub use tulip::compression::Compressor;
 
 use alloc::boxed::Box;
 use plain::Plain;

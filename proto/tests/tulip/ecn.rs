@@ -174,7 +174,7 @@ fn an_end_that_reads_no_ecn_gets_none() {
     let mut former = |end: usize, frame: Packet| {
         let parsed = Frame::parse(&frame).unwrap();
         assert!(end == 1 || frame.outer_ecn() == Ecn::NotEct);
-        Some(if end == 1 { Frame { reads_ecn: false, ..parsed }.emit() } else { frame })
+        Some(if end == 1 { Frame { reads_version_2: false, ..parsed }.emit() } else { frame })
     };
     ends.run(20, &mut former);
     ends.send(&data(0, Ecn::Ect0));

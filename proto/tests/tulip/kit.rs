@@ -21,8 +21,9 @@ pub(crate) const QUEUES: usize = 2;
 /// ```
 ///
 /// A number, serial number, epoch or ACK that is not written is 0, 1 and 2, or not there. `serials`
-/// and `reads-ecn` are read only. `ect0`, `ect1` and `ce` are the ECN field of what carries the
-/// frame, for which its sender `answers` or not; `marks 3` of a report tells of three marked ones.
+/// and `reads-version-2` are read only. `ect0`, `ect1` and `ce` are the ECN field of what
+/// carries the frame, for which its sender `answers` or not; `marks 3` of a report tells of three
+/// marked ones.
 pub(crate) const SCRIPTS: &str = "tests/tulip_scripts";
 
 const FIELDS: [(&str, Ecn); 3] = [("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ce", Ecn::Ce)];
@@ -48,7 +49,7 @@ pub(crate) fn read_frame(head: &str, payload: Option<Packet>) -> Result<Frame, S
         poll: false,
         more: false,
         by_serial: false,
-        reads_ecn: false,
+        reads_version_2: false,
         answers_ce: false,
         outer_ecn: Ecn::NotEct,
         from: 2,
@@ -65,7 +66,7 @@ pub(crate) fn read_frame(head: &str, payload: Option<Packet>) -> Result<Frame, S
             "poll" => frame.poll = true,
             "more" => frame.more = true,
             "serials" => frame.by_serial = true,
-            "reads-ecn" => frame.reads_ecn = true,
+            "reads-version-2" => frame.reads_version_2 = true,
             "answers" => frame.answers_ce = true,
             "ect0" | "ect1" | "ce" => {
                 let field = FIELDS.iter().find(|(name, _)| *name == word);

@@ -40,7 +40,7 @@ fn frame() -> impl Strategy<Value = Frame> {
     let numbers = (epoch(), epoch(), number(), number(), prop_oneof![0u16..4, any::<u16>()]);
     (kind, any::<([bool; 5], u8)>(), numbers, prop::option::of(ack()), 0usize..1_500).prop_map(
         |(kind, (flags, ecn), (from, to, serial, seq, after), ack, len)| {
-            let [poll, more, by_serial, reads_ecn, answers_ce] = flags;
+            let [poll, more, by_serial, reads_version_2, answers_ce] = flags;
             let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
             let payload = Packet::new(LinkType::Ip, vec![seq as u8; len].into());
             Frame {
@@ -48,7 +48,7 @@ fn frame() -> impl Strategy<Value = Frame> {
                 poll,
                 more,
                 by_serial,
-                reads_ecn,
+                reads_version_2,
                 answers_ce,
                 outer_ecn: Ecn::of_traffic_class(ecn),
                 from,

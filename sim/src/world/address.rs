@@ -1,8 +1,9 @@
 //! Flows by their ports: the flow of a packet is found without a table.
 
 use airmend_proto::agents::handoff::{self, StationId};
+use airmend_proto::wire::edit::ecn;
 use airmend_proto::wire::tcp::{Endpoint as Address, Segment};
-use airmend_proto::{LinkType, Packet};
+use airmend_proto::{Ecn, LinkType, Packet};
 
 /// The most flows that ports can distinguish.
 pub(crate) const MAX_FLOWS: usize = 4_000 * SENDER_PORTS as usize;
@@ -47,25 +48,27 @@ pub(crate) fn station_id(station: u32) -> StationId {
 
 /// A UDP packet with a handoff message from one node to another.
 pub(crate) fn datagram(nodes: [u32; 2], payload: &[u8]) -> Packet {
-    udp(nodes, payload, handoff::wire_len(payload))
+    udp(nodes, Ecn::NotEct, payload, handoff::wire_len(payload))
 }
 
-/// A UDP packet with a frame of a link protocol from one end of the link to the other.
+/// A UDP packet with a frame of a link protocol from one end of the link to the other, and with
+/// the frame's outer ECN field.
 pub(crate) fn tunnelled(nodes: [u32; 2], frame: &Packet) -> Packet {
-    udp(nodes, frame.bytes(), frame.wire_len())
+    udp(nodes, frame.outer_ecn(), frame.bytes(), frame.wire_len())
 }
 
 /// The frame in a UDP packet to this node.
 pub(crate) fn frame_to(node: u32, packet: &Packet) -> Option<Packet> {
     let payload = datagram_to(node, packet)?;
     let wire_len = packet.wire_len().checked_sub(UDP_OFFSET as u32 + 8)?;
-    Some(Packet::truncated(LinkType::Frame, payload.to_vec().into(), wire_len))
+    let frame = Packet::truncated(LinkType::Frame, payload.to_vec().into(), wire_len);
+    Some(frame.with_outer_ecn(ecn(packet)))
 }
 
-fn udp([from, to]: [u32; 2], payload: &[u8], payload_len: u32) -> Packet {
+fn udp([from, to]: [u32; 2], ecn: Ecn, payload: &[u8], payload_len: u32) -> Packet {
     let wire_len = UDP_OFFSET as u32 + 8 + payload_len;
     let len = wire_len.min(u16::MAX.into()) as u16;
-    let mut bytes = vec![0x45, 0];
+    let mut bytes = vec![0x45, ecn as u8];
     bytes.extend(len.to_be_bytes());
     bytes.extend([0, 0, 0, 0, 64, UDP, 0, 0]);
     bytes.extend(of_host(from));
@@ -98,6 +101,7 @@ fn of_host(host: u32) -> [u8; 4] {
 mod tests {
     use super::*;
     use airmend_proto::wire::build::SegmentBuilder;
+    use airmend_proto::wire::edit::mark_congestion;
 
     #[test]
     fn ports_tell_the_flow_and_the_end() {
@@ -109,5 +113,14 @@ mod tests {
                 assert_eq!(destination(&packet), Some([0, 70_000][end]));
             }
         }
+    }
+
+    #[test]
+    fn a_mark_on_the_packet_that_carries_a_frame_is_a_mark_on_the_frame() {
+        let frame = Packet::new(LinkType::Frame, vec![1; 30].into());
+        let sent = tunnelled([1, 2], &frame.clone().with_outer_ecn(Ecn::Ect0));
+        assert_eq!(ecn(&sent), Ecn::Ect0);
+        let marked = mark_congestion(&sent).unwrap();
+        assert_eq!(frame_to(2, &marked), Some(frame.with_outer_ecn(Ecn::Ce)));
     }
 }

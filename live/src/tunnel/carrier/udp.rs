@@ -36,6 +36,7 @@ const MAX_IP: usize = 65_535;
 /// A UDP socket that is not connected: the peer may move.
 pub(in crate::tunnel) struct UdpCarrier {
     socket: UdpSocket,
+    is_ipv6: bool,
     state: UdpSocketState,
     buffer: Vec<u8>,
     fragmented: u64,
@@ -47,6 +48,7 @@ impl UdpCarrier {
     /// Binds the socket.
     pub(in crate::tunnel) fn bind(local: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(local)?;
+        let is_ipv6 = socket.local_addr()?.is_ipv6();
         let state = set_up(&socket)?;
         // Privileged users may exceed the system's limit; others get what it allows.
         setsockopt(&socket, sockopt::RcvBufForce, &SOCKET_BUFFER)
@@ -55,6 +57,7 @@ impl UdpCarrier {
             .or_else(|_| setsockopt(&socket, sockopt::SndBuf, &SOCKET_BUFFER))?;
         Ok(Self {
             socket,
+            is_ipv6,
             state,
             buffer: vec![0; MESSAGES * MESSAGE_BYTES],
             fragmented: 0,
@@ -87,9 +90,8 @@ impl UdpCarrier {
 
     /// The address as this socket's family writes it.
     fn reachable(&self, to: SocketAddr) -> SocketAddr {
-        let is_ipv6 = self.socket.local_addr().is_ok_and(|local| local.is_ipv6());
         match to.ip() {
-            IpAddr::V4(address) if is_ipv6 => (address.to_ipv6_mapped(), to.port()).into(),
+            IpAddr::V4(address) if self.is_ipv6 => (address.to_ipv6_mapped(), to.port()).into(),
             _ => to,
         }
     }
@@ -176,8 +178,7 @@ impl Carrier for UdpCarrier {
     }
 
     fn usual_datagram(&self) -> usize {
-        let is_ipv4 = self.socket.local_addr().is_ok_and(|local| local.is_ipv4());
-        1500 - UDP_HEADER - if is_ipv4 { IPV4_HEADER } else { IPV6_HEADER }
+        1500 - UDP_HEADER - if self.is_ipv6 { IPV6_HEADER } else { IPV4_HEADER }
     }
 
     fn socket(&self) -> BorrowedFd<'_> {

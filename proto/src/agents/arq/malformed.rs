@@ -17,6 +17,8 @@ pub enum Malformed {
     Vector,
     /// The header does not match its checksum.
     Checksum,
+    /// What the short form leaves out is not known here, or contradicts the check.
+    Unknown,
 }
 
 impl Malformed {
@@ -30,6 +32,7 @@ impl Malformed {
             Self::Epoch => "link: dropped, a sender's epoch of 0",
             Self::Vector => "link: dropped, a bit vector of more than 512 bytes",
             Self::Checksum => "link: dropped, a damaged header",
+            Self::Unknown => "link: dropped, a short form that this end cannot read",
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::ecn::Ecn;
 use crate::packet::{LinkType, Packet};
 use crate::wire::seq::SeqNumber;
 use alloc::vec::Vec;
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
 use core::time::Duration;
 
 /// Length of the fixed header, in bytes.
@@ -18,6 +18,8 @@ pub const ACK_LEN: usize = 12;
 pub const MAX_VECTOR_LEN: usize = MAX_WINDOW as usize / 8;
 
 const VERSION: u8 = 1;
+/// Bytes of memory that frames of one batch share.
+const BUFFER: usize = 1 << 16;
 
 const ACK: u8 = 0x01;
 const POLL: u8 = 0x02;
@@ -25,7 +27,7 @@ const MORE: u8 = 0x04;
 const ETHERNET: u8 = 0x08;
 const BY_SERIAL: u8 = 0x10;
 const REPORT: u8 = 0x20;
-const READS_ECN: u8 = 0x40;
+const READS_VERSION_2: u8 = 0x40;
 const ANSWERS_CE: u8 = 0x80;
 /// In the field with the number of transmissions that a report covers: the number of marks follows.
 const MARKS: u16 = 0x8000;
@@ -135,8 +137,9 @@ pub struct Frame {
     /// The sender reads reports: link ACKs to it should be such, and packets may be as far above
     /// the next expected one as a report allows.
     pub by_serial: bool,
-    /// The sender reads the ECN field of the IP packets that carry frames, as this end does.
-    pub reads_ecn: bool,
+    /// The sender reads version 2, as this end does: the ECN field of the IP packets that carry
+    /// frames, and the short form where the carrier sends it.
+    pub reads_version_2: bool,
     /// The sender answers for "congestion experienced" on this frame, which is therefore not passed
     /// on to the packet, but counted.
     pub answers_ce: bool,
@@ -203,7 +206,7 @@ impl Frame {
             poll: flags & POLL != 0,
             more: flags & MORE != 0,
             by_serial: flags & BY_SERIAL != 0,
-            reads_ecn: flags & READS_ECN != 0,
+            reads_version_2: flags & READS_VERSION_2 != 0,
             answers_ce: flags & ANSWERS_CE != 0,
             outer_ecn: packet.outer_ecn(),
             from,
@@ -229,24 +232,50 @@ impl Frame {
         let captured = captured.get(..usize::from(payload_len)).unwrap_or(captured);
         // Exact capacity: the conversion to shared bytes then needs no further allocation.
         let mut bytes = Vec::with_capacity(self.header_len() + captured.len());
-        bytes.extend([VERSION << 4 | self.kind as u8, self.flags()]);
-        bytes.extend(payload_len.to_be_bytes());
-        for number in [self.from, self.to, self.serial.0, self.seq.0] {
-            bytes.extend(number.to_be_bytes());
-        }
-        bytes.extend(self.after.to_be_bytes());
-        if let Some(ack) = &self.ack {
-            bytes.extend(ack.next.0.to_be_bytes());
-            bytes.extend(ack.highest_serial.0.to_be_bytes());
-            bytes.extend(delay_field(ack.delay).to_be_bytes());
-            let vector = ack.vector.get(..MAX_VECTOR_LEN).unwrap_or(&ack.vector);
-            bytes.extend((vector.len() as u16).to_be_bytes());
-            bytes.extend(ack.report_fields());
-            bytes.extend(vector);
-        }
+        let link_type = self.payload.as_ref().map(Packet::link_type);
+        self.put_header(link_type, payload_len, &mut bytes);
         bytes.extend(captured);
         let packet = Packet::truncated(LinkType::Frame, bytes.into(), self.wire_len());
         packet.with_outer_ecn(self.outer_ecn)
+    }
+
+    /// The same of a frame whose payload has these parts and no other, in memory of `buffer`.
+    /// `None` if they are too long.
+    pub(super) fn emit_in_parts(
+        &self,
+        link_type: LinkType,
+        parts: [&[u8]; 2],
+        buffer: &mut BytesMut,
+    ) -> Option<Packet> {
+        let payload_len = parts[0].len() + parts[1].len();
+        let len = self.header_len() + payload_len;
+        if buffer.capacity() < len {
+            // Frames of one batch share their buffers.
+            *buffer = BytesMut::with_capacity(len.max(BUFFER));
+        }
+        self.put_header(Some(link_type), u16::try_from(payload_len).ok()?, buffer);
+        parts.into_iter().for_each(|part| buffer.put_slice(part));
+        let packet = Packet::new(LinkType::Frame, buffer.split().freeze());
+        Some(packet.with_outer_ecn(self.outer_ecn))
+    }
+
+    fn put_header(&self, link_type: Option<LinkType>, payload_len: u16, out: &mut impl BufMut) {
+        out.put_u8(VERSION << 4 | self.kind as u8);
+        out.put_u8(self.flags(link_type));
+        out.put_u16(payload_len);
+        for number in [self.from, self.to, self.serial.0, self.seq.0] {
+            out.put_u32(number);
+        }
+        out.put_u16(self.after);
+        if let Some(ack) = &self.ack {
+            out.put_u32(ack.next.0);
+            out.put_u32(ack.highest_serial.0);
+            out.put_u16(delay_field(ack.delay));
+            let vector = ack.vector.get(..MAX_VECTOR_LEN).unwrap_or(&ack.vector);
+            out.put_u16(vector.len() as u16);
+            ack.report_fields().for_each(|byte| out.put_u8(byte));
+            out.put_slice(vector);
+        }
     }
 
     fn header_len(&self) -> usize {
@@ -257,16 +286,15 @@ impl Frame {
         u16::try_from(payload.wire_len()).unwrap_or(u16::MAX)
     }
 
-    fn flags(&self) -> u8 {
-        let is_ethernet =
-            self.payload.as_ref().is_some_and(|payload| payload.link_type() == LinkType::Ethernet);
+    fn flags(&self, link_type: Option<LinkType>) -> u8 {
+        let is_ethernet = link_type == Some(LinkType::Ethernet);
         let set = |flag, is_set| if is_set { flag } else { 0 };
         set(ACK, self.ack.is_some())
             | set(POLL, self.poll)
             | set(MORE, self.more)
             | set(ETHERNET, is_ethernet)
             | set(BY_SERIAL, self.by_serial)
-            | set(READS_ECN, self.reads_ecn)
+            | set(READS_VERSION_2, self.reads_version_2)
             | set(ANSWERS_CE, self.answers_ce)
             | set(REPORT, self.ack.as_ref().is_some_and(|ack| ack.covered.is_some()))
     }

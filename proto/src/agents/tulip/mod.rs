@@ -7,6 +7,7 @@
 //! A station with several neighbours has one agent for each. The carrier of a frame (a radio's
 //! address, an Ethernet header, a UDP socket) identifies the neighbour.
 
+pub mod compression;
 mod control;
 mod copies;
 mod ecn;
@@ -167,7 +168,7 @@ impl Tulip {
             self.receiver.restart();
             self.resend_all(now);
         }
-        self.receiver.set_abilities(frame.by_serial, frame.reads_ecn);
+        self.receiver.set_abilities(frame.by_serial, frame.reads_version_2);
         if !judgement.is_current {
             self.receiver.want_ack();
             self.take_turn(now, frame.more, true);
@@ -379,7 +380,7 @@ impl Tulip {
             poll: false,
             more: false,
             by_serial: self.settings.by_serial(),
-            reads_ecn: true,
+            reads_version_2: true,
             answers_ce: false,
             outer_ecn: Ecn::NotEct,
             from: self.epochs.own(),

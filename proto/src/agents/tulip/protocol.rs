@@ -1,5 +1,6 @@
 //! The interface of the link protocol to the registry and the runners.
 
+use super::compression::Compressor;
 use super::frame::{Frame, HEADER_LEN};
 use super::{Settings, Tulip};
 use crate::agent::Agent;
@@ -8,12 +9,18 @@ use crate::agents::link_protocol::LinkProtocol;
 use crate::agents::settings::AgentSettings;
 use crate::link::mac::MacParams;
 use alloc::boxed::Box;
+use core::time::Duration;
+
+/// When a link ACK is due where the bottleneck is behind the end; losses cause one at once.
+const LINK_ACK_EVERY: u32 = 8;
+const LINK_ACK_DELAY: Duration = Duration::from_millis(3);
 
 /// The properties of the protocol that a runner needs.
 pub const PROTOCOL: LinkProtocol = LinkProtocol {
     frame_overhead: HEADER_LEN,
     payload: |packet| Frame::parse(packet).ok()?.payload,
     takes_damaged: false,
+    compressor: Some(Compressor::new),
 };
 
 impl AgentSettings for Settings {
@@ -36,6 +43,9 @@ impl AgentSettings for Settings {
 
     fn control_rate(&mut self) {
         self.rate_control = true;
+        self.ack_every = LINK_ACK_EVERY;
+        self.ack_delay = LINK_ACK_DELAY;
+        self.sparse_acks = true;
     }
 
     fn exempt(&mut self, tcp_port: u16) {

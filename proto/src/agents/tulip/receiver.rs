@@ -65,13 +65,16 @@ impl Receiver {
         *self = Self::new(window);
     }
 
-    /// Notes a frame's serial number. A gap shows a loss, of a retransmission too, and causes a
-    /// link ACK at once.
+    /// Notes a frame's serial number. A gap shows a loss, of a retransmission too, and what was
+    /// overtaken shows that it is none: both cause a link ACK at once (RFC 5681 §4.2).
     pub(super) fn note_serial(&mut self, now: Instant, serial: SeqNumber, is_control: bool) {
         if !is_control {
             self.reports.note(serial, self.highest_serial);
         }
         if serial <= self.highest_serial {
+            if self.by_serial && !is_control {
+                self.want_ack();
+            }
             return;
         }
         if is_control {
@@ -97,7 +100,9 @@ impl Receiver {
     ) -> Result<(), LinkEvent> {
         let result = self.window.reliable(seq, after, packet);
         // The packet leaves a gap, fills one, or is not taken: the sender must learn of it at once.
-        if result != Ok(true) {
+        // Where it reads reports, serial numbers have shown the gap, and what fills it shows no
+        // loss.
+        if result.is_err() || (result == Ok(false) && !self.is_sparing(settings)) {
             self.want_ack();
         }
         result.map(|_| self.count(now, settings))
@@ -133,6 +138,25 @@ impl Receiver {
     /// A frame has arrived with "congestion experienced", and its sender answers for it.
     pub(super) fn count_mark(&mut self) {
         self.marks = Some(self.marks.unwrap_or(0).wrapping_add(1));
+    }
+
+    /// Whether link ACKs are as few as the sender's loss detection allows.
+    fn is_sparing(&self, settings: &Settings) -> bool {
+        self.by_serial && settings.sparse_acks
+    }
+
+    /// Whether a link ACK should travel with a packet now. One that tells of little waits for the
+    /// next packet: from half of its number of packets or of its time on it travels.
+    pub(super) fn is_worth_sending(&self, now: Instant, settings: &Settings) -> bool {
+        match self.ack_due {
+            Due::Never => self.is_sparing(settings) && self.unreported > UNRELIABLE / 2,
+            Due::Now => true,
+            Due::At(at) => {
+                !self.is_sparing(settings)
+                    || 2 * self.unacknowledged >= settings.ack_every
+                    || at.since(now) <= settings.ack_delay / 2
+            }
+        }
     }
 
     /// When a link ACK is due, even without a packet to travel with.

@@ -50,6 +50,9 @@ settings! {
     ack_every: u32 = 4, count(1, MAX_WINDOW);
     /// The longest time for which a link ACK waits for a packet to travel with.
     ack_delay: Duration = Duration::from_millis(1), duration();
+    /// Whether link ACKs to an end that reads reports are few: one travels with a packet only from
+    /// half of `ack_every` or of `ack_delay` on, and what fills a gap causes none.
+    sparse_acks: bool = false, switch();
     /// Whether all packets to the other end keep their order, as in the paper, or only those of
     /// one flow: a loss then delays no other flow.
     order: Order = Order::Flow, parsed();
@@ -80,6 +83,7 @@ impl Settings {
             rate: 1_000_000,
             ack_every: 1,
             ack_delay: Duration::from_micros(100),
+            sparse_acks: false,
             order: Order::Destination,
             max_frame: MAX_FRAME,
             classes: Rules::tulip99(),

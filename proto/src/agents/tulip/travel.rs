@@ -14,7 +14,7 @@ impl Tulip {
     pub(super) fn add_ack(&mut self, now: Instant, frame: &mut Frame) {
         let due = self.receiver.ack_due();
         let is_control = frame.kind == FrameKind::Control;
-        if due == Due::Never && !is_control {
+        if !is_control && !self.receiver.is_worth_sending(now, &self.settings) {
             return;
         }
         let (ack_len, vector_len) = self.receiver.ack_len();

@@ -21,7 +21,7 @@ fn frame() -> impl Strategy<Value = Frame> {
     let numbers = any::<([u32; 4], u16, [bool; 5], u8)>();
     (0u8..4, numbers, prop::option::of(ack()), payload).prop_map(
         |(kind, ([from, to, serial, seq], after, flags, ecn), ack, payload)| {
-            let [poll, more, by_serial, reads_ecn, answers_ce] = flags;
+            let [poll, more, by_serial, reads_version_2, answers_ce] = flags;
             let (bytes, uncaptured, is_ethernet) = payload;
             let link_type = if is_ethernet { LinkType::Ethernet } else { LinkType::Ip };
             let wire_len = bytes.len() as u32 + uncaptured;
@@ -35,7 +35,7 @@ fn frame() -> impl Strategy<Value = Frame> {
                 poll,
                 more,
                 by_serial,
-                reads_ecn,
+                reads_version_2,
                 answers_ce,
                 outer_ecn: Ecn::of_traffic_class(ecn),
                 from: from.max(1),
@@ -84,7 +84,7 @@ fn bytes_lie_as_the_document_says() {
         poll: true,
         more: false,
         by_serial: false,
-        reads_ecn: true,
+        reads_version_2: true,
         answers_ce: false,
         outer_ecn: Ecn::NotEct,
         from: 0x0a0b_0c0d,
