@@ -34,8 +34,8 @@ impl Tulip {
 
     /// The parameters of CoDel in the egress queue: the interval covers two round trips of the link
     /// (RFC 8289 §4.3), since a loss makes packets wait for one more; the target is what CUBIC
-    /// needs in front of so long a path. While the rate still grows by itself, a queue does not show
-    /// that the hosts are too fast.
+    /// needs in front of so long a path. While the rate still grows by itself, a queue does not
+    /// show that the hosts are too fast.
     pub(super) fn codel(&self) -> CoDelParams {
         let CoDelParams { target, mut interval } = CoDelParams::default();
         let kept = self.pace.longest_age();
