@@ -7,6 +7,9 @@ use crate::codel::CoDelParams;
 use crate::time::Instant;
 use core::time::Duration;
 
+/// CoDel's interval in startup: what a sender waits that knows no round trip (RFC 6298 §2.1).
+const STARTUP_INTERVAL: Duration = Duration::from_secs(1);
+
 impl Tulip {
     /// Whether the rate control is in force. Without reports, the limit of packets in flight is.
     pub(super) fn controls_rate(&self) -> bool {
@@ -31,10 +34,14 @@ impl Tulip {
 
     /// The parameters of CoDel in the egress queue: the interval covers two round trips of the link
     /// (RFC 8289 §4.3), since a loss makes packets wait for one more; the target is what CUBIC
-    /// needs in front of so long a path.
+    /// needs in front of so long a path. While the rate still grows by itself, a queue does not
+    /// show that the hosts are too fast.
     pub(super) fn codel(&self) -> CoDelParams {
-        let CoDelParams { target, interval } = CoDelParams::default();
+        let CoDelParams { target, mut interval } = CoDelParams::default();
         let kept = self.pace.longest_age();
+        if self.controls_rate() && self.rate.is_starting() {
+            interval = STARTUP_INTERVAL;
+        }
         CoDelParams { target: target.max(kept), interval: interval.max(2 * kept) }
     }
 

@@ -213,7 +213,12 @@ impl Sender {
         self.settled = self.settled.max(by_number).max(by_time.unwrap_or(by_number));
     }
 
+    /// Of a transmission that is lost none is known: the other end has heard of its number by a
+    /// control frame, which left later.
     fn round_trip(&self, now: Instant, ack: &Ack) -> Option<Duration> {
+        if ack.has_arrived(ack.highest_serial) == Some(false) {
+            return None;
+        }
         let sent = self.pool.transmission(ack.highest_serial)?;
         (now - sent.at).checked_sub(ack.delay)
     }

@@ -120,6 +120,11 @@ impl RateControl {
         self.flight.in_flight() == 0
     }
 
+    /// Whether the path has not been full yet.
+    pub(crate) fn is_starting(&self) -> bool {
+        !self.startup.is_over()
+    }
+
     /// Whether the window admits another frame.
     pub(crate) fn has_room(&self, now: Instant) -> bool {
         self.flight.in_flight() < self.window(now)
