@@ -112,18 +112,6 @@ impl Snoop {
         self.flows.events.push_back(event);
     }
 
-    /// Parses a packet; returns its segment and the key of its flow. A packet that is not TCP is
-    /// counted.
-    fn parse(&mut self, from: Port, packet: &Packet) -> Option<(Segment, FlowKey)> {
-        match Segment::parse(packet) {
-            Ok(segment) => Some((segment, FlowKey::of(&segment, from))),
-            Err(reason) => {
-                self.event(Event::Bypassed(reason));
-                None
-            }
-        }
-    }
-
     /// A SYN or SYN-ACK of the fixed host has departed to the air.
     fn handle_fixed_syn(&mut self, now: Instant, key: FlowKey, segment: &Segment, packet: &Packet) {
         let interval = self.air_round_trip.map_or(handshake::LONGEST_INTERVAL, |air| air * 2);
@@ -185,30 +173,38 @@ impl Agent for Snoop {
         if from != Port::Air {
             return self.restore_timestamp(now, packet);
         }
-        let Some((segment, key)) = self.parse(from, packet) else { return Verdict::Pass };
+        let parsed = Segment::parse(packet);
+        let segment = match &parsed {
+            Ok(segment) => segment,
+            &Err(reason) => {
+                self.event(Event::Bypassed(reason));
+                return Verdict::Pass;
+            }
+        };
+        let key = FlowKey::of(segment, from);
         if !self.handshakes.is_empty()
-            && !self.is_of_known_flow(&key, &segment)
-            && let Some(opened) = self.handshakes.mobile_answers(&key, &segment)
+            && !self.is_of_known_flow(&key, segment)
+            && let Some(opened) = self.handshakes.mobile_answers(&key, segment)
         {
             self.open_accepted(now, key, opened);
         }
         if segment.flags.intersects(Flags::SYN.union(Flags::RST)) {
-            self.handle_connection_change(from, &key, &segment);
+            self.handle_connection_change(from, &key, segment);
             if !segment.flags.intersects(Flags::ACK.union(Flags::RST)) {
-                self.handshakes.mobile_sent(now, key, &segment);
+                self.handshakes.mobile_sent(now, key, segment);
             }
             return Verdict::Pass;
         }
         if !segment.flags.intersects(Flags::ACK) {
             return Verdict::Pass;
         }
-        if self.take_nack(now, &key, &segment, packet) {
+        if self.take_nack(now, &key, segment, packet) {
             return Verdict::Withhold;
         }
-        let Some(restored) = self.uplinks.take_data(now, key, &segment, packet) else {
-            return self.handle_ack(now, &key, &segment, packet);
+        let Some(restored) = self.uplinks.take_data(now, key, segment, packet) else {
+            return self.handle_ack(now, &key, segment, packet);
         };
-        match self.handle_ack(now, &key, &segment, &restored) {
+        match self.handle_ack(now, &key, segment, &restored) {
             Verdict::Pass => Verdict::Replace(restored),
             verdict => verdict,
         }
@@ -218,17 +214,22 @@ impl Agent for Snoop {
         if to != Port::Air {
             return;
         }
-        let Some((segment, key)) = self.parse(Port::Wired, packet) else { return };
+        let parsed = Segment::parse(packet);
+        let segment = match &parsed {
+            Ok(segment) => segment,
+            &Err(reason) => return self.event(Event::Bypassed(reason)),
+        };
+        let key = FlowKey::of(segment, Port::Wired);
         if segment.flags.intersects(Flags::SYN.union(Flags::RST)) {
-            self.handle_connection_change(Port::Wired, &key, &segment);
+            self.handle_connection_change(Port::Wired, &key, segment);
             if !segment.flags.intersects(Flags::RST) {
-                self.handle_fixed_syn(now, key, &segment, packet);
+                self.handle_fixed_syn(now, key, segment, packet);
             }
             return;
         }
-        self.uplinks.ack_departed(now, &key, &segment, packet);
+        self.uplinks.ack_departed(now, &key, segment, packet);
         if segment.seq_len() > 0 {
-            self.handle_data(now, key, &segment, packet);
+            self.handle_data(now, key, segment, packet);
         }
     }
 
