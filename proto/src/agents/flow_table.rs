@@ -95,6 +95,9 @@ impl<F> FlowTable<F> {
     }
 
     fn search(&self, key: &FlowKey) -> Option<FlowRef> {
+        if self.is_empty() {
+            return None;
+        }
         let hash = self.hasher.hash_one(key);
         let slot = self.index.find(hash, |slot| self.key_of(slot) == Some(key))?;
         self.latest.set(slot);
