@@ -72,6 +72,9 @@ impl Cached {
 
     /// The number of segments from that of `position` to the last one.
     pub(super) fn segments_from(&self, position: u64) -> u64 {
+        if self.packet.segment_size().is_none() {
+            return 1;
+        }
         let size = segment_size(&self.packet);
         (self.end - self.origin).div_ceil(size) - position.saturating_sub(self.origin) / size
     }
