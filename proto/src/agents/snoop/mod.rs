@@ -85,6 +85,14 @@ struct Shared {
     queues: LocalQueues,
 }
 
+/// The earlier of two deadlines, the first one of two at the same time.
+fn earlier(first: Option<Deadline>, second: Option<Deadline>) -> Option<Deadline> {
+    match (first, second) {
+        (Some(first), Some(second)) if second.at < first.at => Some(second),
+        (first, second) => first.or(second),
+    }
+}
+
 /// The sequence number of a position.
 fn seq(position: u64) -> SeqNumber {
     SeqNumber(position as u32)
@@ -266,13 +274,19 @@ impl Agent for Snoop {
     }
 
     fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
-        match to {
-            Port::Air => self
-                .poll_repair(now)
-                .or_else(|| self.poll_handshake(now))
-                .or_else(|| self.uplinks.poll_transmit(to)),
-            Port::Wired => self.uplinks.poll_transmit(to),
+        if to == Port::Air {
+            if !self.repairs.is_empty()
+                && let Some(packet) = self.poll_repair(now)
+            {
+                return Some(packet);
+            }
+            if !self.handshakes.is_empty()
+                && let Some(packet) = self.poll_handshake(now)
+            {
+                return Some(packet);
+            }
         }
+        self.uplinks.poll_transmit(to)
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
@@ -280,14 +294,9 @@ impl Agent for Snoop {
             // A departure has ended a flow; the runner polls after the timeout.
             return Some(Deadline { at: Instant::ZERO, why: Timer::new("snoop-release") });
         }
-        let flows = [self.flows.next_deadline(), self.uplinks.next_deadline()];
-        let flow = flows.into_iter().flatten().min_by_key(|deadline| deadline.at);
-        match self.handshakes.next_due() {
-            Some(at) if flow.is_none_or(|flow| at < flow.at) => {
-                Some(Deadline { at, why: Timer::new("snoop-handshake") })
-            }
-            _ => flow,
-        }
+        let flow = earlier(self.flows.next_deadline(), self.uplinks.next_deadline());
+        let handshake = self.handshakes.next_due();
+        earlier(flow, handshake.map(|at| Deadline { at, why: Timer::new("snoop-handshake") }))
     }
 
     fn poll_event(&mut self) -> Option<Event> {
