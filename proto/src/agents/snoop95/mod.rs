@@ -150,7 +150,7 @@ impl Agent for Snoop95 {
     }
 
     fn poll_transmit(&mut self, _now: Instant, to: Port) -> Option<Packet> {
-        let is_fast = to == Port::Air && self.settings.fast_queue;
+        let is_fast = to == Port::Air && self.settings.fast_queue && !self.repairs.is_empty();
         if is_fast { self.poll_repair() } else { None }
     }
 
