@@ -79,7 +79,7 @@ impl AirPath {
     /// [C-5] The probe timeout (RFC 8985 §7.2): twice the smoothed round trip, or round trip and
     /// four deviations if that is more, with the delayed-ACK time for a lone segment.
     pub(super) fn probe_timeout(&self, lone_segment: bool) -> Duration {
-        let quiet = (self.srtt() * 2).max(self.smoothed.bound());
+        let quiet = self.smoothed.quiet_time();
         // One millisecond of timer slack; receivers delay SACKs by no more.
         let timeout = quiet + Duration::from_millis(1);
         if lone_segment { timeout + self.delayed_ack } else { timeout }
