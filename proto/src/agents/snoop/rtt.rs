@@ -119,6 +119,8 @@ pub struct WiredPath {
     /// a sample too long, never too short.
     samples: [Option<Duration>; 8],
     next: u8,
+    /// The least of the samples, which every packet reads.
+    least: Option<Duration>,
 }
 
 impl WiredPath {
@@ -139,12 +141,13 @@ impl WiredPath {
             *slot = Some(sample);
         }
         self.next = self.next.wrapping_add(1);
+        self.least = self.samples.iter().flatten().min().copied();
         Some(sample)
     }
 
     /// The round trip, if there is a sample.
     pub fn round_trip(&self) -> Option<Duration> {
-        self.samples.iter().flatten().min().copied()
+        self.least
     }
 }
 
