@@ -28,6 +28,11 @@ impl RoundTrip {
         Duration::from_nanos(self.srtt)
     }
 
+    /// Twice the round trip, or [`RoundTrip::bound`] if that is more.
+    pub(crate) fn quiet_time(&self) -> Duration {
+        Duration::from_nanos((2 * self.srtt).max(self.srtt + 4 * self.deviation))
+    }
+
     /// The round trip and four deviations: the least timeout (RFC 6298 2.3).
     pub(crate) fn bound(&self) -> Duration {
         Duration::from_nanos(self.srtt + 4 * self.deviation)

@@ -16,8 +16,8 @@ const SWEEP_STEPS: u32 = 64;
 #[derive(Debug)]
 pub(super) struct Deadlines {
     flows: BTreeMap<(Instant, u32), Timer>,
-    /// The first of `flows`, which every packet reads.
-    first: Option<Deadline>,
+    /// The first of `flows` or the next step of the sweep, which every packet reads twice.
+    next: Option<Deadline>,
     /// The time of the next step of the idle sweep; `None` while there is no flow.
     next_sweep: Option<Instant>,
     sweep_interval: Duration,
@@ -27,16 +27,12 @@ impl Deadlines {
     /// No deadlines. The sweep over the whole table takes `idle_timeout`.
     pub(super) fn new(idle_timeout: Duration) -> Self {
         let sweep_interval = (idle_timeout / SWEEP_STEPS).max(Duration::from_millis(1));
-        Self { flows: BTreeMap::new(), first: None, next_sweep: None, sweep_interval }
+        Self { flows: BTreeMap::new(), next: None, next_sweep: None, sweep_interval }
     }
 
     /// The earliest deadline.
     pub(super) fn next(&self) -> Option<Deadline> {
-        match (self.first, self.next_sweep) {
-            (Some(first), None) => Some(first),
-            (Some(first), Some(sweep)) if first.at <= sweep => Some(first),
-            (_, sweep) => sweep.map(|at| Deadline { at, why: Timer::FLOW_IDLE }),
-        }
+        self.next
     }
 
     /// Enters a flow's deadline in place of its present one.
@@ -50,14 +46,14 @@ impl Deadlines {
             self.flows.remove(&(at, flow.slot()));
         }
         self.flows.insert((deadline.at, flow.slot()), deadline.why);
-        self.find_first();
+        self.find_next();
     }
 
     /// Removes a flow's deadline.
     pub(super) fn cancel(&mut self, flow: FlowRef, scheduled: Option<Instant>) {
         if let Some(at) = scheduled {
             self.flows.remove(&(at, flow.slot()));
-            self.find_first();
+            self.find_next();
         }
     }
 
@@ -65,29 +61,36 @@ impl Deadlines {
     pub(super) fn pop_due(&mut self, now: Instant) -> Option<u32> {
         let slot =
             self.flows.first_entry().filter(|first| first.key().0 <= now)?.remove_entry().0.1;
-        self.find_first();
+        self.find_next();
         Some(slot)
     }
 
-    fn find_first(&mut self) {
+    fn find_next(&mut self) {
         let first = self.flows.first_key_value();
-        self.first = first.map(|(&(at, _), &why)| Deadline { at, why });
+        let first = first.map(|(&(at, _), &why)| Deadline { at, why });
+        let sweep = self.next_sweep.map(|at| Deadline { at, why: Timer::FLOW_IDLE });
+        self.next = first.into_iter().chain(sweep).min_by_key(|deadline| deadline.at);
     }
 
     /// Starts the idle sweep unless it is running: the table has a flow.
     pub(super) fn start_sweep(&mut self, now: Instant) {
-        self.next_sweep.get_or_insert(now + self.sweep_interval);
+        if self.next_sweep.is_none() {
+            self.next_sweep = Some(now + self.sweep_interval);
+            self.find_next();
+        }
     }
 
     /// How many of `slots` the sweep visits now, if a step is due.
     pub(super) fn sweep_due(&mut self, now: Instant, slots: usize) -> Option<usize> {
         self.next_sweep.filter(|at| *at <= now)?;
         self.next_sweep = Some(now + self.sweep_interval);
+        self.find_next();
         Some(slots.div_ceil(SWEEP_STEPS as usize))
     }
 
     /// Stops the idle sweep: the table is empty.
     pub(super) fn stop_sweep(&mut self) {
         self.next_sweep = None;
+        self.find_next();
     }
 }

@@ -3,6 +3,7 @@
 use super::flow_index::FlowIndex;
 use crate::wire::flow::FlowKey;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::hash::BuildHasher;
 use foldhash::fast::FixedState;
 
@@ -31,6 +32,9 @@ pub struct FlowTable<F> {
     free: Vec<u32>,
     limit: usize,
     hasher: FixedState,
+    /// The slot that was found last. Each packet is looked up when it arrives and when it departs,
+    /// and packets come in trains: the next look-up often finds the same.
+    latest: Cell<u32>,
     next_swept: usize,
 }
 
@@ -58,6 +62,7 @@ impl<F> FlowTable<F> {
             free: Vec::new(),
             limit,
             hasher: FixedState::with_seed(seed),
+            latest: Cell::new(0),
             next_swept: 0,
         }
     }
@@ -78,9 +83,24 @@ impl<F> FlowTable<F> {
     }
 
     /// The flow with this key.
+    #[inline]
     pub fn find(&self, key: &FlowKey) -> Option<FlowRef> {
+        let latest = self.latest.get();
+        if self.key_of(latest) == Some(key)
+            && let Some(flow) = self.reference(latest)
+        {
+            return Some(flow);
+        }
+        self.search(key)
+    }
+
+    fn search(&self, key: &FlowKey) -> Option<FlowRef> {
+        if self.is_empty() {
+            return None;
+        }
         let hash = self.hasher.hash_one(key);
         let slot = self.index.find(hash, |slot| self.key_of(slot) == Some(key))?;
+        self.latest.set(slot);
         self.reference(slot)
     }
 

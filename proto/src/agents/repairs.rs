@@ -14,6 +14,11 @@ impl<R> Repairs<R> {
         Self { waiting: VecDeque::new(), limit }
     }
 
+    /// Whether nothing waits, the common case.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() >= self.limit
     }

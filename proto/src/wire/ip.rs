@@ -34,12 +34,11 @@ const MAX_VLAN_TAGS: usize = 2;
 const MAX_EXTENSION_HEADERS: usize = 8;
 
 /// Where the transport begins in a packet, how long it is, and between which addresses it goes.
+///
+/// In this order, so that an error in its place overlaps with no address: it is copied whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Network {
-    /// Source address, IPv6 or IPv4-mapped.
-    pub source: [u8; 16],
-    /// Destination address, IPv6 or IPv4-mapped.
-    pub destination: [u8; 16],
     /// The protocol number of the transport, behind all extension headers.
     pub protocol: u8,
     /// A fragment of a datagram; another one may hold the transport's header.
@@ -50,10 +49,15 @@ pub struct Network {
     pub transport_offset: u16,
     /// Transport header and payload on the wire, in bytes, whatever was captured of them.
     pub transport_len: u32,
+    /// Source address, IPv6 or IPv4-mapped.
+    pub source: [u8; 16],
+    /// Destination address, IPv6 or IPv4-mapped.
+    pub destination: [u8; 16],
 }
 
 impl Network {
     /// Walks to the header of TCP; anything else is an error.
+    #[inline]
     pub fn parse(packet: &Packet) -> Result<Self, Bypass> {
         match Self::walk(packet)? {
             Self { protocol: TCP, is_fragment: true, .. } => Err(Bypass::Fragment),
@@ -70,25 +74,27 @@ impl Network {
     /// whose TCP may neither be edited nor repeated late (RFC 4302 §3.4.3); a routing header with
     /// segments left, since neither flow nor checksum belong to the address that the IP header
     /// shows.
-    #[inline]
+    // Always inlined: the compiler then keeps the result in registers.
+    #[inline(always)]
     pub fn walk(packet: &Packet) -> Result<Self, Bypass> {
         let bytes = packet.bytes();
-        match packet.link_type() {
-            LinkType::Ip => match ip_version(bytes, 0)? {
-                4 => walk_ipv4(packet, 0),
-                6 => walk_ipv6(packet, 0),
-                _ => Err(Bypass::NotIp),
-            },
+        let (version, offset) = match packet.link_type() {
+            LinkType::Ip => (ip_version(bytes, 0)?, 0),
             LinkType::Ethernet => {
                 let (ethertype, offset) = ethernet_payload(bytes)?;
                 match (ethertype, ip_version(bytes, offset)?) {
-                    (ETHERTYPE_IPV4, 4) => walk_ipv4(packet, offset),
-                    (ETHERTYPE_IPV6, 6) => walk_ipv6(packet, offset),
-                    _ => Err(Bypass::Malformed),
+                    (ETHERTYPE_IPV4, 4) => (4, offset),
+                    (ETHERTYPE_IPV6, 6) => (6, offset),
+                    _ => return Err(Bypass::Malformed),
                 }
             }
             // What is in the frame is for the other end of its link to read.
-            LinkType::Frame => Err(Bypass::NotIp),
+            LinkType::Frame => return Err(Bypass::NotIp),
+        };
+        match version {
+            4 => walk_ipv4(packet, offset),
+            6 => walk_ipv6(packet, offset),
+            _ => Err(Bypass::NotIp),
         }
     }
 }
@@ -121,7 +127,7 @@ fn ip_version(bytes: &[u8], at: usize) -> Result<u8, Bypass> {
     chunk::<1>(bytes, at).map(|[first]| first >> 4)
 }
 
-#[inline]
+#[inline(always)]
 fn walk_ipv4(packet: &Packet, offset: usize) -> Result<Network, Bypass> {
     let header: &[u8; 20] = chunk(packet.bytes(), offset)?;
     let header_len = usize::from(header[0] & 0x0f) * 4;
@@ -145,6 +151,7 @@ fn walk_ipv4(packet: &Packet, offset: usize) -> Result<Network, Bypass> {
     })
 }
 
+#[inline(always)]
 fn walk_ipv6(packet: &Packet, offset: usize) -> Result<Network, Bypass> {
     let bytes = packet.bytes();
     let header: &[u8; IPV6_HEADER] = chunk(bytes, offset)?;
@@ -216,8 +223,8 @@ fn transport_len(
 }
 
 /// The IPv4-mapped form of an address.
-pub(super) fn ipv4_mapped([a, b, c, d]: [u8; 4]) -> [u8; 16] {
-    [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d]
+pub(super) fn ipv4_mapped(address: [u8; 4]) -> [u8; 16] {
+    (0xffff_0000_0000 | u128::from(u32::from_be_bytes(address))).to_be_bytes()
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod tcp;
 use bypass::Bypass;
 
 /// The `N` bytes at `at`, if they were captured.
+#[inline]
 fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Result<&[u8; N], Bypass> {
     bytes.get(at..).and_then(<[u8]>::first_chunk).ok_or(Bypass::Truncated)
 }

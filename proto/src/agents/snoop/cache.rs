@@ -72,6 +72,9 @@ impl Cached {
 
     /// The number of segments from that of `position` to the last one.
     pub(super) fn segments_from(&self, position: u64) -> u64 {
+        if self.packet.segment_size().is_none() {
+            return 1;
+        }
         let size = segment_size(&self.packet);
         (self.end - self.origin).div_ceil(size) - position.saturating_sub(self.origin) / size
     }
@@ -180,10 +183,11 @@ impl Cache {
     pub(super) fn first_beyond(&self, position: u64) -> usize {
         #[cfg(test)]
         count_step();
-        // Packets depart soon after they arrive: the newest range is the most likely one.
+        // Most data is new: it lies behind the newest range, or is that range.
         let newest = self.ranges.len().saturating_sub(1);
         match self.ranges.get(newest) {
-            Some(last) if last.start <= position && position < last.end => newest,
+            Some(last) if last.end <= position => self.ranges.len(),
+            Some(last) if last.start <= position => newest,
             _ => self.ranges.partition_point(|cached| cached.end <= position),
         }
     }

@@ -85,6 +85,14 @@ struct Shared {
     queues: LocalQueues,
 }
 
+/// The earlier of two deadlines, the first one of two at the same time.
+fn earlier(first: Option<Deadline>, second: Option<Deadline>) -> Option<Deadline> {
+    match (first, second) {
+        (Some(first), Some(second)) if second.at < first.at => Some(second),
+        (first, second) => first.or(second),
+    }
+}
+
 /// The sequence number of a position.
 fn seq(position: u64) -> SeqNumber {
     SeqNumber(position as u32)
@@ -110,18 +118,6 @@ impl Snoop {
 
     fn event(&mut self, event: Event) {
         self.flows.events.push_back(event);
-    }
-
-    /// Parses a packet; returns its segment and the key of its flow. A packet that is not TCP is
-    /// counted.
-    fn parse(&mut self, from: Port, packet: &Packet) -> Option<(Segment, FlowKey)> {
-        match Segment::parse(packet) {
-            Ok(segment) => Some((segment, FlowKey::of(&segment, from))),
-            Err(reason) => {
-                self.event(Event::Bypassed(reason));
-                None
-            }
-        }
     }
 
     /// A SYN or SYN-ACK of the fixed host has departed to the air.
@@ -185,30 +181,38 @@ impl Agent for Snoop {
         if from != Port::Air {
             return self.restore_timestamp(now, packet);
         }
-        let Some((segment, key)) = self.parse(from, packet) else { return Verdict::Pass };
+        let parsed = Segment::parse(packet);
+        let segment = match &parsed {
+            Ok(segment) => segment,
+            &Err(reason) => {
+                self.event(Event::Bypassed(reason));
+                return Verdict::Pass;
+            }
+        };
+        let key = FlowKey::of(segment, from);
         if !self.handshakes.is_empty()
-            && !self.is_of_known_flow(&key, &segment)
-            && let Some(opened) = self.handshakes.mobile_answers(&key, &segment)
+            && !self.is_of_known_flow(&key, segment)
+            && let Some(opened) = self.handshakes.mobile_answers(&key, segment)
         {
             self.open_accepted(now, key, opened);
         }
         if segment.flags.intersects(Flags::SYN.union(Flags::RST)) {
-            self.handle_connection_change(from, &key, &segment);
+            self.handle_connection_change(from, &key, segment);
             if !segment.flags.intersects(Flags::ACK.union(Flags::RST)) {
-                self.handshakes.mobile_sent(now, key, &segment);
+                self.handshakes.mobile_sent(now, key, segment);
             }
             return Verdict::Pass;
         }
         if !segment.flags.intersects(Flags::ACK) {
             return Verdict::Pass;
         }
-        if self.take_nack(now, &key, &segment, packet) {
+        if self.take_nack(now, &key, segment, packet) {
             return Verdict::Withhold;
         }
-        let Some(restored) = self.uplinks.take_data(now, key, &segment, packet) else {
-            return self.handle_ack(now, &key, &segment, packet);
+        let Some(restored) = self.uplinks.take_data(now, key, segment, packet) else {
+            return self.handle_ack(now, &key, segment, packet);
         };
-        match self.handle_ack(now, &key, &segment, &restored) {
+        match self.handle_ack(now, &key, segment, &restored) {
             Verdict::Pass => Verdict::Replace(restored),
             verdict => verdict,
         }
@@ -218,17 +222,22 @@ impl Agent for Snoop {
         if to != Port::Air {
             return;
         }
-        let Some((segment, key)) = self.parse(Port::Wired, packet) else { return };
+        let parsed = Segment::parse(packet);
+        let segment = match &parsed {
+            Ok(segment) => segment,
+            &Err(reason) => return self.event(Event::Bypassed(reason)),
+        };
+        let key = FlowKey::of(segment, Port::Wired);
         if segment.flags.intersects(Flags::SYN.union(Flags::RST)) {
-            self.handle_connection_change(Port::Wired, &key, &segment);
+            self.handle_connection_change(Port::Wired, &key, segment);
             if !segment.flags.intersects(Flags::RST) {
-                self.handle_fixed_syn(now, key, &segment, packet);
+                self.handle_fixed_syn(now, key, segment, packet);
             }
             return;
         }
-        self.uplinks.ack_departed(now, &key, &segment, packet);
+        self.uplinks.ack_departed(now, &key, segment, packet);
         if segment.seq_len() > 0 {
-            self.handle_data(now, key, &segment, packet);
+            self.handle_data(now, key, segment, packet);
         }
     }
 
@@ -265,13 +274,19 @@ impl Agent for Snoop {
     }
 
     fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
-        match to {
-            Port::Air => self
-                .poll_repair(now)
-                .or_else(|| self.poll_handshake(now))
-                .or_else(|| self.uplinks.poll_transmit(to)),
-            Port::Wired => self.uplinks.poll_transmit(to),
+        if to == Port::Air {
+            if !self.repairs.is_empty()
+                && let Some(packet) = self.poll_repair(now)
+            {
+                return Some(packet);
+            }
+            if !self.handshakes.is_empty()
+                && let Some(packet) = self.poll_handshake(now)
+            {
+                return Some(packet);
+            }
         }
+        self.uplinks.poll_transmit(to)
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
@@ -279,14 +294,9 @@ impl Agent for Snoop {
             // A departure has ended a flow; the runner polls after the timeout.
             return Some(Deadline { at: Instant::ZERO, why: Timer::new("snoop-release") });
         }
-        let flows = [self.flows.next_deadline(), self.uplinks.next_deadline()];
-        let flow = flows.into_iter().flatten().min_by_key(|deadline| deadline.at);
-        match self.handshakes.next_due() {
-            Some(at) if flow.is_none_or(|flow| at < flow.at) => {
-                Some(Deadline { at, why: Timer::new("snoop-handshake") })
-            }
-            _ => flow,
-        }
+        let flow = earlier(self.flows.next_deadline(), self.uplinks.next_deadline());
+        let handshake = self.handshakes.next_due();
+        earlier(flow, handshake.map(|at| Deadline { at, why: Timer::new("snoop-handshake") }))
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -57,7 +57,8 @@ impl Snoop {
         self.repairs.push(Repair { flow, span, cause, since: now });
     }
 
-    /// The next retransmission that is still needed.
+    /// The next retransmission that is still needed. Not inlined: seldom is there one.
+    #[inline(never)]
     pub(super) fn poll_repair(&mut self, now: Instant) -> Option<Packet> {
         loop {
             let Repair { flow, span, cause, since } = self.repairs.pop()?;

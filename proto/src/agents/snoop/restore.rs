@@ -21,11 +21,12 @@ impl Snoop {
         if self.flows.load().flows == 0 {
             return Verdict::Pass;
         }
-        let Ok(segment) = Segment::parse(packet) else { return Verdict::Pass };
+        let parsed = Segment::parse(packet);
+        let Ok(segment) = &parsed else { return Verdict::Pass };
         if segment.payload_len == 0 {
             return Verdict::Pass;
         }
-        let key = FlowKey::of(&segment, Port::Wired);
+        let key = FlowKey::of(segment, Port::Wired);
         let Some(flow) = self.flows.find(&key) else { return Verdict::Pass };
         let Some(flow) = self.flows.get_mut(flow) else { return Verdict::Pass };
         if let Some(timestamps) = segment.options.timestamps {
@@ -35,12 +36,12 @@ impl Snoop {
             return Verdict::Pass;
         }
         let id = flow.base.id;
-        if flow.withhold_duplicate(&segment) {
+        if flow.withhold_duplicate(segment) {
             self.event(withheld(id, segment.seq));
             return Verdict::Withhold;
         }
-        let restored = flow.original_timestamp(&segment);
-        match restored.and_then(|value| with_timestamp(packet, &segment, value)) {
+        let restored = flow.original_timestamp(segment);
+        match restored.and_then(|value| with_timestamp(packet, segment, value)) {
             Some(restored) => {
                 self.event(timestamp_restored(id.0, segment.seq.0));
                 Verdict::Replace(restored)

@@ -79,7 +79,7 @@ impl AirPath {
     /// [C-5] The probe timeout (RFC 8985 §7.2): twice the smoothed round trip, or round trip and
     /// four deviations if that is more, with the delayed-ACK time for a lone segment.
     pub(super) fn probe_timeout(&self, lone_segment: bool) -> Duration {
-        let quiet = (self.srtt() * 2).max(self.smoothed.bound());
+        let quiet = self.smoothed.quiet_time();
         // One millisecond of timer slack; receivers delay SACKs by no more.
         let timeout = quiet + Duration::from_millis(1);
         if lone_segment { timeout + self.delayed_ack } else { timeout }
@@ -119,6 +119,8 @@ pub struct WiredPath {
     /// a sample too long, never too short.
     samples: [Option<Duration>; 8],
     next: u8,
+    /// The least of the samples, which every packet reads.
+    least: Option<Duration>,
 }
 
 impl WiredPath {
@@ -139,12 +141,13 @@ impl WiredPath {
             *slot = Some(sample);
         }
         self.next = self.next.wrapping_add(1);
+        self.least = self.samples.iter().flatten().min().copied();
         Some(sample)
     }
 
     /// The round trip, if there is a sample.
     pub fn round_trip(&self) -> Option<Duration> {
-        self.samples.iter().flatten().min().copied()
+        self.least
     }
 }
 

@@ -71,9 +71,10 @@ impl AgentSettings for Settings {
 
 impl Agent for Snoop95 {
     fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict {
-        let segment = match Segment::parse(packet) {
+        let parsed = Segment::parse(packet);
+        let segment = match &parsed {
             Ok(segment) => segment,
-            Err(reason) => {
+            &Err(reason) => {
                 // A packet from the wired side is counted when it departs.
                 if from == Port::Air {
                     self.event(Event::Bypassed(reason));
@@ -81,16 +82,16 @@ impl Agent for Snoop95 {
                 return Verdict::Pass;
             }
         };
-        let key = FlowKey::of(&segment, from);
+        let key = FlowKey::of(segment, from);
         match from {
             Port::Wired if segment.flags.intersects(Flags::SYN.union(Flags::RST)) => Verdict::Pass,
-            Port::Wired => self.repeat_ack(now, &key, &segment),
+            Port::Wired => self.repeat_ack(now, &key, segment),
             Port::Air => {
-                let ends = self.flows.ends_connection(from, &key, &segment);
+                let ends = self.flows.ends_connection(from, &key, segment);
                 if ends || !segment.flags.intersects(Flags::ACK) {
                     return Verdict::Pass;
                 }
-                self.snoop_ack(now, &key, &segment, packet)
+                self.snoop_ack(now, &key, segment, packet)
             }
         }
     }
@@ -99,13 +100,14 @@ impl Agent for Snoop95 {
         if to != Port::Air {
             return;
         }
-        let segment = match Segment::parse(packet) {
+        let parsed = Segment::parse(packet);
+        let segment = match &parsed {
             Ok(segment) => segment,
-            Err(reason) => return self.event(Event::Bypassed(reason)),
+            &Err(reason) => return self.event(Event::Bypassed(reason)),
         };
-        let key = FlowKey::of(&segment, Port::Wired);
-        if !self.flows.ends_connection(Port::Wired, &key, &segment) && segment.seq_len() > 0 {
-            self.snoop_data(now, key, &segment, packet);
+        let key = FlowKey::of(segment, Port::Wired);
+        if !self.flows.ends_connection(Port::Wired, &key, segment) && segment.seq_len() > 0 {
+            self.snoop_data(now, key, segment, packet);
         }
     }
 
@@ -148,7 +150,7 @@ impl Agent for Snoop95 {
     }
 
     fn poll_transmit(&mut self, _now: Instant, to: Port) -> Option<Packet> {
-        let is_fast = to == Port::Air && self.settings.fast_queue;
+        let is_fast = to == Port::Air && self.settings.fast_queue && !self.repairs.is_empty();
         if is_fast { self.poll_repair() } else { None }
     }
 

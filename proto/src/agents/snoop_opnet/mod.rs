@@ -73,9 +73,10 @@ impl AgentSettings for Settings {
 
 impl Agent for SnoopOpnet {
     fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict {
-        let segment = match Segment::parse(packet) {
+        let parsed = Segment::parse(packet);
+        let segment = match &parsed {
             Ok(segment) => segment,
-            Err(reason) => {
+            &Err(reason) => {
                 // A packet from the wired side is counted when it departs.
                 if from == Port::Air {
                     self.event(Event::Bypassed(reason));
@@ -83,16 +84,16 @@ impl Agent for SnoopOpnet {
                 return Verdict::Pass;
             }
         };
-        let key = FlowKey::of(&segment, from);
+        let key = FlowKey::of(segment, from);
         match from {
             Port::Wired if segment.flags.intersects(Flags::SYN.union(Flags::RST)) => Verdict::Pass,
-            Port::Wired => self.judge_data(now, &key, &segment),
+            Port::Wired => self.judge_data(now, &key, segment),
             Port::Air => {
-                let ends = self.flows.ends_connection(from, &key, &segment);
+                let ends = self.flows.ends_connection(from, &key, segment);
                 if ends || !segment.flags.intersects(Flags::ACK) {
                     return Verdict::Pass;
                 }
-                self.snoop_ack(now, &key, &segment, packet)
+                self.snoop_ack(now, &key, segment, packet)
             }
         }
     }
@@ -101,14 +102,15 @@ impl Agent for SnoopOpnet {
         if to != Port::Air {
             return;
         }
-        let segment = match Segment::parse(packet) {
+        let parsed = Segment::parse(packet);
+        let segment = match &parsed {
             Ok(segment) => segment,
-            Err(reason) => return self.event(Event::Bypassed(reason)),
+            &Err(reason) => return self.event(Event::Bypassed(reason)),
         };
-        let key = FlowKey::of(&segment, Port::Wired);
+        let key = FlowKey::of(segment, Port::Wired);
         // [S3-06] A pure ACK belongs to data of the opposite direction.
-        if !self.flows.ends_connection(Port::Wired, &key, &segment) && segment.seq_len() > 0 {
-            self.snoop_data(now, key, &segment, packet);
+        if !self.flows.ends_connection(Port::Wired, &key, segment) && segment.seq_len() > 0 {
+            self.snoop_data(now, key, segment, packet);
         }
     }
 
