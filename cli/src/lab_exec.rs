@@ -1,7 +1,7 @@
 //! `airmend lab exec`: any program over the emulated hop.
 
 use crate::args::ExecArgs;
-use crate::lab_control::{Made, Served};
+use crate::lab_control::{History, Made, Served};
 use crate::lab_run::{describe, forwarding};
 use crate::process::{BadUsage, complain, enter_lab};
 use crate::{row, text};
@@ -36,14 +36,14 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     let programs = Programs { at, command, server, outside };
     let directory = control::directory();
     let stop = enter_lab()?;
-    let mut history = None;
+    let history = History::default();
     let executed = forwarding(&config, &agent, |config, forwarding| {
         let (controller, requests) = control::controller();
         let watched = control::Watched::default();
         let network = args.network.clone();
         let (served, agent) = (watched.clone(), agent.clone());
-        let mut served = Served::new(controller, served, network, config.clone(), agent);
-        history = Some(served.history());
+        let mut served =
+            Served::new(controller, served, network, config.clone(), agent, history.clone());
         let socket = ControlSocket::start(&directory, move |line| served.answer(line));
         // A laboratory that nobody can change is one all the same.
         if let Err(error) = &socket {
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
              `sysctl {setting}=1` changes that"
         ));
     }
-    let changes = history.map(|history| history.changes()).unwrap_or_default();
+    let changes = history.changes();
     // What the program prints is its own: the report goes beside it.
     let mut out = io::stderr().lock();
     if args.json {

@@ -7,7 +7,7 @@ mod served;
 mod watch;
 
 pub(crate) use changes::SetArgs;
-pub(crate) use history::Made;
+pub(crate) use history::{History, Made};
 pub(crate) use served::Served;
 pub(crate) use watch::{WatchArgs, watch};
 

@@ -39,13 +39,9 @@ impl Served {
         network: NetworkArgs,
         config: LabConfig,
         agent: AgentConfig,
+        history: History,
     ) -> Self {
-        Self { controller, watched, network, config, agent, history: History::default() }
-    }
-
-    /// What is changed from now on.
-    pub(crate) fn history(&self) -> History {
-        self.history.clone()
+        Self { controller, watched, network, config, agent, history }
     }
 
     /// The answer to a line.

@@ -4,13 +4,11 @@
 use crate::ended;
 use crate::kit::{Result, until};
 use crate::stream::transfer;
-use crate::world::{INNER, Link, World};
+use crate::world::{INNER, Link, World, run};
 use airmend_live::lab::Namespace;
 use nix::sys::socket::{setsockopt, sockopt};
 use serde_json::Value;
-use std::io::Write;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Datagrams of each field.
@@ -140,18 +138,5 @@ fn reports(figures: &Value) -> u64 {
 
 /// Runs nft with these commands; what it printed.
 fn nft(namespace: Option<&Namespace>, commands: &str) -> Result<String> {
-    let mut command = Command::new("nft");
-    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
-    command.env("PATH", path).args(["-f", "-"]).stdin(Stdio::piped());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = match namespace {
-        Some(namespace) => namespace.run(|| Ok(command.spawn()))??,
-        None => command.spawn()?,
-    };
-    child.stdin.take().ok_or("stdin is piped")?.write_all(commands.as_bytes())?;
-    let output = child.wait_with_output()?;
-    if !output.status.success() {
-        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    run(namespace, "nft", &["-f", "-"], commands)
 }

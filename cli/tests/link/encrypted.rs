@@ -3,12 +3,10 @@
 
 use crate::kit::Result;
 use crate::stream::stream;
-use crate::world::{INNER, RIGHT, World};
+use crate::world::{INNER, RIGHT, World, run};
 use crate::{count, ended, nothing};
 use airmend_live::lab::Namespace;
 use std::fs;
-use std::io::Write;
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// Bytes of a transfer.
@@ -122,24 +120,4 @@ fn retransmitted(namespace: &Namespace) -> Result<u64> {
 
 fn secret() -> Result<String> {
     run(None, "wg", &["genkey"], "")
-}
-
-/// What the program prints, with this on its standard input.
-fn run(
-    namespace: Option<&Namespace>,
-    program: &str,
-    flags: &[&str],
-    input: &str,
-) -> Result<String> {
-    let mut command = Command::new(program);
-    command.args(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = match namespace {
-        Some(namespace) => namespace.run(|| Ok(command.spawn()))??,
-        None => command.spawn()?,
-    };
-    child.stdin.take().ok_or("stdin is piped")?.write_all(input.as_bytes())?;
-    let output = child.wait_with_output()?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    output.status.success().then_some(()).ok_or(format!("{program} {flags:?}: {stderr}"))?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -5,7 +5,7 @@ use airmend_live::lab::Namespace;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::process::{ChildStderr, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -121,4 +121,27 @@ impl Link {
     pub(crate) fn end(mut self) -> Result<(ExitStatus, Value)> {
         self.process.end()
     }
+}
+
+/// Runs a program with this on its standard input; what it printed.
+pub(crate) fn run(
+    namespace: Option<&Namespace>,
+    program: &str,
+    flags: &[&str],
+    input: &str,
+) -> Result<String> {
+    let mut command = Command::new(program);
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    command.env("PATH", path).args(flags).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = match namespace {
+        Some(namespace) => namespace.run(|| Ok(command.spawn()))??,
+        None => command.spawn()?,
+    };
+    child.stdin.take().ok_or("stdin is piped")?.write_all(input.as_bytes())?;
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

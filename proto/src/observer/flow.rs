@@ -123,9 +123,17 @@ impl FlowObserver {
         }
     }
 
-    /// A segment with data that left towards the mobile, in so many frames, with so many bytes of
-    /// IP together.
-    pub fn data(&mut self, now: Instant, segment: &Segment, frames: u64, ip_bytes: u64) {
+    /// A segment with data left towards the mobile in this packet. Returns its bytes of IP, with
+    /// the headers of all frames.
+    pub fn data(&mut self, now: Instant, packet: &Packet, segment: &Segment) -> u64 {
+        let frames = frames(packet, segment);
+        let headers = u64::from(segment.payload_offset - segment.network_offset);
+        let ip_bytes = u64::from(segment.payload_len) + frames * headers;
+        self.departed(now, segment, frames, ip_bytes);
+        ip_bytes
+    }
+
+    fn departed(&mut self, now: Instant, segment: &Segment, frames: u64, ip_bytes: u64) {
         if let Some(timestamps) = segment.options.timestamps {
             self.wired.data_came(now, timestamps.echo);
         }
@@ -333,7 +341,7 @@ pub fn first_byte(from: Port, segment: &Segment) -> Option<SeqNumber> {
 }
 
 /// Frames on the wire: a super-packet is several.
-pub fn frames(packet: &Packet, segment: &Segment) -> u64 {
+fn frames(packet: &Packet, segment: &Segment) -> u64 {
     let size = packet.segment_size().map_or(u32::MAX, |size| u32::from(size.get()));
     u64::from(segment.payload_len.div_ceil(size).max(1))
 }

@@ -5,5 +5,5 @@ mod flow;
 mod rate_probe;
 mod recorder;
 
-pub use flow::{FlowCounts, FlowObserver, first_byte, frames};
+pub use flow::{FlowCounts, FlowObserver, first_byte};
 pub use recorder::HopRecorder;

@@ -1,6 +1,6 @@
 //! Records a hop as a trace: what flows show of its rate, delay and losses, by intervals.
 
-use super::flow::{FlowObserver, first_byte, frames};
+use super::flow::{FlowObserver, first_byte};
 use crate::link::trace::Row;
 use crate::packet::Packet;
 use crate::port::Port;
@@ -46,7 +46,7 @@ pub struct HopRecorder {
     begin: Instant,
     /// When the present interval ends.
     until: Instant,
-    flows: BTreeMap<Ends, Recorded>,
+    flows: BTreeMap<FlowKey, Recorded>,
     swept: Instant,
     /// Departures between which the hop was busy.
     run: Option<Run>,
@@ -70,9 +70,6 @@ pub struct HopRecorder {
     /// The last row.
     last: Option<Row>,
 }
-
-/// Both ends of a flow.
-type Ends = ([u8; 16], u16, [u8; 16], u16);
 
 #[derive(Debug)]
 struct Recorded {
@@ -147,24 +144,20 @@ impl HopRecorder {
     pub fn packet(&mut self, now: Instant, from: Port, packet: &Packet, waited: Option<bool>) {
         let Ok(segment) = Segment::parse(packet) else { return };
         self.sweep(now);
-        let FlowKey { wired, air } = FlowKey::of(&segment, from);
-        let ends = (wired.address, wired.port, air.address, air.port);
+        let key = FlowKey::of(&segment, from);
         if segment.flags.intersects(Flags::SYN) {
-            self.flows.remove(&ends);
+            self.flows.remove(&key);
         }
-        if !self.flows.contains_key(&ends) {
+        if !self.flows.contains_key(&key) {
             let is_full = self.flows.len() >= MAX_FLOWS;
             let Some(next) = first_byte(from, &segment).filter(|_| !is_full) else { return };
             let flow = FlowObserver::new(now, next);
-            self.flows.insert(ends, Recorded { flow, frames: 0, lost: 0, arrived: 0 });
+            self.flows.insert(key, Recorded { flow, frames: 0, lost: 0, arrived: 0 });
         }
-        let Some(recorded) = self.flows.get_mut(&ends) else { return };
+        let Some(recorded) = self.flows.get_mut(&key) else { return };
         match from {
             Port::Wired => {
-                let count = frames(packet, &segment);
-                let headers = u64::from(segment.payload_offset - segment.network_offset);
-                let bytes = u64::from(segment.payload_len) + count * headers;
-                recorded.flow.data(now, &segment, count, bytes);
+                let bytes = recorded.flow.data(now, packet, &segment);
                 let counts = recorded.flow.counts;
                 self.frames += counts.frames - recorded.frames;
                 recorded.frames = counts.frames;
@@ -191,7 +184,7 @@ impl HopRecorder {
             }
         }
         // An ACK may show that a retransmission was needless.
-        let Some(recorded) = self.flows.get_mut(&ends) else { return };
+        let Some(recorded) = self.flows.get_mut(&key) else { return };
         let lost = recorded.flow.counts.losses();
         self.lost = (self.lost + lost).saturating_sub(recorded.lost);
         recorded.lost = lost;

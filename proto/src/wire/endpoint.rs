@@ -5,7 +5,7 @@ use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// One end of a connection. IPv4 addresses are held IPv4-mapped (RFC 4291 §2.5.5.2), so that a
 /// flow key is plain bytes that hash and compare fast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
     /// The address, IPv6 or IPv4-mapped.
     pub address: [u8; 16],

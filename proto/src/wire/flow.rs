@@ -7,7 +7,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 
 /// A connection as a gateway sees it, the same for both directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
     /// The end on the wired side: the fixed host.
     pub wired: Endpoint,

@@ -10,7 +10,7 @@ pub(super) mod shaper;
 
 pub use report::{CapacityFrom, Limit, Observation, ObservedFlow};
 
-use airmend_proto::observer::{FlowCounts, FlowObserver, first_byte, frames};
+use airmend_proto::observer::{FlowCounts, FlowObserver, first_byte};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{Instant, Packet, Port};
@@ -125,10 +125,7 @@ impl Observer {
                 }
             }
             Port::Wired => {
-                let frames = frames(packet, &segment);
-                let headers = u64::from(segment.payload_offset - segment.network_offset);
-                let ip_bytes = u64::from(segment.payload_len) + frames * headers;
-                observed.flow.data(now, &segment, frames, ip_bytes);
+                observed.flow.data(now, packet, &segment);
                 if observed.since.is_none() && observed.flow.is_outstanding() {
                     observed.since = Some((now, self.served));
                     observed.periods += 1;

@@ -17,6 +17,8 @@ pub const MAX_OPPORTUNITIES: usize = 10_000_000;
 const OPPORTUNITY: u64 = 1504;
 /// What each packet has before it there.
 const TUN_HEADER: u64 = 4;
+/// Bits of a full packet, which uses one up.
+const FULL_PACKET: f64 = ((OPPORTUNITY - TUN_HEADER) * 8) as f64;
 const MILLISECOND: u64 = 1_000_000;
 
 /// When opportunities come.
@@ -62,12 +64,17 @@ impl Opportunities {
 
     /// The mean rate of packets of 1500 bytes, in bits per second.
     pub fn mean_bps(&self) -> f64 {
-        let bits = (OPPORTUNITY - TUN_HEADER) * 8;
-        self.times.len() as f64 * bits as f64 * 1e3 / self.period as f64
+        self.times.len() as f64 * FULL_PACKET * 1e3 / self.period as f64
+    }
+
+    /// The same between two times.
+    pub(super) fn between_bps(&self, from: Instant, to: Instant) -> f64 {
+        let count = self.until(to) - self.until(from);
+        count as f64 * FULL_PACKET / to.since(from).as_secs_f64().max(1e-9)
     }
 
     /// Opportunities until a time and at it.
-    pub(super) fn until(&self, time: Instant) -> u64 {
+    fn until(&self, time: Instant) -> u64 {
         let next = self.first_after(time);
         next.cycle * self.times.len() as u64 + next.index as u64
     }

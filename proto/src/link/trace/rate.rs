@@ -28,10 +28,7 @@ impl VariableRate {
     pub(super) fn between(&self, from: Instant, to: Instant) -> f64 {
         match self {
             Self::Trace(trace) => trace.at(from).rate_bps as f64,
-            Self::Opportunities(all) => {
-                let count = all.until(to) - all.until(from);
-                count as f64 * 12_000.0 / to.since(from).as_secs_f64().max(1e-9)
-            }
+            Self::Opportunities(all) => all.between_bps(from, to),
         }
     }
 
