@@ -77,6 +77,10 @@ impl Snoop {
         let report =
             self.flows.update(reference, |flow| flow.process_ack(now, ack, segment, queue));
         let report = report.unwrap_or_default();
+        if let Some(flow) = self.flows.get_mut(reference).filter(|flow| flow.has_ended_round()) {
+            let loss = self.shared.queues.get(now, key.air.address).air_loss();
+            flow.learn_masking(&self.settings, loss);
+        }
         self.shared.credit.earn(report.earned);
         if report.reneged {
             self.event(Event::Reneged(id, segment.ack));

@@ -163,6 +163,9 @@ impl Flow {
             if cached.is_congestion {
                 self.response.retransmitted(self.highest);
             }
+            if cached.is_under_repair() {
+                self.masking.answered();
+            }
             cached.resent = true;
             cached.depart(now, self.delivered.sent.order, &mut self.flight);
             end = Some(cached.end);

@@ -5,6 +5,7 @@ use super::cache::{Cache, Cached, Sent};
 use super::duplicates::Duplicates;
 use super::flight::{Flight, Transmission};
 use super::handshake::{FIRST_ACK, Opened};
+use super::masking::Masking;
 use super::response::LossResponse;
 use super::rtt::{AirPath, Place, WiredPath};
 use super::settings::Settings;
@@ -73,6 +74,7 @@ pub(super) struct Flow {
     /// answers all losses below it by one reduction of its window.
     pub(super) recovery_point: u64,
     pub(super) response: LossResponse,
+    pub(super) masking: Masking,
     pub(super) repair_budget: RepairBudget,
     /// The TSecr of the mobile's last ACK, which is its TS.Recent [C-12].
     pub(super) ts_recent: Option<u32>,
@@ -151,6 +153,7 @@ impl Flow {
             signalled_at: None,
             recovery_point: first,
             response: LossResponse::default(),
+            masking: Masking::default(),
             repair_budget: RepairBudget::default(),
             ts_recent: None,
             forwarded: None,
@@ -266,12 +269,37 @@ impl Flow {
         budget.min(settings.hold_limit)
     }
 
+    /// Whether holes are masked at all [C-31].
+    fn masks(&self) -> bool {
+        !self.uses_sack || self.wired.round_trip().is_none() || self.masking.is_needed()
+    }
+
+    /// Whether all data that was in flight at the end of the last round is acknowledged.
+    pub(super) fn has_ended_round(&self) -> bool {
+        self.acked >= self.masking.round_end
+    }
+
+    /// Learns at the end of a round whether holes are to be masked [C-31]. The air loses the share
+    /// `loss` of all packets.
+    pub(super) fn learn_masking(&mut self, settings: &Settings, loss: f32) {
+        let answers = self.masking.end_round(self.highest);
+        let Some(wired) = self.wired.round_trip() else { return };
+        let air = self.air.srtt().max(Duration::from_micros(1));
+        let round_trip = wired + air;
+        // A sender that has learned to wait does so for a round trip: for so many repairs.
+        let repairs = round_trip.div_duration_f32(air).min(64.0);
+        let late = self.cache.segments() as f32 * libm::powf(loss, 1.0 + libm::floorf(repairs));
+        let masked = self.hold_budget(settings).div_duration_f32(round_trip);
+        self.masking.learn(answers, late >= masked * settings.show_share as f32);
+    }
+
     /// Whether the loss of a cached range is masked: the range was found missing, the sender has
     /// not retransmitted it, and the hold budget is not spent [C-7, C-10]. In a recovery the sender
     /// sees all losses: without the SACK blocks above a masked hole it would take its window for
     /// lost [C-22].
     fn is_masked(&self, cached: &Cached, now: Instant, budget: Duration) -> bool {
-        cached.start >= self.recovery_point
+        self.masks()
+            && cached.start >= self.recovery_point
             && !cached.resent
             && !cached.is_congestion
             && !cached.is_disputed

@@ -104,6 +104,16 @@ impl LocalQueue {
         }
     }
 
+    /// The share of packets that the air loses: of those over a short queue, or of all as long as
+    /// they are few.
+    pub(super) fn air_loss(&self) -> f32 {
+        let Some(History { short, standing, .. }) = &self.history else { return 0.0 };
+        if short.packets >= KNOWN_PACKETS {
+            return short.lost / short.packets;
+        }
+        (short.lost + standing.lost) / (short.packets + standing.packets).max(KNOWN_PACKETS / 2.0)
+    }
+
     #[cfg(test)]
     pub(super) fn is_known(&self) -> bool {
         self.history.is_some()

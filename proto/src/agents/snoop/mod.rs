@@ -23,6 +23,7 @@ mod handshake;
 mod local_queue;
 mod local_queues;
 mod loss;
+mod masking;
 mod nacked;
 mod queued_repair;
 mod repair;
