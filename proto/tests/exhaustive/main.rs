@@ -48,8 +48,7 @@ struct Bounds {
 const PLAIN: Bounds = Bounds { frames: 48, time: Duration::from_secs(6), hides_loss: false };
 /// And one at worst where they are mended locally.
 const SNOOP95: Bounds = Bounds { time: Duration::from_secs(3), ..PLAIN };
-/// Where all holes are masked.
-const MASKING: Bounds = Bounds { hides_loss: true, ..SNOOP95 };
+const SNOOP: Bounds = Bounds { hides_loss: true, ..SNOOP95 };
 
 /// Go-back-N sends once more what has arrived, and a timer of 1 s expires when the sender's does.
 const GO_BACK_N: Bounds = Bounds { frames: 70, time: Duration::from_secs(4), hides_loss: false };
@@ -60,7 +59,8 @@ const HOLD_BUDGET: Duration = Duration::from_millis(20);
 /// What each agent may take. One that mends nothing is bounded as passthrough is.
 fn bounds(name: &str) -> Bounds {
     match name {
-        "snoop" | "snoop95" | "snoop-nosuppress" => SNOOP95,
+        "snoop" => SNOOP,
+        "snoop95" | "snoop-nosuppress" => SNOOP95,
         "snoop-opnet" | "snoop-opnet-adaptive" => GO_BACK_N,
         _ => PLAIN,
     }
@@ -82,7 +82,6 @@ fn every_loss_pattern_through_every_agent() {
             if name.starts_with("snoop") && name != "snoop95" { &[false, true] } else { &[false] };
         enumerate(&agent(name, &[]), bounds(name), modern);
     }
-    enumerate(&agent("snoop", &[("show_share", "0")]), MASKING, &[false, true]);
     enumerate(&agent("snoop95", &[("dupack_threshold", "3")]), SNOOP95, &[false]);
     enumerate(&agent("snoop-opnet", &[("resend", "first")]), GO_BACK_N, &[false]);
 }

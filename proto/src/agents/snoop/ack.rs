@@ -77,10 +77,7 @@ impl Snoop {
         let report =
             self.flows.update(reference, |flow| flow.process_ack(now, ack, segment, queue));
         let report = report.unwrap_or_default();
-        if let Some(flow) = self.flows.get_mut(reference).filter(|flow| flow.has_ended_round()) {
-            let loss = self.shared.queues.get(now, key.air.address).air_loss();
-            flow.learn_masking(&self.settings, loss);
-        }
+        self.measure_round(now, reference, key);
         self.shared.credit.earn(report.earned);
         if report.reneged {
             self.event(Event::Reneged(id, segment.ack));
@@ -105,6 +102,17 @@ impl Snoop {
             self.schedule(now, reference);
         }
         verdict
+    }
+
+    /// Measures a round trip of the sender, if one has ended [C-31].
+    fn measure_round(&mut self, now: Instant, reference: FlowRef, key: &FlowKey) {
+        if let Some(flow) = self.flows.get_mut(reference)
+            && let Some(round_trip) = flow.round_trip()
+            && flow.masking.ends_round(now, round_trip)
+        {
+            let loss = self.shared.queues.get(now, key.air.address).air_loss();
+            flow.end_round(now, round_trip, &self.settings, loss);
+        }
     }
 
     /// Returns the verdict on an ACK: it passes, is withheld, or is forwarded without masked loss

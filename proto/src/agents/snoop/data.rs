@@ -94,6 +94,10 @@ impl Flow {
         // [C-16] Keep-alives, window probes and data that has arrived already lie below the
         // mobile's ACK. The mobile answers them itself.
         if span.end <= self.acked {
+            if segment.payload_len > 1 {
+                // The repair was faster than the sender's own copy.
+                self.masking.answered();
+            }
             return None;
         }
         self.quiet_since = now;
@@ -162,8 +166,7 @@ impl Flow {
             copy.replace(cached);
             if cached.is_congestion {
                 self.response.retransmitted(self.highest);
-            }
-            if cached.is_under_repair() {
+            } else if cached.is_under_repair() {
                 self.masking.answered();
             }
             cached.resent = true;

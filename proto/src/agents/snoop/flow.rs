@@ -26,6 +26,9 @@ const MAX_WINDOW: i32 = 1 << 30;
 /// The round trip of the wired side before its measurement.
 const UNKNOWN_ROUND_TRIP: Duration = Duration::from_millis(100);
 
+/// The share of the sender's round trip up to which a mask costs less than it avoids [C-31].
+const CHEAP_MASK: f32 = 0.2;
+
 /// The most holes and ranges that one ACK examines [C-26].
 const MAX_EXAMINED: u32 = 256;
 
@@ -274,23 +277,28 @@ impl Flow {
         !self.uses_sack || self.wired.round_trip().is_none() || self.masking.is_needed()
     }
 
-    /// Whether all data that was in flight at the end of the last round is acknowledged.
-    pub(super) fn has_ended_round(&self) -> bool {
-        self.acked >= self.masking.round_end
+    /// The round trip of the sender, once that of the wired side is known.
+    pub(super) fn round_trip(&self) -> Option<Duration> {
+        Some(self.wired.round_trip()? + self.air.srtt().max(Duration::from_micros(1)))
     }
 
-    /// Learns at the end of a round whether holes are to be masked [C-31]. The air loses the share
-    /// `loss` of all packets.
-    pub(super) fn learn_masking(&mut self, settings: &Settings, loss: f32) {
-        let answers = self.masking.end_round(self.highest);
-        let Some(wired) = self.wired.round_trip() else { return };
-        let air = self.air.srtt().max(Duration::from_micros(1));
-        let round_trip = wired + air;
+    /// Measures a round trip of the sender that has ended, and learns whether masks are better in
+    /// the next one [C-31]. The air loses the share `loss` of all packets.
+    pub(super) fn end_round(
+        &mut self,
+        now: Instant,
+        round_trip: Duration,
+        settings: &Settings,
+        loss: f32,
+    ) {
+        self.masking.end_round(now, round_trip, self.highest);
         // A sender that has learned to wait does so for a round trip: for so many repairs.
-        let repairs = round_trip.div_duration_f32(air).min(64.0);
-        let late = self.cache.segments() as f32 * libm::powf(loss, 1.0 + libm::floorf(repairs));
+        let air = self.air.srtt().max(Duration::from_micros(1));
+        let repairs = libm::floorf(round_trip.div_duration_f32(air).min(64.0));
+        let late = self.cache.segments() as f32 * libm::powf(loss, 1.0 + repairs);
         let masked = self.hold_budget(settings).div_duration_f32(round_trip);
-        self.masking.learn(answers, late >= masked * settings.show_share as f32);
+        let is_late = late >= masked * settings.show_share as f32;
+        self.masking.is_better = masked < CHEAP_MASK || is_late;
     }
 
     /// Whether the loss of a cached range is masked: the range was found missing, the sender has
@@ -298,8 +306,7 @@ impl Flow {
     /// sees all losses: without the SACK blocks above a masked hole it would take its window for
     /// lost [C-22].
     fn is_masked(&self, cached: &Cached, now: Instant, budget: Duration) -> bool {
-        self.masks()
-            && cached.start >= self.recovery_point
+        cached.start >= self.recovery_point
             && !cached.resent
             && !cached.is_congestion
             && !cached.is_disputed
@@ -312,6 +319,9 @@ impl Flow {
     /// has retransmitted, or whose hold budget is spent. The search ends after [`MAX_EXAMINED`]
     /// ranges: the loss signals are then forwarded.
     pub(super) fn lowest_masked(&self, now: Instant, budget: Duration) -> Option<&Cached> {
+        if !self.masks() {
+            return None;
+        }
         if self.sacked.is_empty() {
             // Without SACK, duplicate ACKs signal the loss of the first range only.
             let is_first = |first: &&Cached| !self.uses_sack && first.start == self.acked;

@@ -138,7 +138,6 @@ impl Flow {
         if self.signalled_at == Some(now) {
             self.recovery_point = self.highest;
         }
-        self.masking.has_hole |= !cached.is_congestion;
         cached.is_congestion
     }
 

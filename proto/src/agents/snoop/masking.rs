@@ -2,88 +2,110 @@
 //!
 //! A mask costs the sender its ACK clock, and ends in a burst as long as the mask. A sender with
 //! RACK needs no mask: it waits for a hole that it is shown, up to a round trip once it has learned
-//! that the path reorders (RFC 8985 §6.2). Holes are masked where that time is often too short for
-//! the repair, and for a sender that does not wait.
+//! that the path reorders (RFC 8985 §6.2), and undoes what it did too early. Holes are masked where
+//! masks are brief, where that time is often too short for the repair, and for a sender that
+//! reduces its window all the same.
 
-/// The rounds with holes over which the share of answered ones is smoothed.
-const SMOOTHED_ROUNDS: f32 = 8.0;
-/// The share of answered rounds above which a sender counts as one that does not wait.
-const MOST_ANSWERED: f32 = 0.5;
-/// The rounds for which its holes are masked before it is shown some again: at first, and at most.
+use crate::time::Instant;
+use core::time::Duration;
+
+/// The rounds before a sender is shown a hole: one that reduces its window has filled it by then.
+const FIRST_ROUNDS: u16 = 10;
+/// The rounds until a sender that has reduced its window is shown a hole again: at first, and at
+/// most.
 const FIRST_PERIOD: u16 = 64;
 const LAST_PERIOD: u16 = 1_024;
+/// The most responses that count.
+const MOST_TRUST: u8 = 4;
+/// The part of its window that a sender keeps at most if it reduces the window: CUBIC keeps 0.7
+/// (RFC 9438 §4.6), and grows until it is measured.
+const REDUCED: f64 = 0.85;
+/// The rounds from a retransmission to the end of the two rounds that are measured: a recovery ends
+/// in the second one.
+const MEASURED: u8 = 4;
 
-/// What a sender does with holes under repair that it is shown. A round is the time in which all
-/// data that was in flight is acknowledged.
+/// What is known of a sender's response to holes under repair. A round is a round trip of the
+/// sender, and its window is the new data that the sender sends in a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Masking {
-    /// The position whose acknowledgment ends the round.
-    pub(super) round_end: u64,
-    /// Whether a hole was repaired in this round.
-    pub(super) has_hole: bool,
-    /// Whether the sender retransmitted data under repair in this round.
-    is_answered: bool,
-    /// The share of the rounds with holes in which the sender did.
-    answered: f32,
-    /// Whether repairs often come too late for the sender.
-    is_late: bool,
-    /// The rounds for which holes of this sender remain masked, and how many that will be the next
-    /// time.
+    /// Whether masks are better for any sender: they are brief, or repairs often come too late.
+    pub(super) is_better: bool,
+    /// The begin of the round, and the end of the data that the sender had sent by then.
+    round: Option<(Instant, u64)>,
+    /// The windows of the last two rounds, in bytes; the last one first.
+    windows: [u64; 2],
+    answer: Option<Answer>,
+    /// The answers without a reduction, less those with one.
+    trust: u8,
+    /// The rounds for which holes remain masked, and how many that will be after the next
+    /// reduction.
     rounds_left: u16,
     period: u16,
 }
 
-/// What a sender did in a round with a hole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    Waited,
-    Retransmitted,
+/// A retransmission of what was under repair.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    window_before: u64,
+    /// The rounds since.
+    rounds: u8,
 }
 
 impl Default for Masking {
     fn default() -> Self {
         Self {
-            round_end: 0,
-            has_hole: false,
-            is_answered: false,
-            answered: 0.0,
-            is_late: true,
-            rounds_left: 0,
+            is_better: true,
+            round: None,
+            windows: [0; 2],
+            answer: None,
+            trust: 0,
+            rounds_left: FIRST_ROUNDS,
             period: FIRST_PERIOD,
         }
     }
 }
 
 impl Masking {
-    /// Whether holes are masked.
+    /// Whether holes are masked. An unknown sender whose answer is being measured is shown no
+    /// further hole.
     pub(super) fn is_needed(&self) -> bool {
-        self.is_late || self.rounds_left > 0
+        self.is_better || self.rounds_left > 0 || self.trust == 0 && self.answer.is_some()
     }
 
-    /// The sender has retransmitted data under repair.
+    /// The sender has retransmitted what was under repair, or what has arrived.
     pub(super) fn answered(&mut self) {
-        self.is_answered = true;
+        if !self.is_better && self.rounds_left == 0 {
+            let window_before = self.windows[0].max(self.windows[1]);
+            self.answer.get_or_insert(Answer { window_before, rounds: 0 });
+        }
     }
 
-    /// Ends the round; the next one ends when all data below `highest` is acknowledged. Returns
-    /// what the sender did with holes that it was shown, if there were any.
-    pub(super) fn end_round(&mut self, highest: u64) -> Option<Answer> {
-        self.round_end = highest;
-        let has_hole = core::mem::take(&mut self.has_hole);
-        let is_answered = core::mem::take(&mut self.is_answered);
-        let answer = if is_answered { Answer::Retransmitted } else { Answer::Waited };
-        Some(answer).filter(|_| (has_hole || is_answered) && !self.is_needed())
+    /// Whether a round of this length ends now.
+    pub(super) fn ends_round(&self, now: Instant, round_trip: Duration) -> bool {
+        self.round.is_none_or(|(begin, _)| now >= begin + round_trip)
     }
 
-    /// Learns from a round, and whether repairs of the next one will often come too late.
-    pub(super) fn learn(&mut self, answer: Option<Answer>, is_late: bool) {
-        self.is_late = is_late;
+    /// Ends the round; the sender has sent all data below `highest`.
+    pub(super) fn end_round(&mut self, now: Instant, round_trip: Duration, highest: u64) {
+        let Some((begin, sent)) = self.round.replace((now, highest)) else { return };
+        let share = round_trip.div_duration_f64(now.since(begin).max(round_trip));
+        let window = (highest.saturating_sub(sent) as f64 * share) as u64;
+        self.windows = [window, self.windows[0]];
         self.rounds_left = self.rounds_left.saturating_sub(1);
-        let Some(answer) = answer else { return };
-        let retransmitted = f32::from(u8::from(answer == Answer::Retransmitted));
-        self.answered += (retransmitted - self.answered) / SMOOTHED_ROUNDS;
-        if self.answered > MOST_ANSWERED {
-            self.answered = 0.0;
+        let Some(answer) = &mut self.answer else { return };
+        answer.rounds += 1;
+        if answer.rounds < MEASURED {
+            return;
+        }
+        let window_after = self.windows[0].max(self.windows[1]);
+        let is_reduced = window_after as f64 <= REDUCED * answer.window_before as f64;
+        self.answer = None;
+        if !is_reduced {
+            self.trust = (self.trust + 1).min(MOST_TRUST);
+            self.period = FIRST_PERIOD;
+        } else if self.trust > 0 {
+            self.trust -= 1;
+        } else {
             self.rounds_left = self.period;
             self.period = (self.period * 2).min(LAST_PERIOD);
         }
@@ -94,52 +116,57 @@ impl Masking {
 mod tests {
     use super::*;
 
-    /// The rounds, of so many with a hole, in which the holes are masked.
-    fn masked(answer: Answer, rounds: u32) -> u32 {
-        let mut masking = Masking::default();
-        masking.learn(None, false);
-        let mut round = |position| {
-            masking.has_hole = true;
-            if answer == Answer::Retransmitted {
+    const ROUND_TRIP: Duration = Duration::from_millis(60);
+    const WINDOW: f64 = 100_000.0;
+
+    /// The rounds, of so many, in which holes are masked; the sender retransmits each hole that it
+    /// is shown, multiplies its window by this factor, and has it back after 20 rounds.
+    fn masked(factor: f64, rounds: u32) -> u32 {
+        let mut masking = Masking { is_better: false, ..Masking::default() };
+        let (mut window, mut highest, mut masked) = (WINDOW, 1 << 32, 0);
+        for round in 0..rounds {
+            let now = Instant::ZERO + ROUND_TRIP * round;
+            assert!(masking.ends_round(now, ROUND_TRIP));
+            masking.end_round(now, ROUND_TRIP, highest);
+            window = WINDOW.min(window + WINDOW * (1.0 - factor) / 20.0);
+            if masking.is_needed() {
+                masked += 1;
+            } else {
                 masking.answered();
+                window *= factor;
             }
-            let answer = masking.end_round(position);
-            masking.learn(answer, false);
-            masking.is_needed()
-        };
-        (0..rounds).map(|position| u32::from(round(position.into()))).sum()
-    }
-
-    #[test]
-    fn a_sender_that_waits_is_shown_all_holes() {
-        assert_eq!(masked(Answer::Waited, 1_000), 0);
-    }
-
-    #[test]
-    fn a_sender_that_does_not_wait_is_shown_few_and_ever_fewer() {
-        assert_eq!(masked(Answer::Retransmitted, 5), 0);
-        assert_eq!(masked(Answer::Retransmitted, 6), 1);
-        let shown = 10_000 - masked(Answer::Retransmitted, 10_000);
-        assert!((50..100).contains(&shown), "{shown} of 10,000 rounds");
-    }
-
-    #[test]
-    fn late_repairs_are_masked_and_teach_nothing() {
-        let mut masking = Masking::default();
-        assert!(masking.is_needed(), "before the first round");
-        for position in 0..100 {
-            masking.answered();
-            assert_eq!(masking.end_round(position), None);
-            masking.learn(None, true);
+            highest += window as u64;
         }
-        masking.learn(None, false);
-        assert!(!masking.is_needed());
+        masked
     }
 
     #[test]
-    fn a_round_without_holes_teaches_nothing() {
+    fn a_sender_that_undoes_its_reductions_is_shown_holes() {
+        let first = u32::from(FIRST_ROUNDS) + u32::from(MEASURED);
+        assert!(masked(1.0, 1_000) <= first + 1);
+    }
+
+    #[test]
+    fn a_sender_that_reduces_its_window_is_shown_few_holes() {
+        for factor in [0.5, 0.7] {
+            let shown = 5_000 - masked(factor, 5_000);
+            assert!((4..12).contains(&shown), "{shown} of 5000 rounds");
+        }
+    }
+
+    #[test]
+    fn a_round_lasts_a_round_trip_and_a_pause_is_no_reduction() {
         let mut masking = Masking::default();
-        masking.learn(None, false);
-        assert_eq!(masking.end_round(1), None);
+        masking.end_round(Instant::ZERO, ROUND_TRIP, 0);
+        assert!(!masking.ends_round(Instant::ZERO + ROUND_TRIP / 2, ROUND_TRIP));
+        masking.end_round(Instant::ZERO + ROUND_TRIP * 4, ROUND_TRIP, 40_000);
+        assert_eq!(masking.windows[0], 10_000, "the window of a round trip");
+    }
+
+    #[test]
+    fn what_is_masked_teaches_nothing() {
+        let mut masking = Masking::default();
+        masking.answered();
+        assert!(masking.answer.is_none());
     }
 }

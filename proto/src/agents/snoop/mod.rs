@@ -1,10 +1,10 @@
-//! The modern snoop: repairs losses of the air hop for today's TCP, and masks only those losses
-//! that are under repair.
+//! The modern snoop: repairs losses of the air hop for today's TCP, and masks those under repair
+//! that the sender would answer too soon.
 //!
-//! The rules are C-1 to C-18 of `docs/modern-snoop.md`. `data.rs` caches data of the fixed host,
+//! The rules are those of `docs/modern-snoop.md`. `data.rs` caches data of the fixed host,
 //! `delivery.rs` reads the mobile's ACKs, `loss.rs` detects losses, `repair.rs` retransmits,
-//! `ack.rs` masks loss signals, `timers.rs` probes the tail and ends masks whose hold budget is
-//! spent.
+//! `masking.rs` learns which senders must not see the holes, `ack.rs` masks their loss signals,
+//! `timers.rs` probes the tail and ends masks whose hold budget is spent.
 //!
 //! Round trips, reordering and delayed ACKs are estimated in `rtt.rs`, not configured.
 

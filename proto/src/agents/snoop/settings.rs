@@ -37,9 +37,9 @@ settings! {
     /// The share of the sender's round trip for which a hole is masked, if it is more than two
     /// least round trips of the air [C-13].
     hold_brief: f64 = 0.1, number(0.0, 10.0);
-    /// The repairs of a round that may come too late for a sender that is shown the holes, relative
-    /// to the share of the round trip for which masks would stop it: up to this, holes are shown.
-    /// With 0 they are always masked [C-31].
+    /// The repairs of a round trip that may come too late for a sender that is shown the holes,
+    /// relative to the share of the round trip for which masks would stop it: up to this, holes are
+    /// shown. With 0 they are always masked [C-31].
     show_share: f64 = 0.5, number(0.0, 10.0);
     /// The share of the least round trip for which an agent in the sending host withholds an ACK
     /// that only signals losses [C-28]. Measured: 0 and 1/16 leave some transfers with many
