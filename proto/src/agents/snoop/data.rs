@@ -1,7 +1,7 @@
 //! Data of the fixed host that has departed to the air: cached until the mobile acknowledges it.
 
 use super::cache::{Cached, Sent};
-use super::flow::Flow;
+use super::flow::{Flow, Resent};
 use super::rtt::is_before;
 use super::window::UNANSWERED_TIME;
 use super::{Snoop, seq};
@@ -91,6 +91,7 @@ impl Flow {
         if span.start < self.highest && self.is_at_sender() {
             self.duplicates.departed(span);
         }
+        self.note_resent(segment, span);
         // [C-16] Keep-alives, window probes and data that has arrived already lie below the
         // mobile's ACK. The mobile answers them itself.
         if span.end <= self.acked {
@@ -139,6 +140,16 @@ impl Flow {
         self.cache.insert(cached);
         self.compact_flight();
         Some(taken)
+    }
+
+    /// [C-12] Notes the timestamp of data that the sender has sent before.
+    fn note_resent(&mut self, segment: &Segment, span: Span) {
+        let Some(timestamps) = segment.options.timestamps else { return };
+        if span.start < self.highest {
+            let lowest = self.resent.map(|resent| resent.lowest).filter(|at| *at >= self.acked);
+            let lowest = lowest.map_or(span.start, |lowest| lowest.min(span.start));
+            self.resent = Some(Resent { lowest, timestamp: timestamps.value });
+        }
     }
 
     /// [C-24] Whether the mobile would take the data: it lies within the window, and is not older

@@ -81,6 +81,7 @@ pub(super) struct Flow {
     pub(super) repair_budget: RepairBudget,
     /// The TSecr of the mobile's last ACK, which is its TS.Recent [C-12].
     pub(super) ts_recent: Option<u32>,
+    pub(super) resent: Option<Resent>,
     /// The window and ECN fields of the last ACK that was forwarded to the sender.
     pub(super) forwarded: Option<AckFields>,
     /// The last suppressed ACK, to be forwarded if its hole is not repaired in time.
@@ -100,6 +101,16 @@ pub(super) struct Flow {
 pub(super) struct Delivered {
     pub(super) sent: Sent,
     pub(super) round_trip: Duration,
+}
+
+/// What the sender has retransmitted: the mobile's TS.Recent may be that of a retransmission by the
+/// time at which data above it arrives [C-12].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Resent {
+    /// The lowest position that may be under way.
+    pub(super) lowest: u64,
+    /// The TSval of the newest retransmission.
+    pub(super) timestamp: u32,
 }
 
 /// A suppressed ACK.
@@ -159,6 +170,7 @@ impl Flow {
             masking: Masking::default(),
             repair_budget: RepairBudget::default(),
             ts_recent: None,
+            resent: None,
             forwarded: None,
             suppressed: None,
             timeouts: 0,

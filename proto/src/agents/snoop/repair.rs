@@ -1,8 +1,9 @@
 //! Local retransmissions: their queue, and the packets that are sent.
 
 use super::cache::Cached;
-use super::flow::Flow;
+use super::flow::{Flow, Resent};
 use super::queued_repair::Repair;
+use super::rtt::is_before;
 use super::{Snoop, seq};
 use crate::agent::Port;
 use crate::agents::flow_table::FlowRef;
@@ -185,6 +186,7 @@ impl Flow {
     /// the sender's own retransmission.
     fn take_repair(&mut self, span: Span) -> Option<Retransmission> {
         let start = span.start.max(self.acked);
+        let (recent, resent) = (self.ts_recent, self.resent);
         for cached in self.cache.overlapping(start, span.end) {
             let is_arrived = self.sacked.span_at(cached.start).is_some();
             let is_needed = cached.is_queued && !is_arrived && !cached.is_disputed;
@@ -192,7 +194,9 @@ impl Flow {
             if !is_needed {
                 continue;
             }
-            let Some((packet, is_timestamp_renewed)) = copy_of(cached, self.ts_recent) else {
+            let Some((packet, is_timestamp_renewed)) =
+                copy_of(cached, recent_at(cached.start, recent, resent))
+            else {
                 cached.resent = true;
                 continue;
             };
@@ -208,6 +212,16 @@ impl Flow {
             });
         }
         None
+    }
+}
+
+/// [C-12] The mobile's TS.Recent when data at this position arrives: by then the mobile may have
+/// what the sender has retransmitted below.
+fn recent_at(position: u64, recent: Option<u32>, resent: Option<Resent>) -> Option<u32> {
+    let below = resent.filter(|resent| resent.lowest < position).map(|resent| resent.timestamp);
+    match (recent, below) {
+        (Some(recent), Some(below)) if is_before(below, recent) => Some(recent),
+        (recent, below) => below.or(recent),
     }
 }
 
@@ -230,7 +244,7 @@ fn copy_of(cached: &Cached, ts_recent: Option<u32>) -> Option<(Packet, bool)> {
     let (Some(timestamps), Some(recent)) = (segment.options.timestamps, ts_recent) else {
         return Some((packet, false));
     };
-    if !super::rtt::is_before(timestamps.value, recent) {
+    if !is_before(timestamps.value, recent) {
         return Some((packet, false));
     }
     // [C-16] A signed packet is never edited.
