@@ -1,8 +1,9 @@
 //! Data of the fixed host that has departed to the air: cached until the mobile acknowledges it.
 
 use super::cache::{Cached, Sent};
-use super::flow::{Flow, Resent};
+use super::flow::Flow;
 use super::rtt::is_before;
+use super::ts_recent::Resent;
 use super::window::UNANSWERED_TIME;
 use super::{Snoop, seq};
 use crate::agents::flow_table::FlowRef;

@@ -1,6 +1,7 @@
 //! The delivery information of an ACK: which ranges arrived, by which transmission, and the round
 //! trip.
 
+use super::airtime::HEADERS;
 use super::cache::Cached;
 use super::flow::{Delivered, Flow};
 use super::local_queue::LocalQueue;
@@ -38,6 +39,8 @@ struct Arrivals {
     resent: bool,
     /// The segments, and whether a SACK block reported some.
     segments: u64,
+    /// Their bytes with headers.
+    bytes: u64,
     /// Those of them that were never retransmitted by the agent.
     earned: u64,
     by_sack: bool,
@@ -154,6 +157,7 @@ impl Flow {
             arrivals.earned += cached.segments();
         }
         arrivals.segments += cached.segments();
+        arrivals.bytes += cached.end - cached.start + HEADERS * cached.segments();
         let sent = cached.proven(self.delivered.sent.order);
         if cached.is_ambiguous() && now - sent.at < self.air.min() {
             // The retransmission cannot have been acknowledged yet: the original was only late.
@@ -188,11 +192,7 @@ impl Flow {
             queue.arrived(now, arrivals.segments);
             self.quiet_since = now;
             self.timeouts = 0;
-        }
-        if let Some(newest) = arrivals.newest
-            && newest.sent.order > self.delivered.sent.order
-        {
-            self.delivered = newest;
+            self.overtake(now, arrivals, lone, queue);
         }
         let sample = arrivals.timed?.round_trip;
         if lone {
@@ -211,6 +211,23 @@ impl Flow {
             || arrivals.timed.is_some_and(|timed| follows_soon(timed.sent.at));
         queue.sample(now, sample, is_prompt);
         Some((sample, self.air.sample(now, sample)))
+    }
+
+    /// Updates the newest transmission that has arrived, and judges what it has overtaken [C-32].
+    fn overtake(&mut self, now: Instant, arrivals: &Arrivals, lone: bool, queue: &mut LocalQueue) {
+        let timed = arrivals.timed.filter(|_| !lone);
+        let waited = timed.and_then(|timed| queue.waited(timed.round_trip));
+        let airtime = &mut queue.airtime;
+        let arrival = airtime.arrived(now, arrivals.bytes, arrivals.by_sack, waited);
+        let is_newer = |newest: &Delivered| newest.sent.order > self.delivered.sent.order;
+        let Some(newest) = arrivals.newest.filter(is_newer) else { return };
+        self.delivered = newest;
+        let before = self.arrival.replace(arrival);
+        let known = self.flight.overtaken.len();
+        let lost = self.find_overtaken(now);
+        let Some(before) = before else { return };
+        let evidence = airtime.judge(&before, &arrival, arrivals.bytes, lost);
+        self.flight.overtaken.iter_mut().skip(known).for_each(|new| new.evidence = evidence);
     }
 
     /// Processes a duplicate ACK of a mobile without SACK: a segment arrived out of order. On a

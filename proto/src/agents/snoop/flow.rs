@@ -1,5 +1,6 @@
 //! The soft state of one flow, which is rebuilt from a few packets and ACKs.
 
+use super::airtime::Arrival;
 use super::budget::RepairBudget;
 use super::cache::{Cache, Cached, Sent};
 use super::duplicates::Duplicates;
@@ -9,6 +10,7 @@ use super::masking::Masking;
 use super::response::LossResponse;
 use super::rtt::{AirPath, Place, WiredPath};
 use super::settings::Settings;
+use super::ts_recent::Resent;
 use super::window::{ReceiveWindow, UNANSWERED_TIME};
 use crate::agents::flows::{FlowBase, FlowState};
 use crate::packet::Packet;
@@ -62,6 +64,8 @@ pub(super) struct Flow {
     pub(super) uses_sack: bool,
     /// [C-4] The newest transmission that is known to have arrived.
     pub(super) delivered: Delivered,
+    /// The arrival that showed it.
+    pub(super) arrival: Option<Arrival>,
     /// The transmissions of this flow in their order.
     pub(super) flight: Flight,
     pub(super) air: AirPath,
@@ -101,16 +105,6 @@ pub(super) struct Flow {
 pub(super) struct Delivered {
     pub(super) sent: Sent,
     pub(super) round_trip: Duration,
-}
-
-/// What the sender has retransmitted: the mobile's TS.Recent may be that of a retransmission by the
-/// time at which data above it arrives [C-12].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Resent {
-    /// The lowest position that may be under way.
-    pub(super) lowest: u64,
-    /// The TSval of the newest retransmission.
-    pub(super) timestamp: u32,
 }
 
 /// A suppressed ACK.
@@ -158,6 +152,7 @@ impl Flow {
             sacked: Ranges::default(),
             uses_sack: false,
             delivered: Delivered::default(),
+            arrival: None,
             flight: Flight::default(),
             air: AirPath::new(settings.initial_rtt),
             wired: WiredPath::default(),

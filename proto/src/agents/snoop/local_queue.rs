@@ -9,6 +9,8 @@
 //! window, does not empty it. As long as too few packets passed while the queue was short, each
 //! loss counts once the queue has stood for a whole round trip.
 
+use super::airtime::Airtime;
+use super::tally::Tally;
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -18,16 +20,10 @@ const TARGET: Duration = Duration::from_millis(5);
 const PEAK_WINDOW: Duration = Duration::from_secs(15);
 /// The window of the least round trip: a queue of another sender may stand for long.
 const LEAST_WINDOW: Duration = Duration::from_secs(60);
-/// The packets over a short queue that show what the air loses.
-const KNOWN_PACKETS: f32 = 80.0;
 /// The share of losses above which a standing queue is congested, whatever the air loses.
 const MOST_LOST: f32 = 0.2;
-/// The packets after which older ones count half.
-const MEMORY_PACKETS: f32 = 4_000.0;
-/// The deviations from the expected number of losses that chance explains, and the losses that may
-/// come in addition, for small numbers.
+/// The deviations from the expected number of losses that chance explains.
 const CHANCE: f32 = 3.5;
-const FEW: f32 = 4.0;
 /// The losses among the last 32 packets that make a train.
 const TRAIN: u32 = 10;
 /// The packets from which a spacing is taken.
@@ -37,6 +33,7 @@ const SPACING_PACKETS: u32 = 8;
 #[derive(Debug, Default)]
 pub(super) struct LocalQueue {
     history: Option<History>,
+    pub(super) airtime: Airtime,
 }
 
 /// A loss of a flow.
@@ -46,6 +43,8 @@ pub(super) struct Loss<'a> {
     pub(super) sent_at: Instant,
     /// The round trip of the wired side of the flow.
     pub(super) wired: Duration,
+    /// Whether it had its time on the air: a log-likelihood ratio, negative if not [C-32].
+    pub(super) evidence: f32,
     /// When a loss of the flow was last taken for congestion.
     pub(super) signalled_at: &'a mut Option<Instant>,
 }
@@ -77,13 +76,6 @@ struct Extreme {
     since: Instant,
 }
 
-/// Packets and losses over a short or a standing queue; old ones count less.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    packets: f32,
-    lost: f32,
-}
-
 impl LocalQueue {
     /// Takes an unambiguous round-trip sample. The receiver may have delayed the ACK unless the
     /// sample `is_prompt`.
@@ -108,15 +100,20 @@ impl LocalQueue {
     /// they are few.
     pub(super) fn air_loss(&self) -> f32 {
         let Some(History { short, standing, .. }) = &self.history else { return 0.0 };
-        if short.packets >= KNOWN_PACKETS {
-            return short.lost / short.packets;
+        if short.is_known() {
+            return short.share();
         }
-        (short.lost + standing.lost) / (short.packets + standing.packets).max(KNOWN_PACKETS / 2.0)
+        short.and(standing).share()
     }
 
     #[cfg(test)]
     pub(super) fn is_known(&self) -> bool {
         self.history.is_some()
+    }
+
+    /// How long a packet with this round trip waited in queues.
+    pub(super) fn waited(&self, round_trip: Duration) -> Option<Duration> {
+        self.history.as_ref().map(|history| round_trip.saturating_sub(history.least()))
     }
 
     /// Counts segments that arrived.
@@ -133,18 +130,23 @@ impl LocalQueue {
         let Some(history) = &mut self.history else { return false };
         history.outcomes = history.outcomes << 1 | 1;
         history.tally().add(1.0, 1.0);
-        let Some(standing_since) = history.standing_since else { return false };
-        let Loss { sent_at, wired, signalled_at } = loss;
-        let mut since = standing_since;
-        if let Some(at) = *signalled_at {
-            if sent_at <= at + wired {
-                // The sender counts this loss and the last one as one event.
-                return true;
-            }
-            // The sender has answered by then, and the queue shows it.
-            since = since.max(at + wired + history.latest);
-        }
+        let Loss { sent_at, wired, evidence, signalled_at } = loss;
         let round_trip = wired + history.least();
+        let is_told = signalled_at.is_some_and(|at| sent_at <= at + wired);
+        if self.airtime.lost(now, evidence, round_trip) {
+            if !is_told {
+                *signalled_at = Some(now);
+            }
+            return true;
+        }
+        let Some(standing_since) = history.standing_since else { return false };
+        if is_told {
+            // The sender counts this loss and the last one as one event.
+            return true;
+        }
+        // The sender has answered by then, and the queue shows it.
+        let answered_at = signalled_at.map(|at| at + wired + history.latest);
+        let since = answered_at.map_or(standing_since, |at| standing_since.max(at));
         let stood = now.since(since);
         // A queue that has grown stands for as long as it takes to empty. A late ACK in a fade, in
         // which those before it were lost, is one sample.
@@ -189,26 +191,19 @@ impl History {
         let is_at_peak = self.is_near_peak()
             && (now.since(self.raised_at) >= wired + self.latest || self.is_train());
         let is_long = self.latest - self.least() >= wired + self.least();
-        is_clean || is_at_peak || is_long || self.has_excess() || self.loses_many()
-    }
-
-    /// Whether more packets are lost while the queue stands than chance explains.
-    fn has_excess(&self) -> bool {
-        let rate = (self.short.lost + 0.5) / (self.short.packets + 1.0);
-        let expected = rate.min(1.0) * self.standing.packets;
-        let variance = expected * (1.0 + self.standing.packets / (self.short.packets + 1.0));
-        self.standing.lost > expected + CHANCE * libm::sqrtf(variance) + FEW
+        let has_excess = self.standing.exceeds(&self.short, CHANCE);
+        is_clean || is_at_peak || is_long || has_excess || self.loses_many()
     }
 
     /// Whether too few packets have shown what the air loses.
     fn is_unknown(&self) -> bool {
-        self.short.packets < KNOWN_PACKETS
+        !self.short.is_known()
     }
 
     /// Whether more packets are lost, whatever the queue, than an air hop loses.
     fn loses_many(&self) -> bool {
-        let packets = self.short.packets + self.standing.packets;
-        packets >= KNOWN_PACKETS && self.short.lost + self.standing.lost > MOST_LOST * packets
+        let all = self.short.and(&self.standing);
+        all.is_known() && all.share() > MOST_LOST
     }
 
     /// Whether the delay is within a tenth of its peak, or two packets, which a short queue has as
@@ -265,17 +260,6 @@ impl Extreme {
     }
 }
 
-impl Tally {
-    fn add(&mut self, packets: f32, lost: f32) {
-        self.packets += packets;
-        self.lost += lost;
-        if self.packets > MEMORY_PACKETS {
-            self.packets /= 2.0;
-            self.lost /= 2.0;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,7 +301,8 @@ mod tests {
         fn lose(&mut self, millis: u64) -> bool {
             let now = self.now();
             let sent_at = Instant::from_millis(1_000 + self.millis - millis);
-            let loss = Loss { sent_at, wired: WIRED, signalled_at: &mut self.signalled_at };
+            let signalled_at = &mut self.signalled_at;
+            let loss = Loss { sent_at, wired: WIRED, evidence: 0.0, signalled_at };
             self.queue.lost(now, loss)
         }
     }
@@ -389,7 +374,8 @@ mod tests {
         path.feed(|number| number / 10, 400, u64::MAX);
         assert!(path.lose(4));
         let mut other = None;
-        let loss = Loss { sent_at: path.now(), wired: WIRED, signalled_at: &mut other };
+        let (sent_at, signalled_at) = (path.now(), &mut other);
+        let loss = Loss { sent_at, wired: WIRED, evidence: 0.0, signalled_at };
         assert!(path.queue.lost(path.now(), loss), "the history of the first flow");
         assert_eq!(other, Some(path.now()));
     }

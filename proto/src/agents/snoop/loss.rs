@@ -1,8 +1,9 @@
 //! Loss detection and tail probes.
 
 use super::Shared;
+use super::airtime::HEADERS;
 use super::cache::Cached;
-use super::flight::Transmission;
+use super::flight::{Overtaken, Transmission};
 use super::flow::Flow;
 use super::local_queue::Loss;
 use crate::ranges::Span;
@@ -28,13 +29,8 @@ impl Flow {
             lost.extend(self.find_first_lost(now, shared));
             return lost;
         }
-        while let Some(segment) = self.next_overtaken() {
-            if let Some(cached) = self.cache.at_mut(segment.span.start) {
-                cached.missing_since.get_or_insert(now);
-            }
-            self.flight.overtaken.push_back(segment);
-        }
-        while let Some(&Transmission { order, span }) = self.flight.overtaken.front() {
+        while let Some(&Overtaken { transmission, evidence }) = self.flight.overtaken.front() {
+            let Transmission { order, span } = transmission;
             let is_sacked = self.sacked.span_at(span.start).is_some();
             let is_open = |cached: &&mut Cached| {
                 !is_sacked && cached.order_at(span.start) == order && cached.is_open()
@@ -46,11 +42,29 @@ impl Flow {
                     self.reordering_due = Some(lost_at);
                     break;
                 }
-                lost.extend((!self.is_congestion(now, span.start, shared)).then_some(span.start));
+                let is_congestion = self.is_congestion(now, span.start, evidence, shared);
+                lost.extend((!is_congestion).then_some(span.start));
             }
             self.flight.overtaken.pop_front();
         }
         lost
+    }
+
+    /// Finds the segments that the newest arrival has overtaken; returns their bytes with headers.
+    pub(super) fn find_overtaken(&mut self, now: Instant) -> u64 {
+        let mut bytes = 0;
+        // Without SACK, duplicate ACKs show the loss of the first segment only.
+        while self.uses_sack
+            && let Some(transmission) = self.next_overtaken()
+        {
+            let span = transmission.span;
+            bytes += span.end - span.start + HEADERS;
+            if let Some(cached) = self.cache.at_mut(span.start) {
+                cached.missing_since.get_or_insert(now);
+            }
+            self.flight.overtaken.push_back(Overtaken { transmission, evidence: 0.0 });
+        }
+        bytes
     }
 
     /// The next segment whose last transmission was overtaken; it is cut out of its super-packet.
@@ -101,7 +115,8 @@ impl Flow {
             if let Some(cached) = self.cache.get_mut(index) {
                 cached.missing_since.get_or_insert(now);
             }
-            self.flight.overtaken.push_back(Transmission { order, span: Span { start, end } });
+            let transmission = Transmission { order, span: Span { start, end } };
+            self.flight.overtaken.push_back(Overtaken { transmission, evidence: 0.0 });
         }
     }
 
@@ -122,16 +137,23 @@ impl Flow {
             self.reordering_due = Some(lost_at);
             return None;
         }
-        (!self.is_congestion(now, acked, shared)).then_some(acked)
+        (!self.is_congestion(now, acked, 0.0, shared)).then_some(acked)
     }
 
     /// Whether the loss of the range at `position` counts as congestion [C-22], as each loss does
     /// that the budget cannot repair [C-23].
-    fn is_congestion(&mut self, now: Instant, position: u64, shared: &mut Shared) -> bool {
+    fn is_congestion(
+        &mut self,
+        now: Instant,
+        position: u64,
+        evidence: f32,
+        shared: &mut Shared,
+    ) -> bool {
         let wired = self.wired_round_trip();
         let Some(cached) = self.cache.at_mut(position) else { return true };
         let sent_at = cached.sent.at;
-        let loss = Loss { sent_at, wired, signalled_at: &mut self.signalled_at };
+        let signalled_at = &mut self.signalled_at;
+        let loss = Loss { sent_at, wired, evidence, signalled_at };
         cached.is_congestion = shared.queues.get(now, self.mobile).lost(now, loss)
             || self.response.ignores_losses()
             || !self.repair_budget.spend(&mut shared.credit);

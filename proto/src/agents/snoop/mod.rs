@@ -11,6 +11,7 @@
 mod ack;
 #[cfg(test)]
 mod adversary;
+mod airtime;
 mod budget;
 mod cache;
 mod data;
@@ -31,7 +32,9 @@ mod response;
 mod restore;
 mod rtt;
 mod settings;
+mod tally;
 mod timers;
+mod ts_recent;
 mod uplink;
 mod window;
 

@@ -1,9 +1,10 @@
 //! Local retransmissions: their queue, and the packets that are sent.
 
 use super::cache::Cached;
-use super::flow::{Flow, Resent};
+use super::flow::Flow;
 use super::queued_repair::Repair;
 use super::rtt::is_before;
+use super::ts_recent::recent_at;
 use super::{Snoop, seq};
 use crate::agent::Port;
 use crate::agents::flow_table::FlowRef;
@@ -212,16 +213,6 @@ impl Flow {
             });
         }
         None
-    }
-}
-
-/// [C-12] The mobile's TS.Recent when data at this position arrives: by then the mobile may have
-/// what the sender has retransmitted below.
-fn recent_at(position: u64, recent: Option<u32>, resent: Option<Resent>) -> Option<u32> {
-    let below = resent.filter(|resent| resent.lowest < position).map(|resent| resent.timestamp);
-    match (recent, below) {
-        (Some(recent), Some(below)) if is_before(below, recent) => Some(recent),
-        (recent, below) => below.or(recent),
     }
 }
 

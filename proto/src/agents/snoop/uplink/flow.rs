@@ -186,7 +186,8 @@ impl UplinkFlow {
         let wired = self.wired_round_trip();
         let mut is_congestion = self.air_sample.is_none();
         for _ in 0..span.len().div_ceil(size).min(64) {
-            let loss = Loss { sent_at: now, wired, signalled_at: &mut self.signalled_at };
+            let signalled_at = &mut self.signalled_at;
+            let loss = Loss { sent_at: now, wired, evidence: 0.0, signalled_at };
             is_congestion |= queue.lost(now, loss);
         }
         if self.holes.len() < MAX_HOLES {
