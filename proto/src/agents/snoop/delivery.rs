@@ -225,7 +225,9 @@ impl Flow {
         let before = self.arrival.replace(arrival);
         let known = self.flight.overtaken.len();
         let lost = self.find_overtaken(now);
-        let Some(before) = before else { return };
+        // Where packets overtake each other, what was overtaken may still arrive.
+        let keeps_order = self.air.reordering_window().is_zero();
+        let Some(before) = before.filter(|_| keeps_order) else { return };
         let evidence = airtime.judge(&before, &arrival, arrivals.bytes, lost);
         self.flight.overtaken.iter_mut().skip(known).for_each(|new| new.evidence = evidence);
     }
