@@ -162,6 +162,7 @@ impl Snoop {
             flow.wired.ack_left(now, timestamps.value);
             flow.place.ack_left(now, timestamps.value);
         }
+        flow.ack_left(now, budget);
         if matches!(verdict, Verdict::Replace(_)) {
             self.event(Event::SackStripped(id, segment.ack));
         }

@@ -84,15 +84,7 @@ impl Flow {
         if !self.is_acceptable(now, segment, span) {
             return Some(Taken { is_resent: false, refused: Some(Uncached::Unacceptable) });
         }
-        self.base.active_at = now;
-        self.wired_ack = Some(segment.ack);
-        if let Some(timestamps) = segment.options.timestamps {
-            self.wired.data_came(now, timestamps.echo);
-        }
-        if span.start < self.highest && self.is_at_sender() {
-            self.duplicates.departed(span);
-        }
-        self.note_resent(segment, span);
+        self.note_sent(now, segment, span);
         // [C-16] Keep-alives, window probes and data that has arrived already lie below the
         // mobile's ACK. The mobile answers them itself.
         if span.end <= self.acked {
@@ -104,7 +96,10 @@ impl Flow {
         }
         self.quiet_since = now;
         let mut taken = Taken { is_resent: span.start < self.highest, refused: None };
-        self.highest = self.highest.max(span.end);
+        if span.end > self.highest {
+            self.highest = span.end;
+            self.new_data_at = now;
+        }
         if self.signalled_at.is_some_and(|at| now <= at + self.wired_round_trip()) {
             self.recovery_point = self.highest;
         }
@@ -143,14 +138,30 @@ impl Flow {
         Some(taken)
     }
 
-    /// [C-12] Notes the timestamp of data that the sender has sent before.
-    fn note_resent(&mut self, segment: &Segment, span: Span) {
-        let Some(timestamps) = segment.options.timestamps else { return };
-        if span.start < self.highest {
-            let lowest = self.resent.map(|resent| resent.lowest).filter(|at| *at >= self.acked);
-            let lowest = lowest.map_or(span.start, |lowest| lowest.min(span.start));
-            self.resent = Some(Resent { lowest, timestamp: timestamps.value });
+    /// Notes what data shows of its sender.
+    fn note_sent(&mut self, now: Instant, segment: &Segment, span: Span) {
+        self.base.active_at = now;
+        self.wired_ack = Some(segment.ack);
+        if let Some(timestamps) = segment.options.timestamps {
+            self.wired.data_came(now, timestamps.echo);
         }
+        if let Some(wired) = self.wired.round_trip() {
+            self.masking.data_came(now, wired, self.highest);
+        }
+        if span.start < self.highest {
+            self.note_resent(segment, span);
+        }
+    }
+
+    /// Notes data that the sender has sent before, and its timestamp [C-12].
+    fn note_resent(&mut self, segment: &Segment, span: Span) {
+        if self.is_at_sender() {
+            self.duplicates.departed(span);
+        }
+        let Some(timestamps) = segment.options.timestamps else { return };
+        let lowest = self.resent.map(|resent| resent.lowest).filter(|at| *at >= self.acked);
+        let lowest = lowest.map_or(span.start, |lowest| lowest.min(span.start));
+        self.resent = Some(Resent { lowest, timestamp: timestamps.value });
     }
 
     /// [C-24] Whether the mobile would take the data: it lies within the window, and is not older

@@ -2,7 +2,7 @@
 
 use super::airtime::Arrival;
 use super::budget::RepairBudget;
-use super::cache::{Cache, Cached, Sent};
+use super::cache::{Cache, Sent};
 use super::duplicates::Duplicates;
 use super::flight::{Flight, Transmission};
 use super::handshake::{FIRST_ACK, Opened};
@@ -28,12 +28,6 @@ const MAX_WINDOW: i32 = 1 << 30;
 /// The round trip of the wired side before its measurement.
 const UNKNOWN_ROUND_TRIP: Duration = Duration::from_millis(100);
 
-/// The share of the sender's round trip up to which a mask costs less than it avoids [C-31].
-const CHEAP_MASK: f32 = 0.2;
-
-/// The most holes and ranges that one ACK examines [C-26].
-const MAX_EXAMINED: u32 = 256;
-
 /// The state of one flow of data from a fixed to a mobile host.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
@@ -58,6 +52,8 @@ pub(super) struct Flow {
     pub(super) wired_ack: Option<SeqNumber>,
     /// The position behind the highest byte seen from the sender.
     pub(super) highest: u64,
+    /// When new data last came.
+    pub(super) new_data_at: Instant,
     /// [C-1] The ranges that the mobile has acknowledged selectively.
     pub(super) sacked: Ranges,
     /// Whether the mobile has ever sent a SACK block.
@@ -149,6 +145,7 @@ impl Flow {
             window: ReceiveWindow::new(first),
             wired_ack: None,
             highest: first,
+            new_data_at: Instant::ZERO,
             sacked: Ranges::default(),
             uses_sack: false,
             delivered: Delivered::default(),
@@ -262,98 +259,9 @@ impl Flow {
         self.wired.round_trip().unwrap_or(UNKNOWN_ROUND_TRIP)
     }
 
-    /// [C-13] The longest time for which a hole may be masked; [C-28] in the sending host, for
-    /// which a loss signal may be withheld.
-    pub(super) fn hold_budget(&self, settings: &Settings) -> Duration {
-        if self.is_at_sender() {
-            return self.air.min().mul_f64(settings.hold_own).min(settings.hold_limit);
-        }
-        let budget = match self.wired.round_trip() {
-            Some(wired) => {
-                let round_trip = (wired + self.air.srtt()).min(Duration::from_secs(60));
-                let brief = (self.air.min() * 2).max(round_trip.mul_f64(settings.hold_brief));
-                brief.min(round_trip.mul_f64(settings.hold_share))
-            }
-            None => settings.hold_unknown,
-        };
-        budget.min(settings.hold_limit)
-    }
-
-    /// Whether holes are masked at all [C-31].
-    fn masks(&self) -> bool {
-        !self.uses_sack || self.wired.round_trip().is_none() || self.masking.is_needed()
-    }
-
     /// The round trip of the sender, once that of the wired side is known.
     pub(super) fn round_trip(&self) -> Option<Duration> {
         Some(self.wired.round_trip()? + self.air.srtt().max(Duration::from_micros(1)))
-    }
-
-    /// Measures a round trip of the sender that has ended, and learns whether masks are better in
-    /// the next one [C-31]. The air loses the share `loss` of all packets.
-    pub(super) fn end_round(
-        &mut self,
-        now: Instant,
-        round_trip: Duration,
-        settings: &Settings,
-        loss: f32,
-    ) {
-        self.masking.end_round(now, round_trip, self.highest);
-        // A sender that has learned to wait does so for a round trip: for so many repairs.
-        let air = self.air.srtt().max(Duration::from_micros(1));
-        let repairs = libm::floorf(round_trip.div_duration_f32(air).min(64.0));
-        let late = self.cache.segments() as f32 * libm::powf(loss, 1.0 + repairs);
-        let masked = self.hold_budget(settings).div_duration_f32(round_trip);
-        let is_late = late >= masked * settings.show_share as f32;
-        self.masking.is_better = masked < CHEAP_MASK || is_late;
-    }
-
-    /// Whether the loss of a cached range is masked: the range was found missing, the sender has
-    /// not retransmitted it, and the hold budget is not spent [C-7, C-10]. In a recovery the sender
-    /// sees all losses: without the SACK blocks above a masked hole it would take its window for
-    /// lost [C-22].
-    fn is_masked(&self, cached: &Cached, now: Instant, budget: Duration) -> bool {
-        cached.start >= self.recovery_point
-            && !cached.resent
-            && !cached.is_congestion
-            && !cached.is_disputed
-            && cached.missing_since.is_some_and(|since| now < since + budget)
-    }
-
-    /// The lowest masked hole: loss signals above it are suppressed.
-    ///
-    /// The sender must see loss signals below it: for holes that are not cached, that the sender
-    /// has retransmitted, or whose hold budget is spent. The search ends after [`MAX_EXAMINED`]
-    /// ranges: the loss signals are then forwarded.
-    pub(super) fn lowest_masked(&self, now: Instant, budget: Duration) -> Option<&Cached> {
-        if !self.masks() {
-            return None;
-        }
-        if self.sacked.is_empty() {
-            // Without SACK, duplicate ACKs signal the loss of the first range only.
-            let is_first = |first: &&Cached| !self.uses_sack && first.start == self.acked;
-            let first = self.cache.get(0).filter(is_first)?;
-            return Some(first).filter(|first| self.is_masked(first, now, budget));
-        }
-        let mut examined = 0;
-        for hole in self.holes() {
-            let mut index = self.cache.first_beyond(hole.start);
-            examined += 1;
-            while let Some(cached) = self.cache.get(index).filter(|c| c.start < hole.end) {
-                if self.is_masked(cached, now, budget) {
-                    return Some(cached);
-                }
-                index += 1;
-                examined += 1;
-                if examined >= MAX_EXAMINED {
-                    return None;
-                }
-            }
-            if examined >= MAX_EXAMINED {
-                return None;
-            }
-        }
-        None
     }
 
     /// The holes between the highest ACK and the highest SACK.
@@ -383,20 +291,6 @@ impl Flow {
     pub(super) fn unanswered_due(&self) -> Option<Instant> {
         let is_held = !self.is_answered && !self.cache.is_empty();
         is_held.then(|| self.opened_at + UNANSWERED_TIME)
-    }
-
-    /// The time at which the suppressed ACK must be forwarded.
-    pub(super) fn suppression_due(&self, now: Instant, settings: &Settings) -> Option<Instant> {
-        let suppressed = self.suppressed.as_ref()?;
-        if self.is_at_sender() {
-            return Some(suppressed.deadline);
-        }
-        let budget = self.hold_budget(settings);
-        // A higher hole does not prolong the suppression of an ACK whose own hole is no longer
-        // masked.
-        let hole = self.lowest_masked(now, budget).filter(|hole| hole.start <= suppressed.hole);
-        let due = hole.map_or(now, |hole| hole.missing_since.unwrap_or(now) + budget);
-        Some(due.min(suppressed.deadline))
     }
 }
 
@@ -430,12 +324,12 @@ impl FlowState for Flow {
 const MAX_TIMEOUTS: u32 = 7;
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::event::FlowId;
     use crate::wire::flow::Endpoint;
 
-    fn flow(first: u32) -> Flow {
+    pub(in super::super) fn flow(first: u32) -> Flow {
         let base = FlowBase::new(FlowId(0), Instant::ZERO);
         let end = Endpoint { address: [0; 16], port: 0 };
         let key = FlowKey { wired: end, air: end };
@@ -468,27 +362,5 @@ mod tests {
         flow.acked = base + 300;
         flow.sacked.remove_below(base + 300);
         assert_eq!(holes(&flow), [(300, 400)]);
-    }
-
-    #[test]
-    fn the_budget_is_a_share_of_the_senders_round_trip() {
-        let mut flow = flow(0);
-        let settings = Settings::default();
-        assert_eq!(flow.hold_budget(&settings), settings.hold_unknown);
-        let mut value = 7;
-        let mut take = |flow: &mut Flow, millis| {
-            for _ in 0..8 {
-                value += 1;
-                flow.wired.ack_left(Instant::ZERO, value);
-                flow.wired.data_came(Instant::from_millis(millis), value);
-            }
-            flow.hold_budget(&settings).as_micros()
-        };
-        // 20 ms of the air are a guess as yet.
-        assert_eq!(take(&mut flow, 80), 10_000);
-        assert_eq!(take(&mut flow, 2_000), 150_000, "a timeout must not be risked");
-        flow.air.sample(Instant::ZERO, Duration::from_millis(30));
-        assert_eq!(take(&mut flow, 80), 60_000, "time for two repairs");
-        assert_eq!(take(&mut flow, 10), 38_000, "but no tail loss probe is caused");
     }
 }

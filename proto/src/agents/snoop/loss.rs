@@ -50,6 +50,29 @@ impl Flow {
         lost
     }
 
+    /// [C-33] The positions of ranges that were left to the sender and that the sender has
+    /// forgotten: it has sent new data two round trips later. A sender sends what it takes for lost
+    /// first, and waits for a round trip at most (RFC 8985 §6.2). But Linux forgets what it has
+    /// found lost when it undoes a reduction (`tcp_undo_cwnd_reduction`), until its next timeout.
+    pub(super) fn find_forgotten(&mut self, shared: &mut Shared) -> Vec<u64> {
+        let mut forgotten = Vec::new();
+        let Some(round_trip) = self.round_trip() else { return forgotten };
+        let wait = self.air.srtt() + round_trip * 2;
+        for index in 0..RECONSIDERED {
+            let Some(cached) = self.cache.get(index) else { break };
+            let is_forgotten = cached.is_congestion
+                && !cached.is_disputed
+                && self.new_data_at > cached.sent.at + wait;
+            if index == 0 && !is_forgotten {
+                break;
+            }
+            if is_forgotten && self.repair_budget.spend(&mut shared.credit) {
+                forgotten.push(cached.start);
+            }
+        }
+        forgotten
+    }
+
     /// Finds the segments that the newest arrival has overtaken; returns their bytes with headers.
     pub(super) fn find_overtaken(&mut self, now: Instant) -> u64 {
         let mut bytes = 0;
@@ -154,13 +177,19 @@ impl Flow {
         let sent_at = cached.sent.at;
         let signalled_at = &mut self.signalled_at;
         let loss = Loss { sent_at, wired, evidence, signalled_at };
-        cached.is_congestion = shared.queues.get(now, self.mobile).lost(now, loss)
+        let is_congestion = shared.queues.get(now, self.mobile).lost(now, loss)
             || self.response.ignores_losses()
             || !self.repair_budget.spend(&mut shared.credit);
+        cached.is_congestion = is_congestion;
         if self.signalled_at == Some(now) {
             self.recovery_point = self.highest;
         }
-        cached.is_congestion
+        if is_congestion {
+            self.masking.congested();
+        } else {
+            self.masking.repaired();
+        }
+        is_congestion
     }
 
     /// The position of the segment to send as a probe [C-5]: first the last segment, whose SACK

@@ -3,8 +3,9 @@
 //!
 //! The rules are those of `docs/modern-snoop.md`. `data.rs` caches data of the fixed host,
 //! `delivery.rs` reads the mobile's ACKs, `loss.rs` detects losses, `repair.rs` retransmits,
-//! `masking.rs` learns which senders must not see the holes, `ack.rs` masks their loss signals,
-//! `timers.rs` probes the tail and ends masks whose hold budget is spent.
+//! `masking.rs` learns which senders must not see the holes, `hold.rs` tells which holes are masked
+//! and for how long, `ack.rs` masks their loss signals, `timers.rs` probes the tail and ends masks
+//! whose hold budget is spent.
 //!
 //! Round trips, reordering and delayed ACKs are estimated in `rtt.rs`, not configured.
 
@@ -21,6 +22,7 @@ mod duplicates;
 mod flight;
 mod flow;
 mod handshake;
+mod hold;
 mod local_queue;
 mod local_queues;
 mod loss;

@@ -35,7 +35,11 @@ impl Snoop {
     /// [C-4] Queues retransmissions of all ranges that are lost.
     pub(super) fn repair_losses(&mut self, now: Instant, reference: FlowRef) {
         let shared = &mut self.shared;
-        let lost = self.flows.update(reference, |flow| flow.find_lost(now, shared));
+        let lost = self.flows.update(reference, |flow| {
+            let mut lost = flow.find_lost(now, shared);
+            lost.append(&mut flow.find_forgotten(shared));
+            lost
+        });
         let lost = lost.unwrap_or_default();
         for start in lost {
             self.retransmit(now, reference, start, Cause::Rack);

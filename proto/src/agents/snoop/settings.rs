@@ -40,7 +40,7 @@ settings! {
     /// The repairs of a round trip that may come too late for a sender that is shown the holes,
     /// relative to the share of the round trip for which masks would stop it: up to this, holes are
     /// shown. With 0 they are always masked [C-31].
-    show_share: f64 = 0.5, number(0.0, 10.0);
+    show_share: f64 = 1.0, number(0.0, 10.0);
     /// The share of the least round trip for which an agent in the sending host withholds an ACK
     /// that only signals losses [C-28]. Measured: 0 and 1/16 leave some transfers with many
     /// recoveries, and 1/4 makes long paths slower.

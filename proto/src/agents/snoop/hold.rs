@@ -1,0 +1,157 @@
+//! Which holes are masked, and for how long [C-7, C-10, C-13, C-31].
+
+use super::cache::Cached;
+use super::flow::Flow;
+use super::settings::Settings;
+use crate::time::Instant;
+use core::time::Duration;
+
+/// The share of the sender's round trip up to which a mask costs less than it avoids [C-31].
+const CHEAP_MASK: f32 = 0.2;
+
+/// The most holes and ranges that one ACK examines [C-26].
+const MAX_EXAMINED: u32 = 256;
+
+impl Flow {
+    /// [C-13] The longest time for which a hole may be masked; [C-28] in the sending host, for
+    /// which a loss signal may be withheld.
+    pub(super) fn hold_budget(&self, settings: &Settings) -> Duration {
+        if self.is_at_sender() {
+            return self.air.min().mul_f64(settings.hold_own).min(settings.hold_limit);
+        }
+        let budget = match self.wired.round_trip() {
+            Some(wired) => {
+                let round_trip = (wired + self.air.srtt()).min(Duration::from_secs(60));
+                let brief = (self.air.min() * 2).max(round_trip.mul_f64(settings.hold_brief));
+                brief.min(round_trip.mul_f64(settings.hold_share))
+            }
+            None => settings.hold_unknown,
+        };
+        budget.min(settings.hold_limit)
+    }
+
+    /// Whether holes are masked at all [C-31].
+    fn masks(&self) -> bool {
+        !self.uses_sack || self.wired.round_trip().is_none() || self.masking.is_needed()
+    }
+
+    /// Measures a round trip of the sender that has ended, and learns whether masks are better in
+    /// the next one [C-31]. The air loses the share `loss` of all packets.
+    pub(super) fn end_round(
+        &mut self,
+        now: Instant,
+        round_trip: Duration,
+        settings: &Settings,
+        loss: f32,
+    ) {
+        self.masking.end_round(now);
+        // A sender that has learned to wait does so for a round trip: for so many repairs.
+        let air = self.air.srtt().max(Duration::from_micros(1));
+        let repairs = libm::floorf(round_trip.div_duration_f32(air).min(64.0));
+        let late = self.cache.segments() as f32 * libm::powf(loss, 1.0 + repairs);
+        let masked = self.hold_budget(settings).div_duration_f32(round_trip);
+        let is_late = late >= masked * settings.show_share as f32;
+        self.masking.is_better = masked < CHEAP_MASK || is_late;
+    }
+
+    /// Whether the loss of a cached range is masked: the range was found missing, the sender has
+    /// not retransmitted it, and the hold budget is not spent [C-7, C-10]. In a recovery the sender
+    /// sees all losses: without the SACK blocks above a masked hole it would take its window for
+    /// lost [C-22].
+    fn is_masked(&self, cached: &Cached, now: Instant, budget: Duration) -> bool {
+        cached.start >= self.recovery_point
+            && !cached.resent
+            && !cached.is_congestion
+            && !cached.is_disputed
+            && cached.missing_since.is_some_and(|since| now < since + budget)
+    }
+
+    /// The lowest masked hole: loss signals above it are suppressed.
+    ///
+    /// The sender must see loss signals below it: for holes that are not cached, that the sender
+    /// has retransmitted, or whose hold budget is spent. The search ends after [`MAX_EXAMINED`]
+    /// ranges: the loss signals are then forwarded.
+    pub(super) fn lowest_masked(&self, now: Instant, budget: Duration) -> Option<&Cached> {
+        if !self.masks() {
+            return None;
+        }
+        if self.sacked.is_empty() {
+            // Without SACK, duplicate ACKs signal the loss of the first range only.
+            let is_first = |first: &&Cached| !self.uses_sack && first.start == self.acked;
+            let first = self.cache.get(0).filter(is_first)?;
+            return Some(first).filter(|first| self.is_masked(first, now, budget));
+        }
+        let mut examined = 0;
+        for hole in self.holes() {
+            let mut index = self.cache.first_beyond(hole.start);
+            examined += 1;
+            while let Some(cached) = self.cache.get(index).filter(|c| c.start < hole.end) {
+                if self.is_masked(cached, now, budget) {
+                    return Some(cached);
+                }
+                index += 1;
+                examined += 1;
+                if examined >= MAX_EXAMINED {
+                    return None;
+                }
+            }
+            if examined >= MAX_EXAMINED {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// An ACK leaves for the sender, whose window is measured by it [C-31].
+    pub(super) fn ack_left(&mut self, now: Instant, budget: Duration) {
+        if !self.masking.awaits_ack() {
+            return;
+        }
+        let limit = self.lowest_masked(now, budget).map_or(u64::MAX, |hole| hole.start);
+        let shown = self.sacked.iter().take_while(|span| span.end <= limit);
+        let known = self.acked + shown.map(|span| span.end - span.start).sum::<u64>();
+        self.masking.ack_left(now, known);
+    }
+
+    /// The time at which the suppressed ACK must be forwarded.
+    pub(super) fn suppression_due(&self, now: Instant, settings: &Settings) -> Option<Instant> {
+        let suppressed = self.suppressed.as_ref()?;
+        if self.is_at_sender() {
+            return Some(suppressed.deadline);
+        }
+        let budget = self.hold_budget(settings);
+        // A higher hole does not prolong the suppression of an ACK whose own hole is no longer
+        // masked.
+        let hole = self.lowest_masked(now, budget).filter(|hole| hole.start <= suppressed.hole);
+        let due = hole.map_or(now, |hole| hole.missing_since.unwrap_or(now) + budget);
+        Some(due.min(suppressed.deadline))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::snoop::flow::tests::flow;
+
+    #[test]
+    fn the_budget_is_a_share_of_the_senders_round_trip() {
+        let mut flow = flow(0);
+        let settings = Settings::default();
+        assert_eq!(flow.hold_budget(&settings), settings.hold_unknown);
+        let mut value = 7;
+        let mut take = |flow: &mut Flow, millis| {
+            for _ in 0..8 {
+                value += 1;
+                flow.wired.ack_left(Instant::ZERO, value);
+                flow.wired.data_came(Instant::from_millis(millis), value);
+            }
+            flow.hold_budget(&settings).as_micros()
+        };
+        // 20 ms of the air are a guess as yet.
+        assert_eq!(take(&mut flow, 80), 10_000);
+        assert_eq!(take(&mut flow, 2_000), 150_000, "a timeout must not be risked");
+        flow.air.sample(Instant::ZERO, Duration::from_millis(30));
+        assert_eq!(take(&mut flow, 80), 60_000, "time for two repairs");
+        assert_eq!(take(&mut flow, 10), 38_000, "but no tail loss probe is caused");
+    }
+}
