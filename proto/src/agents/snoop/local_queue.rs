@@ -5,18 +5,21 @@
 //! sample came near the least round trip (the sojourn rule of RFC 8289, with the interval of the
 //! sender). Then one of these findings is enough: the path loses nothing while its queue is short;
 //! more is lost than while the queue is short, or more than air hops lose; the delay is at a peak
-//! that it does not exceed any more; or the queue is so long that the sender, which halves its
-//! window, does not empty it. As long as too few packets passed while the queue was short, each
-//! loss counts once the queue has stood for a whole round trip.
+//! that it does not exceed any more; or the queue is so long that it does not empty if the sender
+//! halves its window, alone, or as one of several that share the queue [C-34]. As long as too few
+//! packets passed while the queue was short, each loss counts once the queue has stood for a whole
+//! round trip.
 
 use super::airtime::Airtime;
+use super::extreme::Extreme;
+use super::surplus::{Share, Surplus};
 use super::tally::Tally;
 use crate::time::Instant;
 use core::time::Duration;
 
 /// The queueing delay that a queue without congestion does not keep (RFC 8289 §4.2).
 const TARGET: Duration = Duration::from_millis(5);
-/// The window of the largest round trip and of the least spacing.
+/// The window of the largest round trip.
 const PEAK_WINDOW: Duration = Duration::from_secs(15);
 /// The window of the least round trip: a queue of another sender may stand for long.
 const LEAST_WINDOW: Duration = Duration::from_secs(60);
@@ -26,8 +29,6 @@ const MOST_LOST: f32 = 0.2;
 const CHANCE: f32 = 3.5;
 /// The losses among the last 32 packets that make a train.
 const TRAIN: u32 = 10;
-/// The packets from which a spacing is taken.
-const SPACING_PACKETS: u32 = 8;
 
 /// The local round trips to one mobile host, and what was lost at which of them.
 #[derive(Debug, Default)]
@@ -43,6 +44,8 @@ pub(super) struct Loss<'a> {
     pub(super) sent_at: Instant,
     /// The round trip of the wired side of the flow.
     pub(super) wired: Duration,
+    /// The window of the sender in bytes, 0 if it is not known.
+    pub(super) window: u64,
     /// Whether it had its time on the air: a log-likelihood ratio, negative if not [C-32].
     pub(super) evidence: f32,
     /// When a loss of the flow was last taken for congestion.
@@ -60,20 +63,9 @@ struct History {
     standing_since: Option<Instant>,
     /// The outcomes of the last packets, the newest in the lowest bit: 1 for each loss.
     outcomes: u32,
-    /// The arrivals of the present round trip, and its begin.
-    round: (Instant, u32),
-    /// The least time from one arrival to the next, on average of a round trip.
-    spacing: Option<Extreme>,
+    surplus: Surplus,
     short: Tally,
     standing: Tally,
-}
-
-/// An extreme of the last one to two windows.
-#[derive(Clone, Copy, Debug)]
-struct Extreme {
-    value: Duration,
-    previous: Duration,
-    since: Instant,
 }
 
 impl LocalQueue {
@@ -82,6 +74,7 @@ impl LocalQueue {
     pub(super) fn sample(&mut self, now: Instant, sample: Duration, is_prompt: bool) {
         let history = self.history.get_or_insert_with(|| History::new(now, sample));
         history.least.sample(now, sample, LEAST_WINDOW, Duration::min);
+        history.surplus.sample(now, sample);
         if is_prompt {
             history.latest = sample;
             if sample > history.peak.get(Duration::max) {
@@ -99,11 +92,7 @@ impl LocalQueue {
     /// The share of packets that the air loses: of those over a short queue, or of all as long as
     /// they are few.
     pub(super) fn air_loss(&self) -> f32 {
-        let Some(History { short, standing, .. }) = &self.history else { return 0.0 };
-        if short.is_known() {
-            return short.share();
-        }
-        short.and(standing).share()
+        self.history.as_ref().map_or(0.0, History::air_loss)
     }
 
     #[cfg(test)]
@@ -120,7 +109,7 @@ impl LocalQueue {
     pub(super) fn arrived(&mut self, now: Instant, segments: u64) {
         let Some(history) = &mut self.history else { return };
         let segments = u32::try_from(segments).unwrap_or(1);
-        history.count_round(now, segments);
+        history.surplus.arrived(now, segments, history.latest);
         history.outcomes = history.outcomes.unbounded_shl(segments);
         history.tally().add(segments as f32, 0.0);
     }
@@ -130,7 +119,7 @@ impl LocalQueue {
         let Some(history) = &mut self.history else { return false };
         history.outcomes = history.outcomes << 1 | 1;
         history.tally().add(1.0, 1.0);
-        let Loss { sent_at, wired, evidence, signalled_at } = loss;
+        let Loss { sent_at, wired, window, evidence, signalled_at } = loss;
         let round_trip = wired + history.least();
         let is_told = signalled_at.is_some_and(|at| sent_at <= at + wired);
         if self.airtime.lost(now, evidence, round_trip) {
@@ -154,9 +143,12 @@ impl LocalQueue {
         let has_stood = stood >= round_trip / 3 || has_grown && history.is_train();
         // In doubt the sender is told. Its answer empties the queue, and ends the doubt.
         let is_doubtful = history.is_unknown() && stood >= round_trip;
-        let is_congestion = is_doubtful || has_stood && history.is_full(now, wired);
+        let share = Share { window, round_trip: wired + history.latest };
+        let is_congestion = is_doubtful
+            || has_stood && (history.is_full(now, wired) || history.outlasts(now, share));
         if is_congestion {
             *signalled_at = Some(now);
+            history.surplus.take(now, share);
             history.standing = Tally::default();
         }
         is_congestion
@@ -165,7 +157,7 @@ impl LocalQueue {
 
 impl History {
     fn new(now: Instant, sample: Duration) -> Self {
-        let extreme = Extreme { value: sample, previous: sample, since: now };
+        let extreme = Extreme::new(now, sample);
         Self {
             least: extreme,
             peak: extreme,
@@ -173,8 +165,7 @@ impl History {
             latest: sample,
             standing_since: None,
             outcomes: 0,
-            round: (now, 0),
-            spacing: None,
+            surplus: Surplus::new(now, sample),
             short: Tally::default(),
             standing: Tally::default(),
         }
@@ -182,6 +173,11 @@ impl History {
 
     fn least(&self) -> Duration {
         self.least.get(Duration::min)
+    }
+
+    fn air_loss(&self) -> f32 {
+        let Self { short, standing, .. } = self;
+        if short.is_known() { short.share() } else { short.and(standing).share() }
     }
 
     /// Whether the standing queue loses packets.
@@ -193,6 +189,11 @@ impl History {
         let is_long = self.latest - self.least() >= wired + self.least();
         let has_excess = self.standing.exceeds(&self.short, CHANCE);
         is_clean || is_at_peak || is_long || has_excess || self.loses_many()
+    }
+
+    /// Whether the queue stays when this sender halves its window [C-34].
+    fn outlasts(&mut self, now: Instant, share: Share) -> bool {
+        self.surplus.outlasts(now, share, self.least(), self.air_loss())
     }
 
     /// Whether too few packets have shown what the air loses.
@@ -210,7 +211,7 @@ impl History {
     /// soon as it drops one.
     fn is_near_peak(&self) -> bool {
         let range = self.peak.get(Duration::max) - self.least();
-        let spacing = self.spacing.map_or(Duration::ZERO, |spacing| spacing.get(Duration::min));
+        let spacing = self.surplus.spacing().unwrap_or_default();
         let threshold = range.mul_f64(0.9).saturating_sub(spacing * 2);
         self.latest >= self.least() + TARGET.max(threshold)
     }
@@ -221,42 +222,6 @@ impl History {
 
     fn tally(&mut self) -> &mut Tally {
         if self.standing_since.is_some() { &mut self.standing } else { &mut self.short }
-    }
-
-    fn count_round(&mut self, now: Instant, segments: u32) {
-        let (begin, arrived) = self.round;
-        let taken = now.since(begin);
-        if taken < self.latest {
-            self.round.1 = arrived.saturating_add(segments);
-            return;
-        }
-        self.round = (now, segments);
-        if arrived >= SPACING_PACKETS {
-            let spacing = taken / arrived;
-            let first = Extreme { value: spacing, previous: spacing, since: now };
-            let least = self.spacing.get_or_insert(first);
-            least.sample(now, spacing, PEAK_WINDOW, Duration::min);
-        }
-    }
-}
-
-impl Extreme {
-    fn get(&self, pick: fn(Duration, Duration) -> Duration) -> Duration {
-        pick(self.value, self.previous)
-    }
-
-    fn sample(
-        &mut self,
-        now: Instant,
-        sample: Duration,
-        window: Duration,
-        pick: fn(Duration, Duration) -> Duration,
-    ) {
-        if now.since(self.since) >= window {
-            *self = Self { value: sample, previous: self.value, since: now };
-        } else {
-            self.value = pick(self.value, sample);
-        }
     }
 }
 
@@ -302,7 +267,7 @@ mod tests {
             let now = self.now();
             let sent_at = Instant::from_millis(1_000 + self.millis - millis);
             let signalled_at = &mut self.signalled_at;
-            let loss = Loss { sent_at, wired: WIRED, evidence: 0.0, signalled_at };
+            let loss = Loss { sent_at, wired: WIRED, window: 0, evidence: 0.0, signalled_at };
             self.queue.lost(now, loss)
         }
     }
@@ -375,7 +340,7 @@ mod tests {
         assert!(path.lose(4));
         let mut other = None;
         let (sent_at, signalled_at) = (path.now(), &mut other);
-        let loss = Loss { sent_at, wired: WIRED, evidence: 0.0, signalled_at };
+        let loss = Loss { sent_at, wired: WIRED, window: 0, evidence: 0.0, signalled_at };
         assert!(path.queue.lost(path.now(), loss), "the history of the first flow");
         assert_eq!(other, Some(path.now()));
     }

@@ -176,7 +176,8 @@ impl Flow {
         let Some(cached) = self.cache.at_mut(position) else { return true };
         let sent_at = cached.sent.at;
         let signalled_at = &mut self.signalled_at;
-        let loss = Loss { sent_at, wired, evidence, signalled_at };
+        let window = self.masking.window();
+        let loss = Loss { sent_at, wired, window, evidence, signalled_at };
         let is_congestion = shared.queues.get(now, self.mobile).lost(now, loss)
             || self.response.ignores_losses()
             || !self.repair_budget.spend(&mut shared.credit);

@@ -130,7 +130,8 @@ impl Masking {
         }
     }
 
-    fn window(&self) -> u64 {
+    /// The window of the sender in bytes, 0 if it is not known.
+    pub(super) fn window(&self) -> u64 {
         self.windows.into_iter().fold(0, u64::max)
     }
 
