@@ -19,7 +19,7 @@ use core::time::Duration;
 
 /// The queueing delay that a queue without congestion does not keep (RFC 8289 §4.2).
 const TARGET: Duration = Duration::from_millis(5);
-/// The window of the largest round trip.
+/// The window of the largest round trip and of the least spacing.
 const PEAK_WINDOW: Duration = Duration::from_secs(15);
 /// The window of the least round trip: a queue of another sender may stand for long.
 const LEAST_WINDOW: Duration = Duration::from_secs(60);
@@ -29,6 +29,8 @@ const MOST_LOST: f32 = 0.2;
 const CHANCE: f32 = 3.5;
 /// The losses among the last 32 packets that make a train.
 const TRAIN: u32 = 10;
+/// The packets from which a spacing is taken.
+const SPACING_PACKETS: u32 = 8;
 
 /// The local round trips to one mobile host, and what was lost at which of them.
 #[derive(Debug, Default)]
@@ -63,6 +65,10 @@ struct History {
     standing_since: Option<Instant>,
     /// The outcomes of the last packets, the newest in the lowest bit: 1 for each loss.
     outcomes: u32,
+    /// The arrivals of the present round trip, and its begin.
+    round: (Instant, u32),
+    /// The least time from one arrival to the next, on average of a round trip.
+    spacing: Option<Extreme>,
     surplus: Surplus,
     short: Tally,
     standing: Tally,
@@ -109,7 +115,8 @@ impl LocalQueue {
     pub(super) fn arrived(&mut self, now: Instant, segments: u64) {
         let Some(history) = &mut self.history else { return };
         let segments = u32::try_from(segments).unwrap_or(1);
-        history.surplus.arrived(now, segments, history.latest);
+        history.count_round(now, segments);
+        history.surplus.arrived(now, segments);
         history.outcomes = history.outcomes.unbounded_shl(segments);
         history.tally().add(segments as f32, 0.0);
     }
@@ -165,6 +172,8 @@ impl History {
             latest: sample,
             standing_since: None,
             outcomes: 0,
+            round: (now, 0),
+            spacing: None,
             surplus: Surplus::new(now, sample),
             short: Tally::default(),
             standing: Tally::default(),
@@ -211,7 +220,7 @@ impl History {
     /// soon as it drops one.
     fn is_near_peak(&self) -> bool {
         let range = self.peak.get(Duration::max) - self.least();
-        let spacing = self.surplus.spacing().unwrap_or_default();
+        let spacing = self.spacing.map_or(Duration::ZERO, |spacing| spacing.get(Duration::min));
         let threshold = range.mul_f64(0.9).saturating_sub(spacing * 2);
         self.latest >= self.least() + TARGET.max(threshold)
     }
@@ -222,6 +231,21 @@ impl History {
 
     fn tally(&mut self) -> &mut Tally {
         if self.standing_since.is_some() { &mut self.standing } else { &mut self.short }
+    }
+
+    fn count_round(&mut self, now: Instant, segments: u32) {
+        let (begin, arrived) = self.round;
+        let taken = now.since(begin);
+        if taken < self.latest {
+            self.round.1 = arrived.saturating_add(segments);
+            return;
+        }
+        self.round = (now, segments);
+        if arrived >= SPACING_PACKETS {
+            let spacing = taken / arrived;
+            let least = self.spacing.get_or_insert(Extreme::new(now, spacing));
+            least.sample(now, spacing, PEAK_WINDOW, Duration::min);
+        }
     }
 }
 

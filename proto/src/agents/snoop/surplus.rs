@@ -11,10 +11,12 @@ use core::time::Duration;
 
 /// The bytes of a packet.
 const PACKET: f64 = 1_500.0;
-/// The packets from which a spacing is taken.
-const SPACING_PACKETS: u32 = 8;
-/// The window of the least spacing.
-const SPACING_WINDOW: Duration = Duration::from_secs(15);
+/// The arrivals from which a pace is taken, and the window of the least pace.
+const PACE_PACKETS: u32 = 32;
+const PACE_WINDOW: Duration = Duration::from_secs(60);
+/// The least part of their largest rate that the flows of the host have while nobody else fills the
+/// queue.
+const LEAST_RATE: f64 = 0.8;
 /// The largest part of all windows that a flow has which shares the hop with others.
 const MOST_SHARE: f64 = 0.25;
 /// The losses of a window up to which a recovery takes about a round trip: what is lost then is
@@ -24,14 +26,13 @@ const MOST_LOSSES: f64 = 1.5;
 /// The delay that a queue keeps, and what the senders that were shown a loss will take from it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Surplus {
-    /// The least round trip of the last interval, and the interval.
+    /// The sender's round trip, and the least local round trip of the last third of it.
+    round_trip: Duration,
     lowest: Extreme,
-    interval: Duration,
-    /// The arrivals of the present local round trip, and its begin.
-    round: (Instant, u32),
-    /// The time from one arrival to the next, on average of the last local round trip, and its
-    /// least.
-    spacing: Option<(Duration, Extreme)>,
+    /// The arrivals since this time.
+    period: (Instant, u32),
+    /// The time from one arrival to the next, on average of the last period, and its least.
+    pace: Option<(Duration, Extreme)>,
     /// What senders will take, and until when all of them have.
     taken: Duration,
     taken_until: Instant,
@@ -48,10 +49,10 @@ pub(super) struct Share {
 impl Surplus {
     pub(super) fn new(now: Instant, sample: Duration) -> Self {
         Self {
+            round_trip: Duration::ZERO,
             lowest: Extreme::new(now, sample),
-            interval: Duration::ZERO,
-            round: (now, 0),
-            spacing: None,
+            period: (now, 0),
+            pace: None,
             taken: Duration::ZERO,
             taken_until: now,
         }
@@ -59,30 +60,23 @@ impl Surplus {
 
     /// Takes a local round trip.
     pub(super) fn sample(&mut self, now: Instant, sample: Duration) {
-        self.lowest.sample(now, sample, self.interval, Duration::min);
+        self.lowest.sample(now, sample, self.round_trip / 3, Duration::min);
     }
 
-    /// Takes so many arrivals, the newest of which had this local round trip.
-    pub(super) fn arrived(&mut self, now: Instant, segments: u32, latest: Duration) {
-        let (begin, arrived) = self.round;
+    /// Takes so many arrivals.
+    pub(super) fn arrived(&mut self, now: Instant, segments: u32) {
+        let (begin, arrived) = self.period;
         let taken = now.since(begin);
-        if taken < latest {
-            self.round.1 = arrived.saturating_add(segments);
+        if arrived < PACE_PACKETS || taken < self.round_trip {
+            self.period.1 = arrived.saturating_add(segments);
             return;
         }
-        self.round = (now, segments);
-        if arrived >= SPACING_PACKETS {
-            let spacing = taken / arrived;
-            let first = (spacing, Extreme::new(now, spacing));
-            let (last, least) = self.spacing.get_or_insert(first);
-            *last = spacing;
-            least.sample(now, spacing, SPACING_WINDOW, Duration::min);
-        }
-    }
-
-    /// The least time from one arrival to the next.
-    pub(super) fn spacing(&self) -> Option<Duration> {
-        self.spacing.map(|(_, least)| least.get(Duration::min))
+        self.period = (now, segments);
+        let pace = taken / arrived;
+        let first = (pace, Extreme::new(now, pace));
+        let (last, least) = self.pace.get_or_insert(first);
+        *last = pace;
+        least.sample(now, pace, PACE_WINDOW, Duration::min);
     }
 
     /// Whether the queue outlasts that this sender halves its window too. The round trip without a
@@ -94,17 +88,18 @@ impl Surplus {
         least: Duration,
         loss: f32,
     ) -> bool {
-        self.interval = share.round_trip / 3;
+        self.round_trip = share.round_trip;
         if now >= self.taken_until {
             self.taken = Duration::ZERO;
         }
-        let Some((last, _)) = self.spacing else { return false };
+        let Some((pace, least_pace)) = self.pace else { return false };
+        // Other flows, whose host has no losses, would take what these ones give.
+        let is_alone = pace.mul_f64(LEAST_RATE) <= least_pace.get(Duration::min);
         let packets = share.window as f64 / PACKET;
-        // What all flows have under way in a round trip of the sender.
-        let is_shared = last.mul_f64(packets) <= share.round_trip.mul_f64(MOST_SHARE);
+        let is_shared = pace.mul_f64(packets) <= share.round_trip.mul_f64(MOST_SHARE);
         let queued = self.lowest.get(Duration::min).saturating_sub(least);
         let is_enough = self.half(share).is_some_and(|half| queued >= self.taken + half);
-        is_shared && is_enough && packets * f64::from(loss) <= MOST_LOSSES
+        is_alone && is_shared && is_enough && packets * f64::from(loss) <= MOST_LOSSES
     }
 
     /// A loss is shown to a sender, which halves its window within its round trip.
@@ -115,8 +110,8 @@ impl Surplus {
 
     /// Half of a window, as the time that it stands in the queue.
     fn half(&self, share: Share) -> Option<Duration> {
-        let half = share.window as f64 / PACKET / 2.0;
-        self.spacing().filter(|_| share.window > 0).map(|spacing| spacing.mul_f64(half))
+        let (_, least) = self.pace.filter(|_| share.window > 0)?;
+        Some(least.get(Duration::min).mul_f64(share.window as f64 / PACKET / 2.0))
     }
 }
 
@@ -127,7 +122,7 @@ mod tests {
     const LEAST: Duration = Duration::from_millis(4);
     const WIRED: Duration = Duration::from_millis(80);
 
-    /// A hop with an arrival each millisecond, whose queue holds so many packets now.
+    /// A hop that carries a packet in a millisecond, whose queue holds so many packets.
     struct Hop {
         surplus: Surplus,
         now: Instant,
@@ -149,10 +144,15 @@ mod tests {
         }
 
         fn run(&mut self, millis: u64) {
-            for _ in 0..millis {
-                self.now += Duration::from_millis(1);
+            self.run_at(1, millis);
+        }
+
+        /// An arrival each `interval`.
+        fn run_at(&mut self, interval: u64, millis: u64) {
+            for _ in 0..millis / interval {
+                self.now += Duration::from_millis(interval);
                 self.surplus.sample(self.now, LEAST + self.queued);
-                self.surplus.arrived(self.now, 1, LEAST + self.queued);
+                self.surplus.arrived(self.now, 1);
             }
         }
 
@@ -206,6 +206,16 @@ mod tests {
         // 144 packets are under way, and 60 of them wait.
         assert!(hop.outlasts(30, 0.0));
         assert!(!hop.outlasts(50, 0.0));
+    }
+
+    #[test]
+    fn a_queue_that_others_fill_as_well_is_not_left_to_them() {
+        let mut hop = Hop::with(20);
+        assert!(hop.outlasts(10, 0.0));
+        hop.run_at(3, 300);
+        assert!(!hop.outlasts(10, 0.0), "two thirds of the arrivals are those of others");
+        hop.run(300);
+        assert!(hop.outlasts(10, 0.0));
     }
 
     #[test]
