@@ -74,6 +74,8 @@ pub(crate) struct Station {
     pub(crate) flows: usize,
     /// Whether it hands over mobile hosts to other such stations.
     pub(crate) handoff: bool,
+    /// Whether its queues let repairs go first.
+    pub(crate) fast_band: bool,
     /// The station with the other end of its link protocol, if that is not its neighbour by air:
     /// frames go there as UDP packets.
     pub(crate) peer: Option<u32>,

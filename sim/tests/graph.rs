@@ -75,6 +75,26 @@ fn two_servers_behind_a_router_share_one_air() {
     assert!(across > 2e6, "it does not cross the air: {across}");
 }
 
+#[test]
+fn repairs_wait_behind_data_where_there_is_no_fast_band() {
+    let text = |station: &str| {
+        [
+            HEAD,
+            "[hosts]\na = { profile = \"linux\" }\nmh = { profile = \"linux\" }\n",
+            &format!("[stations]\nbs = {{ agent = \"snoop\"{station} }}\n"),
+            &link("wired", ["a", "bs"], WIRED),
+            &link("air", ["bs", "mh"], &format!("{AIR}\nerrors = {{ loss = \"5%\" }}")),
+            &flow("down", "a", "mh", "2MB"),
+        ]
+        .concat()
+    };
+    let [first, last] = ["", ", fast_band = false"].map(|station| outcome(&text(station)));
+    assert!(first.completed && last.completed);
+    // The sender sees what is masked too long, and fills the queue no more.
+    let [first, last] = [first, last].map(|run| run.sender.retransmits);
+    assert!(last > first, "{last} retransmissions of the sender, {first} with a fast band");
+}
+
 /// A station with an air link for each mobile, and packets from one mobile to another, which its
 /// agent does not see.
 #[test]

@@ -92,12 +92,13 @@ fn add_stations(
             return Err(Fault::new(name.span(), message));
         }
         let dies = spec.dies.map(|Time(dies)| dies);
-        let handoff = spec.handoff;
+        let (handoff, fast_band) = (spec.handoff, spec.fast_band);
         let peer = match &spec.peer {
             Some(peer) if is_link => Some(link_ends::peer(topology, peer)?),
             _ => None,
         };
-        stations.push(Station { agent: agent.clone(), dies, outbound, flows: 0, handoff, peer });
+        let agent = agent.clone();
+        stations.push(Station { agent, dies, outbound, flows: 0, handoff, fast_band, peer });
     }
     Ok(())
 }

@@ -81,6 +81,9 @@ pub(super) struct StationSpec {
     /// Whether it hands over mobile hosts to other such stations.
     #[serde(default)]
     pub(super) handoff: bool,
+    /// Whether its queues let repairs go first.
+    #[serde(default = "yes")]
+    pub(super) fast_band: bool,
     /// The station with the other end of its link protocol, if that is not its neighbour by air.
     pub(super) peer: Option<Spanned<String>>,
 }

@@ -13,7 +13,9 @@ use airmend_proto::agents::handoff::{Handoff, Key, Mobile, To, Way};
 use airmend_proto::event::FlowId;
 use airmend_proto::invariants::Violation;
 use airmend_proto::wire::seq::SeqNumber;
-use airmend_proto::{EgressLimits, Event, Forwarder, Instant, Packet, Port, Ports, drain};
+use airmend_proto::{
+    EgressLimits, Event, Forwarder, Instant, Packet, Port, Ports, PriorityClass, drain,
+};
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -55,17 +57,19 @@ impl Station {
             None => EgressLimits { air, wired },
         };
         let limits = Limits { flows: plan.flows.clamp(1, limits.flows), egress, ..limits };
+        let forwarder: Forwarder = match &plan.agent {
+            StationAgent::Everywhere(config) if cfg!(debug_assertions) => {
+                Forwarder::checked(config.build(limits, 0), egress, config.link())
+            }
+            StationAgent::Everywhere(config) => Forwarder::new(config.build(limits, 0), egress),
+            // A split connection acknowledges data that the mobile does not have.
+            StationAgent::Split(spec) => {
+                Forwarder::new(Box::new(Split::new(**spec, plan.flows)), egress)
+            }
+        };
+        let priority = if plan.fast_band { PriorityClass::First } else { PriorityClass::Absent };
         Self {
-            forwarder: match &plan.agent {
-                StationAgent::Everywhere(config) if cfg!(debug_assertions) => {
-                    Forwarder::checked(config.build(limits, 0), egress, config.link())
-                }
-                StationAgent::Everywhere(config) => Forwarder::new(config.build(limits, 0), egress),
-                // A split connection acknowledges data that the mobile does not have.
-                StationAgent::Split(spec) => {
-                    Forwarder::new(Box::new(Split::new(**spec, plan.flows)), egress)
-                }
-            },
+            forwarder: forwarder.with_priority_class(priority),
             violation: None,
             dies: plan.dies.map_or(Instant::from_nanos(u64::MAX), |after| Instant::ZERO + after),
             outbound: plan.outbound.clone(),
