@@ -50,6 +50,8 @@ pub(super) struct Loss<'a> {
     pub(super) window: u64,
     /// Whether it had its time on the air: a log-likelihood ratio, negative if not [C-32].
     pub(super) evidence: f32,
+    /// Whether the sender is in the recovery that answers the last sign of congestion.
+    pub(super) is_recovering: bool,
     /// When a loss of the flow was last taken for congestion.
     pub(super) signalled_at: &'a mut Option<Instant>,
 }
@@ -125,21 +127,23 @@ impl LocalQueue {
     pub(super) fn lost(&mut self, now: Instant, loss: Loss<'_>) -> bool {
         let Some(history) = &mut self.history else { return false };
         history.outcomes = history.outcomes << 1 | 1;
-        history.tally().add(1.0, 1.0);
-        let Loss { sent_at, wired, window, evidence, signalled_at } = loss;
+        let Loss { sent_at, wired, window, evidence, is_recovering, signalled_at } = loss;
         let round_trip = wired + history.least();
         let is_told = signalled_at.is_some_and(|at| sent_at <= at + wired);
-        if self.airtime.lost(now, evidence, round_trip) {
-            if !is_told {
-                *signalled_at = Some(now);
-            }
-            return true;
-        }
-        let Some(standing_since) = history.standing_since else { return false };
+        let is_dropped = self.airtime.lost(now, evidence, round_trip);
         if is_told {
             // The sender counts this loss and the last one as one event.
+            return is_dropped || history.standing_since.is_some();
+        }
+        if is_dropped {
+            *signalled_at = Some(now);
             return true;
         }
+        if is_recovering && !history.is_near_peak() {
+            return false;
+        }
+        history.tally().add(1.0, 1.0);
+        let Some(standing_since) = history.standing_since else { return false };
         // The sender has answered by then, and the queue shows it.
         let answered_at = signalled_at.map(|at| at + wired + history.latest);
         let since = answered_at.map_or(standing_since, |at| standing_since.max(at));
@@ -288,12 +292,21 @@ mod tests {
 
         /// Whether the loss of a packet of `millis` ago counts as congestion.
         fn lose(&mut self, millis: u64) -> bool {
+            self.lose_while(millis, false)
+        }
+
+        /// The same while the sender is in a recovery, or is not.
+        fn lose_while(&mut self, millis: u64, is_recovering: bool) -> bool {
             let now = self.now();
             let sent_at = Instant::from_millis(1_000 + self.millis - millis);
             let signalled_at = &mut self.signalled_at;
-            let loss = Loss { sent_at, wired: WIRED, window: 0, evidence: 0.0, signalled_at };
-            self.queue.lost(now, loss)
+            self.queue.lost(now, Loss { is_recovering, ..loss(sent_at, signalled_at) })
         }
+    }
+
+    fn loss(sent_at: Instant, signalled_at: &mut Option<Instant>) -> Loss<'_> {
+        let is_recovering = false;
+        Loss { sent_at, wired: WIRED, window: 0, evidence: 0.0, is_recovering, signalled_at }
     }
 
     #[test]
@@ -357,6 +370,30 @@ mod tests {
     }
 
     #[test]
+    fn in_a_recovery_only_losses_at_the_peak_are_congestion() {
+        for (delay, is_congestion) in [(20, false), (58, true)] {
+            let mut path = Path::default();
+            path.feed(|_| 0, 300, u64::MAX);
+            path.feed(|number| 10 + number / 8, 400, u64::MAX);
+            assert!(path.lose(4));
+            path.feed(|_| delay, 300, u64::MAX);
+            assert_eq!(path.lose_while(4, true), is_congestion, "{delay} ms");
+        }
+    }
+
+    #[test]
+    fn losses_of_an_event_are_no_excess_after_it() {
+        let mut path = Path::default();
+        path.feed(|_| 0, 2_000, 100);
+        path.feed(|number| number / 8, 400, u64::MAX);
+        path.feed(|_| 50, 200, u64::MAX);
+        assert!(path.lose(4), "the queue is full");
+        assert_eq!((0..100).filter(|_| path.lose(20)).count(), 100, "the same event");
+        path.feed(|_| 10, 300, u64::MAX);
+        assert!(!path.lose(4), "a loss at a queue that has become shorter");
+    }
+
+    #[test]
     fn each_flow_signals_for_itself() {
         let mut path = Path::default();
         path.feed(|_| 0, 300, u64::MAX);
@@ -364,7 +401,7 @@ mod tests {
         assert!(path.lose(4));
         let mut other = None;
         let (sent_at, signalled_at) = (path.now(), &mut other);
-        let loss = Loss { sent_at, wired: WIRED, window: 0, evidence: 0.0, signalled_at };
+        let loss = loss(sent_at, signalled_at);
         assert!(path.queue.lost(path.now(), loss), "the history of the first flow");
         assert_eq!(other, Some(path.now()));
     }

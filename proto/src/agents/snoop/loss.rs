@@ -175,9 +175,10 @@ impl Flow {
         let wired = self.wired_round_trip();
         let Some(cached) = self.cache.at_mut(position) else { return true };
         let sent_at = cached.sent.at;
+        let is_recovering = self.acked < self.recovery_point;
         let signalled_at = &mut self.signalled_at;
         let window = self.masking.window();
-        let loss = Loss { sent_at, wired, window, evidence, signalled_at };
+        let loss = Loss { sent_at, wired, window, evidence, is_recovering, signalled_at };
         let is_congestion = shared.queues.get(now, self.mobile).lost(now, loss)
             || self.response.ignores_losses()
             || !self.repair_budget.spend(&mut shared.credit);

@@ -187,7 +187,14 @@ impl UplinkFlow {
         let mut is_congestion = self.air_sample.is_none();
         for _ in 0..span.len().div_ceil(size).min(64) {
             let signalled_at = &mut self.signalled_at;
-            let loss = Loss { sent_at: now, wired, window: 0, evidence: 0.0, signalled_at };
+            let loss = Loss {
+                sent_at: now,
+                wired,
+                window: 0,
+                evidence: 0.0,
+                is_recovering: false,
+                signalled_at,
+            };
             is_congestion |= queue.lost(now, loss);
         }
         if self.holes.len() < MAX_HOLES {
