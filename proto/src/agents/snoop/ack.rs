@@ -135,26 +135,21 @@ impl Snoop {
             true => flow.visible(now, budget, segment, progress),
             false => Visible::All,
         };
-        let verdict = match visible {
-            Visible::All => {
-                match flow.take_own_duplicate(segment).filter(|_| flow.is_at_sender()) {
-                    Some(duplicate) if !segment.options.signed => {
-                        Verdict::Replace(keep_sack_blocks(packet, segment, |left| {
-                            left != duplicate
-                        }))
-                    }
-                    _ => Verdict::Pass,
-                }
-            }
+        let limit = match visible {
+            Visible::All => u64::MAX,
+            Visible::Below(limit) => limit,
             Visible::Nothing(hole) => {
                 flow.suppress(now, budget, segment, packet, hole);
                 self.event(Event::DupAckSuppressed(id, segment.ack));
                 return Verdict::Withhold;
             }
-            Visible::Below(limit) => {
-                let keep = |left| flow.position(left).is_none_or(|left| left < limit);
-                Verdict::Replace(keep_sack_blocks(packet, segment, keep))
-            }
+        };
+        let own = flow.take_own_duplicate(segment);
+        let is_kept =
+            |left| Some(left) != own && flow.position(left).is_none_or(|position| position < limit);
+        let verdict = match segment.options.sack.as_slice().iter().all(|(left, _)| is_kept(*left)) {
+            true => Verdict::Pass,
+            false => Verdict::Replace(keep_sack_blocks(packet, segment, is_kept)),
         };
         flow.suppressed = None;
         flow.forwarded = Some(AckFields::of(segment));

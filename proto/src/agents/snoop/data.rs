@@ -155,9 +155,7 @@ impl Flow {
 
     /// Notes data that the sender has sent before, and its timestamp [C-12].
     fn note_resent(&mut self, segment: &Segment, span: Span) {
-        if self.is_at_sender() {
-            self.duplicates.departed(span);
-        }
+        self.duplicates.departed(span);
         let Some(timestamps) = segment.options.timestamps else { return };
         let lowest = self.resent.map(|resent| resent.lowest).filter(|at| *at >= self.acked);
         let lowest = lowest.map_or(span.start, |lowest| lowest.min(span.start));

@@ -67,6 +67,9 @@ impl Flow {
     /// sender, but one of the agent: Linux ignores all later DSACK blocks once it has got more than
     /// it has retransmitted (`tcp_dsack_seen`).
     pub(super) fn take_own_duplicate(&mut self, segment: &Segment) -> Option<SeqNumber> {
+        if segment.options.signed || !self.is_at_sender() && !self.duplicates.has_own {
+            return None;
+        }
         let blocks = segment.options.sack.as_slice();
         let (&(left, right), rest) = blocks.split_first()?;
         let span = Span { start: self.position(left)?, end: self.position(right)? };

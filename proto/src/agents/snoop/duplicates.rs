@@ -14,6 +14,8 @@ pub(super) struct Duplicates {
     /// Ranges that the sender has retransmitted and that have departed: the receiver may report
     /// them.
     pub(super) departed: VecDeque<Span>,
+    /// Whether the agent has sent copies, which the receiver reports as duplicates [C-30].
+    pub(super) has_own: bool,
 }
 
 impl Duplicates {

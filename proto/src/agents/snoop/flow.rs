@@ -79,6 +79,8 @@ pub(super) struct Flow {
     pub(super) response: LossResponse,
     pub(super) masking: Masking,
     pub(super) repair_budget: RepairBudget,
+    /// Whether a second repair would often come too late [C-30].
+    pub(super) needs_copies: bool,
     /// The TSecr of the mobile's last ACK, which is its TS.Recent [C-12].
     pub(super) ts_recent: Option<u32>,
     pub(super) resent: Option<Resent>,
@@ -161,6 +163,7 @@ impl Flow {
             response: LossResponse::default(),
             masking: Masking::default(),
             repair_budget: RepairBudget::default(),
+            needs_copies: false,
             ts_recent: None,
             resent: None,
             forwarded: None,

@@ -9,6 +9,9 @@ use core::time::Duration;
 /// The share of the sender's round trip up to which a mask costs less than it avoids [C-31].
 const CHEAP_MASK: f32 = 0.2;
 
+/// The late repairs of a round trip from which repairs go twice [C-30].
+const FEW_LATE: f32 = 0.02;
+
 /// The most holes and ranges that one ACK examines [C-26].
 const MAX_EXAMINED: u32 = 256;
 
@@ -48,7 +51,10 @@ impl Flow {
         // A sender that has learned to wait does so for a round trip: for so many repairs.
         let air = self.air.srtt().max(Duration::from_micros(1));
         let repairs = libm::floorf(round_trip.div_duration_f32(air).min(64.0));
-        let late = self.cache.segments() as f32 * libm::powf(loss, 1.0 + repairs);
+        let segments = self.cache.segments() as f32;
+        self.needs_copies = segments * libm::powf(loss, 1.0 + repairs) >= FEW_LATE;
+        let copies = if self.needs_copies { 2.0 } else { 1.0 };
+        let late = segments * libm::powf(loss, copies + repairs);
         let masked = self.hold_budget(settings).div_duration_f32(round_trip);
         let is_late = late >= masked * settings.show_share as f32;
         self.masking.is_better = masked < CHEAP_MASK || is_late;

@@ -103,6 +103,11 @@ impl LocalQueue {
         self.history.as_ref().map_or(0.0, History::air_loss)
     }
 
+    /// Whether no queue stands.
+    pub(super) fn is_short(&self) -> bool {
+        self.history.as_ref().is_none_or(|history| history.standing_since.is_none())
+    }
+
     #[cfg(test)]
     pub(super) fn is_known(&self) -> bool {
         self.history.is_some()

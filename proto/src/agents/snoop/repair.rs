@@ -2,6 +2,7 @@
 
 use super::cache::Cached;
 use super::flow::Flow;
+use super::local_queue::LocalQueue;
 use super::queued_repair::Repair;
 use super::rtt::is_before;
 use super::ts_recent::recent_at;
@@ -132,7 +133,7 @@ impl Snoop {
     /// on the air.
     fn repair_twice(&mut self, now: Instant, reference: FlowRef, span: Span) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        if !flow.has_spare_airtime() {
+        if !flow.has_spare_airtime(self.shared.queues.get(now, flow.mobile)) {
             return;
         }
         let is_first = |cached: &&mut Cached| cached.attempts % 2 == 1;
@@ -143,6 +144,7 @@ impl Snoop {
                 starts.push(cached.start);
             }
         }
+        flow.duplicates.has_own |= !starts.is_empty();
         for start in starts {
             self.retransmit(now, reference, start, Cause::Rack);
         }
@@ -161,12 +163,14 @@ impl Snoop {
 }
 
 impl Flow {
-    /// Whether the sender is in this host and leaves the air idle at times: some of its last data
-    /// did not wait in the agent's queue. A base station that reports losses shows that of a repair
-    /// soon enough.
-    fn has_spare_airtime(&self) -> bool {
-        let is_alone = self.is_at_sender() && !self.is_reported;
-        let own = self.wired.round_trip().filter(|_| is_alone);
+    /// Whether a second copy is of use while the air is idle at times. For a sender in this host,
+    /// some of its last data did not wait in the agent's queue; a base station that reports losses
+    /// shows that of a repair soon enough. For another sender, no queue stands beyond the agent.
+    fn has_spare_airtime(&self, queue: &LocalQueue) -> bool {
+        if !self.is_at_sender() {
+            return self.needs_copies && queue.is_short();
+        }
+        let own = self.wired.round_trip().filter(|_| !self.is_reported);
         own.is_some_and(|own| own < self.air.min() / SPARE)
     }
 
