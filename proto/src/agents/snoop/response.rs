@@ -4,10 +4,12 @@
 /// Of what was in flight before a loss, the part that a sender keeps at most if it answers: CUBIC
 /// keeps 0.7 (RFC 9438 §4.6) and grows until it is measured.
 const ANSWERED: f64 = 0.85;
-/// The losses without an answer after which the sender counts as one that ignores losses, beyond
-/// those with an answer; and the most that count. With one, the senders that do answer lost up to a
+/// From which on the sender counts as one that ignores losses: a loss without an answer counts 2,
+/// one with an answer -1. BBR often has less in flight for reasons of its own; a sender that
+/// answers seldom has as much as before. With a single loss, senders that do answer lost up to a
 /// tenth of their goodput on fast air hops.
-const IGNORED: u8 = 2;
+const IGNORED: u8 = 4;
+const NO_ANSWER: u8 = 2;
 const MOST_IGNORED: u8 = 6;
 
 /// The rounds after a loss that are measured, as many as before it: senders that probe vary what is
@@ -24,7 +26,7 @@ pub(super) struct LossResponse {
     /// The position whose acknowledgment ends the round.
     round_end: u64,
     episode: Option<Episode>,
-    /// The losses that the sender did not answer, less those that it answered.
+    /// The losses that the sender did not answer, weighted, less those that it answered.
     ignored: u8,
 }
 
@@ -70,7 +72,7 @@ impl LossResponse {
         let after = self.last_peak.max(older);
         self.ignored = match after as f64 <= ANSWERED * episode.before as f64 {
             true => self.ignored.saturating_sub(1),
-            false => (self.ignored + 1).min(MOST_IGNORED),
+            false => (self.ignored + NO_ANSWER).min(MOST_IGNORED),
         };
         self.episode = None;
     }
