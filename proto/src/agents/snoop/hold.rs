@@ -10,7 +10,7 @@ use core::time::Duration;
 const CHEAP_MASK: f32 = 0.2;
 
 /// The late repairs of a round trip from which repairs go twice [C-30].
-const FEW_LATE: f32 = 0.02;
+const FEW_LATE: f32 = 0.05;
 
 /// The most holes and ranges that one ACK examines [C-26].
 const MAX_EXAMINED: u32 = 256;
