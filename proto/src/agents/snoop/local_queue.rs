@@ -144,7 +144,7 @@ impl LocalQueue {
             *signalled_at = Some(now);
             return true;
         }
-        if is_recovering && !history.is_near_peak() {
+        if is_recovering && history.has_fallen() {
             return false;
         }
         history.tally().add(1.0, 1.0);
@@ -232,6 +232,12 @@ impl History {
         let spacing = self.spacing.map_or(Duration::ZERO, |spacing| spacing.get(Duration::min));
         let threshold = range.mul_f64(0.9).saturating_sub(spacing * 2);
         self.latest >= self.least() + TARGET.max(threshold)
+    }
+
+    /// Whether the queue has fallen below half of its peak: a sender answers.
+    fn has_fallen(&self) -> bool {
+        let range = self.peak.get(Duration::max) - self.least();
+        self.latest < self.least() + range / 2
     }
 
     fn is_train(&self) -> bool {
@@ -375,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_recovery_only_losses_at_the_peak_are_congestion() {
+    fn in_a_recovery_a_queue_that_has_fallen_is_no_congestion() {
         for (delay, is_congestion) in [(20, false), (58, true)] {
             let mut path = Path::default();
             path.feed(|_| 0, 300, u64::MAX);
