@@ -1,4 +1,5 @@
-//! What a sender in the agent's own host has retransmitted [C-29].
+//! What the sender has retransmitted, and what the receiver therefore reports as a duplicate [C-29,
+//! C-30].
 
 use crate::ranges::Span;
 use alloc::collections::VecDeque;

@@ -8,7 +8,7 @@
 //! that it does not exceed any more; or the queue is so long that it does not empty if the sender
 //! halves its window, alone, or as one of several that share the queue [C-34]. As long as too few
 //! packets passed while the queue was short, each loss counts once the queue has stood for a whole
-//! round trip.
+//! round trip. In a recovery that answers congestion, a queue that has fallen is none again.
 
 use super::airtime::Airtime;
 use super::extreme::Extreme;
