@@ -2,8 +2,10 @@
 //!
 //! A turn takes all that has come in the order in which it crossed. Where the agent's work on it
 //! takes longer than a turn may, the packets of those mobile hosts that have used more than their
-//! share of the turn wait for the next one, and everybody else's are handled before them. If too
-//! many wait, the oldest do without the agent.
+//! share of the turn wait for the next one, and everybody else's are handled before them. What
+//! waits has a queue for each mobile host: one that once has used more than its share is not kept
+//! behind the packets of those that always do. If too many wait, the oldest of the host with the
+//! most do without the agent.
 
 use super::arrival::{Arrival, Kind};
 use airmend_proto::wire::flow::FlowKey;
@@ -33,10 +35,12 @@ pub(super) struct Pace {
     /// Of this turn, of everybody.
     used: Duration,
     mobiles: HashMap<Mobile, Duration>,
-    postponed: VecDeque<(Mobile, Arrival)>,
+    /// What waits, by mobile host; no queue is empty.
+    postponed: HashMap<Mobile, VecDeque<Arrival>>,
+    /// The mobile hosts for which something waits: the first one is next.
+    order: VecDeque<Mobile>,
+    postponed_packets: usize,
     postponed_bytes: usize,
-    /// The number of packets of each mobile host in `postponed`.
-    waiting: HashMap<Mobile, usize>,
 }
 
 impl Pace {
@@ -51,7 +55,7 @@ impl Pace {
     /// Whether the turn is so long that it must be accounted for. `cpu` is the thread's time on a
     /// CPU.
     pub(super) fn is_long(&mut self, now: Duration, cpu: impl FnOnce() -> Duration) -> bool {
-        let is_long = !self.postponed.is_empty() || now.saturating_sub(self.begun) >= SHORT;
+        let is_long = self.has_postponed() || now.saturating_sub(self.begun) >= SHORT;
         if is_long && self.accounted.is_none() {
             self.accounted = Some(cpu());
         }
@@ -61,11 +65,13 @@ impl Pace {
     /// Whether a packet of this mobile host is handled now. In one host's order, what waits comes
     /// first.
     pub(super) fn admits(&self, mobile: &Mobile) -> bool {
-        if self.waiting.contains_key(mobile) {
-            return false;
-        }
+        !self.postponed.contains_key(mobile) && (!self.is_over() || self.has_share(mobile))
+    }
+
+    /// Whether a mobile host has used no more than its share of the turn.
+    fn has_share(&self, mobile: &Mobile) -> bool {
         let used = self.mobiles.get(mobile).copied().unwrap_or_default();
-        !self.is_over() || used * self.mobiles.len() as u32 <= TURN
+        used * self.mobiles.len().max(self.order.len()) as u32 <= TURN
     }
 
     /// Charges the time since the last call to a mobile host.
@@ -75,36 +81,60 @@ impl Pace {
         *self.mobiles.entry(mobile).or_default() += since;
     }
 
-    /// Keeps a packet for the next turn. Returns the oldest that waits if there are too many.
+    /// Keeps a packet for the next turn. Returns one that has waited if there are too many: the
+    /// oldest of the mobile host for which the most wait.
     pub(super) fn postpone(&mut self, mobile: Mobile, arrival: Arrival) -> Option<Arrival> {
+        self.postponed_packets += 1;
         self.postponed_bytes += arrival.packet.bytes().len();
-        *self.waiting.entry(mobile).or_default() += 1;
-        self.postponed.push_back((mobile, arrival));
-        let is_full = self.postponed.len() > POSTPONED || self.postponed_bytes > POSTPONED_BYTES;
-        is_full.then(|| self.take_oldest()).flatten().map(|(_, oldest)| oldest)
-    }
-
-    /// The next packet that waited; none when the turn is over.
-    pub(super) fn next_postponed(&mut self) -> Option<(Mobile, Arrival)> {
-        (!self.is_over()).then(|| self.take_oldest()).flatten()
-    }
-
-    /// The oldest packet that waits.
-    pub(super) fn take_oldest(&mut self) -> Option<(Mobile, Arrival)> {
-        let (mobile, arrival) = self.postponed.pop_front()?;
-        self.postponed_bytes -= arrival.packet.bytes().len();
-        if let Some(count) = self.waiting.get_mut(&mobile) {
-            *count -= 1;
-            if *count == 0 {
-                self.waiting.remove(&mobile);
-            }
+        let queue = self.postponed.entry(mobile).or_default();
+        if queue.is_empty() {
+            self.order.push_back(mobile);
         }
-        Some((mobile, arrival))
+        queue.push_back(arrival);
+        if self.postponed_packets <= POSTPONED && self.postponed_bytes <= POSTPONED_BYTES {
+            return None;
+        }
+        let most = self.postponed.iter().max_by_key(|(_, queue)| queue.len());
+        let most = most.map(|(mobile, _)| *mobile)?;
+        self.take_oldest(&most)
+    }
+
+    /// The next packet that waited; none when the turn is over. Whoever has a share left comes
+    /// first, one after the other.
+    pub(super) fn next_postponed(&mut self) -> Option<(Mobile, Arrival)> {
+        if self.is_over() {
+            return None;
+        }
+        for _ in 0..self.order.len() {
+            if self.order.front().is_some_and(|next| self.has_share(next)) {
+                break;
+            }
+            self.order.rotate_left(1);
+        }
+        self.take_next()
+    }
+
+    /// The next packet that waits.
+    pub(super) fn take_next(&mut self) -> Option<(Mobile, Arrival)> {
+        let mobile = *self.order.front()?;
+        Some((mobile, self.take_oldest(&mobile)?))
+    }
+
+    fn take_oldest(&mut self, mobile: &Mobile) -> Option<Arrival> {
+        let queue = self.postponed.get_mut(mobile)?;
+        let arrival = queue.pop_front()?;
+        if queue.is_empty() {
+            self.postponed.remove(mobile);
+            self.order.retain(|waits| waits != mobile);
+        }
+        self.postponed_packets -= 1;
+        self.postponed_bytes -= arrival.packet.bytes().len();
+        Some(arrival)
     }
 
     /// Whether packets wait for the next turn.
     pub(super) fn has_postponed(&self) -> bool {
-        !self.postponed.is_empty()
+        !self.order.is_empty()
     }
 
     /// Whether the time of the turn is used up.
@@ -185,15 +215,41 @@ mod tests {
         assert!(pace.admits(&address(1)) && !pace.has_postponed());
     }
 
+    /// One that has used too much once is not kept behind one that always does.
+    #[test]
+    fn nobody_waits_behind_a_hog() {
+        let mut pace = turn(&[(1, 9), (2, 3)]);
+        for millis in 0..100 {
+            assert!(pace.postpone(address(1), ack(1, millis)).is_none());
+        }
+        assert!(!pace.admits(&address(2)), "more than its share");
+        for millis in 0..5 {
+            assert!(pace.postpone(address(2), ack(2, millis)).is_none());
+        }
+        pace.begin(Duration::ZERO);
+        let mut cpu = Duration::ZERO;
+        assert!(pace.is_long(Duration::ZERO, || cpu));
+        let mut handled = Vec::new();
+        while let Some((whose, _)) = pace.next_postponed() {
+            cpu += Duration::from_micros(if whose == address(1) { 500 } else { 10 });
+            pace.charge(whose, cpu);
+            handled.push(whose);
+        }
+        assert_eq!(handled.iter().filter(|whose| **whose == address(2)).count(), 5);
+        assert!(pace.admits(&address(2)) && !pace.admits(&address(1)));
+    }
+
     #[test]
     fn not_too_many_wait() {
-        let mut pace = turn(&[(1, 9)]);
-        let oldest: Vec<_> = (0..POSTPONED as u64 + 2)
+        let mut pace = turn(&[(1, 9), (2, 9)]);
+        assert!(pace.postpone(address(2), ack(2, 0)).is_none());
+        let oldest: Vec<_> = (1..POSTPONED as u64 + 2)
             .filter_map(|n| pace.postpone(address(1), ack(1, n)))
             .collect();
         let times: Vec<_> = oldest.iter().map(|arrival| arrival.at).collect();
-        assert_eq!(times, [0, 1].map(Instant::from_millis));
-        while pace.take_oldest().is_some() {}
-        assert_eq!((pace.postponed_bytes, pace.waiting.len()), (0, 0));
+        assert_eq!(times, [1, 2].map(Instant::from_millis), "of the host with the most");
+        while pace.take_next().is_some() {}
+        assert_eq!((pace.postponed_bytes, pace.postponed_packets), (0, 0));
+        assert!(pace.postponed.is_empty() && !pace.has_postponed());
     }
 }

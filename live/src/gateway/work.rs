@@ -63,7 +63,7 @@ impl Gateway {
     pub(super) fn release(&mut self) -> Result<(), GatewayError> {
         self.forwarder.handle_link(self.now, LinkSignal::Stop);
         self.drain();
-        while let Some((_, arrival)) = self.pace.take_oldest() {
+        while let Some((_, arrival)) = self.pace.take_next() {
             self.pass(&arrival);
         }
         for _ in 0..CLOSING_TURNS {
