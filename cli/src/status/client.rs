@@ -8,8 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A gateway whose loop hangs responds so after a second.
-const PATIENCE: Duration = Duration::from_millis(1_500);
+/// A gateway whose loop hangs responds so after five seconds.
+const PATIENCE: Duration = Duration::from_secs(8);
 /// Far more than any status has.
 const MAX_BYTES: u64 = 4 << 20;
 

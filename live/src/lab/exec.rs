@@ -18,8 +18,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A server has so long to listen before the command begins; it may be no server of TCP.
-const LISTENS_WITHIN: Duration = Duration::from_secs(3);
+/// The command begins when the server listens. One that has been idle for so long is no server of
+/// TCP; one that works still starts, on a slow machine for as long as this at most.
+const IDLE_SERVER: Duration = Duration::from_secs(3);
+const STARTS_WITHIN: Duration = Duration::from_secs(60);
 /// What was interrupted has so long to end.
 const GRACE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(2);
@@ -158,7 +160,7 @@ fn run_with(
         None => None,
         Some(line) => {
             let server = HostProcess::start_shell(opposite, names, line)?;
-            server.wait_for_listener(LISTENS_WITHIN)?;
+            server.wait_for_listener(IDLE_SERVER, STARTS_WITHIN)?;
             Some(server)
         }
     };

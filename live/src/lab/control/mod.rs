@@ -29,8 +29,9 @@ use std::time::Duration;
 
 /// Requests that wait for the loop at most.
 const MAX_REQUESTS: usize = 16;
-/// The loop serves a request within [`super::station::IDLE`], unless it has ended.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The loop serves a request within [`super::station::IDLE`], unless it has ended, or the machine
+/// has no time for it.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A change of a laboratory that runs.
 #[derive(Default)]

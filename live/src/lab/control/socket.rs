@@ -13,7 +13,8 @@ use std::time::Duration;
 
 /// What a request or an answer may have at most.
 const MAX_BYTES: u64 = 64 << 10;
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Longer than the loop may take.
+const PATIENCE: Duration = Duration::from_secs(12);
 const EXTENSION: &str = "sock";
 
 /// Where the laboratories of this user listen: to be asked before a user namespace is entered.

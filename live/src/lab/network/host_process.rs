@@ -25,7 +25,7 @@ const RESOLVERS: &str = "/etc/resolv.conf";
 const UPSTREAM_RESOLVERS: &str = "/run/systemd/resolve/resolv.conf";
 /// A program that is told to end has so long.
 const GRACE: Duration = Duration::from_secs(1);
-const POLL: Duration = Duration::from_millis(2);
+const POLL: Duration = Duration::from_millis(5);
 /// `TCP_LISTEN`, in `/proc/net/tcp`.
 const LISTEN: &str = "0A";
 
@@ -137,14 +137,24 @@ impl HostProcess {
         Ok(Self { pid, is_leader, namespace, thread: Some(thread) })
     }
 
-    /// Waits until something listens for TCP connections on the host, and not longer than `limit`.
-    pub(crate) fn wait_for_listener(&self, limit: Duration) -> Result<(), LabError> {
+    /// Waits until something listens for TCP connections on the host, or this program has had
+    /// nothing to do for as long as `idle`; not longer than `limit`.
+    pub(crate) fn wait_for_listener(
+        &self,
+        idle: Duration,
+        limit: Duration,
+    ) -> Result<(), LabError> {
         let begin = Instant::now();
+        let (group, mut worked, mut last) = (self.pid, begin, 0);
         let namespace = self.namespace.try_clone();
         let namespace = namespace.map_err(LabError::socket("looking for a server"))?;
         let waiting = move || {
             setns(&namespace, CloneFlags::CLONE_NEWNET)?;
-            while !listens() && begin.elapsed() < limit {
+            while !listens() && worked.elapsed() < idle && begin.elapsed() < limit {
+                let now = processor_time(group);
+                if now > last {
+                    (worked, last) = (Instant::now(), now);
+                }
                 thread::sleep(POLL);
             }
             Ok::<_, nix::Error>(())
@@ -213,6 +223,22 @@ pub(crate) fn enter(
         mount(Some(file.as_ref()), place.as_ref(), none, MsFlags::MS_BIND, none)?;
     }
     Ok(())
+}
+
+/// What the processes of a group have used of the processors so far, in the kernel's ticks.
+fn processor_time(group: Pid) -> u64 {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let of_group = |stat: &str| {
+        // After the name in brackets: state, parent, group; user and system time are the 12th and
+        // the 13th.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let field = |number: usize| fields.get(number)?.parse::<u64>().ok();
+        (field(2)? == u64::from(group.as_raw().unsigned_abs())).then_some(field(11)? + field(12)?)
+    };
+    processes
+        .filter_map(|process| fs::read_to_string(process.path().join("stat")).ok())
+        .filter_map(|stat| of_group(&stat))
+        .sum()
 }
 
 /// Whether a socket of the calling thread's namespace listens.

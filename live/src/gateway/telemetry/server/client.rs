@@ -10,8 +10,9 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The loop turns every few milliseconds; one that does not answer for so long hangs.
-const LOOP_TIMEOUT: Duration = Duration::from_secs(1);
+/// The loop turns every few milliseconds, later on a machine that has no time for it; one that does
+/// not answer for so long hangs.
+const LOOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// Requests within this interval get the same status, so that clients do not keep the loop busy.
 const FRESH: Duration = Duration::from_millis(100);
 
@@ -119,7 +120,7 @@ impl Drop for Permit {
 }
 
 fn no_answer() -> Response {
-    let sentence = "The gateway has not answered within a second: it is stopped or hangs.";
+    let sentence = "The gateway has not answered within five seconds: it is stopped or hangs.";
     Response::sentence("503 Service Unavailable", sentence)
 }
 
