@@ -59,15 +59,17 @@ fn the_far_queue_is_the_bottleneck(path: &str, agent: &str) {
     assert_eq!(row["far_queue"], FAR, "{row}");
     assert_eq!((&row["completed"], &row["port_drops"]), (&true.into(), &0.into()), "{row}");
     let [air, modem] = ["air_down", "modem_down"].map(|name| Link::of(&row, name));
-    assert!(air.dropped > 0, "{path}, {agent}: {row}");
-    assert_eq!(modem.dropped, 0, "{path}, {agent}: {row}");
-    assert!(row["agent_counters"]["egress_drops_air"].is_null(), "{path}, {agent}: {row}");
+    let links = format!("{path}, {agent}: air {air:?}, modem {modem:?}");
+    assert!(air.dropped > 0, "{links}");
+    assert_eq!(modem.dropped, 0, "{links}");
+    let drops = &row["agent_counters"]["egress_drops_air"];
+    assert!(drops.is_null(), "{path}, {agent}: {drops} drops at the base station");
     // What the modem drops has been sent, and never reaches the air.
     let passed = air.frames + air.dropped;
     let queued = FAR.parse::<u64>().expect("a number") + IN_BETWEEN;
-    assert!((passed..=passed + queued).contains(&modem.frames), "{path}, {agent}: {row}");
+    assert!((passed..=passed + queued).contains(&modem.frames), "{links}");
     let bytes = row["wire_bytes_per_byte"].as_f64().unwrap_or(0.0) * 3e6;
-    assert!((bytes - modem.bytes as f64).abs() < 1e3, "{path}, {agent}: {row}");
+    assert!((bytes - modem.bytes as f64).abs() < 1e3, "{bytes} bytes, {links}");
 }
 
 /// The link repairs what the air loses, and the sender what the wired hop beyond it loses.
@@ -76,8 +78,12 @@ fn what_is_lost_beyond_the_air_the_sender_repairs() {
     let row = run("inline", "tulip", &flags);
     assert_eq!((&row["completed"], &row["far_wired"]), (&true.into(), &flags[1].into()), "{row}");
     let far = Link::of(&row, "far_wired_down");
-    assert!(far.lost > 0, "{row}");
-    assert_eq!(row["sender"]["retransmits"].as_u64(), Some(far.lost), "{row}");
+    assert!(far.lost > 0, "{far:?}");
+    // Late frames make it send a few in vain; what the air lost it need not know.
+    let retransmits = row["sender"]["retransmits"].as_u64().expect("a number");
+    let on_the_air = Link::of(&row, "air_down").lost;
+    let range = far.lost..far.lost + on_the_air / 2;
+    assert!(range.contains(&retransmits), "{retransmits} not in {range:?}");
 }
 
 /// Losses come after the modem's queue: what is lost has taken its time on the air, and the queue
@@ -87,8 +93,8 @@ fn the_air_loses_behind_the_far_queue() {
     let row = run("inline", "plain", &flags);
     let [air, modem] = ["air_down", "modem_down"].map(|name| Link::of(&row, name));
     assert_eq!((air.dropped, &row["completed"]), (0, &true.into()), "{row}");
-    assert!(air.lost > 5, "{row}");
-    assert!((air.frames..=air.frames + IN_BETWEEN).contains(&modem.frames), "{row}");
+    assert!(air.lost > 5, "{air:?}");
+    assert!((air.frames..=air.frames + IN_BETWEEN).contains(&modem.frames), "{air:?} {modem:?}");
 }
 
 /// What has no place beside a modem is bad usage, in one sentence.
@@ -110,6 +116,7 @@ fn what_a_modem_cannot_do_is_refused() {
 }
 
 /// The counters of a link.
+#[derive(Debug)]
 struct Link {
     frames: u64,
     lost: u64,

@@ -3,7 +3,7 @@
 #[path = "kit/doctor.rs"]
 mod doctor;
 
-use airmend_testkit::Suite;
+use airmend_testkit::{Suite, has_steady_clock};
 use serde_json::Value;
 use std::process::{Command, ExitCode};
 
@@ -40,8 +40,10 @@ fn a_gateway_mends_what_a_kernel_forwards() {
     assert!(gateway["gateway_heartbeat_timeouts"].is_u64(), "{gateway}");
     let kernel = row(&run("kernel", "plain").stdout);
     assert_eq!((&kernel["path"], &kernel["completed"]), (&"kernel".into(), &true.into()));
-    let goodput = |row: &Value| row["goodput_bps"].as_f64().unwrap_or(0.0);
-    assert!(goodput(&gateway) > 2.0 * goodput(&kernel), "{gateway} {kernel}");
+    let [mended, plain] = [&gateway, &kernel].map(|row| row["goodput_bps"].as_f64().unwrap_or(0.0));
+    println!("{mended} bit/s, without a gateway {plain}");
+    // How much faster it is, `fast_band` and `queues` of `--test gateway` judge in a guest.
+    assert!(!has_steady_clock() || mended > 2.0 * plain, "{mended} and {plain} bit/s");
 }
 
 /// What the path cannot take is bad usage, in one sentence.

@@ -1,7 +1,7 @@
 //! The gateway as a service manager and an operator see it: readiness, signs of life, what it may
 //! still do, reload and end. In a network namespace of its own; needs root.
 
-use airmend_testkit::Suite;
+use airmend_testkit::{PATIENCE, Suite};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
 use std::fs;
@@ -9,10 +9,6 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitCode, Stdio};
-use std::time::Duration;
-
-/// Far more than anything here takes; only a failed test waits so long.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A directory that goes with the value.
 struct Temporary(PathBuf);

@@ -15,7 +15,7 @@ use std::thread;
 const BYTES: usize = 300_000;
 const FAR: &str = "203.0.113.2";
 const CLIENT: &str = "import socket, sys; n = 0; \
-                      s = socket.create_connection((sys.argv[1], 7000), timeout=20)\n\
+                      s = socket.create_connection((sys.argv[1], 7000), timeout=300)\n\
                       while (b := s.recv(65536)): n += len(b)\n\
                       print(n)";
 

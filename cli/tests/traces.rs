@@ -3,12 +3,13 @@
 #[path = "kit/doctor.rs"]
 mod doctor;
 
-use airmend_testkit::Suite;
+use airmend_testkit::{GUEST, Suite, has_steady_clock};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
+/// They judge figures of time only.
 const LABORATORY: [(&str, fn()); 2] = [
     (
         "a_mahimahi_file_of_12_megabits_gives_12_megabits",
@@ -24,7 +25,9 @@ const ANYWHERE: [(&str, fn()); 1] =
     [("what_is_no_trace_ends_in_one_sentence", what_is_no_trace_ends_in_one_sentence)];
 
 fn main() -> ExitCode {
-    let [laboratory, gateway] = ["run the laboratory", "run the gateway"].map(doctor::lacks);
+    let no_guest = || (!has_steady_clock()).then(|| format!("{GUEST} is not set"));
+    let [laboratory, gateway] =
+        ["run the laboratory", "run the gateway"].map(|what| doctor::lacks(what).or_else(no_guest));
     Suite::default()
         .tests(laboratory.as_deref(), LABORATORY)
         .tests(gateway.as_deref(), GATEWAY)

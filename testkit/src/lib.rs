@@ -1,5 +1,7 @@
-//! What the tests of every crate share: tests that a machine may be unable to run, and waiting for
-//! an event instead of for a fixed time.
+//! What the tests of every crate share: tests that a machine may be unable to run, waiting for an
+//! event instead of for a fixed time, and where figures of time may be judged.
+
+pub mod bytes;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::error::Error;
@@ -9,14 +11,25 @@ use std::time::{Duration, Instant};
 /// What a test, or a step of one, results in.
 pub type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 
-/// Longer than anything that a test waits for takes on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// What tells a hang from a slow machine: only a test that fails waits so long.
+pub const PATIENCE: Duration = Duration::from_secs(300);
+
+/// `tools/kernel-guest` sets it in its guests.
+pub const GUEST: &str = "AIRMEND_GUEST";
+
+/// Whether figures of time are the program's own: in a guest whose clock counts instructions. On
+/// any other machine they are those of its load as well: there they are printed and not judged.
+#[must_use]
+pub fn has_steady_clock() -> bool {
+    std::env::var_os(GUEST).is_some()
+}
 
 /// The tests of a file with `harness = false`.
 #[derive(Default)]
 pub struct Suite {
     trials: Vec<Trial>,
-    reasons: Vec<String>,
+    /// Why tests are ignored, and which.
+    ignored: Vec<(String, Vec<&'static str>)>,
 }
 
 impl Suite {
@@ -37,13 +50,18 @@ impl Suite {
             };
             let trial = Trial::test(name, outcome);
             self.trials.push(trial.with_ignored_flag(lacks.is_some()));
-        }
-        if let Some(lacks) = lacks
-            && !self.reasons.iter().any(|reason| reason == lacks)
-        {
-            self.reasons.push(lacks.to_owned());
+            if let Some(lacks) = lacks {
+                self.ignore(name, lacks);
+            }
         }
         self
+    }
+
+    fn ignore(&mut self, name: &'static str, why: &str) {
+        match self.ignored.iter_mut().find(|(reason, _)| reason == why) {
+            Some((_, names)) => names.push(name),
+            None => self.ignored.push((why.to_owned(), vec![name])),
+        }
     }
 
     /// Runs what the command line selects, on so many threads if it does not say, and prints on
@@ -52,8 +70,9 @@ impl Suite {
     pub fn run(self, threads: Option<usize>) -> ExitCode {
         let mut arguments = Arguments::from_args();
         arguments.test_threads = arguments.test_threads.or(threads);
-        for reason in &self.reasons {
-            eprintln!("tests are ignored: {}", reason.trim());
+        for (reason, names) in &self.ignored {
+            let reason: Vec<&str> = reason.lines().map(str::trim).collect();
+            eprintln!("tests are ignored: {} ({})", reason.join("; "), names.join(", "));
         }
         libtest_mimic::run(&arguments, self.trials).exit_code()
     }

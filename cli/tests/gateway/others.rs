@@ -1,7 +1,7 @@
 //! What the gateway has no business with, and where it cannot be.
 
 use crate::daemon::{Daemon, command, socket};
-use crate::kit::{Result, airmend};
+use crate::kit::{PATIENCE, Result, airmend};
 use crate::world::{AIR, Shape, World, run};
 use airmend_live::lab::Namespace;
 use std::io::ErrorKind;
@@ -9,7 +9,6 @@ use std::net::UdpSocket;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 use std::thread;
-use std::time::Duration;
 
 /// Packets that are no TCP never leave the kernel.
 pub(crate) fn no_tcp() -> Result {
@@ -18,7 +17,7 @@ pub(crate) fn no_tcp() -> Result {
     let daemon = Daemon::start(&world.base, "air0", &[])?;
     let bind = |namespace: &Namespace, address: &str| -> Result<UdpSocket> {
         let socket = namespace.run(|| Ok(UdpSocket::bind(address)))??;
-        socket.set_read_timeout(Some(Duration::from_secs(5)))?;
+        socket.set_read_timeout(Some(PATIENCE))?;
         Ok(socket)
     };
     for addresses in [["10.77.1.2:7", "10.77.2.2:7"], ["[fd77:1::2]:7", "[fd77:2::2]:7"]] {

@@ -38,7 +38,7 @@ fn warns(said: &[String]) -> bool {
 
 /// Transfers are mended, and where the queue is elsewhere that is said.
 fn mends(world: &World, interface: &str, is_above_the_queue: bool) -> Result {
-    let said = mends_at(world, interface, &Plan::equal(4, 1_000_000), interface)?;
+    let said = mends_at(world, interface, &Plan::lasting(4), interface)?;
     assert_eq!(warns(&said), is_above_the_queue, "{said:?}");
     Ok(())
 }

@@ -1,34 +1,32 @@
 //! What becomes of transfers when the gateway does not do its work.
 
 use crate::daemon::{Daemon, command, repairs, socket};
-use crate::kit::Result;
+use crate::kit::{Result, has_steady_clock, until};
 use crate::transfer::{Plan, transfer};
 use crate::world::{AIR, Shape, World};
 use nix::sys::signal::Signal;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What is asserted; what is wanted is in the line that is printed. A loaded machine has gaps of
-/// its own.
-const LONGEST_GAP: Duration = Duration::from_millis(500);
 /// How long after an event gaps are looked for.
 const AFTERWARDS: Duration = Duration::from_millis(700);
-/// Asserted for what is wanted within a second.
-const SOON: Duration = Duration::from_secs(3);
-/// The share of all bytes after which something happens.
-const MIDDLE: f64 = 0.4;
+/// Within this time mending begins after an event.
+const SOON: Duration = Duration::from_secs(1);
+/// The bytes after which something happens.
+const MIDDLE: u64 = 4_000_000;
 
-/// Prints and judges the longest gaps of both directions around an event.
-fn judge_gaps(world: &World, event: Instant, what: &str, wanted: &str) {
+/// Prints the longest gaps of both directions around an event, and judges them where the machine
+/// has none of its own.
+fn judge_gaps(world: &World, event: Instant, what: &str, wanted: Duration) {
     for (cable, towards) in [(world.wired(), "the fixed host"), (AIR, "the mobile host")] {
         let before = world.cables.longest_gap(cable, event - AFTERWARDS, event);
         let after = world.cables.longest_gap(cable, event, event + AFTERWARDS);
         println!(
-            "{what}: longest gap towards {towards} {:.1} ms, before it {:.1} ms (wanted {wanted})",
+            "{what}: longest gap towards {towards} {:.1} ms, before it {:.1} ms (wanted {wanted:?})",
             after.as_secs_f64() * 1e3,
             before.as_secs_f64() * 1e3,
         );
-        assert!(after <= LONGEST_GAP, "{after:?} towards {towards}");
+        assert!(!has_steady_clock() || after <= wanted, "{after:?} towards {towards}");
     }
 }
 
@@ -46,19 +44,17 @@ fn killed_with(flags: &[&str]) -> Result {
     let world = World::new(Shape::default())?;
     let daemon = Daemon::start(&world.base, "air0", flags)?;
     let filters = || world.at_base("tc", &["filter", "show", "dev", "air0", "ingress"], "");
-    let plan = Plan::mixed();
     let mut killed_at = None;
-    let took = transfer(&world, &plan, |progress| {
-        progress.reach(&plan, MIDDLE)?;
+    let took = transfer(&world, &Plan::mixed(), |progress| {
+        progress.reach(MIDDLE)?;
         println!("{} repairs before", repairs(&daemon.status()?));
         daemon.kill()?;
         killed_at = Some(Instant::now());
-        assert!(progress.received() < plan.bytes() / 10 * 9, "killed in the middle");
         thread::sleep(AFTERWARDS);
-        Ok(())
+        progress.more(MIDDLE / 2)
     })?;
     println!("20 transfers took {:.1} s", took.as_secs_f64());
-    judge_gaps(&world, killed_at.ok_or("not killed")?, "kill -9", "at most 60 ms");
+    judge_gaps(&world, killed_at.ok_or("not killed")?, "kill -9", Duration::from_millis(60));
     if !flags.is_empty() {
         let count = || Ok::<_, Box<dyn std::error::Error>>(filters()?.matches("handle").count());
         assert_eq!(count()?, 1, "clsact's program stays");
@@ -74,10 +70,8 @@ fn killed_with(flags: &[&str]) -> Result {
 pub(crate) fn restarted() -> Result {
     let world = World::new(Shape::default())?;
     let daemon = Daemon::start(&world.base, "air0", &[])?;
-    let plan = Plan::mixed();
-    let mut figures = None;
-    transfer(&world, &plan, |progress| {
-        progress.reach(&plan, MIDDLE)?;
+    transfer(&world, &Plan::mixed(), |progress| {
+        progress.reach(MIDDLE)?;
         daemon.kill()?;
         let begin = Instant::now();
         let daemon = Daemon::start(&world.base, "air0", &[])?;
@@ -85,12 +79,10 @@ pub(crate) fn restarted() -> Result {
         daemon.mended(1)?;
         let mended = begin.elapsed();
         println!("restart: at work after {started:.1?}, first repair after {mended:.1?}");
-        assert!(mended < SOON, "wanted within a second: {mended:?}");
-        progress.reach(&plan, 1.0)?;
-        figures = Some(daemon.end()?);
-        Ok(())
+        assert!(!has_steady_clock() || mended < SOON, "{mended:?}");
+        daemon.mends_most(|| world.cables.carried(AIR).1)?;
+        daemon.end().map(drop)
     })?;
-    println!("{} repairs after the restart", figures.as_ref().map_or(0, repairs));
     Ok(())
 }
 
@@ -98,23 +90,21 @@ pub(crate) fn restarted() -> Result {
 pub(crate) fn stopped() -> Result {
     let world = World::new(Shape::default())?;
     let daemon = Daemon::start(&world.base, "air0", &[])?;
-    let plan = Plan::mixed();
     let mut stopped_at = None;
-    transfer(&world, &plan, |progress| {
-        progress.reach(&plan, MIDDLE)?;
+    transfer(&world, &Plan::mixed(), |progress| {
+        progress.reach(MIDDLE)?;
         let before = repairs(&daemon.status()?);
         daemon.signal(Signal::SIGSTOP)?;
         stopped_at = Some(Instant::now());
         thread::sleep(AFTERWARDS);
-        assert!(progress.received() < plan.bytes(), "stopped in the middle");
         daemon.signal(Signal::SIGCONT)?;
         let begin = Instant::now();
         daemon.mended(before + 20)?;
         println!("SIGCONT: 20 repairs more after {:.1?}", begin.elapsed());
-        assert!(begin.elapsed() < SOON, "wanted within a second: {:?}", begin.elapsed());
+        assert!(!has_steady_clock() || begin.elapsed() < SOON, "{:?}", begin.elapsed());
         Ok(())
     })?;
-    judge_gaps(&world, stopped_at.ok_or("not stopped")?, "SIGSTOP", "at most 100 ms");
+    judge_gaps(&world, stopped_at.ok_or("not stopped")?, "SIGSTOP", Duration::from_millis(100));
     let heartbeat_timeouts = daemon.end()?["heartbeat_timeouts"].as_u64();
     assert!(heartbeat_timeouts >= Some(1), "{heartbeat_timeouts:?}");
     Ok(())
@@ -127,13 +117,17 @@ pub(crate) fn panicked() -> Result {
     let mut command = command("air0", &socket, &[]);
     command.env("AIRMEND_PANIC_AFTER", "1500");
     let daemon = Daemon::launch(&world.base, command, socket)?;
-    transfer(&world, &Plan::mixed(), |_| Ok(()))?;
     if !cfg!(debug_assertions) {
         println!("only a debug build panics when it is asked to");
         return Ok(());
     }
-    let panics = daemon.status()?["counters"]["agent_panics"].as_u64();
-    assert_eq!(panics, Some(1));
+    transfer(&world, &Plan::mixed(), |progress| {
+        let panics = || daemon.status().ok()?["counters"]["agent_panics"].as_u64();
+        until("the panic", || panics().filter(|panics| *panics > 0))?;
+        progress.more(MIDDLE / 2)?;
+        assert_eq!(panics(), Some(1));
+        Ok(())
+    })?;
     let said = daemon.said();
     let lines = said.iter().filter(|line| line.contains("the agent panicked"));
     assert_eq!(lines.count(), 1, "{said:?}");
@@ -144,17 +138,11 @@ pub(crate) fn panicked() -> Result {
 /// A gateway that starts amid transfers knows nothing of them, and mends their later losses.
 pub(crate) fn started_late() -> Result {
     let world = World::new(Shape::default())?;
-    let plan = Plan::mixed();
-    transfer(&world, &plan, |progress| {
-        progress.reach(&plan, 0.2)?;
+    transfer(&world, &Plan::mixed(), |progress| {
+        progress.reach(MIDDLE / 2)?;
         let daemon = Daemon::start(&world.base, "air0", &[])?;
-        let before = world.cables.carried(AIR).1;
-        progress.reach(&plan, 1.0)?;
-        let lost = world.cables.carried(AIR).1 - before;
-        let mended = repairs(&daemon.end()?);
-        println!("started in the middle: {mended} repairs of {lost} losses since");
-        assert!(mended > lost / 2, "{mended} of {lost}");
-        Ok(())
+        daemon.mends_most(|| world.cables.carried(AIR).1)?;
+        daemon.end().map(drop)
     })?;
     Ok(())
 }

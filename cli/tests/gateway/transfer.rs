@@ -1,24 +1,33 @@
 //! TCP connections between hosts, every byte checked.
 
-use crate::kit::bytes::{self, patient};
-use crate::kit::{PATIENCE, Result};
+use crate::kit::bytes::{self, Amount, patient};
+use crate::kit::{PATIENCE, Result, until};
 use crate::world::{World, fixed_address};
 use airmend_live::lab::Namespace;
 use nix::sys::socket::{setsockopt, sockopt};
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Where the fixed host listens for the first mobile host; each further one has the next port.
 pub(crate) const PORT: u16 = 5001;
 
+/// One transfer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transfer {
+    /// Without a number it goes on until what is done meanwhile is over: however slow the machine,
+    /// that happens in the middle of it.
+    pub(crate) bytes: Option<u64>,
+    /// When it begins.
+    pub(crate) begin: Duration,
+}
+
 /// Transfers from the fixed host to a mobile one, which asks for them.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// Bytes of each, and when it begins.
-    pub(crate) transfers: Vec<(u64, Duration)>,
+    pub(crate) transfers: Vec<Transfer>,
     pub(crate) is_ipv6: bool,
     /// The number of the mobile host.
     pub(crate) mobile: usize,
@@ -27,26 +36,25 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// 20 transfers, short and long in turns, that begin one after the other.
+    /// 20 transfers that begin one after the other: short ones and lasting ones in turns.
     pub(crate) fn mixed() -> Self {
-        let bytes = |n: u64| if n.is_multiple_of(2) { 30_000 + 20_000 * n } else { 800_000 };
-        let begin = |n: u64| Duration::from_millis(60 * n);
-        Self {
-            transfers: (0..20).map(|n| (bytes(n), begin(n))).collect(),
-            is_ipv6: false,
-            mobile: 0,
-            congestion: None,
-        }
+        let bytes = |n: u64| n.is_multiple_of(2).then_some(30_000 + 20_000 * n);
+        let begin = |n| Duration::from_millis(60 * n);
+        Self::of((0..20).map(|n| Transfer { bytes: bytes(n), begin: begin(n) }).collect())
     }
 
     /// A few of the same length, all at once.
     pub(crate) fn equal(count: usize, bytes: u64) -> Self {
-        let transfers = vec![(bytes, Duration::ZERO); count];
-        Self { transfers, is_ipv6: false, mobile: 0, congestion: None }
+        Self::of(vec![Transfer { bytes: Some(bytes), begin: Duration::ZERO }; count])
     }
 
-    pub(crate) fn bytes(&self) -> u64 {
-        self.transfers.iter().map(|(bytes, _)| bytes).sum()
+    /// A few that go on until what is done meanwhile is over.
+    pub(crate) fn lasting(count: usize) -> Self {
+        Self::of(vec![Transfer { bytes: None, begin: Duration::ZERO }; count])
+    }
+
+    fn of(transfers: Vec<Transfer>) -> Self {
+        Self { transfers, is_ipv6: false, mobile: 0, congestion: None }
     }
 }
 
@@ -69,13 +77,19 @@ impl<'a> From<&'a World> for Hosts<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     received: AtomicU64,
+    /// What was done meanwhile is over.
+    is_over: AtomicBool,
 }
 
 impl Progress {
-    /// Waits until this share of all bytes has arrived.
-    pub(crate) fn reach(&self, plan: &Plan, share: f64) -> Result {
-        let wanted = (plan.bytes() as f64 * share) as u64;
-        crate::kit::until("progress", || (self.received() >= wanted).then_some(()))
+    /// Waits until so many bytes have arrived.
+    pub(crate) fn reach(&self, bytes: u64) -> Result {
+        until("progress", || (self.received() >= bytes).then_some(()))
+    }
+
+    /// Waits until so many more bytes have arrived.
+    pub(crate) fn more(&self, bytes: u64) -> Result {
+        self.reach(self.received() + bytes)
     }
 
     /// Bytes so far.
@@ -102,23 +116,22 @@ pub(crate) fn transfer<'a>(
     let progress = Progress::default();
     let begin = Instant::now();
     thread::scope(|scope| {
-        let serving = scope.spawn(|| serve(&listener, plan.transfers.len()));
-        let receiving: Vec<_> = plan
-            .transfers
-            .iter()
-            .zip(0..)
-            .map(|(&(bytes, delay), number)| {
+        let serving = scope.spawn(|| serve(&listener, plan, &progress.is_over));
+        let receiving: Vec<_> = (0..)
+            .zip(&plan.transfers)
+            .map(|(number, transfer)| {
                 let (progress, mobile) = (&progress, &hosts.mobiles[plan.mobile]);
                 scope.spawn(move || {
-                    thread::sleep(delay);
-                    let received = receive(mobile, at, number, bytes, progress);
+                    thread::sleep(transfer.begin);
+                    let received = receive(mobile, at, number, progress);
                     received.map_err(|error| format!("transfer {number}: {error}"))
                 })
             })
             .collect();
         let done = meanwhile(&progress);
-        let broken: Vec<String> =
-            receiving.into_iter().filter_map(|thread| join(thread.join()).err()).collect();
+        progress.is_over.store(true, Ordering::Relaxed);
+        let received: Vec<_> = receiving.into_iter().map(|thread| join(thread.join())).collect();
+        let broken: Vec<_> = received.iter().filter_map(|one| one.as_ref().err()).collect();
         if !broken.is_empty() {
             // Some may never have come, and the server waits for each.
             for _ in &broken {
@@ -126,7 +139,11 @@ pub(crate) fn transfer<'a>(
             }
             return Err(format!("{} of {} broken: {broken:?}", broken.len(), plan.transfers.len()));
         }
-        join(serving.join())?;
+        let sent = join(serving.join())?;
+        for (number, bytes) in sent {
+            let received = received[number].as_ref().ok();
+            assert_eq!(received, Some(&bytes), "the bytes of transfer {number}");
+        }
         done.map_err(|error| error.to_string())
     })?;
     Ok(begin.elapsed())
@@ -138,35 +155,36 @@ fn join<T>(
     joined.unwrap_or_else(|_| Err("a panic".to_owned()))
 }
 
-/// Answers so many clients: each sends a number and a length, and gets so many bytes.
-fn serve(listener: &TcpListener, clients: usize) -> std::result::Result<(), String> {
+/// Answers all clients: each sends its number, and gets its bytes. How many each was sent.
+fn serve(
+    listener: &TcpListener,
+    plan: &Plan,
+    is_over: &AtomicBool,
+) -> std::result::Result<Vec<(usize, u64)>, String> {
     thread::scope(|scope| {
-        for _ in 0..clients {
+        let mut sending = Vec::new();
+        for _ in &plan.transfers {
             let (stream, _) = listener.accept().map_err(|error| error.to_string())?;
-            // Who asked tells of an error; it misses something then.
-            scope.spawn(|| send(stream).ok());
+            let send = || send(stream, plan, is_over).map_err(|error| error.to_string());
+            sending.push(scope.spawn(send));
         }
-        Ok(())
+        sending.into_iter().map(|thread| join(thread.join())).collect()
     })
 }
 
-fn send(mut stream: TcpStream) -> Result {
+fn send(mut stream: TcpStream, plan: &Plan, is_over: &AtomicBool) -> Result<(usize, u64)> {
     patient(&stream)?;
-    let mut request = [[0; 8]; 2];
-    stream.read_exact(request.as_flattened_mut())?;
-    let [number, bytes] = request.map(u64::from_be_bytes);
-    bytes::send(stream, number, bytes)
+    let mut number = [0; 8];
+    stream.read_exact(&mut number)?;
+    let number = u64::from_be_bytes(number);
+    let transfer = plan.transfers.get(number as usize).ok_or("there is no such transfer")?;
+    let amount = transfer.bytes.map_or(Amount::Until(is_over), Amount::Bytes);
+    Ok((number as usize, bytes::send(stream, number, amount)?))
 }
 
-fn receive(
-    mobile: &Namespace,
-    at: SocketAddr,
-    number: u64,
-    bytes: u64,
-    progress: &Progress,
-) -> Result {
+fn receive(mobile: &Namespace, at: SocketAddr, number: u64, progress: &Progress) -> Result<u64> {
     let mut stream = mobile.run(|| Ok(TcpStream::connect_timeout(&at, PATIENCE)))??;
     patient(&stream)?;
-    stream.write_all([number, bytes].map(u64::to_be_bytes).as_flattened())?;
-    bytes::receive(stream, number, bytes, &progress.received)
+    stream.write_all(&number.to_be_bytes())?;
+    bytes::receive(stream, number, &progress.received)
 }

@@ -41,8 +41,11 @@ impl Talk {
         Ok(Self { world, hosts, macs, wire })
     }
 
-    /// Sends the first six segments of a flow and acknowledges one.
-    fn open(&self, port: u16) -> Result {
+    /// Sends the first six segments of a flow, and acknowledges one when the gateway has seen them
+    /// leave.
+    fn open(&self, daemon: &Daemon, port: u16) -> Result {
+        let copied = || daemon.status().ok()?["packets"]["data_copied"].as_u64();
+        let before = until("a status", copied)?;
         for number in 0..6 {
             let [fixed, mobile] = self.hosts;
             let segment = SegmentBuilder::new((fixed, 80), (mobile, port))
@@ -53,9 +56,7 @@ impl Talk {
             let bytes = frame(self.macs[0], segment);
             self.world.cables.insert(self.world.wired(), End::Station, bytes);
         }
-        self.sent()?;
-        // The copies come after a while, too.
-        thread::sleep(Duration::from_millis(20));
+        until("copies", || copied().filter(|copied| *copied >= before + 6))?;
         self.acknowledge(port, 0)
     }
 
@@ -108,7 +109,7 @@ pub(crate) fn released_at_end() -> Result {
         let flags = [&["--agent", agent], patient].concat();
         let daemon = Daemon::start(&talk.world.base, "air0", &flags)?;
         for port in PORTS {
-            talk.open(port)?;
+            talk.open(&daemon, port)?;
             talk.acknowledge(port, 4)?;
         }
         talk.withheld(&daemon, 2)?;
@@ -128,7 +129,7 @@ pub(crate) fn released_at_lapse() -> Result {
     let daemon = Daemon::start(&talk.world.base, "air0", PATIENT)?;
     let [missed, other] = PORTS;
     for port in PORTS {
-        talk.open(port)?;
+        talk.open(&daemon, port)?;
         talk.acknowledge(port, 4)?;
     }
     talk.withheld(&daemon, 2)?;

@@ -1,9 +1,8 @@
 //! What tests on several machines share: waiting, processes, and checked bytes.
 
-pub(crate) mod bytes;
 pub(crate) mod raw;
 
-pub(crate) use airmend_testkit::{PATIENCE, Result, until};
+pub(crate) use airmend_testkit::{GUEST, PATIENCE, Result, bytes, has_steady_clock, until};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -58,7 +58,7 @@ fn through_relay(arq: &'static str, loss: f64) -> Result<(Sent, Value, Value)> {
         scope.spawn(|| relay([&near, &far], loss, &sent, &stop));
         let work = || {
             let dialer = world.dial("127.0.0.1:4433")?;
-            transfer(&world, BYTES, |_| Ok(()))?;
+            transfer(&world, BYTES)?;
             ended(dialer)
         };
         let result = work();

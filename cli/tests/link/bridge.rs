@@ -3,7 +3,8 @@
 use crate::kit::raw::open_end;
 use crate::kit::{Result, until};
 use crate::lans::{ADDRESS, ADDRESS_V6, Lans};
-use crate::{BYTES, count, ended, nothing};
+use crate::stream::{lasting, stream};
+use crate::{BYTES, count, ended};
 use airmend_live::lab::Namespace;
 use nix::sys::socket::{MsgFlags, recv, send, setsockopt, sockopt};
 use std::fs;
@@ -23,7 +24,7 @@ pub(crate) fn bridged_lans(arq: &str) -> Result {
     let lans = Lans::new()?;
     let ends = [lans.link(0, arq)?, lans.link(1, arq)?];
     for address in [ADDRESS, ADDRESS_V6] {
-        lans.stream(address, nothing)?;
+        stream(lans.hosts(), address.parse()?, BYTES)?;
     }
     let largest: IpAddr = ADDRESS.parse()?;
     datagram(&lans, largest, &[7; 1_472])?;
@@ -127,15 +128,18 @@ pub(crate) fn super_packets_of_udp(arq: &str) -> Result {
 pub(crate) fn bridge_killed(arq: &str) -> Result {
     let lans = Lans::new()?;
     let mut ends = [0, 1].map(|station| lans.link(station, arq).map(Some));
-    lans.stream(ADDRESS, |received| {
-        for (station, share) in [(0, 4), (1, 2)] {
-            until("progress", || (received() >= BYTES / share).then_some(()))?;
+    lasting(lans.hosts(), ADDRESS.parse()?, |received| {
+        let more = || {
+            let before = received();
+            until("progress", || (received() >= before + BYTES / 4).then_some(()))
+        };
+        for station in [0, 1] {
+            more()?;
             let end = ends[station].as_mut().map_err(|error| error.to_string())?;
             end.take().ok_or("not running")?.kill()?;
-            assert!(received() < BYTES, "killed in the middle");
             ends[station] = lans.link(station, arq).map(Some);
         }
-        Ok(())
+        more()
     })?;
     for end in ends {
         ended(end?.ok_or("not running")?)?;

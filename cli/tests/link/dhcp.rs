@@ -3,7 +3,7 @@
 use crate::kit::{Process, Result, TempFile};
 use crate::lans::Lans;
 use crate::stream::stream;
-use crate::{BYTES, ended, nothing};
+use crate::{BYTES, ended};
 use airmend_live::lab::Namespace;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -41,7 +41,7 @@ pub(crate) fn bridged_dhcp(arq: &str) -> Result {
     let _server = serve(server, [&leases, &pid_file, &config])?;
     ask(client, &script.0)?;
     assert!(addresses(client)?.contains(&format!(" inet {LEASE}/24 ")), "{}", addresses(client)?);
-    stream([server, client], LEASE.parse()?, BYTES, nothing)?;
+    stream([server, client], LEASE.parse()?, BYTES)?;
     ends.into_iter().try_for_each(|end| ended(end).map(drop))
 }
 

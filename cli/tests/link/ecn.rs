@@ -44,7 +44,7 @@ pub(crate) fn mark_is_answered(address: &str) -> Result {
 /// A bulk transfer, whose datagrams leave as super-packets, is marked and arrives whole.
 pub(crate) fn marked_transfer() -> Result {
     let (world, ends) = world("192.0.2.2:4433", &[])?;
-    transfer(&world, 5_000_000, crate::nothing)?;
+    transfer(&world, 5_000_000)?;
     let outside = counted(&world.left, "outside")?;
     let [listener, dialer] = ends;
     let (sender, _) = (ended(dialer)?, ended(listener)?);

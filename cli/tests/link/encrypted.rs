@@ -4,7 +4,7 @@
 use crate::kit::Result;
 use crate::stream::stream;
 use crate::world::{INNER, RIGHT, World, run};
-use crate::{count, ended, nothing};
+use crate::{count, ended};
 use airmend_live::lab::Namespace;
 use std::fs;
 use std::time::Instant;
@@ -97,7 +97,7 @@ fn retransmissions(
     let dialer = world.end(&world.left, INNER[0], &[&["--peer", &at], &class[..]].concat())?;
     let address = encrypt(&world)?;
     let (before, begin) = (retransmitted(&world.left)?, Instant::now());
-    stream([&world.left, &world.right], address.parse()?, BYTES, nothing)?;
+    stream(world.hosts(), address.parse()?, BYTES)?;
     let mbps = BYTES as f64 * 8.0 / begin.elapsed().as_secs_f64() / 1e6;
     let retransmitted = retransmitted(&world.left)? - before;
     let sent = ended(dialer)?;

@@ -4,10 +4,8 @@
 //! host ── eth0, station, radio0 ══ air ══ radio0, station, eth0 ── host
 //! ```
 
-use crate::BYTES;
 use crate::kit::raw::open_end;
 use crate::kit::{Result, TempFile, airmend};
-use crate::stream::stream;
 use crate::world::Link;
 use airmend_live::lab::Namespace;
 use airmend_proto::random::{Purpose, Stream};
@@ -69,14 +67,9 @@ impl Lans {
         Link::start(&self.stations[station], command)
     }
 
-    /// A stream from the first host to this address of the second.
-    pub(crate) fn stream(
-        &self,
-        to: &str,
-        meanwhile: impl FnOnce(&dyn Fn() -> u64) -> Result,
-    ) -> Result {
-        let [near, far] = &self.hosts;
-        stream([near, far], to.parse()?, BYTES, meanwhile)
+    /// The first host and the second.
+    pub(crate) fn hosts(&self) -> [&Namespace; 2] {
+        self.hosts.each_ref()
     }
 }
 

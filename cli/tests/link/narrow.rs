@@ -1,9 +1,9 @@
 //! Paths that are narrower than the interfaces at their ends: a cable between two routers.
 
 use crate::kit::{Result, until};
-use crate::stream::transfer;
-use crate::world::{Link, World};
-use crate::{BYTES, count, ended, nothing};
+use crate::stream::{lasting, transfer};
+use crate::world::{INNER, Link, World};
+use crate::{BYTES, count, ended};
 use airmend_live::lab::Namespace;
 use std::fs;
 use std::process::Command;
@@ -134,9 +134,9 @@ fn follows(family: usize, arq: &'static str) -> Result {
     let world = World::with(arq)?;
     let routers = Routers::new(&world, NARROW)?;
     let links = ends(&world, FAR_END[family])?;
-    transfer(&world, BYTES, nothing)?;
+    transfer(&world, BYTES)?;
     settled(&[&world.left, &world.right], inner_mtu(family, arq))?;
-    transfer(&world, BYTES, nothing)?;
+    transfer(&world, BYTES)?;
     end_well(links)?;
     routers.assert_fragmented_nothing()
 }
@@ -156,7 +156,7 @@ pub(crate) fn narrow_path_without_icmp() -> Result {
     let routers = Routers::new(&world, NARROW)?;
     routers.silence()?;
     let links = ends(&world, FAR_END[0])?;
-    transfer(&world, BYTES, nothing)?;
+    transfer(&world, BYTES)?;
     settled(&[&world.left, &world.right], inner_mtu(0, "tulip"))?;
     let route = ip(&world.left, "route get 198.51.2.2")?;
     assert!(!route.contains("mtu"), "the kernel has not been told: {route}");
@@ -170,11 +170,11 @@ pub(crate) fn path_narrows_without_icmp(arq: &'static str) -> Result {
     let routers = Routers::new(&world, 1500)?;
     routers.silence()?;
     let links = ends(&world, FAR_END[0])?;
-    transfer(&world, 3 * BYTES, |received| {
-        until("the first third", || (received() > BYTES).then_some(()))?;
+    lasting(world.hosts(), INNER[1].parse()?, |received| {
+        until("the beginning", || (received() > BYTES).then_some(()))?;
         routers.set_mtu(NARROW)?;
-        assert!(received() < 3 * BYTES, "narrow in the middle");
-        Ok(())
+        let narrow = received();
+        until("as much again", || (received() > narrow + BYTES).then_some(()))
     })?;
     // The other end sends nothing that is long.
     settled(&[&world.left], inner_mtu(0, arq))?;

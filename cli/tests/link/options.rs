@@ -4,7 +4,7 @@ use crate::flood::{PACKETS, carries_all};
 use crate::kit::{Result, TempFile, airmend};
 use crate::stream::transfer;
 use crate::world::{INNER, Link, RIGHT, World};
-use crate::{count, ended, nothing};
+use crate::{count, ended};
 use std::error::Error;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -28,7 +28,7 @@ pub(crate) fn pre_shared_key() -> Result {
     assert_eq!(fs::metadata(&psk.0)?.permissions().mode() & 0o777, 0o600);
     let flags = ["--psk-file", psk.0.to_str().ok_or("a path")?];
     let [listener, dialer] = start(&world, &flags, &flags)?;
-    transfer(&world, BYTES, nothing)?;
+    transfer(&world, BYTES)?;
     ended(dialer)?;
     ended(listener)?;
 
@@ -47,9 +47,9 @@ pub(crate) fn padded() -> Result {
         // The counters would have several frames of one length as one.
         world.left.disable_offloads("eth0")?;
         let [listener, dialer] = start(&world, &[], &flags)?;
-        transfer(&world, BYTES, nothing)?;
+        transfer(&world, BYTES)?;
         let before = sent(&world)?;
-        carries_all(&world.left, &world.right, INNER[1])?;
+        carries_all(world.hosts(), INNER[1])?;
         // On a busy machine link ACKs for the transfer are among them.
         let (bytes, frames) = sent(&world)?;
         let (bytes, frames) = (bytes - before.0, frames - before.1);
@@ -70,7 +70,7 @@ pub(crate) fn compressed() -> Result {
     for flags in [[yes, yes], [no, yes], [yes, no]] {
         let world = World::new()?;
         let ends = start(&world, flags[0], flags[1])?;
-        transfer(&world, BYTES, nothing)?;
+        transfer(&world, BYTES)?;
         for (end, flags) in ends.into_iter().zip(flags) {
             let figures = ended(end)?;
             assert_eq!(count(&figures, "compressed") > 0, flags.is_empty(), "{figures}");

@@ -1,30 +1,39 @@
 //! A TCP stream across the link, every byte checked.
 
-use crate::kit::bytes::{patient, receive, send};
+use crate::kit::bytes::{Amount, patient, receive, send};
 use crate::kit::{Result, until};
 use crate::world::{INNER, World};
 use airmend_live::lab::Namespace;
 use std::net::{IpAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 const PORT: u16 = 5001;
 
-/// Sends `bytes` from the left to the right; `meanwhile` is called with the bytes received so far
-/// before it has all arrived, and once it is.
-pub(crate) fn transfer(
-    world: &World,
-    bytes: u64,
-    meanwhile: impl FnOnce(&dyn Fn() -> u64) -> Result,
-) -> Result {
-    stream([&world.left, &world.right], INNER[1].parse()?, bytes, meanwhile)
+/// Sends so many bytes from the left to the right.
+pub(crate) fn transfer(world: &World, bytes: u64) -> Result {
+    stream(world.hosts(), INNER[1].parse()?, bytes)
 }
 
 /// The same between any two hosts, to this address of the second.
-pub(crate) fn stream(
+pub(crate) fn stream(hosts: [&Namespace; 2], address: IpAddr, bytes: u64) -> Result {
+    run(hosts, address, Some(bytes), |_| Ok(()))
+}
+
+/// Sends until `meanwhile` is over, which is called with what tells the bytes received so far:
+/// however slow the machine, all that happens in the middle of the stream.
+pub(crate) fn lasting(
+    hosts: [&Namespace; 2],
+    address: IpAddr,
+    meanwhile: impl FnOnce(&dyn Fn() -> u64) -> Result,
+) -> Result {
+    run(hosts, address, None, meanwhile)
+}
+
+fn run(
     [from, to]: [&Namespace; 2],
     address: IpAddr,
-    bytes: u64,
+    bytes: Option<u64>,
     meanwhile: impl FnOnce(&dyn Fn() -> u64) -> Result,
 ) -> Result {
     let listener = to.run(|| Ok(TcpListener::bind((address, PORT))))??;
@@ -33,20 +42,20 @@ pub(crate) fn stream(
     })?;
     let (receiver, _) = listener.accept()?;
     [&sender, &receiver].into_iter().try_for_each(patient)?;
-    let received = AtomicU64::new(0);
+    let (received, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let amount = bytes.map_or(Amount::Until(&is_over), Amount::Bytes);
     thread::scope(|scope| {
-        let sending = scope.spawn(|| send(sender, 0, bytes).map_err(|error| error.to_string()));
-        let receiving = scope
-            .spawn(|| receive(receiver, 0, bytes, &received).map_err(|error| error.to_string()));
+        let sending = scope.spawn(|| send(sender, 0, amount).map_err(|error| error.to_string()));
+        let receiving =
+            scope.spawn(|| receive(receiver, 0, &received).map_err(|error| error.to_string()));
         let done = meanwhile(&|| received.load(Ordering::Relaxed));
+        is_over.store(true, Ordering::Relaxed);
         let join = |handle: thread::ScopedJoinHandle<'_, _>| match handle.join() {
             Ok(result) => result,
             Err(_) => Err("a panic".to_owned()),
         };
-        let results = [join(sending), join(receiving)];
-        for result in results {
-            result?;
-        }
+        let [sent, received] = [join(sending), join(receiving)];
+        assert_eq!(sent?, received?, "bytes of the stream");
         done
     })
 }

