@@ -1,7 +1,7 @@
 //! Whatever arrives from the link, in whatever order and at whatever time: memory stays within its
 //! limits, timers make progress, and what leaves towards the network layer had arrived.
 
-use crate::kit::{Frame, QUEUES, Settings, Station};
+use super::kit::{Frame, QUEUES, Settings, Station};
 use airmend_proto::EgressLimits;
 use airmend_proto::agents::Limits;
 use airmend_proto::{Agent, Instant, LinkSignal, LinkType, Packet, Port};

@@ -1,16 +1,14 @@
 //! The gateway's program, run by the kernel, and our parser, on the same bytes of a mobile: where
 //! ours reads a segment of a known flow, the program's verdict is the one that follows from it;
 //! where ours reads none, the program has read none either. Without root it does nothing.
-#![no_main]
 
-#[path = "../../live/tests/kernel/mod.rs"]
+#[path = "../../../live/tests/kernel/mod.rs"]
 mod kernel;
 
+use self::kernel::{Kernel, Verdict};
 use airmend_proto::wire::flow::{Endpoint, FlowKey};
 use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{LinkType, Packet, Port};
-use kernel::{Kernel, Verdict};
-use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
 
 thread_local! {
@@ -27,11 +25,11 @@ const MIN_BYTES: usize = ETHERNET + 40;
 /// What a test run takes at most (3 kB less than a page), and a report holds whole.
 const MAX_BYTES: usize = 256;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn fuzz(data: &[u8]) {
     if (MIN_BYTES..=MAX_BYTES).contains(&data.len()) {
         KERNEL.with_borrow_mut(|kernel| kernel.iter_mut().for_each(|kernel| compare(kernel, data)));
     }
-});
+}
 
 fn compare(kernel: &mut Kernel, data: &[u8]) {
     let packet = Packet::new(LinkType::Ethernet, data.to_vec().into());

@@ -1,19 +1,17 @@
 //! Any text as a trace, and as a packet-delivery trace of Mahimahi: it is refused with one
 //! sentence, or a link follows it, on which frames arrive in their order.
-#![no_main]
 
 use airmend_proto::link::trace::{Opportunities, WayTrace, parse_csv};
 use airmend_proto::link::{ErrorModel, FullDuplex, LinkParams, Medium, Output, Pair};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::{Instant, LinkType};
 use core::time::Duration;
-use libfuzzer_sys::fuzz_target;
 
 /// Frames that are sent, one every so often.
 const FRAMES: u64 = 40;
 const PAUSE: Duration = Duration::from_millis(130);
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn fuzz(data: &[u8]) {
     let Ok(text) = core::str::from_utf8(data) else { return };
     let trace = parse_csv(text).map_err(|error| error.to_string());
     let opportunities = Opportunities::parse(text).map_err(|error| error.to_string());
@@ -26,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
             follow(&way);
         }
     }
-});
+}
 
 fn follow(way: &WayTrace) {
     let delay = Duration::from_millis(1);

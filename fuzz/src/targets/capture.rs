@@ -1,13 +1,11 @@
 //! Any bytes as a capture: its packets are in the order of time and belong to its interfaces, they
 //! are read the same after they have been written, and an agent can be replayed over them.
-#![no_main]
 
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::{Forwarder, Instant, LinkType};
 use airmend_sim::replay::{Capture, Pace, Record, Sides, replay, steps};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn fuzz(data: &[u8]) {
     let capture = match Capture::read(data) {
         Ok(capture) => capture,
         Err(error) => return assert!(error.to_string().lines().count() <= 1, "{error}"),
@@ -28,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
         let mut forwarder = Forwarder::new(agent.build(limits, 1), limits.egress);
         replay(&mut forwarder, &steps, pace, false);
     }
-});
+}
 
 /// As pcap with nanoseconds (draft-ietf-opsawg-pcap), whose seconds have 32 bits.
 fn written_and_read(records: Vec<&Record>, link_type: LinkType) {

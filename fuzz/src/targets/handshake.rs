@@ -1,12 +1,10 @@
 //! Two ends of a link with everything between them in the input's hands: datagrams are lost,
 //! repeated, changed, invented, and come from elsewhere. A frame arrives at most once and only as
 //! it was sent, and when the path is good again, frames arrive in both directions soon.
-#![no_main]
 
 use airmend_live::tunnel::{Address, Endpoint, Keys, PrivateKey, Rekey, Security};
 use airmend_proto::Instant;
 use core::time::Duration;
-use libfuzzer_sys::fuzz_target;
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
@@ -17,7 +15,7 @@ const MAX_STEPS: usize = 200;
 /// and the responder's budget start anew.
 const SOON: u32 = 100;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn fuzz(data: &[u8]) {
     let mut path = Path::new();
     let mut input = data.iter().copied();
     for _ in 0..MAX_STEPS {
@@ -25,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
         path.step(choice, &mut input);
     }
     path.recovers();
-});
+}
 
 struct Path {
     now: Instant,

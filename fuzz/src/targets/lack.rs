@@ -1,12 +1,9 @@
 //! Bytes as a LACK frame, and as a sequence of times, frames and packets for one end of a link
 //! with small limits: what is read is written as it was, and the end keeps its promises.
-#![no_main]
 
-#[path = "../../proto/tests/link/hostile.rs"]
+#[path = "../../../proto/tests/link/hostile.rs"]
 mod hostile;
-#[path = "../input/mod.rs"]
-mod input;
-#[path = "../input/link.rs"]
+#[path = "../link_input.rs"]
 mod link_input;
 
 /// The agent under test.
@@ -18,16 +15,16 @@ mod kit {
     pub(crate) const QUEUES: usize = 3;
 }
 
+use self::hostile::play;
+use self::link_input::steps;
+use crate::input::Input;
 use airmend_proto::agents::lack::Settings;
 use airmend_proto::agents::lack::frame::{Ack, Frame, FrameKind, run};
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::{LinkType, Packet};
 use core::time::Duration;
-use hostile::play;
-use input::Input;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn fuzz(data: &[u8]) {
     check_frame(data);
     let mut input = Input(data);
     let switches = input.byte();
@@ -40,10 +37,10 @@ fuzz_target!(|data: &[u8]| {
         window: 1 + u32::from(switches >> 5),
         ..profile
     };
-    if let Err(error) = play(&settings, &input.steps(frame)) {
+    if let Err(error) = play(&settings, &steps(&mut input, frame)) {
         panic!("{error}");
     }
-});
+}
 
 fn check_frame(data: &[u8]) {
     let packet = Packet::new(LinkType::Frame, data.to_vec().into());

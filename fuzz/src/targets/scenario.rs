@@ -1,14 +1,12 @@
 //! Any text as a scenario: it is refused with one sentence that names a line of the text, or has a
 //! bounded number of runs, and is read the same again.
-#![no_main]
 
 use airmend_sim::Experiment;
-use libfuzzer_sys::fuzz_target;
 
 /// Points of a sweep are legal in great numbers, which only takes time.
 const MAX_POINTS: usize = 100;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn fuzz(data: &[u8]) {
     let Ok(text) = core::str::from_utf8(data) else { return };
     // A range has as many values as it likes.
     if text.contains("..") || text.matches(',').count() > MAX_POINTS {
@@ -36,4 +34,4 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(sentence.lines().count(), 1, "{sentence}");
         }
     }
-});
+}

@@ -1,18 +1,13 @@
 //! Segmentation offload: what a TUN device gives is split, joined and split again into the same
 //! packets; any packets joined and split are the same, but for IPv4 identifications; a frame of a
 //! packet socket is written as it was read.
-#![no_main]
 
-#[path = "../../proto/tests/common/mod.rs"]
-mod common;
-
+use crate::common::packet::Tcp;
 use airmend_live::device::fuzzing::{join, read_frame, split, split_frame, write_frame};
 use airmend_proto::wire::tcp::Flags;
 use airmend_proto::{Packet, Port};
-use common::packet::Tcp;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn fuzz(data: &[u8]) {
     let Some((kind, rest)) = data.split_first() else { return };
     match kind & 3 {
         0 => device(rest),
@@ -20,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
         2 => frame(rest, None),
         _ => frame(rest, Some((0x8100, u16::from(*kind)))),
     }
-});
+}
 
 fn device(read: &[u8]) {
     let Some(packets) = split(read) else { return };

@@ -1,6 +1,5 @@
 //! Any bytes as a packet of either link type: parsing never panics, offsets stay within what was
 //! captured, and the bare ACK of what parses says the same as the packet.
-#![no_main]
 
 use airmend_proto::wire::checksum;
 use airmend_proto::wire::edit::bare_ack;
@@ -8,9 +7,8 @@ use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{LinkType, Packet};
 use bytes::Bytes;
 use core::num::NonZeroU16;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn fuzz(data: &[u8]) {
     let bytes = Bytes::copy_from_slice(data);
     let captured = data.len() as u32;
     for link_type in [LinkType::Ethernet, LinkType::Ip] {
@@ -21,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
             check(&Packet::truncated(link_type, bytes.clone(), captured + uncaptured));
         }
     }
-});
+}
 
 fn check(packet: &Packet) {
     let Ok(segment) = Segment::parse(packet) else { return };

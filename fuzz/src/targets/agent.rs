@@ -2,29 +2,22 @@
 //! registry that stands alone, with limits so small that each is hit: the agents keep what the
 //! property tests say that an agent promises. A quarter of the inputs each are transfers: of the
 //! fixed host, of the mobile host, and of a sender in the agent's own host.
-#![no_main]
 
-#[path = "../../proto/tests/common/mod.rs"]
-mod common;
-#[path = "../input/mod.rs"]
-mod input;
-
+use crate::common::agents::{tight, vary};
+use crate::common::hostile::{ISN, Step, TINY, play};
+use crate::common::packet::{Foreign, Tcp};
+use crate::common::transfer::{Choice, sack, transfer};
+use crate::input::Input;
 use airmend_proto::agents::Limits;
 use airmend_proto::wire::tcp::Flags;
 use airmend_proto::{LinkType, Port};
-use common::agents::{tight, vary};
-use common::hostile::{ISN, Step, TINY, play};
-use common::packet::{Foreign, Tcp};
-use common::transfer::{Choice, sack, transfer};
 use core::num::NonZeroU16;
 use core::time::Duration;
-use input::Input;
-use libfuzzer_sys::fuzz_target;
 
 /// Steps of one run: the agent's state is small, so that more of them show little more.
 const MAX_STEPS: usize = 150;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn fuzz(data: &[u8]) {
     let mut input = Input(data);
     let (agent, choices) = (input.byte(), u64::from(input.word()));
     let steps = match agent >> 6 {
@@ -40,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
     if let Err(error) = play(&agent, limits, &steps) {
         panic!("{error}");
     }
-});
+}
 
 impl Input<'_> {
     fn many<T>(&mut self, mut next: impl FnMut(&mut Self) -> T) -> Vec<T> {

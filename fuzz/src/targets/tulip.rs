@@ -1,15 +1,12 @@
 //! Bytes as a TULIP frame, and as a sequence of times, frames and packets for one end of a link
 //! with small limits: what is read is written as it was, and the end keeps its promises. And as
 //! packets that cross compressed among frames in short form that nobody has written.
-#![no_main]
 
-#[path = "../input/compressed.rs"]
+#[path = "../compressed.rs"]
 mod compressed;
-#[path = "../../proto/tests/link/hostile.rs"]
+#[path = "../../../proto/tests/link/hostile.rs"]
 mod hostile;
-#[path = "../input/mod.rs"]
-mod input;
-#[path = "../input/link.rs"]
+#[path = "../link_input.rs"]
 mod link_input;
 
 /// The agent under test.
@@ -21,16 +18,16 @@ mod kit {
     pub(crate) const QUEUES: usize = 2;
 }
 
+use self::hostile::play;
+use self::link_input::steps;
+use crate::input::Input;
 use airmend_proto::agents::tulip::frame::{Ack, Frame, FrameKind};
 use airmend_proto::agents::tulip::{Order, Settings};
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::{Ecn, LinkType, Packet};
 use core::time::Duration;
-use hostile::play;
-use input::Input;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn fuzz(data: &[u8]) {
     check_frame(data);
     compressed::check(data);
     let mut input = Input(data);
@@ -43,10 +40,10 @@ fuzz_target!(|data: &[u8]| {
         window: 1 + u32::from(switches >> 5),
         ..Settings::default()
     };
-    if let Err(error) = play(&settings, &input.steps(frame)) {
+    if let Err(error) = play(&settings, &steps(&mut input, frame)) {
         panic!("{error}");
     }
-});
+}
 
 fn check_frame(data: &[u8]) {
     let packet = Packet::new(LinkType::Frame, data.to_vec().into());

@@ -1,16 +1,11 @@
 //! Any text as the gateway's configuration: it is refused with one sentence that names a line of
 //! the text, or makes a configuration; and any text as a flow rule, which is read as it is written.
-#![no_main]
-#![allow(dead_code, unreachable_pub, reason = "only the file of the command line is used")]
-
-#[path = "../../cli/src/values.rs"]
-mod values;
 
 #[path = "."]
 mod gateway {
-    #[path = "../../cli/src/gateway/file.rs"]
+    #[path = "../../../cli/src/gateway/file.rs"]
     mod file;
-    #[path = "../../cli/src/gateway/options.rs"]
+    #[path = "../../../cli/src/gateway/options.rs"]
     mod options;
 
     /// The interface of the configuration that a text makes.
@@ -23,9 +18,8 @@ mod gateway {
 }
 
 use airmend_live::gateway::rules::FlowRule;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn fuzz(data: &[u8]) {
     let Ok(text) = core::str::from_utf8(data) else { return };
     match gateway::read("fuzz", text) {
         Ok(interface) => assert_eq!(interface, "air0"),
@@ -40,4 +34,4 @@ fuzz_target!(|data: &[u8]| {
         Ok(rule) => assert_eq!(rule.to_string().parse(), Ok(rule)),
         Err(sentence) => assert_eq!(sentence.lines().count(), 1, "{sentence}"),
     }
-});
+}

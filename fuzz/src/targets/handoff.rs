@@ -2,11 +2,8 @@
 //! that loses, repeats and changes messages, and on which a host with the key says anything.
 //! The agents of both stations keep their rules, what was changed is refused and counted, and
 //! without such a host no packet is forwarded that nobody sent.
-#![no_main]
 
-#[path = "../input/mod.rs"]
-mod input;
-
+use crate::input::Input;
 use airmend_proto::agents::handoff::{Handoff, Key, Mobile, Output, StationId, Way, authenticate};
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::wire::build::SegmentBuilder;
@@ -17,8 +14,6 @@ use airmend_proto::{
     Agent, EgressLimits, Event, Forwarder, Instant, LinkType, Packet, Port, Ports, drain,
 };
 use core::time::Duration;
-use input::Input;
-use libfuzzer_sys::fuzz_target;
 use std::collections::{BTreeMap, VecDeque};
 
 const KEY: Key = Key([7; 32]);
@@ -55,7 +50,7 @@ impl Ports for Sink {
     fn send(&mut self, _: Instant, _: Port, _: Packet) {}
 }
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn fuzz(data: &[u8]) {
     let mut input = Input(data);
     let mut world = World {
         now: Instant::ZERO,
@@ -66,7 +61,7 @@ fuzz_target!(|data: &[u8]| {
     while !input.0.is_empty() {
         world.step(&mut input);
     }
-});
+}
 
 impl Station {
     fn new(number: u32) -> Self {

@@ -1,0 +1,37 @@
+//! The targets: each takes any bytes, and panics where a promise is broken.
+
+mod agent;
+mod capture;
+mod config;
+mod handoff;
+mod handshake;
+mod http;
+mod kernel;
+mod lack;
+mod offload;
+mod scenario;
+mod trace;
+mod tulip;
+mod tunnel;
+mod wire;
+
+/// Tries one input.
+pub(crate) type Target = fn(&[u8]);
+
+/// All of them; `tools/fuzz` takes the names from here.
+pub(crate) const TARGETS: [(&str, Target); 14] = [
+    ("agent", agent::fuzz),
+    ("capture", capture::fuzz),
+    ("config", config::fuzz),
+    ("handoff", handoff::fuzz),
+    ("handshake", handshake::fuzz),
+    ("http", http::fuzz),
+    ("kernel", kernel::fuzz),
+    ("lack", lack::fuzz),
+    ("offload", offload::fuzz),
+    ("scenario", scenario::fuzz),
+    ("trace", trace::fuzz),
+    ("tulip", tulip::fuzz),
+    ("tunnel", tunnel::fuzz),
+    ("wire", wire::fuzz),
+];
