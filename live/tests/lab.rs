@@ -18,7 +18,7 @@ use airmend_proto::agents::plain::Plain;
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::link::ErrorModel;
 use airmend_proto::{Agent, Port};
-use airmend_testkit::{Result as Tested, Suite, has_steady_clock};
+use airmend_testkit::{Result as Tested, Suite};
 use nix::sys::socket::sockopt::TcpCongestion;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socket};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
@@ -34,6 +34,8 @@ use std::time::Duration;
 type Test = fn() -> Tested;
 
 const NOBODY: u32 = 65534;
+/// The lateness that `airmend lab` warns of, in microseconds.
+const LATE_US: u64 = 1_000;
 
 const TESTS: [(&str, Test); 34] = [
     ("down", down),
@@ -160,6 +162,13 @@ fn complete(config: &LabConfig) -> Result<Outcome, LabError> {
     Ok(outcome)
 }
 
+/// Whether the loop had the processor when it needed it, as `airmend lab` says as well: figures of
+/// other runs are those of the machine's load, and are not judged.
+fn keeps_time(outcome: &Outcome) -> bool {
+    println!("frames left up to {} us late (99 %)", outcome.lateness_us.p99);
+    outcome.lateness_us.p99 <= LATE_US
+}
+
 /// Why a run failed that has to.
 fn failure(result: Result<Outcome, LabError>) -> LabError {
     let Err(error) = result else { panic!("the run should have failed") };
@@ -269,7 +278,7 @@ fn pinged() -> Result<(), Box<dyn Error>> {
         let outcome = complete(&LabConfig { ping: true, ipv6, ..config() })?;
         let ping = outcome.ping.ok_or("no ping")?;
         // The last ones may be late, and the run over.
-        let late = if has_steady_clock() { 0 } else { ping.sent / 2 };
+        let late = if keeps_time(&outcome) { 0 } else { ping.sent / 2 };
         assert!(ping.sent > 0 && ping.received + late >= ping.sent, "{ping:?}");
         assert!(ping.round_trip.min > 2 * Duration::from_millis(7), "{ping:?}");
     }

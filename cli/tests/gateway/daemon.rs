@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Losses by which a gateway is judged.
 const JUDGED: u64 = 60;
@@ -51,7 +51,7 @@ impl Daemon {
                 daemon.listening.take().map(JoinHandle::join);
                 return Err(daemon.said().join("\n").into());
             }
-            thread::sleep(std::time::Duration::from_millis(1));
+            thread::sleep(Duration::from_millis(1));
         }
         Ok(daemon)
     }
@@ -118,6 +118,13 @@ impl Daemon {
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kilobytes = line.and_then(|line| line.split_whitespace().next()).ok_or("no VmRSS")?;
         Ok(kilobytes.parse::<u64>()? << 10)
+    }
+
+    /// How long its loop has been ready to run without a processor to run on.
+    pub(crate) fn run_delay(&self) -> Result<Duration> {
+        let text = fs::read_to_string(format!("/proc/{}/schedstat", self.process.0.id()))?;
+        let nanos = text.split_whitespace().nth(1).ok_or("no run delay")?;
+        Ok(Duration::from_nanos(nanos.parse()?))
     }
 
     /// SIGKILL, and waits for its end.

@@ -3,12 +3,13 @@
 use crate::cable::End;
 use crate::daemon::{Daemon, command, socket};
 use crate::hostile::{frame, mac, silent};
-use crate::kit::{Result, has_steady_clock, until};
+use crate::kit::{Result, until};
 use crate::transfer::{Plan, transfer};
 use crate::world::{AIR, Shape, World};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Flags;
+use std::time::Instant;
 
 /// How long the agent works on an ACK of the one host, in a debug build.
 const WORK_MICROS: u32 = 500;
@@ -34,8 +35,8 @@ pub(crate) fn quantile(histogram: &serde_json::Value, share: f64) -> f64 {
     found.map_or(f64::INFINITY, |(bound, _)| *bound)
 }
 
-/// The other host is mended while there is too much to do; with a steady clock, the heartbeat goes
-/// on and its ACKs do not wait.
+/// The other host is mended while there is too much to do; where the gateway had a processor, the
+/// heartbeat went on, and that host's ACKs did not wait.
 pub(crate) fn one_host_takes_all_the_time() -> Result {
     if !cfg!(debug_assertions) {
         println!("only a debug build works more when it is asked to");
@@ -63,6 +64,7 @@ pub(crate) fn one_host_takes_all_the_time() -> Result {
         }
         daemon.status().ok()?["packets"]["unjudged"].as_u64()
     };
+    let (begin, mut delayed) = (Instant::now(), 0.0);
     transfer(&world, &Plan::lasting(2), |progress| {
         progress.reach(300_000)?;
         until("more than there is time for", || {
@@ -71,22 +73,25 @@ pub(crate) fn one_host_takes_all_the_time() -> Result {
         daemon.mends_most(|| {
             too_much_to_do();
             world.cables.carried(AIR).1
-        })
+        })?;
+        delayed = daemon.run_delay()?.as_secs_f64() / begin.elapsed().as_secs_f64();
+        Ok(())
     })?;
     let status = daemon.end()?;
     let wait = |share| 1e3 * quantile(&status["ack_wait_seconds"], share);
     let timeouts = status["heartbeat_timeouts"].as_u64().ok_or("no heartbeat_timeouts")?;
     println!(
         "ACKs waited up to {} ms in the median, {} ms (99 %), {} without verdict; {timeouts} \
-         heartbeat timeouts",
+         heartbeat timeouts; no processor {:.0} % of the time",
         wait(0.5),
         wait(0.99),
         status["packets"]["unjudged"],
+        100.0 * delayed,
     );
-    if has_steady_clock() {
-        assert!(wait(0.9) <= 5.0, "{}", status["ack_wait_seconds"]);
-        // A real-time thread that never sleeps is held back 50 ms in a second by the kernel.
-        assert!(timeouts <= 6, "{timeouts}");
+    // A real-time thread that never sleeps is held back 50 ms in a second by the kernel.
+    if delayed < 0.1 {
+        assert!(wait(0.9) <= 20.0, "{} ms", wait(0.9));
+        assert!(timeouts as f64 <= 6.0 + begin.elapsed().as_secs_f64(), "{timeouts}");
     }
     Ok(())
 }

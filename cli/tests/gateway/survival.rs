@@ -22,7 +22,7 @@ fn judge_gaps(world: &World, event: Instant, what: &str, wanted: Duration) {
         let before = world.cables.longest_gap(cable, event - AFTERWARDS, event);
         let after = world.cables.longest_gap(cable, event, event + AFTERWARDS);
         println!(
-            "{what}: longest gap towards {towards} {:.1} ms, before it {:.1} ms (wanted {wanted:?})",
+            "{what}: longest gap towards {towards} {:.1} ms, before {:.1} ms (wanted {wanted:?})",
             after.as_secs_f64() * 1e3,
             before.as_secs_f64() * 1e3,
         );

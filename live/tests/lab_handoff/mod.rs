@@ -1,14 +1,13 @@
 //! A mobile host that moves between base stations, whose messages are multicast between
 //! namespaces (S0-45, S0-46).
 
-use super::{Test, config, failure};
+use super::{Test, config, failure, keeps_time};
 use airmend_live::lab::config::{Amount, Direction, HandoffPlan, LabConfig, Path};
 use airmend_live::lab::outcome::{Handoffs, Outcome};
 use airmend_live::lab::{LabError, run};
 use airmend_proto::Agent;
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::link::ErrorModel;
-use airmend_testkit::has_steady_clock;
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -40,9 +39,9 @@ fn handoff_carries_transfers_on() -> Result<(), Box<dyn Error>> {
                 gaps.sort();
                 let median = gaps[gaps.len() / 2];
                 let limit = Duration::from_millis(25);
-                assert!(!has_steady_clock() || median <= limit, "{agent}: {gaps:?}");
+                assert!(!keeps_time(&outcome) || median <= limit, "{agent}: {gaps:?}");
             }
-            if errors == ErrorModel::None && has_steady_clock() {
+            if errors == ErrorModel::None && keeps_time(&outcome) {
                 assert_eq!(outcome.sender.timeouts, 0, "{agent}");
             }
         }
@@ -102,7 +101,7 @@ fn handoff_messages_of_an_intruder() -> Result<(), Box<dyn Error>> {
     assert!(forged <= 2 * intruded && forged > 19 * intruded / 10, "{forged} of {intruded}");
     assert!(replayed <= intruded && replayed > 9 * intruded / 10, "{replayed} of {intruded}");
     assert_all_completed(&outcome);
-    assert!(!has_steady_clock() || outcome.sender.timeouts == 0, "{:?}", outcome.sender);
+    assert!(!keeps_time(&outcome) || outcome.sender.timeouts == 0, "{:?}", outcome.sender);
     Ok(())
 }
 
@@ -162,7 +161,7 @@ fn assert_all_completed(outcome: &Outcome) {
     let moves = moves(outcome).moves;
     let counters = &outcome.agent_counters;
     assert!(completed <= away && away <= moves, "{moves}: {counters:?}");
-    if has_steady_clock() {
+    if keeps_time(outcome) {
         assert!(moves <= completed + 1 && without == 0, "{moves}: {counters:?}");
     }
 }
