@@ -30,10 +30,8 @@ demo: setup ## measure what airmend gains on this machine: a table and a picture
 	@ls $(DEMO_DIR)/*.svg >/dev/null
 	@echo "The picture:" $(CURDIR)/$(DEMO_DIR)/*.svg
 
-test: lint ## lint, all tests, and a brief fuzz run
-	@PROPTEST_RNG_SEED=$(TEST_SEED) $(CARGO) test --workspace --locked
-	@tools/test-python
-	@tools/fuzz $(FUZZ_SECONDS_IN_TEST) $(TEST_SEED)
+test: setup ## lint, all tests, and a brief fuzz run; ends in a table of what ran
+	@TEST_SEED=$(TEST_SEED) FUZZ_SECONDS_IN_TEST=$(FUZZ_SECONDS_IN_TEST) tools/test
 
 test-python: setup ## the Python package: its wheel, types, tests and notebooks
 	@tools/test-python
