@@ -1,14 +1,14 @@
 //! Hostile hosts on both sides of a gateway, beside one honest flow: what each attack costs.
 //!
-//! The short form, a part of `make test`, sends 5,000 hostile packets a second. Goodput is judged
-//! where nothing else shares the machine: in the guests of `make test-kernels`, and in the whole
-//! table, a command of docs/measuring.md.
+//! The short form, a part of `make test`, sends 5,000 hostile packets a second and judges loosely,
+//! since other work shares the machine; where that has just become more, a line is measured anew,
+//! with the flow without attack beside it. The whole table is a command of docs/measuring.md.
 
 mod attacks;
 mod place;
 
 use crate::daemon::{Daemon, default_command, repairs, socket};
-use crate::kit::{Result, has_steady_clock};
+use crate::kit::Result;
 use crate::overload::quantile;
 use crate::transfer::{Plan, transfer};
 use attacks::{ATTACKS, Attack, Attacker};
@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 /// all by default.
 const RUNS: &str = "AIRMEND_ADVERSARY";
 const NAMES: &str = "AIRMEND_ATTACKS";
+/// How often a line of the short form is measured anew.
+const AGAIN: usize = 2;
 /// Attacks that cost more than they may, as yet: their lines are printed and not judged.
 const NOT_YET: [&str; 0] = [];
 /// After so many bytes the honest flow's slow start is over.
@@ -38,8 +40,8 @@ struct Extent {
     rate: u32,
     /// How long they are sent.
     time: Duration,
-    /// The share of its goodput that the honest flow keeps, where that can be judged.
-    share: Option<f64>,
+    /// The share of its goodput that the honest flow keeps.
+    share: f64,
     /// Runs of each line; none in the short form, which has no plain forwarding.
     runs: Option<u64>,
 }
@@ -69,8 +71,7 @@ struct Figures {
 /// Every attack costs the honest flow little, and the machine no more than its limits.
 pub(crate) fn adversary() -> Result {
     let runs = std::env::var(RUNS).ok().map(|runs| runs.parse()).transpose()?;
-    let (rate, seconds) = if runs.is_some() { (20_000, 8) } else { (5_000, 2) };
-    let share = (runs.is_some() || has_steady_clock()).then_some(0.95);
+    let (rate, seconds, share) = if runs.is_some() { (20_000, 8, 0.95) } else { (5_000, 2, 0.7) };
     let extent = Extent { rate, time: Duration::from_secs(seconds), share, runs };
     let names = std::env::var(NAMES).unwrap_or_default();
     let is_chosen =
@@ -83,9 +84,19 @@ pub(crate) fn adversary() -> Result {
     calm.print("none", "", &calm);
     let mut faults = Vec::new();
     for attack in ATTACKS.iter().filter(is_chosen) {
-        let line = Line::measure(Some(attack), extent)?;
+        let mut line = Line::measure(Some(attack), extent)?;
         line.print(attack.name, attack.what, &calm);
-        let found = line.faults(&calm, extent);
+        let mut found = line.faults(&calm, extent);
+        for _ in 0..AGAIN {
+            if found.is_empty() || runs.is_some() {
+                break;
+            }
+            println!("             again, since {}", found.join("; "));
+            let calm = Line::measure(None, extent)?;
+            line = Line::measure(Some(attack), extent)?;
+            line.print(attack.name, attack.what, &calm);
+            found = line.faults(&calm, extent);
+        }
         if !found.is_empty() && NOT_YET.contains(&attack.name) {
             println!("             not yet judged: {}", found.join("; "));
         } else {
@@ -146,7 +157,7 @@ impl Line {
     /// What is beyond the limits, in words.
     fn faults(&self, calm: &Self, extent: Extent) -> Vec<String> {
         let (plain, share) = self.shares(calm);
-        let wanted = extent.share.map_or(0.0, |share| share * plain.unwrap_or(1.0).min(1.0));
+        let wanted = extent.share * plain.unwrap_or(1.0).min(1.0);
         let sent = self.mended.repairs - calm.mended.repairs;
         let broken = |whose: &str, run: &Figures| {
             run.broken.as_ref().map(|why| format!("{whose} the transfer broke: {why}"))
