@@ -64,13 +64,16 @@ fn a_capture_gives_the_hop_that_it_crossed() {
     let directory = Directory::new("capture");
     let walk = directory.file("walk.csv", WALK);
     let [capture, recorded] = ["run.pcapng", "recorded.csv"].map(|name| directory.path(name));
-    let original = lab(&["--trace", &walk, "--agent", "snoop", "--pcap", &capture], &FLAGS);
-    let replayed = airmend(&["replay", &capture, "--trace", &recorded]);
-    assert!(replayed.status.success(), "{replayed:?}");
-    let rows = fs::read_to_string(&recorded).expect("a trace");
-    assert!(rows.lines().count() > 20, "{rows}");
-    is_near_in_lab(&recorded, "snoop", &FLAGS, &original);
-    assert!(is_near("the simulator", simulated(&directory, "snoop", &original), &original));
+    once_in_three(|seed| {
+        fs::remove_file(&recorded).ok();
+        let what = ["--trace", &walk, "--agent", "snoop", "--pcap", &capture, "--seed", seed];
+        let original = lab(&what, &FLAGS);
+        let replayed = airmend(&["replay", &capture, "--trace", &recorded]);
+        assert!(replayed.status.success(), "{replayed:?}");
+        let rows = fs::read_to_string(&recorded).expect("a trace");
+        assert!(rows.lines().count() > 20, "{rows}");
+        is_as_fast(&directory, &recorded, "snoop", &FLAGS, &original)
+    });
 }
 
 /// The queue is the interface's, at the rate of the air; delay and losses vary.
@@ -80,31 +83,38 @@ fn an_observing_gateway_records_the_hop_beyond_it() {
     let (varies, recorded) = (directory.file("varies.csv", trace), directory.path("recorded.csv"));
     let flags = ["--cc=cubic", "--rate=10mbit", "--seconds=16", "--wired-delay=5ms"];
     let gateway = ["--path", "gateway", "--observe", "--agent", "plain", "--trace", &varies];
-    let original = lab(&[gateway.as_slice(), &["--record-trace", &recorded]].concat(), &flags);
-    let rows = fs::read_to_string(&recorded).expect("a trace");
-    let delays = rows.lines().skip(1).filter_map(|row| row.split(',').nth(2)?.parse().ok());
-    let delays: Vec<f64> = delays.collect();
-    let seen = |delay: f64| delays.iter().filter(|seen| (**seen - delay).abs() < 2.0).count();
-    assert!(seen(2.0) >= 4 && seen(12.0) >= 4, "{rows}");
-    is_near_in_lab(&recorded, "plain", &flags, &original);
-    assert!(is_near("the simulator", simulated(&directory, "plain", &original), &original));
+    once_in_three(|seed| {
+        fs::remove_file(&recorded).ok();
+        let what = [gateway.as_slice(), &["--record-trace", &recorded, "--seed", seed]].concat();
+        let original = lab(&what, &flags);
+        let rows = fs::read_to_string(&recorded).expect("a trace");
+        let delays = rows.lines().skip(1).filter_map(|row| row.split(',').nth(2)?.parse().ok());
+        let delays: Vec<f64> = delays.collect();
+        let seen = |delay: f64| delays.iter().filter(|seen| (**seen - delay).abs() < 2.0).count();
+        assert!(seen(2.0) >= 4 && seen(12.0) >= 4, "{rows}");
+        is_as_fast(&directory, &recorded, "plain", &flags, &original)
+    });
 }
 
-/// The same transfer over a recorded hop is as fast: the mean of two seeds, since what is lost when
-/// differs, or of four or six.
-fn is_near_in_lab(recorded: &str, agent: &str, flags: &[&str], original: &Value) {
-    let mut goodputs: Vec<f64> = Vec::new();
-    for seeds in [["1", "2"], ["3", "4"], ["5", "6"]] {
-        goodputs.extend(seeds.map(|seed| {
-            let row = lab(&["--trace", recorded, "--agent", agent, "--seed", seed], flags);
-            number(&row, "goodput_bps")
-        }));
-        let mean = goodputs.iter().sum::<f64>() / goodputs.len() as f64;
-        if is_near("the laboratory", mean, original) {
-            return;
-        }
-    }
-    panic!("{goodputs:?} bit/s, not {}", number(original, "goodput_bps"));
+/// One run has few losses, and its goodput is what they happened to cost: one that is off by more
+/// than a tenth is tried again with another seed.
+fn once_in_three(is_alike: impl Fn(&str) -> bool) {
+    assert!(["1", "2", "3"].into_iter().any(is_alike), "not one of three runs is as fast");
+}
+
+/// Whether the same transfer over the recorded hop is as fast: in the laboratory, the mean of two
+/// seeds, and in the simulator.
+fn is_as_fast(
+    directory: &Directory,
+    recorded: &str,
+    agent: &str,
+    flags: &[&str],
+    original: &Value,
+) -> bool {
+    let run = |seed| lab(&["--trace", recorded, "--agent", agent, "--seed", seed], flags);
+    let goodputs = ["1", "2"].map(|seed| number(&run(seed), "goodput_bps"));
+    let in_lab = is_near("the laboratory", (goodputs[0] + goodputs[1]) / 2.0, original);
+    is_near("the simulator", simulated(directory, agent, original), original) && in_lab
 }
 
 /// The same transfer over `recorded.csv` in virtual time, the mean of five seeds.
