@@ -3,7 +3,6 @@
 mod common;
 
 use airmend_sim::{Outcome, TraceKind};
-use common::{load, measure};
 
 const TCP: &str = "tcp";
 const LACK: &str = "lack";
@@ -13,31 +12,24 @@ const COPIES: &str = "lack, idle copies";
 const PAYLOAD: f64 = 460.0;
 
 /// An experiment, with few runs of each point.
-struct Figure(Vec<(Vec<String>, Vec<Outcome>)>);
+struct Figure(common::Figure);
 
 impl Figure {
     fn new(name: &str, settings: &[(&str, &str)]) -> Self {
-        Self(measure(&load(&format!("lack/{name}"), settings)))
+        Self(common::Figure::new(&format!("lack/{name}"), settings))
     }
 
     fn runs(&self, values: &[&str]) -> &[Outcome] {
-        let found = self.0.iter().find(|(known, _)| known == values);
-        &found.unwrap_or_else(|| panic!("no {values:?}")).1
+        self.0.runs(values)
     }
 
     /// The packets that the destination received in a run, on average.
     fn packets(&self, values: &[&str]) -> f64 {
         let runs = self.runs(values);
         let bytes = runs.iter().map(|run| run.bytes_received as f64).sum::<f64>();
-        bytes / PAYLOAD / runs.len() as f64
-    }
-
-    fn print(&self) {
-        for (values, runs) in &self.0 {
-            let values: Vec<&str> = values.iter().map(String::as_str).collect();
-            let packets = self.packets(&values);
-            println!("{values:?}: {packets:.0} packets, {:?}", runs[0].agent_counters);
-        }
+        let packets = bytes / PAYLOAD / runs.len() as f64;
+        println!("{values:?}: {packets:.0} packets, {:?}", runs[0].agent_counters);
+        packets
     }
 }
 
@@ -61,7 +53,6 @@ fn check_shares(figure: &Figure, scheme: &str, least: &[(&str, f64)]) {
 #[test]
 fn figure_7_with_physical_errors() {
     let figure = Figure::new("fig7-physical", &[("runs", "1")]);
-    figure.print();
     for (ber, times) in [("1/4k", 2.0), ("1/10k", 2.0), ("1/20k", 2.0), ("1/100k", 1.2)] {
         let [tcp, lack] = [TCP, LACK].map(|scheme| figure.packets(&[scheme, ber]));
         assert!(lack > times * tcp, "{ber}: {lack} and {tcp}");
@@ -86,7 +77,6 @@ fn figure_7_with_physical_errors() {
 #[test]
 fn figure_7_with_a_window_of_400() {
     let figure = Figure::new("fig7-window-400", &[("runs", "1")]);
-    figure.print();
     let bers = ["1/10k", "1/20k", "1/40k", "1/100k", "1/400k"];
     check_shares(&figure, LACK, &bers.map(|ber| (ber, 0.95)));
     check_shares(&figure, LACK, &[("1/4k", 0.8)]);
@@ -97,7 +87,6 @@ fn figure_7_with_a_window_of_400() {
 #[test]
 fn figure_7_with_calibrated_errors() {
     let figure = Figure::new("fig7-calibrated", &[("runs", "1")]);
-    figure.print();
     for ber in ["1/4k", "1/10k", "1/20k", "1/40k", "1/100k"] {
         let [tcp, lack] = [TCP, LACK].map(|scheme| figure.packets(&[scheme, ber]));
         assert!(lack > tcp, "{ber}: {lack} and {tcp}");
@@ -182,11 +171,6 @@ fn connections_share_the_link() {
     // With this queue no packet is lost where the scenario has no loss.
     let queue = ("links.air.queue", "1000");
     let figure = Figure::new("connections", &[("runs", "1"), ("time_limit", "60s"), queue]);
-    for (values, runs) in &figure.0 {
-        let run = &runs[0];
-        let mbps = run.goodput_bps / 1e6;
-        println!("{values:?}: {mbps:.3} Mb/s, fairness {:.3}", fairness(run));
-    }
     let [none, wn1, wn2] = ["no loss", "0.1 % in WN1", "0.1 % in WN2"];
     for count in ["1", "5", "20"] {
         for wired in [none, wn1, wn2] {
@@ -214,7 +198,6 @@ fn connections_share_the_link() {
 #[test]
 fn windows_of_the_link() {
     let figure = Figure::new("link-window", &[("runs", "1"), ("time_limit", "60s")]);
-    figure.print();
     for ber in ["1/4k", "1/10k", "1/20k", "1/100k"] {
         for scheme in ["lack", "lack-flow", "tulip"] {
             let [narrow, wide, widest] = ["8", "50", "400"]

@@ -8,7 +8,7 @@ use common::{Figure, mean_mbps};
 /// losses and without the link. The header of a frame costs 1.5 %.
 #[test]
 fn a_long_path_is_as_fast_as_a_short_one() {
-    let settings = [("runs", "1"), ("time_limit", "120s")];
+    let settings = [("runs", "1"), ("time_limit", "60s")];
     let figure = Figure::new("modern/link-long", &settings);
     let mbps = |agent, delay, loss| mean_mbps(figure.runs(&[agent, delay, loss]));
     for (delay, loss, p, least) in [

@@ -14,26 +14,21 @@ const SNOOP_ACCELERATED: &str = "snoop with fix, accelerated";
 const UNACCELERATED: &str = "tulip, no acceleration";
 
 /// An experiment, with few runs of each point.
-struct Figure(Vec<(Vec<String>, Vec<Outcome>)>);
+struct Figure(common::Figure);
 
 impl Figure {
     fn new(name: &str, runs: &str) -> Self {
         let settings = [("runs", runs), ("time_limit", "20min")];
-        Self(measure(&load(&format!("tulip99/{name}"), &settings)))
-    }
-
-    fn runs(&self, values: &[&str]) -> &[Outcome] {
-        let found = self.0.iter().find(|(known, _)| known == values);
-        &found.unwrap_or_else(|| panic!("no {values:?}")).1
+        Self(common::Figure::new(&format!("tulip99/{name}"), &settings))
     }
 
     fn kbps(&self, values: &[&str]) -> f64 {
-        mean_mbps(self.runs(values)) * 1e3
+        mean_mbps(self.0.runs(values)) * 1e3
     }
 
     /// Means over the runs of the mean delay and of the deviation of delays.
     fn delay_ms(&self, values: &[&str]) -> [f64; 2] {
-        let runs = self.runs(values);
+        let runs = self.0.runs(values);
         let mean = |of: fn(&Outcome) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
         [mean(|run| run.delay.unwrap().mean_ms), mean(|run| run.delay.unwrap().sd_ms)]
     }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 use airmend_sim::{Experiment, Outcome};
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -30,19 +31,28 @@ pub(crate) fn mean_mbps(runs: &[Outcome]) -> f64 {
     runs.iter().map(|run| run.goodput_bps).sum::<f64>() / runs.len() as f64 / 1e6
 }
 
-/// An experiment that was run.
-pub(crate) struct Figure(Vec<(Vec<String>, Vec<Outcome>)>);
+/// An experiment, whose points are run when they are asked for, and once.
+pub(crate) struct Figure {
+    experiment: Experiment,
+    runs: Vec<OnceCell<Vec<Outcome>>>,
+}
 
 impl Figure {
-    /// Runs an experiment with keys set to other values.
+    /// An experiment with keys set to other values.
     pub(crate) fn new(name: &str, settings: &[(&str, &str)]) -> Self {
-        Self(measure(&load(name, settings)))
+        let experiment = load(name, settings);
+        let runs = vec![OnceCell::new(); experiment.points.len()];
+        Self { experiment, runs }
     }
 
-    /// The runs of a point.
+    /// The runs of the point with these values.
     pub(crate) fn runs(&self, values: &[&str]) -> &[Outcome] {
-        let found = self.0.iter().find(|(known, _)| known == values);
-        &found.unwrap_or_else(|| panic!("no {values:?}")).1
+        let number = self.experiment.points.iter().position(|point| point.values == values);
+        let number = number.unwrap_or_else(|| panic!("no {values:?}"));
+        self.runs[number].get_or_init(|| {
+            let ids = (0..self.experiment.runs).map(|run| self.experiment.run_id(number, run));
+            self.experiment.run_some(ids.collect(), 2, &AtomicBool::new(false), || ()).unwrap()
+        })
     }
 
     /// The mean of a measure.
