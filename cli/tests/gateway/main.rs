@@ -90,11 +90,10 @@ const TESTS: [(&str, Test); 50] = [
 
 /// Tests that change the machine outside their namespaces, such as its modules, or judge figures of
 /// time only.
-const GUEST_TESTS: [(&str, Test); 16] = [
+const GUEST_TESTS: [(&str, Test); 15] = [
     ("shaped", shaping::shaped),
     ("shaped_auto", shaping::shaped_auto),
     ("fast_band", queues::fast_band),
-    ("fast_band_briefly", queues::fast_band_briefly),
     ("queues", queues::queues),
     ("repairs_wait", queues::repairs_wait),
     ("far_queues", queues::far_queues),
