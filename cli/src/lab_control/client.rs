@@ -1,14 +1,14 @@
 //! A client of a laboratory that runs.
 
 use crate::process::BadUsage;
-use airmend_live::lab::control::{directory, request, the_only_one};
+use airmend_live::lab::control::{Answer, directory, request, the_only_one};
 use anyhow::{Context, Result};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
 /// What a laboratory is asked: the first word of a line.
 pub(super) const SET: &str = "set";
-pub(super) const PLACES: &str = "places";
+pub(super) const ENTER: &str = "enter";
 pub(super) const WATCH: &str = "watch";
 /// In front of a sentence that says why not.
 pub(super) const REFUSED: &str = "refused: ";
@@ -28,9 +28,9 @@ impl Selection {
 }
 
 /// The answer to a line, or the sentence that refuses it.
-pub(super) fn ask(socket: &Path, line: &str) -> Result<String> {
+pub(super) fn ask(socket: &Path, line: &str) -> Result<Answer> {
     let answer = request(socket, line).context("the laboratory has ended or does not answer")?;
-    match answer.strip_prefix(REFUSED) {
+    match answer.text.strip_prefix(REFUSED) {
         Some(why) => Err(BadUsage(why.trim_end().to_owned()).into()),
         None => Ok(answer),
     }

@@ -11,11 +11,11 @@ pub(crate) use history::{History, Made};
 pub(crate) use served::Served;
 pub(crate) use watch::{WatchArgs, watch};
 
-use airmend_live::lab::control::Place;
+use airmend_live::lab::control::HostNamespaces;
 use airmend_live::lab::exec::At;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use client::{PLACES, SET, Selection, ask};
+use client::{ENTER, SET, Selection, ask};
 use std::env;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -43,12 +43,11 @@ pub(crate) struct ShellArgs {
 /// Becomes a shell, or another program, on a host of the laboratory.
 pub(crate) fn shell(args: &ShellArgs) -> Result<()> {
     let socket = args.which.socket()?;
-    let pid = socket.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
-    let pid = pid.context("the laboratory's socket has no process number")?;
-    let places: [Place; 2] = serde_json::from_str(&ask(&socket, PLACES)?)
-        .context("the laboratory is one of another version")?;
-    let place = &places[usize::from(args.at == At::Mobile)];
-    place.enter(pid).context("the laboratory has ended, or is another user's")?;
+    let answer = ask(&socket, &format!("{ENTER} {}", args.at.name()))?;
+    let files = answer.files.try_into();
+    let files = files.map_err(|_| anyhow!("the laboratory is one of another version"))?;
+    let inside = HostNamespaces::from_files(files);
+    inside.enter().context("the laboratory has ended, or is another user's")?;
     let shell = || env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into());
     let mut words = args.command.iter().cloned();
     let program = words.next().unwrap_or_else(shell);

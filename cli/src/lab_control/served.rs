@@ -1,15 +1,17 @@
 //! The laboratory's part: it answers the lines of clients.
 
 use super::changes::Changes;
-use super::client::{PLACES, REFUSED, SET, WATCH};
+use super::client::{ENTER, REFUSED, SET, WATCH};
 use super::history::{History, Made};
 use crate::args::setup::NetworkArgs;
 use crate::lab_run::limits;
 use crate::text;
 use airmend_live::lab::config::LabConfig;
-use airmend_live::lab::control::{Change, Controller, Sample, Watched};
+use airmend_live::lab::control::{Answer, Change, Controller, Sample, Watched};
+use airmend_live::lab::exec::At;
 use airmend_proto::agents::AgentConfig;
 use serde::Serialize;
+use std::fs::File;
 
 /// What answers, with what is in force.
 pub(crate) struct Served {
@@ -45,15 +47,15 @@ impl Served {
     }
 
     /// The answer to a line.
-    pub(crate) fn answer(&mut self, line: &str) -> String {
+    pub(crate) fn answer(&mut self, line: &str) -> Answer {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let answer = match word {
-            SET => self.set(rest),
-            PLACES => self.places(),
-            WATCH => self.watch(),
+            SET => self.set(rest).map(Answer::from),
+            ENTER => self.enter(rest),
+            WATCH => self.watch().map(Answer::from),
             _ => Err("this laboratory is one of another version".to_owned()),
         };
-        answer.unwrap_or_else(|why| format!("{REFUSED}{why}\n"))
+        answer.unwrap_or_else(|why| format!("{REFUSED}{why}\n").into())
     }
 
     fn set(&mut self, line: &str) -> Result<String, String> {
@@ -83,9 +85,15 @@ impl Served {
         Ok(agent)
     }
 
-    fn places(&self) -> Result<String, String> {
-        let places = self.watched.places().ok_or("the hosts are not ready yet: try it again")?;
-        serde_json::to_string(places).map_err(|error| error.to_string())
+    /// The namespaces of a host.
+    fn enter(&self, host: &str) -> Result<Answer, String> {
+        let at: At = host.parse()?;
+        let namespaces = self.watched.namespaces();
+        let namespaces = namespaces.ok_or("the hosts are not ready yet: try it again")?;
+        let files = namespaces[usize::from(at == At::Mobile)].files().map(File::try_clone);
+        let files = files.into_iter().collect::<Result<_, _>>();
+        let files = files.map_err(|error| format!("the namespaces cannot be given: {error}"))?;
+        Ok(Answer { text: "entered\n".to_owned(), files })
     }
 
     fn watch(&self) -> Result<String, String> {

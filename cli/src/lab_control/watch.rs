@@ -63,10 +63,10 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<()> {
             Err(_) if before.is_some() => return Ok(()),
             answer => answer?,
         };
-        let seen: Seen =
-            serde_json::from_str(&answer).context("the laboratory is one of another version")?;
+        let seen: Seen = serde_json::from_str(&answer.text)
+            .context("the laboratory is one of another version")?;
         if args.json {
-            writeln!(out, "{}", answer.trim_end())?;
+            writeln!(out, "{}", answer.text.trim_end())?;
         } else if let Some(before) = &before {
             let has_changed = (&before.agent, &before.air) != (&seen.agent, &seen.air);
             if lines % HEAD_EVERY == 0 || has_changed {

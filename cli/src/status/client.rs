@@ -1,7 +1,10 @@
 //! Asks a gateway's Unix socket for its status, and tells it of mobile hosts.
 
+use super::find::DIRECTORY;
 use airmend_live::gateway::Word;
 use airmend_live::gateway::telemetry::Status;
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::unistd::geteuid;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -23,6 +26,8 @@ pub(crate) struct NoStatus {
 #[derive(Debug)]
 enum Why {
     Connect(io::Error),
+    /// A process of this user listens, who is neither root nor oneself.
+    Stranger(u32),
     Exchange(io::Error),
     Refused(String),
     NotAStatus(String),
@@ -46,6 +51,11 @@ impl fmt::Display for NoStatus {
                 }
                 _ => write!(f, "cannot connect to {path}: {error}"),
             },
+            Why::Stranger(user) => write!(
+                f,
+                "what listens at {path} is a process of user {user}, neither root's nor yours: \
+                 name the --socket of a gateway"
+            ),
             Why::Exchange(error) if is_timeout(error) => {
                 write!(f, "the gateway at {path} does not answer; it is stopped or hangs")
             }
@@ -81,6 +91,12 @@ fn request<T>(
 ) -> Result<T, NoStatus> {
     let because = |why| NoStatus { path: path.to_owned(), why };
     let stream = UnixStream::connect(path).map_err(|error| because(Why::Connect(error)))?;
+    let peer = getsockopt(&stream, PeerCredentials);
+    let user = peer.map_err(|error| because(Why::Connect(error.into())))?.uid();
+    // A service has a user of its own, and only root makes its directory.
+    if !(path.starts_with(DIRECTORY) || user == 0 || user == geteuid().as_raw()) {
+        return Err(because(Why::Stranger(user)));
+    }
     let answer = exchange(stream, what).map_err(|error| because(Why::Exchange(error)))?;
     body(&answer).and_then(read).map_err(because)
 }

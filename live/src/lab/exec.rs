@@ -5,7 +5,8 @@ use super::control::{Control, Watched};
 use super::error::LabError;
 use super::measure::sender::SenderReport;
 use super::network::host::Host;
-use super::network::host_process::{HostNames, HostProcess};
+use super::network::host_namespaces::{HostNames, HostNamespaces};
+use super::network::host_process::HostProcess;
 use super::network::outside::Outside;
 use super::outcome::{Lateness, LinkReport, SenderCounters};
 use super::run::{AgentReport, of_agents};
@@ -14,6 +15,7 @@ use airmend_proto::named;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -137,35 +139,37 @@ fn run_on(
     let mut names = vec![("fh", fixed.address), ("mh", mobile.address)];
     names.extend(outside.map(|outside| ("machine", outside.machine())));
     let names = HostNames::new(&names, outside.is_some())?;
-    let host = |at| if at == At::Fixed { fixed } else { mobile };
+    let inside = |host| HostNamespaces::new(host, &names).map(Arc::new);
+    let [fixed_inside, mobile_inside] = [inside(fixed)?, inside(mobile)?];
+    let at = |at| if at == At::Fixed { &fixed_inside } else { &mobile_inside };
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         let _done = OnDrop(|| is_done.store(true, Ordering::Relaxed));
         if let Some(watched) = watched {
-            watched.begin(scope, [fixed, mobile], &names.files(), &is_done)?;
+            let inside = [&fixed_inside, &mobile_inside];
+            watched.begin(scope, [fixed, mobile], inside, &is_done)?;
         }
-        run_with(host(programs.at), host(programs.at.opposite()), &names, programs, is_over)
+        run_with(at(programs.at), at(programs.at.opposite()), programs, is_over)
     })
 }
 
 /// Runs the command on one host, and the server on the other.
 fn run_with(
-    host: &Host,
-    opposite: &Host,
-    names: &HostNames,
+    host: &Arc<HostNamespaces>,
+    opposite: &Arc<HostNamespaces>,
     programs: &Programs,
     is_over: &dyn Fn() -> bool,
 ) -> Result<(ExitStatus, Duration), LabError> {
     let server = match &programs.server {
         None => None,
         Some(line) => {
-            let server = HostProcess::start_shell(opposite, names, line)?;
+            let server = HostProcess::start_shell(opposite, line)?;
             server.wait_for_listener(IDLE_SERVER, STARTS_WITHIN)?;
             Some(server)
         }
     };
     let begin = Instant::now();
-    let mut command = HostProcess::start(host, names, &programs.command)?;
+    let mut command = HostProcess::start(host, &programs.command)?;
     let mut interrupted: Option<Instant> = None;
     let status = loop {
         if let Some(status) = command.poll()? {

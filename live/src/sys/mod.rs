@@ -4,9 +4,11 @@
 
 mod packet_socket;
 mod process;
+mod rights;
 
 pub(crate) use packet_socket::{Copied, PacketSocket, open_sending_socket};
 pub(crate) use process::{spawn_inside, spawn_mortal};
+pub(crate) use rights::{receive_files, send_files};
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};

@@ -6,21 +6,16 @@ mod socket;
 
 pub use echo::Echoes;
 pub(crate) use serve::{Parts, Served};
-pub use socket::{ControlSocket, directory, request, the_only_one};
+pub use socket::{Answer, ControlSocket, directory, request, the_only_one};
 
 use super::error::LabError;
 use super::network::host::Host;
-use super::network::host_process::enter;
+pub use super::network::host_namespaces::HostNamespaces;
 use airmend_proto::Agent;
 use airmend_proto::link::Conditions;
 use airmend_proto::outcome::LinkReport;
-use nix::sched::{CloneFlags, setns};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
@@ -55,38 +50,6 @@ pub struct Sample {
     pub agent_counters: BTreeMap<&'static str, u64>,
 }
 
-/// What a process needs in order to enter a host.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Place {
-    /// The file of its network namespace.
-    pub namespace: PathBuf,
-    /// Files of the host, and the places where programs look for them.
-    pub files: Vec<(PathBuf, PathBuf)>,
-}
-
-impl Place {
-    fn of(host: &Host, files: &[(PathBuf, &'static str)]) -> Self {
-        let files = files.iter().map(|(file, place)| (file.clone(), place.into())).collect();
-        Self { namespace: host.namespace.path(), files }
-    }
-
-    /// Moves the calling process, which has one thread, to the host of the laboratory of another
-    /// process.
-    ///
-    /// # Errors
-    /// The laboratory has ended, or is another user's.
-    pub fn enter(&self, pid: u32) -> io::Result<()> {
-        let namespace = File::open(&self.namespace)?;
-        let user = File::open(format!("/proc/{pid}/ns/user"))?;
-        let own = fs::metadata("/proc/self/ns/user")?;
-        // The kernel refuses to enter the one that the process is in.
-        if user.metadata()?.ino() != own.ino() {
-            setns(&user, CloneFlags::CLONE_NEWUSER)?;
-        }
-        enter(&namespace, &self.files)
-    }
-}
-
 /// What others may do with a laboratory that runs.
 pub struct Control {
     /// What its loop is asked.
@@ -100,25 +63,25 @@ pub struct Control {
 pub struct Watched {
     /// Round trips between them, while they are asked for.
     pub echoes: Echoes,
-    places: Arc<OnceLock<[Place; 2]>>,
+    namespaces: Arc<OnceLock<[Arc<HostNamespaces>; 2]>>,
 }
 
 impl Watched {
-    /// The fixed and the mobile host, once they are there.
-    pub fn places(&self) -> Option<&[Place; 2]> {
-        self.places.get()
+    /// The namespaces of the fixed and of the mobile host, once they are there.
+    pub fn namespaces(&self) -> Option<&[Arc<HostNamespaces>; 2]> {
+        self.namespaces.get()
     }
 
-    /// The hosts are there, with these files in the place of others, until it is over.
+    /// The hosts are there, until it is over.
     pub(crate) fn begin<'scope>(
         &'scope self,
         scope: &'scope thread::Scope<'scope, '_>,
         hosts: [&Host; 2],
-        files: &[(PathBuf, &'static str)],
+        namespaces: [&Arc<HostNamespaces>; 2],
         is_over: &'scope AtomicBool,
     ) -> Result<(), LabError> {
         // A laboratory has its hosts once.
-        self.places.set(hosts.map(|host| Place::of(host, files))).ok();
+        self.namespaces.set(namespaces.map(Arc::clone)).ok();
         self.echoes.measure(scope, hosts, is_over)
     }
 }

@@ -1,9 +1,12 @@
 //! The socket at which a laboratory takes requests: a line from the client, a line or more from the
 //! laboratory, and the end.
 
-use std::fs::{self, DirBuilder};
+use crate::sys::{receive_files, send_files};
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::unistd::geteuid;
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,21 +24,45 @@ const EXTENSION: &str = "sock";
 pub fn directory() -> PathBuf {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let runtime = runtime.filter(|path| path.is_dir()).unwrap_or_else(std::env::temp_dir);
-    runtime.join(format!("airmend-lab-{}", nix::unistd::geteuid()))
+    runtime.join(format!("airmend-lab-{}", geteuid()))
+}
+
+/// An answer: a line or more, and open files that the client gets as well.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// What is said.
+    pub text: String,
+    /// What is given.
+    pub files: Vec<File>,
+}
+
+impl From<String> for Answer {
+    fn from(text: String) -> Self {
+        Self { text, files: Vec::new() }
+    }
 }
 
 /// The socket of the only laboratory that runs, or that of this process, or a sentence.
 ///
 /// # Errors
-/// There are none or several, or there is not the one that is meant.
+/// There are none or several, or there is not the one that is meant, or the directory is not this
+/// user's alone.
 pub fn the_only_one(directory: &Path, pid: Option<u32>) -> Result<PathBuf, String> {
+    match check(directory) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(format!(
+                "{} is not a directory of this user alone, so that another user could answer \
+                 there: remove it, or set TMPDIR to a directory that is yours",
+                directory.display()
+            ));
+        }
+        _ => {}
+    }
     let entries = fs::read_dir(directory).into_iter().flatten();
     let sockets = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let is_socket = |path: &PathBuf| path.extension().is_some_and(|found| found == EXTENSION);
     let mut running: Vec<_> = sockets
-        .filter(is_socket)
-        .filter(|path| UnixStream::connect(path).is_ok())
-        .filter(|path| pid.is_none_or(|pid| number(path) == pid.to_string()))
+        .filter(|path| connect(path).is_ok())
+        .filter(|path| pid.is_none_or(|pid| number(path) == Some(pid)))
         .collect();
     running.sort();
     match (&running[..], pid) {
@@ -45,28 +72,56 @@ pub fn the_only_one(directory: &Path, pid: Option<u32>) -> Result<PathBuf, Strin
         }
         ([], Some(pid)) => Err(format!("process {pid} is no laboratory of this user")),
         (several, _) => {
-            let numbers: Vec<_> = several.iter().map(|path| number(path)).collect();
-            let numbers = numbers.join(", ");
+            let numbers = several.iter().filter_map(|path| Some(number(path)?.to_string()));
+            let numbers = numbers.collect::<Vec<_>>().join(", ");
             Err(format!("several laboratories run: name one with --pid, of {numbers}"))
         }
     }
 }
 
-fn number(path: &Path) -> String {
-    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+/// Fails unless this is a directory that only this user may enter: otherwise the sockets in it may
+/// be anybody's.
+fn check(directory: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(directory)?;
+    let is_own = found.is_dir() && found.uid() == geteuid().as_raw();
+    match is_own && found.permissions().mode() & 0o077 == 0 {
+        true => Ok(()),
+        false => Err(ErrorKind::PermissionDenied.into()),
+    }
+}
+
+/// The process whose laboratory has this socket.
+fn number(path: &Path) -> Option<u32> {
+    let name = path.file_name()?.to_str()?.strip_suffix(EXTENSION)?;
+    name.strip_suffix('.')?.parse().ok()
+}
+
+/// Connects to a laboratory: a process of this user, which has the number that its socket says.
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect(path)?;
+    let peer = getsockopt(&stream, PeerCredentials)?;
+    let is_process = number(path).is_some_and(|number| u32::try_from(peer.pid()) == Ok(number));
+    match is_process && peer.uid() == geteuid().as_raw() {
+        true => Ok(stream),
+        false => Err(ErrorKind::PermissionDenied.into()),
+    }
 }
 
 /// Sends a line, and reads the answer.
 ///
 /// # Errors
-/// There is no laboratory, or it does not answer.
-pub fn request(path: &Path, line: &str) -> io::Result<String> {
-    let mut stream = UnixStream::connect(path)?;
+/// There is no laboratory, or what is there is no process of this user, or it does not answer.
+pub fn request(path: &Path, line: &str) -> io::Result<Answer> {
+    let mut stream = connect(path)?;
     patient(&stream)?;
     writeln!(stream, "{line}")?;
-    let mut answer = String::new();
-    stream.take(MAX_BYTES).read_to_string(&mut answer)?;
-    Ok(answer)
+    let mut first = vec![0; MAX_BYTES as usize];
+    // What comes with files comes first.
+    let (length, files) = receive_files(&stream, &mut first)?;
+    first.truncate(length);
+    let mut text = String::from_utf8(first).map_err(|_| ErrorKind::InvalidData)?;
+    stream.take(MAX_BYTES).read_to_string(&mut text)?;
+    Ok(Answer { text, files })
 }
 
 fn patient(stream: &UnixStream) -> io::Result<()> {
@@ -90,16 +145,13 @@ impl ControlSocket {
     /// The directory is another user's, or the socket cannot be made.
     pub fn start(
         directory: &Path,
-        answer: impl FnMut(&str) -> String + Send + 'static,
+        answer: impl FnMut(&str) -> Answer + Send + 'static,
     ) -> io::Result<Self> {
         match DirBuilder::new().mode(0o700).create(directory) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        let found = fs::symlink_metadata(directory)?;
-        if !found.is_dir() || found.uid() != nix::unistd::geteuid().as_raw() {
-            return Err(ErrorKind::PermissionDenied.into());
-        }
+        check(directory)?;
         let path = directory.join(std::process::id().to_string()).with_extension(EXTENSION);
         // A process of the same number has died.
         fs::remove_file(&path).ok();
@@ -126,7 +178,7 @@ impl Drop for ControlSocket {
 }
 
 /// Serves one client at a time, as they come.
-fn serve(listener: &UnixListener, is_over: &AtomicBool, mut answer: impl FnMut(&str) -> String) {
+fn serve(listener: &UnixListener, is_over: &AtomicBool, mut answer: impl FnMut(&str) -> Answer) {
     while let Ok((stream, _)) = listener.accept() {
         if is_over.load(Ordering::Relaxed) {
             return;
@@ -136,7 +188,7 @@ fn serve(listener: &UnixListener, is_over: &AtomicBool, mut answer: impl FnMut(&
     }
 }
 
-fn exchange(mut stream: UnixStream, answer: &mut impl FnMut(&str) -> String) -> io::Result<()> {
+fn exchange(mut stream: UnixStream, answer: &mut impl FnMut(&str) -> Answer) -> io::Result<()> {
     patient(&stream)?;
     let mut line = String::new();
     BufReader::new((&stream).take(MAX_BYTES)).read_line(&mut line)?;
@@ -144,7 +196,10 @@ fn exchange(mut stream: UnixStream, answer: &mut impl FnMut(&str) -> String) -> 
         // Somebody only looked whether a laboratory is there.
         return Ok(());
     }
-    stream.write_all(answer(line.trim_end()).as_bytes())
+    let Answer { text, files } = answer(line.trim_end());
+    let files: Vec<&File> = files.iter().collect();
+    let sent = if files.is_empty() { 0 } else { send_files(&stream, text.as_bytes(), &files)? };
+    stream.write_all(&text.as_bytes()[sent..])
 }
 
 #[cfg(test)]
@@ -156,16 +211,60 @@ mod tests {
         let place = format!("airmend-control-{}", std::process::id());
         let directory = std::env::temp_dir().join(place);
         assert!(the_only_one(&directory, None).unwrap_err().contains("no laboratory"));
-        let socket = ControlSocket::start(&directory, |line| format!("{line}!\n")).unwrap();
+        let socket = ControlSocket::start(&directory, |line| format!("{line}!\n").into()).unwrap();
         let path = the_only_one(&directory, None).unwrap();
-        assert_eq!(request(&path, "loss=5%").unwrap(), "loss=5%!\n");
+        assert_eq!(request(&path, "loss=5%").unwrap().text, "loss=5%!\n");
         assert_eq!(the_only_one(&directory, Some(std::process::id())).unwrap(), path);
         assert!(the_only_one(&directory, Some(1)).unwrap_err().contains("process 1"));
-        let second = UnixListener::bind(directory.join("7.sock")).unwrap();
-        assert!(the_only_one(&directory, None).unwrap_err().contains("--pid"));
-        drop(second);
         drop(socket);
         assert!(request(&path, "loss=5%").is_err());
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn a_socket_that_somebody_else_can_have_made_is_refused() {
+        let place = format!("airmend-control-false-{}", std::process::id());
+        let directory = std::env::temp_dir().join(place);
+        let socket = ControlSocket::start(&directory, |_| String::new().into()).unwrap();
+        let path = the_only_one(&directory, None).unwrap();
+        // A living process, but not the one that answers.
+        let other = path.with_file_name("1.sock");
+        fs::rename(&path, &other).unwrap();
+        assert!(the_only_one(&directory, None).unwrap_err().contains("no laboratory"));
+        assert_eq!(request(&other, "places").unwrap_err().kind(), ErrorKind::PermissionDenied);
+        fs::rename(&other, &path).unwrap();
+        // Another user could have put the socket there, or can put another one in its place.
+        for mode in [0o711, 0o770] {
+            fs::set_permissions(&directory, fs::Permissions::from_mode(mode)).unwrap();
+            let why = the_only_one(&directory, None).unwrap_err();
+            assert!(why.contains("this user alone"), "{why}");
+            assert!(ControlSocket::start(&directory, |_| String::new().into()).is_err());
+        }
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
+        let link = directory.with_extension("link");
+        std::os::unix::fs::symlink(&directory, &link).unwrap();
+        assert!(the_only_one(&link, None).unwrap_err().contains("this user alone"));
+        drop(socket);
+        fs::remove_file(link).unwrap();
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn files_come_with_an_answer() {
+        let directory = std::env::temp_dir().join(format!("airmend-files-{}", std::process::id()));
+        let answer = |_: &str| Answer {
+            text: "three\n".to_owned(),
+            files: (0..3).map(|_| File::open("/proc/self/stat").unwrap()).collect(),
+        };
+        let socket = ControlSocket::start(&directory, answer).unwrap();
+        let path = the_only_one(&directory, None).unwrap();
+        let Answer { text, files } = request(&path, "place mh").unwrap();
+        assert_eq!((text.as_str(), files.len()), ("three\n", 3));
+        let own = std::process::id().to_string();
+        for file in files {
+            assert!(io::read_to_string(file).unwrap().starts_with(&own));
+        }
+        drop(socket);
         fs::remove_dir_all(&directory).unwrap();
     }
 }

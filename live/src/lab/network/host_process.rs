@@ -1,75 +1,25 @@
-//! A program of the user on a host: in its network namespace, where the hosts have names.
+//! A program of the user on a host, in the namespaces of the host.
 
-use super::host::Host;
+use super::host_namespaces::HostNamespaces;
 use crate::lab::error::LabError;
 use crate::sys;
-use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::ffi::OsString;
-use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::net::IpAddr;
+use std::fs;
+use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-const HOSTS: &str = "/etc/hosts";
-const RESOLVERS: &str = "/etc/resolv.conf";
-/// Those that systemd-resolved asks, where it listens on the loopback interface itself.
-const UPSTREAM_RESOLVERS: &str = "/run/systemd/resolve/resolv.conf";
 /// A program that is told to end has so long.
 const GRACE: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(5);
 /// `TCP_LISTEN`, in `/proc/net/tcp`.
 const LISTEN: &str = "0A";
-
-/// The names of the hosts, in a file that is removed with this value.
-#[derive(Debug)]
-pub(crate) struct HostNames {
-    hosts: PathBuf,
-    /// The servers that resolve other names, if they are not those of the machine's own file.
-    resolvers: Option<PathBuf>,
-}
-
-impl HostNames {
-    /// `asks_others` says that the hosts can reach the machine's network: not its loopback
-    /// interface, where a local resolver listens.
-    pub(crate) fn new(names: &[(&str, IpAddr)], asks_others: bool) -> Result<Self, LabError> {
-        let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
-        for &(name, address) in names {
-            let _ = writeln!(text, "{address} {name}");
-        }
-        let path = std::env::temp_dir().join(format!("airmend-hosts-{}", std::process::id()));
-        // Nobody else's file may be written to through a link of this name.
-        fs::remove_file(&path).ok();
-        let write = || File::create_new(&path)?.write_all(text.as_bytes());
-        write().map_err(LabError::socket("writing the names of the hosts"))?;
-        let configured = fs::read_to_string(RESOLVERS).unwrap_or_default();
-        let is_local = configured.lines().any(|line| line.starts_with("nameserver 127."));
-        let upstream = Path::new(UPSTREAM_RESOLVERS).to_owned();
-        let resolvers = Some(upstream).filter(|file| asks_others && is_local && file.exists());
-        Ok(Self { hosts: path, resolvers })
-    }
-
-    /// The files, and what each is in the place of.
-    pub(crate) fn files(&self) -> Vec<(PathBuf, &'static str)> {
-        let hosts = (self.hosts.clone(), HOSTS);
-        let resolvers = self.resolvers.clone().map(|file| (file, RESOLVERS));
-        std::iter::once(hosts).chain(resolvers).collect()
-    }
-}
-
-impl Drop for HostNames {
-    fn drop(&mut self) {
-        fs::remove_file(&self.hosts).ok();
-    }
-}
 
 /// A program at work, which does not outlive this value.
 #[derive(Debug)]
@@ -77,7 +27,7 @@ pub(crate) struct HostProcess {
     pid: Pid,
     /// Whether it leads a process group of its own.
     is_leader: bool,
-    namespace: File,
+    inside: Arc<HostNamespaces>,
     /// Waits for its end, in the namespaces that the program has.
     thread: Option<JoinHandle<io::Result<ExitStatus>>>,
 }
@@ -85,43 +35,35 @@ pub(crate) struct HostProcess {
 impl HostProcess {
     /// Starts a program with its arguments; its files are those of this process.
     pub(crate) fn start(
-        host: &Host,
-        names: &HostNames,
+        inside: &Arc<HostNamespaces>,
         words: &[OsString],
     ) -> Result<Self, LabError> {
         let (program, arguments) =
             words.split_first().ok_or(LabError::Config("there is no command to run"))?;
         let mut command = Command::new(program);
         command.args(arguments);
-        Self::spawn(host, names, command, false)
+        Self::spawn(inside, command, false)
     }
 
     /// Starts a shell's command line in the background.
-    pub(crate) fn start_shell(
-        host: &Host,
-        names: &HostNames,
-        line: &str,
-    ) -> Result<Self, LabError> {
+    pub(crate) fn start_shell(inside: &Arc<HostNamespaces>, line: &str) -> Result<Self, LabError> {
         let mut command = Command::new("/bin/sh");
         // Its output is no part of what the command prints.
         command.args(["-c", line]).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
-        Self::spawn(host, names, command, true)
+        Self::spawn(inside, command, true)
     }
 
     fn spawn(
-        host: &Host,
-        names: &HostNames,
+        inside: &Arc<HostNamespaces>,
         mut command: Command,
         is_leader: bool,
     ) -> Result<Self, LabError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let failed = |source| LabError::Program { program: program.clone(), source };
-        let namespace = host.namespace.file().try_clone().map_err(failed)?;
-        let inside = namespace.try_clone().map_err(failed)?;
-        let files = names.files();
+        let namespaces = Arc::clone(inside);
         let (started, starting) = sync_channel(1);
         let thread = thread::spawn(move || {
-            let child = enter(&inside, &files).and_then(|()| sys::spawn_mortal(&mut command));
+            let child = namespaces.enter().and_then(|()| sys::spawn_mortal(&mut command));
             let mut child = match child {
                 Ok(child) => child,
                 Err(error) => {
@@ -134,7 +76,7 @@ impl HostProcess {
         });
         let pid = starting.recv().map_err(|_| failed(io::ErrorKind::Other.into()))?;
         let pid = pid.map_err(failed)?;
-        Ok(Self { pid, is_leader, namespace, thread: Some(thread) })
+        Ok(Self { pid, is_leader, inside: Arc::clone(inside), thread: Some(thread) })
     }
 
     /// Waits until something listens for TCP connections on the host, or this program has had
@@ -146,10 +88,9 @@ impl HostProcess {
     ) -> Result<(), LabError> {
         let begin = Instant::now();
         let (group, mut worked, mut last) = (self.pid, begin, 0);
-        let namespace = self.namespace.try_clone();
-        let namespace = namespace.map_err(LabError::socket("looking for a server"))?;
+        let namespaces = Arc::clone(&self.inside);
         let waiting = move || {
-            setns(&namespace, CloneFlags::CLONE_NEWNET)?;
+            namespaces.enter_network()?;
             while !listens() && worked.elapsed() < idle && begin.elapsed() < limit {
                 let now = processor_time(group);
                 if now > last {
@@ -157,7 +98,7 @@ impl HostProcess {
                 }
                 thread::sleep(POLL);
             }
-            Ok::<_, nix::Error>(())
+            Ok::<_, io::Error>(())
         };
         let waited = thread::spawn(waiting).join();
         let waited = waited.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -206,23 +147,6 @@ impl Drop for HostProcess {
             thread::sleep(POLL);
         }
     }
-}
-
-/// Moves the calling thread into a network namespace, where each of these files is in the place of
-/// another one.
-pub(crate) fn enter(
-    namespace: &File,
-    files: &[(impl AsRef<Path>, impl AsRef<Path>)],
-) -> io::Result<()> {
-    setns(namespace, CloneFlags::CLONE_NEWNET)?;
-    unshare(CloneFlags::CLONE_NEWNS)?;
-    let none = None::<&Path>;
-    // What is mounted here must not be seen elsewhere.
-    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
-    for (file, place) in files {
-        mount(Some(file.as_ref()), place.as_ref(), none, MsFlags::MS_BIND, none)?;
-    }
-    Ok(())
 }
 
 /// What the processes of a group have used of the processors so far, in the kernel's ticks.

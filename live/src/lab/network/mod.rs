@@ -3,6 +3,7 @@
 pub(super) mod air_queue;
 pub(super) mod counters;
 pub(super) mod host;
+pub(super) mod host_namespaces;
 pub(super) mod host_process;
 pub(super) mod interface;
 mod iproute;
