@@ -1,5 +1,5 @@
-//! What another user of this machine answers is not believed: root's commands that ask a Unix socket
-//! do nothing that such an answer says.
+//! What another user of this machine answers is not believed: root's commands that ask a Unix
+//! socket do nothing that such an answer says.
 
 use airmend_testkit::Suite;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::{env, fs};
 
 const NOBODY: u32 = 65_534;
-/// Listens in a directory, or at a name with PID in it, and answers everything with the last argument.
+/// Listens at a path, with its own number for PID, and answers everything with the last argument.
 const STRANGER: &str = "\
 import os, socket, sys
 path = sys.argv[1].replace('PID', str(os.getpid()))
@@ -40,8 +40,8 @@ fn main() -> ExitCode {
     Suite::default().tests(lacks, tests).run(None)
 }
 
-/// The stranger makes the directory of root's laboratories before root does, and answers with root's
-/// own network and no mounts.
+/// The stranger makes the directory of root's laboratories before root does, and answers with
+/// root's own network and no mounts.
 fn a_false_laboratory() {
     let place = Place::new("laboratory");
     let directory = place.0.join("airmend-lab-0");
