@@ -9,11 +9,13 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Parses the file; an error is a sentence with file and line.
-pub(super) fn read(path: &Path) -> Result<Options, String> {
+/// Parses the file, and says whether it sets anything; an error is a sentence with file and line.
+pub(super) fn read(path: &Path) -> Result<(Options, bool), String> {
     let name = path.display().to_string();
     let text = text_of(path).map_err(|error| format!("{name}: it cannot be read: {error}"))?;
-    read_text(&name, &text)
+    let options = read_text(&name, &text)?;
+    let sets_anything = DeTable::parse(&text).is_ok_and(|table| !table.get_ref().is_empty());
+    Ok((options, sets_anything))
 }
 
 /// Parses text; `name` stands for it in errors.

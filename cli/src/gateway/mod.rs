@@ -4,6 +4,7 @@
 mod args;
 mod file;
 mod options;
+mod reload;
 mod report;
 mod service;
 
@@ -14,22 +15,20 @@ use crate::process::{BadUsage, stop_flag};
 use airmend_live::gateway::telemetry::server::{Server, ServerConfig};
 use airmend_live::gateway::{Gateway, GatewayConfig, LogFormat, privileges};
 use anyhow::Result;
+use reload::Reloads;
 use service::Service;
-use signal_hook::consts::SIGHUP;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Mends until SIGINT or SIGTERM; SIGHUP reads the configuration file again.
 pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
-    let config = config(args)?;
+    let (config, file_sets) = config(args)?;
     check_combination(&config).map_err(BadUsage)?;
     let log = start_logging(config.log, config.log_level);
     privileges::reduce()?;
     let stop = stop_flag()?;
-    let wants_reload = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(SIGHUP, Arc::clone(&wants_reload))?;
+    let mut reloads = Reloads::new(args, file_sets)?;
     // Before anything is attached: where another gateway answers, this one must not begin.
     let (socket, metrics) = (config.socket.clone(), config.metrics.clone());
     let mut server = Server::start(&ServerConfig { socket, metrics })?;
@@ -44,8 +43,8 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
             request.word.iter().for_each(|word| gateway.hear(word));
             request.answer(gateway.status());
         }
-        if wants_reload.swap(false, Ordering::Relaxed) {
-            reload(args, &mut gateway, config.log, &log);
+        if let Some(wanted) = reloads.poll() {
+            reload(wanted, &mut gateway, config.log, &log);
         }
     }
     service.stopping();
@@ -81,8 +80,8 @@ fn begins(config: &GatewayConfig) -> String {
 }
 
 /// A file with a mistake changes nothing.
-fn reload(args: &GatewayArgs, gateway: &mut Gateway, format: LogFormat, log: &Log) {
-    let reloaded = config(args).and_then(|wanted| {
+fn reload(wanted: Result<GatewayConfig>, gateway: &mut Gateway, format: LogFormat, log: &Log) {
+    let reloaded = wanted.and_then(|wanted| {
         let left = gateway.reload(&wanted)?;
         log.set_level(wanted.log_level);
         Ok(left)
@@ -107,15 +106,15 @@ fn say(format: LogFormat, sentence: &str) {
     }
 }
 
-/// The configuration of flags and file; flags have precedence. A reload calls it again, and the
-/// file is read again.
-pub(crate) fn config(args: &GatewayArgs) -> Result<GatewayConfig> {
-    let below = match file_of(args) {
+/// The configuration of flags and file, where flags have precedence, and whether the file sets
+/// anything. A reload calls it again, and the file is read again.
+pub(crate) fn config(args: &GatewayArgs) -> Result<(GatewayConfig, bool)> {
+    let (below, file_sets) = match file_of(args) {
         Some(path) => file::read(&path).map_err(BadUsage)?,
-        None => options::Options::default(),
+        None => (options::Options::default(), false),
     };
     let options = args.options.clone().over(below);
-    Ok(options.config(&args.interface).map_err(BadUsage)?)
+    Ok((options.config(&args.interface).map_err(BadUsage)?, file_sets))
 }
 
 /// The file of `--config`, or the interface's own, if there is one.

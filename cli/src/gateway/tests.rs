@@ -45,7 +45,7 @@ fn parse(flags: &[&str]) -> GatewayArgs {
 
 fn both(file: &str, flags: &[&str]) -> GatewayConfig {
     let (args, _file) = args_with(file, flags);
-    config(&args).unwrap()
+    config(&args).unwrap().0
 }
 
 /// Every option, each other than its default.

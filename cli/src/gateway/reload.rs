@@ -1,0 +1,159 @@
+//! The configuration is read again while the gateway works: in a thread, since the file may be a pipe
+//! or on a file system that does not answer, and the loop must not wait for it.
+
+use super::{GatewayArgs, config};
+use airmend_live::gateway::GatewayConfig;
+use anyhow::{Result, anyhow, bail};
+use signal_hook::consts::SIGHUP;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// A file that has not been read by then is given up.
+const READ_WITHIN: Duration = Duration::from_secs(5);
+
+/// Reads the configuration again at each SIGHUP.
+pub(super) struct Reloads {
+    args: GatewayArgs,
+    within: Duration,
+    is_wanted: Arc<AtomicBool>,
+    /// Whether the file that is in force sets anything.
+    file_sets: bool,
+    reading: Option<Reading>,
+}
+
+struct Reading {
+    thread: JoinHandle<Result<(GatewayConfig, bool)>>,
+    began: Instant,
+    is_given_up: bool,
+}
+
+impl Reloads {
+    /// Listens to SIGHUP; `file_sets` says whether the file in force sets anything.
+    pub(super) fn new(args: &GatewayArgs, file_sets: bool) -> io::Result<Self> {
+        let is_wanted = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(SIGHUP, Arc::clone(&is_wanted))?;
+        Ok(Self { args: args.clone(), within: READ_WITHIN, is_wanted, file_sets, reading: None })
+    }
+
+    /// What was read, or why nothing was, once; it never waits.
+    pub(super) fn poll(&mut self) -> Option<Result<GatewayConfig>> {
+        if let Some(reading) = self.reading.take_if(|reading| reading.thread.is_finished()) {
+            let read = reading.thread.join().unwrap_or_else(|_| Err(anyhow!("reading it failed")));
+            // Of one that was given up everything has been said.
+            return (!reading.is_given_up).then(|| self.accept(read));
+        }
+        match &mut self.reading {
+            Some(reading) if !reading.is_given_up && reading.began.elapsed() > self.within => {
+                reading.is_given_up = true;
+                let seconds = self.within.as_secs_f64();
+                Some(Err(anyhow!("the configuration was not read within {seconds} s")))
+            }
+            Some(reading)
+                if reading.is_given_up && self.is_wanted.swap(false, Ordering::Relaxed) =>
+            {
+                Some(Err(anyhow!("an earlier reading of the configuration has not ended yet")))
+            }
+            None if self.is_wanted.swap(false, Ordering::Relaxed) => self.begin().err().map(Err),
+            _ => None,
+        }
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        let args = self.args.clone();
+        let thread =
+            thread::Builder::new().name("reload".to_owned()).spawn(move || config(&args))?;
+        self.reading = Some(Reading { thread, began: Instant::now(), is_given_up: false });
+        Ok(())
+    }
+
+    /// A file without anything is one that is just being written, or that somebody has emptied or
+    /// removed by mistake: it would take all rules away.
+    fn accept(&mut self, read: Result<(GatewayConfig, bool)>) -> Result<GatewayConfig> {
+        let (config, file_sets) = read?;
+        if self.file_sets && !file_sets {
+            bail!(
+                "the file sets nothing any more, or is gone: restart the gateway if that is meant"
+            );
+        }
+        self.file_sets = file_sets;
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+
+    #[derive(Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        gateway: GatewayArgs,
+    }
+
+    fn reloads(file: &Path) -> Reloads {
+        let words = ["airmend", "wlan0", "--config", file.to_str().unwrap()];
+        Reloads {
+            args: Arguments::parse_from(words).gateway,
+            within: Duration::from_millis(20),
+            is_wanted: Arc::new(AtomicBool::new(true)),
+            file_sets: false,
+            reading: None,
+        }
+    }
+
+    fn outcome(reloads: &mut Reloads) -> Result<GatewayConfig> {
+        loop {
+            match reloads.poll() {
+                Some(outcome) => return outcome,
+                None => thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_writes_to_is_given_up() {
+        let pipe = std::env::temp_dir().join(format!("airmend-reload-{}", std::process::id()));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let mut reloads = reloads(&pipe);
+        let why = outcome(&mut reloads).unwrap_err().to_string();
+        assert!(why.contains("not read within 0.02 s"), "{why}");
+        reloads.is_wanted.store(true, Ordering::Relaxed);
+        let why = outcome(&mut reloads).unwrap_err().to_string();
+        assert!(why.contains("has not ended yet"), "{why}");
+        // Somebody writes at last; then the next one is read.
+        fs::write(&pipe, "").unwrap();
+        while reloads.reading.is_some() {
+            assert!(reloads.poll().is_none());
+        }
+        fs::remove_file(&pipe).unwrap();
+        reloads.is_wanted.store(true, Ordering::Relaxed);
+        assert!(outcome(&mut reloads).is_err(), "there is no file");
+    }
+
+    #[test]
+    fn an_emptied_file_is_a_mistake() {
+        let file = std::env::temp_dir().join(format!("airmend-emptied-{}", std::process::id()));
+        let set = |text| fs::write(&file, text).unwrap();
+        set("limit-flows = 7\n");
+        let mut reloads = reloads(&file);
+        reloads.within = Duration::from_secs(300);
+        assert_eq!(outcome(&mut reloads).unwrap().limits.flows, 7);
+        for empty in ["", "# limit-flows = 7\n"] {
+            set(empty);
+            reloads.is_wanted.store(true, Ordering::Relaxed);
+            let why = outcome(&mut reloads).unwrap_err().to_string();
+            assert!(why.contains("sets nothing any more"), "{why}");
+        }
+        set("limit-flows = 8\n");
+        reloads.is_wanted.store(true, Ordering::Relaxed);
+        assert_eq!(outcome(&mut reloads).unwrap().limits.flows, 8);
+        fs::remove_file(&file).unwrap();
+    }
+}
