@@ -10,6 +10,7 @@ mod group_socket;
 pub mod guard;
 pub mod lab;
 mod netlink;
+mod output_file;
 pub mod pcap;
 mod qdisc;
 #[allow(unsafe_code)]

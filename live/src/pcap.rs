@@ -3,6 +3,7 @@
 //!
 //! A thread of its own writes the file: the loop that keeps time never waits for a disk.
 
+use crate::output_file;
 use airmend_proto::recording::{COPIED, DEPARTED, RecordedAgent, TimersRan};
 use airmend_proto::{Event, Instant, LinkType, Packet, Port};
 use pcap_file::pcapng::PcapNgWriter;
@@ -15,7 +16,6 @@ use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -64,10 +64,7 @@ impl Recording {
         link_type: LinkType,
         agent: Option<&RecordedAgent>,
     ) -> io::Result<Self> {
-        // What others send is for its owner only.
-        let file =
-            File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        let file = BufWriter::with_capacity(1 << 18, file);
+        let file = BufWriter::with_capacity(1 << 18, output_file::create(path)?);
         let mut file = PcapNgWriter::with_section_header(file, section(agent)).map_err(into_io)?;
         for side in [Port::Wired, Port::Air] {
             file.write_pcapng_block(interface(side, link_type)).map_err(into_io)?;

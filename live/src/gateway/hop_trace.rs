@@ -6,11 +6,8 @@
 use airmend_proto::link::trace::{self, MAX_ROWS, Row};
 use airmend_proto::observer::HopRecorder;
 use airmend_proto::{Instant, Packet, Port};
-use nix::libc::O_NOFOLLOW;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
@@ -24,16 +21,6 @@ pub(super) struct HopTrace {
     rows: SyncSender<Row>,
     writer: JoinHandle<io::Result<()>>,
     written: usize,
-}
-
-/// Makes the file, empty: to be called while the gateway may still do so. A symbolic link is not
-/// followed, since the directory may be everybody's.
-pub(super) fn create(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    let options = options.append(true).create(true).mode(0o600).custom_flags(O_NOFOLLOW);
-    let file = options.open(path)?;
-    file.set_len(0)?;
-    Ok(file)
 }
 
 impl HopTrace {
@@ -93,24 +80,16 @@ fn write_all(mut file: File, rows: &Receiver<Row>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output_file;
     use airmend_proto::link::trace::parse_csv;
     use std::fs;
-    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::time::Duration;
 
-    /// What others may see, or make the gateway overwrite.
     #[test]
-    fn the_file_is_its_owners_and_no_link_is_followed() {
-        let directory = std::env::temp_dir().join(format!("airmend-hop-{}", std::process::id()));
-        fs::create_dir_all(&directory).unwrap();
-        let (path, link) = (directory.join("hop.csv"), directory.join("link.csv"));
-        fs::write(&path, "what was here before").unwrap();
-        symlink(&path, &link).unwrap();
-        assert!(create(&link).is_err());
-        assert_eq!(fs::read_to_string(&path).unwrap(), "what was here before");
-        fs::remove_file(&path).unwrap();
-        let trace = HopTrace::start(create(&path).unwrap(), Instant::ZERO, None).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    fn rows_are_written_until_the_end() {
+        let path = std::env::temp_dir().join(format!("airmend-hop-{}", std::process::id()));
+        let file = output_file::create(&path).unwrap();
+        let trace = HopTrace::start(file, Instant::ZERO, None).unwrap();
         let row = |seconds| Row {
             at: Duration::from_secs(seconds),
             rate_bps: 1_000_000,
@@ -120,6 +99,6 @@ mod tests {
         trace.finish(Instant::from_millis(3_000)).unwrap();
         let read = parse_csv(&fs::read_to_string(&path).unwrap()).unwrap();
         assert_eq!(read.period(), Some(Duration::from_secs(3)));
-        fs::remove_dir_all(&directory).unwrap();
+        fs::remove_file(&path).unwrap();
     }
 }

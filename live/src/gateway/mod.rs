@@ -36,6 +36,7 @@ pub use queue_place::queue_places;
 use crate::bpf::{self, BpfConfig, BpfCounters, BpfPrograms};
 use crate::clock::{self, Clock};
 use crate::guard::Guard;
+use crate::output_file;
 use crate::pcap::Recording;
 use crate::sys::PacketSocket;
 use crate::tunnel::random::random;
@@ -106,7 +107,8 @@ impl Gateway {
         if config.agent.is_link() {
             return Err(GatewayError::LinkAgent(config.agent.name()));
         }
-        let trace = config.trace.as_deref().map(hop_trace::create).transpose();
+        // While the gateway may still do so.
+        let trace = config.trace.as_deref().map(output_file::create).transpose();
         let trace = trace.map_err(|source| trace_error(&config, source))?;
         crate::sys::keep_heap();
         bpf::lift_memory_lock_limit();
