@@ -38,7 +38,7 @@ fn cross(ends: &mut [Compressor; 2], from: usize, frame: &Frame) -> Option<Frame
 
 /// Packets of this input from one end, with what the input forges between them.
 pub(crate) fn check(data: &[u8]) {
-    let mut ends = [Compressor::new(true), Compressor::new(true)];
+    let mut ends = [Compressor::new(true, 1), Compressor::new(true, 1)];
     cross(&mut ends, 0, &frame(0, 0, 0, None));
     cross(&mut ends, 1, &frame(1, EPOCHS[0], 0, None));
     let mut input = Input(data);

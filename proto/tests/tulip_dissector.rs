@@ -136,7 +136,7 @@ fn tshark_shows_every_field() {
 /// answers them.
 fn tshark_shows_the_short_form() {
     let (own, peer) = (0x1234_5678, 0x9abc_def0);
-    let mut ends = [Compressor::new(true), Compressor::new(true)];
+    let mut ends = [Compressor::new(true, 1), Compressor::new(true, 1)];
     let mut cross = |from: usize, frame: Frame| {
         let epochs = [(own, peer), (peer, own)][from];
         let frame = Frame { from: epochs.0, to: epochs.1, by_serial: true, ..frame };

@@ -12,6 +12,8 @@ use airmend_live::tunnel::Tunnel;
 use airmend_proto::agents::{AgentConfig, Limits};
 use anyhow::Result;
 use signal_hook::consts::SIGUSR1;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,8 +32,7 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     let agent = configured(args).map_err(BadUsage)?;
     // Nothing can take the place of one end of a link, so a panic ends the process.
     std::panic::set_hook(Box::new(|defect| say(&report::defect(defect))));
-    let mut tunnel =
-        Tunnel::open(&config, agent.build(Limits::default(), u64::from(epoch())), agent.link())?;
+    let mut tunnel = Tunnel::open(&config, agent.build(Limits::default(), seed()), agent.link())?;
     say(&config::begins(&config, tunnel.mtu()));
     while !stop.load(Ordering::Relaxed) {
         tunnel.step()?;
@@ -75,6 +76,12 @@ fn configured(args: &LinkArgs) -> Result<AgentConfig, String> {
     // Also in the paper's profile.
     config.follow_radio(None);
     Ok(config)
+}
+
+/// A secret number, by which flows are distinguished; one half XOR the other is the epoch.
+fn seed() -> u64 {
+    let secret = RandomState::new().hash_one(()) as u32;
+    u64::from(secret) << 32 | u64::from(secret ^ epoch())
 }
 
 /// A number that no recent run of this end has used, and a later one than theirs: milliseconds

@@ -39,7 +39,7 @@ use crate::guard::Guard;
 use crate::output_file;
 use crate::pcap::Recording;
 use crate::sys::PacketSocket;
-use crate::tunnel::random::random;
+use crate::tunnel::random::hash_seed;
 use airmend_proto::recording::RecordedAgent;
 use airmend_proto::{EgressLimits, Forwarder, Instant, LinkType, PriorityClass};
 use handoff::Cooperation;
@@ -434,12 +434,4 @@ fn journal(config: &GatewayConfig, link_type: LinkType) -> Result<Journal, Gatew
             .map_err(|source| GatewayError::Recording { path: path.to_owned(), source })
     });
     Ok(Journal::new(Telemetry::new(about), recording.transpose()?))
-}
-
-/// A number that no sender can guess, so that none can make flows collide.
-fn hash_seed() -> u64 {
-    let mut bytes = [0; 8];
-    // Without it the clock is the best that there is.
-    random(&mut bytes)
-        .map_or_else(|()| clock::realtime().as_nanos() as u64, |()| u64::from_ne_bytes(bytes))
 }

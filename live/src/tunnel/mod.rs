@@ -54,6 +54,7 @@ use message::Message;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use outbound::Outbound;
 use path_mtu::{MtuProbe, PathMtu};
+use random::hash_seed;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::time::Duration;
@@ -147,7 +148,7 @@ impl Tunnel {
             agent_counters: BTreeMap::new(),
         };
         let compressor = link.and_then(|link| link.compressor);
-        tunnel.outbound.compressor = compressor.map(|new| new(config.compression));
+        tunnel.outbound.compressor = compressor.map(|new| new(config.compression, hash_seed()));
         tunnel.set_first_mtu(config).map_err(config.device_failed())?;
         config.set_up_device()?;
         // The kernel may otherwise delay a wake-up by 50 microseconds to save energy.

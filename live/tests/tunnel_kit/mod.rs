@@ -44,7 +44,7 @@ pub(crate) fn open(
         padding: None,
         compression: true,
     };
-    let agent = Box::new(Tulip::new(Limits::default(), settings, epoch));
+    let agent = Box::new(Tulip::new(Limits::default(), settings, epoch.into()));
     Tunnel::open(&config, agent, Some(&PROTOCOL)).map_err(|error| failed(&error))
 }
 

@@ -14,5 +14,5 @@ pub struct LinkProtocol {
     pub takes_damaged: bool,
     /// The header compression of its frames, if it has one: of an end that sends the short form, or
     /// only reads it.
-    pub compressor: Option<fn(bool) -> Compressor>,
+    pub compressor: Option<fn(bool, u64) -> Compressor>,
 }

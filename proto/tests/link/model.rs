@@ -171,7 +171,7 @@ impl World {
                 } else {
                     5
                 };
-                self.ends[end] = Station::new(limits(), settings.clone(), self.epochs[end]);
+                self.ends[end] = Station::new(limits(), settings.clone(), self.epochs[end].into());
             }
             Action::Send(end) => {
                 let packet = packet(end, self.sent[end]);

@@ -67,7 +67,7 @@ impl Pair {
 
     /// An end fails and comes back as another run; what was on its way to it still arrives.
     pub(crate) fn restart(&mut self, end: usize, settings: &Settings, epoch: u32) {
-        self.ends[end].agent = Station::new(Limits::default(), settings.clone(), epoch);
+        self.ends[end].agent = Station::new(Limits::default(), settings.clone(), epoch.into());
     }
 
     /// Goes on until `end`, or until nothing is left to happen; `fate` decides about each frame.

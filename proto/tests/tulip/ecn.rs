@@ -30,7 +30,7 @@ impl Ends {
         let agent = |end: usize| {
             let mut settings = Settings { rate_control: rate_control[end], ..Settings::default() };
             settings.set("classes", "tcp>0=reliable,any=unreliable").unwrap();
-            Tulip::new(Limits::default(), settings, end as u32 + 1)
+            Tulip::new(Limits::default(), settings, end as u64 + 1)
         };
         Self {
             now: Instant::ZERO,

@@ -2,6 +2,7 @@
 
 use super::status::{FlowStatus, ratio};
 use crate::bpf::KernelFlow;
+use crate::tunnel::random::hash_seed;
 use airmend_proto::Instant;
 use airmend_proto::event::{Cause, FlowId};
 use airmend_proto::wire::flow::FlowKey;
@@ -38,7 +39,7 @@ pub(super) struct TelemetryFlow {
 impl TelemetryFlows {
     pub(super) fn new(limit: usize) -> Self {
         // Address space, not memory: pages come with their first flow, and nothing is moved.
-        let flows = HashMap::with_capacity_and_hasher(limit, FixedState::default());
+        let flows = HashMap::with_capacity_and_hasher(limit, FixedState::with_seed(hash_seed()));
         Self { flows, limit }
     }
 

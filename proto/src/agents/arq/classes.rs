@@ -159,8 +159,9 @@ impl View {
     }
 
     /// Reads a packet. A packet that is not IP, or malformed, has the reserved protocol number 255,
-    /// and shares one flow with all such packets.
-    pub(crate) fn of(packet: &Packet) -> Self {
+    /// and shares one flow with all such packets. Who does not know the seed of the hash cannot
+    /// choose which flow shares its number.
+    pub(crate) fn of(packet: &Packet, hash_seed: u64) -> Self {
         let Ok(network) = Network::walk(packet) else {
             let payload_len = packet.wire_len();
             let (ports, dscp, tcp) = (None, None, None);
@@ -181,7 +182,8 @@ impl View {
             _ => 0,
         };
         let dscp = traffic_class(packet, &network).map(Dscp::of_traffic_class);
-        let hash = FixedState::default().hash_one((source, destination, protocol, ports));
+        let hash =
+            FixedState::with_seed(hash_seed).hash_one((source, destination, protocol, ports));
         let tcp = match (protocol, transport) {
             (TCP, Some([_, _, _, _, a, b, c, d, _, _, _, _, _, flags, ..])) => {
                 let seq = SeqNumber(u32::from_be_bytes([*a, *b, *c, *d]));

@@ -41,9 +41,10 @@ pub(crate) struct Judgement {
 }
 
 impl Epochs {
-    /// The epochs of an end that knows no other; its own is never 0.
-    pub(crate) fn new(own: u32) -> Self {
-        Self { own: own.max(1), peer: None, hello: Due::Now, hello_left: HelloLeft::None }
+    /// The epochs of an end that knows no other; its own, of both halves of the seed, is never 0.
+    pub(crate) fn new(seed: u64) -> Self {
+        let own = (seed as u32 ^ (seed >> 32) as u32).max(1);
+        Self { own, peer: None, hello: Due::Now, hello_left: HelloLeft::None }
     }
 
     /// The epoch of this end.

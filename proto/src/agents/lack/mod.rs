@@ -52,6 +52,7 @@ pub struct Lack {
     answer: bool,
     monitor: Monitor,
     queue: Queue,
+    hash_seed: u64,
     /// Packets that a host sent again, and that are not in the pool: they go first.
     urgent: VecDeque<Queued>,
     /// The most packets in `urgent`.
@@ -68,12 +69,12 @@ pub struct Lack {
 }
 
 impl Lack {
-    /// One station. `epoch` is any number but 0 that no recent run of this station has used, such
-    /// as a random number: the other station detects by it that this one has restarted.
-    pub fn new(limits: Limits, settings: Settings, epoch: u32) -> Self {
+    /// One station. `seed` is a random number that others do not know: flows are distinguished
+    /// by it, and the other station detects by it that this one has restarted.
+    pub fn new(limits: Limits, settings: Settings, seed: u64) -> Self {
         let buffer = Resequencer::new(limits.cache_bytes, limits.egress.wired, MAX_WINDOW);
         Self {
-            epochs: Epochs::new(epoch),
+            epochs: Epochs::new(seed),
             answer: false,
             monitor: Monitor::new(limits.flows),
             queue: Queue::new(limits.egress.air),
@@ -86,6 +87,7 @@ impl Lack {
             held: None,
             returned: None,
             events: VecDeque::new(),
+            hash_seed: seed,
             settings,
         }
     }
@@ -110,7 +112,7 @@ impl Lack {
         if packet.link_type() == LinkType::Frame || packet.wire_len() > u32::from(u16::MAX) {
             return self.report(LinkEvent::TooLong(packet.wire_len()));
         }
-        let view = View::of(packet);
+        let view = View::of(packet, self.hash_seed);
         let class = self.settings.classes.class(&view);
         let mut queued = Queued::new(packet.clone(), class, view.flow);
         queued.identity = Monitor::identity(&view);

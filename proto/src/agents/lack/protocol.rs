@@ -19,8 +19,7 @@ pub const PROTOCOL: LinkProtocol = LinkProtocol {
 
 impl AgentSettings for Settings {
     fn build(&self, limits: Limits, seed: u64) -> Box<dyn Agent + Send> {
-        let epoch = seed as u32 ^ (seed >> 32) as u32;
-        Box::new(Lack::new(limits, self.clone(), epoch))
+        Box::new(Lack::new(limits, self.clone(), seed))
     }
 
     fn follow_radio(&mut self, radio: Option<&MacParams>) {

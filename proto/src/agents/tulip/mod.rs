@@ -58,6 +58,7 @@ pub struct Tulip {
     settings: Settings,
     epochs: Epochs,
     queue: Queue,
+    hash_seed: u64,
     sender: Sender,
     receiver: Receiver,
     pace: Pace,
@@ -78,11 +79,11 @@ pub struct Tulip {
 }
 
 impl Tulip {
-    /// One end of a link. `epoch` is any number but 0 that no recent run of this end has used, such
-    /// as a random number: the other end detects by it that this end has restarted.
-    pub fn new(limits: Limits, settings: Settings, epoch: u32) -> Self {
+    /// One end of a link. `seed` is a random number that others do not know: flows are
+    /// distinguished by it, and the other end detects by it that this one has restarted.
+    pub fn new(limits: Limits, settings: Settings, seed: u64) -> Self {
         Self {
-            epochs: Epochs::new(epoch),
+            epochs: Epochs::new(seed),
             queue: match settings.rate_control {
                 true => Queue::fair(limits.egress.air),
                 false => Queue::new(limits.egress.air),
@@ -104,6 +105,7 @@ impl Tulip {
             unanswered: 0,
             ack_alone: false,
             events: VecDeque::new(),
+            hash_seed: seed,
             settings,
         }
     }
@@ -129,7 +131,7 @@ impl Tulip {
         if packet.link_type() == LinkType::Frame || packet.wire_len() > u32::from(u16::MAX) {
             return self.report(LinkEvent::TooLong(packet.wire_len()));
         }
-        let view = View::of(packet);
+        let view = View::of(packet, self.hash_seed);
         let class = self.settings.classes.class(&view);
         let more = self.pace.burst();
         let queued = Queued::new(packet.clone(), class, view.flow).urgent_if_short();

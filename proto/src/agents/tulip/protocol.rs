@@ -25,8 +25,7 @@ pub const PROTOCOL: LinkProtocol = LinkProtocol {
 
 impl AgentSettings for Settings {
     fn build(&self, limits: Limits, seed: u64) -> Box<dyn Agent + Send> {
-        let epoch = seed as u32 ^ (seed >> 32) as u32;
-        Box::new(Tulip::new(limits, self.clone(), epoch))
+        Box::new(Tulip::new(limits, self.clone(), seed))
     }
 
     /// A link ACK waits for a packet to travel with for the radio's turnaround time and half of the

@@ -5,13 +5,13 @@ use crate::wire::flow::Endpoint;
 use alloc::borrow::ToOwned;
 use alloc::string::ToString;
 use alloc::vec;
-use core::net::Ipv6Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 const FIXED: ([u8; 4], u16) = ([10, 0, 0, 1], 80);
 const MOBILE: ([u8; 4], u16) = ([10, 9, 0, 1], 5_000);
 
 fn class(rules: &str, packet: &Packet) -> Class {
-    rules.parse::<Rules>().unwrap().class(&View::of(packet))
+    rules.parse::<Rules>().unwrap().class(&View::of(packet, 1))
 }
 
 /// An IP packet of this protocol, whose payload is the bytes and so many more.
@@ -168,18 +168,35 @@ fn extension_headers_are_walked_and_fragments_have_no_ports() {
     let mut options = vec![UDP, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     options.extend(ports(443, 9));
     assert_eq!(class("udp:443=reliable", &ip(6, 0, &options, 5)), Class::Reliable);
-    assert_eq!(View::of(&ip(6, 0, &options, 5)).payload_len, 5);
+    assert_eq!(View::of(&ip(6, 0, &options, 5), 1).payload_len, 5);
     let fragment = [vec![UDP, 0, 0, 9, 0, 0, 0, 0], ports(443, 9)].concat();
     let fragment = ip(6, 44, &fragment, 0);
     assert_eq!(class("udp:443=reliable", &fragment), Class::Unreliable);
     assert_eq!(class("udp=reliable", &fragment), Class::Reliable);
     // Two fragments of one datagram share a flow.
-    assert_eq!(View::of(&fragment).flow, View::of(&fragment).flow);
+    assert_eq!(View::of(&fragment, 1).flow, View::of(&fragment, 1).flow);
+}
+
+/// Flows that share a number with one seed do not with most others: nobody can look for them in
+/// advance.
+#[test]
+fn who_shares_a_flow_s_number_depends_on_the_seed() {
+    let packet = |port| {
+        let (from, to) = ((Ipv4Addr::new(10, 0, 0, 1), port), (Ipv4Addr::new(10, 0, 0, 2), 80));
+        SegmentBuilder::new(from, to).build(LinkType::Ip)
+    };
+    let victim = packet(1_000);
+    let shares =
+        |port: &u16, seed| View::of(&packet(*port), seed).flow == View::of(&victim, seed).flow;
+    let found: Vec<u16> = (2_000..60_000).filter(|port| shares(port, 1)).collect();
+    assert!(found.len() > 100, "a sixteenth of a thousand each: {}", found.len());
+    let again = found.iter().filter(|port| shares(port, 2)).count();
+    assert!(again < found.len() / 10, "{again} of {}", found.len());
 }
 
 #[test]
 fn flows_differ_by_ports_and_direction() {
-    let flow = |from, to| View::of(&SegmentBuilder::new(from, to).build(LinkType::Ip)).flow;
+    let flow = |from, to| View::of(&SegmentBuilder::new(from, to).build(LinkType::Ip), 1).flow;
     let numbers = [
         flow(FIXED, MOBILE),
         flow(MOBILE, FIXED),
@@ -203,7 +220,7 @@ fn anything_is_classed() {
                     *byte = first;
                 }
                 for link_type in [LinkType::Ip, LinkType::Ethernet] {
-                    let view = View::of(&Packet::new(link_type, bytes.clone().into()));
+                    let view = View::of(&Packet::new(link_type, bytes.clone().into()), 1);
                     assert!(view.flow < FLOWS);
                 }
             }

@@ -31,6 +31,7 @@ pub(super) struct Sender {
     /// The number of the next context.
     next: u8,
     flows: Vec<Flow>,
+    hasher: FixedState,
     /// Contexts of whose arrival nothing is known: serial number and context.
     pending: VecDeque<(SeqNumber, u8)>,
 }
@@ -62,9 +63,10 @@ pub(super) struct Form {
 }
 
 impl Sender {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(hash_seed: u64) -> Self {
         Self {
             contexts: vec![None; CONTEXTS],
+            hasher: FixedState::with_seed(hash_seed),
             next: 0,
             flows: vec![Flow::default(); FLOWS],
             pending: VecDeque::new(),
@@ -77,7 +79,8 @@ impl Sender {
         let Some(layout) = Layout::of(packet).filter(|layout| is_lasting(*layout, packet)) else {
             return Form::default();
         };
-        let place = place(layout, packet);
+        let hash = self.hasher.hash_one(layout.flow(packet.bytes()));
+        let place = hash as usize % FLOWS;
         let headers = Headers::new(packet, layout);
         let wire_len = packet.wire_len() as usize;
         let begin = out.len();
@@ -154,10 +157,6 @@ impl Sender {
 /// Whether packets like this one will follow: a SYN or RST has other options than what follows.
 fn is_lasting(layout: Layout, packet: &Packet) -> bool {
     !layout.is_tcp || packet.bytes().get(layout.transport + 13).is_some_and(|flags| flags & 6 == 0)
-}
-
-fn place(layout: Layout, packet: &Packet) -> usize {
-    FixedState::default().hash_one(layout.flow(packet.bytes())) as usize % FLOWS
 }
 
 /// The contexts of the receiver, each with the serial number of the frame that it came in.

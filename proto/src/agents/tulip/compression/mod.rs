@@ -32,6 +32,7 @@ use short_frame::{BECOMES, DIFFERENCES, ETHERNET, Head, Numbers};
 pub struct Compressor {
     /// Whether this end sends the short form at all; it reads it always.
     is_on: bool,
+    hash_seed: u64,
     /// The epochs of this end and of the other one in the last frame of the agent; 0 for unknown.
     epochs: (u32, u32),
     /// Whether this end reads reports, as its last whole frame has told.
@@ -58,15 +59,16 @@ struct Heard {
 
 impl Compressor {
     /// Nothing is known of the other end. Without `is_on` frames are only expanded, and all leave
-    /// whole.
-    pub fn new(is_on: bool) -> Self {
+    /// whole. By the seed, which others do not know, flows have places for their contexts.
+    pub fn new(is_on: bool, hash_seed: u64) -> Self {
         Self {
             is_on,
+            hash_seed,
             epochs: (0, 0),
             by_serial: false,
             heard: None,
             numbers: Numbers::default(),
-            sender: Sender::new(),
+            sender: Sender::new(hash_seed),
             receiver: Receiver::new(),
             head: Vec::new(),
             expanded: BytesMut::new(),
@@ -80,7 +82,7 @@ impl Compressor {
         if (frame.from, frame.to) != self.epochs {
             self.epochs = (frame.from, frame.to);
             self.numbers = Numbers::default();
-            (self.sender, self.receiver) = (Sender::new(), Receiver::new());
+            (self.sender, self.receiver) = (Sender::new(self.hash_seed), Receiver::new());
         }
         let is_captured = packet.bytes().len() == packet.wire_len() as usize;
         let is_constant = frame.by_serial == self.by_serial && frame.reads_version_2 && !frame.more;

@@ -21,7 +21,7 @@ struct End {
 
 impl End {
     fn new(own: u32) -> Self {
-        let compressor = Compressor::new(true);
+        let compressor = Compressor::new(true, 1);
         let (serial, seq, arrived) = (0, 0, Vec::new());
         Self { compressor, epochs: (own, 0), serial, seq, reads_version_2: true, arrived }
     }
@@ -259,7 +259,7 @@ fn an_older_end_is_spoken_to_in_whole_frames() {
     let [mut a, b] = agreed();
     // What the older end sends is what its agent writes.
     let mut older = End::new(0x0102_0304);
-    a.compressor = Compressor::new(true);
+    a.compressor = Compressor::new(true, 1);
     (older.epochs.1, older.reads_version_2) = (a.epochs.0, false);
     let hello = a.send(&a.control());
     assert_eq!(hello[1] & 0x40, 0x40);
