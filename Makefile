@@ -36,7 +36,7 @@ test: setup ## lint, all tests, and a brief fuzz run; ends in a table of what ra
 test-python: setup ## the Python package: its wheel, types, tests and notebooks
 	@tools/test-python
 
-test-kernels: setup ## the gateway and the link on stock Debian kernels, in QEMU (10 minutes; root)
+test-kernels: setup ## the gateway and the link on stock Debian kernels, in QEMU (15 minutes; root)
 	@tools/test-kernels
 
 lint: setup ## formatting, and clippy with warnings as errors

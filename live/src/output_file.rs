@@ -10,9 +10,9 @@ use std::path::Path;
 
 const MODE: u32 = 0o600;
 
-/// Makes the file, or empties the one that this user has made before. Nobody else can choose what is
-/// overwritten, nor read what is written: no link is followed, and a file of another user, or with a
-/// second name, is left alone.
+/// Makes the file, or empties the one that this user has made before. Nobody else can choose what
+/// is overwritten, nor read what is written: no link is followed, and a file of another user, or
+/// with a second name, is left alone.
 ///
 /// # Errors
 /// Why not, as a part of a sentence.

@@ -2,6 +2,7 @@
 //! forwards as before.
 
 mod args;
+mod configuration;
 mod file;
 mod options;
 mod reload;
@@ -15,10 +16,10 @@ use crate::process::{BadUsage, stop_flag};
 use airmend_live::gateway::telemetry::server::{Server, ServerConfig};
 use airmend_live::gateway::{Gateway, GatewayConfig, LogFormat, privileges};
 use anyhow::Result;
+use configuration::config;
 use reload::Reloads;
 use service::Service;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 /// Mends until SIGINT or SIGTERM; SIGHUP reads the configuration file again.
@@ -104,23 +105,6 @@ fn say(format: LogFormat, sentence: &str) {
         LogFormat::Text => drop(writeln!(io::stderr(), "airmend: {sentence}")),
         LogFormat::Json => tracing::info!("{sentence}"),
     }
-}
-
-/// The configuration of flags and file, where flags have precedence, and whether the file sets
-/// anything. A reload calls it again, and the file is read again.
-pub(crate) fn config(args: &GatewayArgs) -> Result<(GatewayConfig, bool)> {
-    let (below, file_sets) = match file_of(args) {
-        Some(path) => file::read(&path).map_err(BadUsage)?,
-        None => (options::Options::default(), false),
-    };
-    let options = args.options.clone().over(below);
-    Ok((options.config(&args.interface).map_err(BadUsage)?, file_sets))
-}
-
-/// The file of `--config`, or the interface's own, if there is one.
-fn file_of(args: &GatewayArgs) -> Option<PathBuf> {
-    let own = || Path::new("/etc/airmend").join(format!("{}.toml", args.interface));
-    args.config.clone().or_else(|| Some(own()).filter(|path| path.exists()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! The configuration is read again while the gateway works: in a thread, since the file may be a pipe
-//! or on a file system that does not answer, and the loop must not wait for it.
+//! The configuration is read again while the gateway works: in a thread, since the file may be a
+//! pipe or on a file system that does not answer, and the loop must not wait for it.
 
-use super::{GatewayArgs, config};
+use super::args::GatewayArgs;
+use super::configuration::config;
 use airmend_live::gateway::GatewayConfig;
 use anyhow::{Result, anyhow, bail};
 use signal_hook::consts::SIGHUP;

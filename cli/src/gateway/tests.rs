@@ -6,6 +6,7 @@ use airmend_live::bpf::Attach;
 use airmend_live::gateway::{LogFormat, LogLevel};
 use clap::Parser;
 use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A file of this process, which goes with the value.
