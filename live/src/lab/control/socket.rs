@@ -115,12 +115,12 @@ pub fn request(path: &Path, line: &str) -> io::Result<Answer> {
     let mut stream = connect(path)?;
     patient(&stream)?;
     writeln!(stream, "{line}")?;
-    let mut first = vec![0; MAX_BYTES as usize];
+    let mut bytes = vec![0; MAX_BYTES as usize];
     // What comes with files comes first.
-    let (length, files) = receive_files(&stream, &mut first)?;
-    first.truncate(length);
-    let mut text = String::from_utf8(first).map_err(|_| ErrorKind::InvalidData)?;
-    stream.take(MAX_BYTES).read_to_string(&mut text)?;
+    let (length, files) = receive_files(&stream, &mut bytes)?;
+    bytes.truncate(length);
+    stream.take(MAX_BYTES - length as u64).read_to_end(&mut bytes)?;
+    let text = String::from_utf8(bytes).map_err(|_| ErrorKind::InvalidData)?;
     Ok(Answer { text, files })
 }
 
