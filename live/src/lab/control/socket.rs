@@ -60,10 +60,12 @@ pub fn the_only_one(directory: &Path, pid: Option<u32>) -> Result<PathBuf, Strin
     }
     let entries = fs::read_dir(directory).into_iter().flatten();
     let sockets = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut running: Vec<_> = sockets
-        .filter(|path| connect(path).is_ok())
-        .filter(|path| pid.is_none_or(|pid| number(path) == Some(pid)))
-        .collect();
+    choose(sockets.filter(|path| connect(path).is_ok()).collect(), pid)
+}
+
+/// The only one of these sockets of laboratories, or that of this process, or a sentence.
+fn choose(mut running: Vec<PathBuf>, pid: Option<u32>) -> Result<PathBuf, String> {
+    running.retain(|path| pid.is_none_or(|pid| number(path) == Some(pid)));
     running.sort();
     match (&running[..], pid) {
         ([one], _) => Ok(one.clone()),
@@ -216,6 +218,9 @@ mod tests {
         assert_eq!(request(&path, "loss=5%").unwrap().text, "loss=5%!\n");
         assert_eq!(the_only_one(&directory, Some(std::process::id())).unwrap(), path);
         assert!(the_only_one(&directory, Some(1)).unwrap_err().contains("process 1"));
+        let several = || vec![path.clone(), directory.join("7.sock")];
+        assert!(choose(several(), None).unwrap_err().contains("--pid"));
+        assert_eq!(choose(several(), Some(7)).unwrap(), directory.join("7.sock"));
         drop(socket);
         assert!(request(&path, "loss=5%").is_err());
         fs::remove_dir_all(&directory).unwrap();
