@@ -170,8 +170,8 @@ impl Cooperation {
             if is_late {
                 continue;
             }
-            let is_served = self.handoff.serves(&host.address);
-            if !is_served && !self.may_attach(now) {
+            let is_news = self.handoff.is_news(now, &host.address);
+            if is_news && !self.may_attach(now) {
                 continue;
             }
             if self.links.len() >= MAX_HOSTS {
@@ -179,7 +179,7 @@ impl Cooperation {
             }
             self.links.insert(host.address, host.link);
             self.left.remove(&host.address);
-            if !is_served {
+            if is_news {
                 self.handoff.mobile_attached(now, host.address);
             }
         }

@@ -42,7 +42,9 @@ const UP: usize = 1;
 pub(crate) struct Cells {
     clock: Clock,
     stations: Vec<BaseStation>,
-    schedule: Schedule,
+    plan: HandoffPlan,
+    /// `None` until the stations know each other.
+    schedule: Option<Schedule>,
     /// The station that has the route to the mobile host.
     route: usize,
     /// The station that the mobile host's radio hears, if any.
@@ -87,7 +89,8 @@ impl Cells {
         Ok(Self {
             clock,
             stations,
-            schedule: Schedule::new(plan),
+            plan,
+            schedule: None,
             route: 0,
             radio: None,
             mobile: mobile.octets(),
@@ -111,7 +114,10 @@ impl Cells {
         self.move_mobile(self.clock.now(), Move::Attach(0));
         while !stop.load(Ordering::Relaxed) && !self.has_broken_rule() {
             let now = self.clock.now();
-            while let Some((_, what)) = self.schedule.poll(now) {
+            if self.schedule.is_none() && self.know_each_other() {
+                self.schedule = Some(Schedule::new(self.plan, now));
+            }
+            while let Some((_, what)) = self.schedule.as_mut().and_then(|moves| moves.poll(now)) {
                 self.move_mobile(now, what);
             }
             self.receive_from_hosts(now, &mut batch).map_err(LabError::socket("reading a port"))?;
@@ -147,6 +153,11 @@ impl Cells {
 
     fn has_broken_rule(&self) -> bool {
         self.stations.iter().any(|station| station.agent.recorder.violation.is_some())
+    }
+
+    fn know_each_other(&self) -> bool {
+        let mut handoffs = self.stations.iter().filter_map(|station| station.handoff.as_ref());
+        handoffs.all(|handoff| handoff.handoff.peers() + 1 == self.stations.len())
     }
 
     fn move_mobile(&mut self, now: Instant, what: Move) {
@@ -204,7 +215,7 @@ impl Cells {
 
     /// Lets the stations act; returns when something is next due.
     fn serve(&mut self, now: Instant) -> io::Result<Option<Instant>> {
-        let mut next = Some(self.schedule.next_deadline());
+        let mut next = self.schedule.as_ref().map(Schedule::next_deadline);
         for station in &mut self.stations {
             next = station.serve(now)?.into_iter().chain(next).min();
         }

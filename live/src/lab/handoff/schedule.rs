@@ -18,14 +18,16 @@ pub(super) enum Move {
 #[derive(Debug)]
 pub(super) struct Schedule {
     plan: HandoffPlan,
+    /// The first move is so long after this as one move after another.
+    begin: Instant,
     /// How often it has moved.
     moved: u32,
     next: Move,
 }
 
 impl Schedule {
-    pub(super) fn new(plan: HandoffPlan) -> Self {
-        let mut schedule = Self { plan, moved: 0, next: Move::Leave };
+    pub(super) fn new(plan: HandoffPlan, begin: Instant) -> Self {
+        let mut schedule = Self { plan, begin, moved: 0, next: Move::Leave };
         schedule.next = schedule.first();
         schedule
     }
@@ -56,7 +58,7 @@ impl Schedule {
             Move::Leave => leaves,
             Move::Attach(_) => leaves.saturating_add(self.plan.outage),
         };
-        Instant::ZERO + at
+        self.begin + at
     }
 
     /// The first thing of the next move.
@@ -74,11 +76,13 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
+    const BEGIN: Instant = Instant::from_millis(7_000);
+
     fn moves(plan: HandoffPlan, until: u64) -> Vec<(u64, Move)> {
-        let mut schedule = Schedule::new(plan);
-        let next = || schedule.poll(Instant::from_millis(until));
+        let mut schedule = Schedule::new(plan, BEGIN);
+        let next = || schedule.poll(BEGIN + Duration::from_millis(until));
         let moves = std::iter::from_fn(next);
-        moves.map(|(at, what)| (at.since(Instant::ZERO).as_millis() as u64, what)).collect()
+        moves.map(|(at, what)| (at.since(BEGIN).as_millis() as u64, what)).collect()
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use super::buffer::{Buffer, FlowState};
 use super::counters::Counted;
 use super::message::{Body, Mobile, StationId, To};
-use super::mobile::{CLAIM_INTERVAL, CLAIMS, RELAY, Role};
+use super::mobile::{CLAIM_AGAIN, CLAIM_INTERVAL, CLAIMS, RELAY, Role};
 use super::{Handoff, Output};
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
@@ -17,20 +17,33 @@ use core::time::Duration;
 impl Handoff {
     /// A mobile host is here: its radio has associated, or a packet of it has come over the air.
     pub fn mobile_attached(&mut self, now: Instant, mobile: Mobile) {
-        if self.serves(&mobile) {
+        if !self.is_news(now, &mobile) {
             return;
         }
         let has_peers = self.peers.known() > 0;
+        let was_served = self.serves(&mobile);
         let host = self.host(now, mobile);
         host.number = host.number.saturating_add(1);
         if !has_peers {
             host.role = Role::Serving;
+            host.claim_again = Some(now);
             return;
         }
-        let holds = !host.buffer.is_empty();
+        // The packets of a host that was served here have gone to it already.
+        let holds = !was_served && !host.buffer.is_empty();
         host.role = Role::Claiming { claims: 0, retry_at: now, holds };
-        self.count(Counted::Claimed);
+        if !was_served {
+            self.count(Counted::Claimed);
+        }
         self.retry_claim(now, mobile);
+    }
+
+    /// Whether it is news to this station or to another one that a mobile host is here: of two
+    /// stations that could not tell each other, both would serve the host for ever.
+    pub fn is_news(&self, now: Instant, mobile: &Mobile) -> bool {
+        let Some(host) = self.mobiles.get(mobile) else { return true };
+        let may_claim = || self.peers.known() > 0 && host.claim_again.is_some_and(|at| at <= now);
+        !self.serves(mobile) || (host.role == Role::Serving && may_claim())
     }
 
     /// Sends the next claim, or begins without state.
@@ -38,7 +51,10 @@ impl Handoff {
         let Some(host) = self.mobiles.get_mut(&mobile) else { return };
         let Role::Claiming { claims, retry_at, .. } = &mut host.role else { return };
         if *claims >= CLAIMS {
-            self.count(Counted::WithoutState);
+            let is_first = host.claim_again.replace(now + CLAIM_AGAIN).is_none();
+            if is_first {
+                self.count(Counted::WithoutState);
+            }
             return self.release(mobile);
         }
         *claims += 1;
@@ -118,6 +134,7 @@ impl Handoff {
         let until = now + RELAY;
         host.role = Role::Moved { to, until, state: state.clone() };
         host.listeners.clear();
+        host.claim_again = None;
         for held in held.into_iter().filter(|held| !(was_fed && held.is_fed)) {
             self.send_data(To::Station(to), &held.packet, held.is_resent, None);
         }
@@ -138,6 +155,7 @@ impl Handoff {
             }
             host.buffer.mark(&flow.key, &flow.resent);
         }
+        host.claim_again = None;
         if let Some(round_trip) = flows.iter().filter_map(|flow| flow.air_round_trip).min() {
             self.outputs.push_back(Output::RoundTrip(round_trip));
         }

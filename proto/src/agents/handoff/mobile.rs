@@ -15,6 +15,9 @@ pub(super) const JOIN_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) const CLAIM_INTERVAL: Duration = Duration::from_millis(20);
 /// So many claims are sent; then the mobile's flows begin without state.
 pub(super) const CLAIMS: u32 = 5;
+/// A mobile host that no station gave away is claimed again if it is heard so long after: the
+/// backbone may have been down.
+pub(super) const CLAIM_AGAIN: Duration = Duration::from_secs(30);
 /// How long packets for a mobile that has left are relayed after the last one.
 pub(super) const RELAY: Duration = Duration::from_secs(5);
 
@@ -24,6 +27,9 @@ pub(super) struct MobileHost {
     pub(super) role: Role,
     /// The number of its last attachment that is known: later attachments have larger numbers.
     pub(super) number: u32,
+    /// From when on a host that is served is claimed again when it is heard, because no other
+    /// station has answered.
+    pub(super) claim_again: Option<Instant>,
     pub(super) buffer: Buffer,
     /// The stations that are fed, and until when.
     pub(super) listeners: BTreeMap<StationId, Instant>,
@@ -54,6 +60,7 @@ impl MobileHost {
         Self {
             role,
             number: 0,
+            claim_again: None,
             buffer: Buffer::default(),
             listeners: BTreeMap::new(),
             active_at: now,

@@ -1,5 +1,6 @@
 //! Stations on a backbone that loses, delays and repeats messages.
 
+use super::mobile::{CLAIM_AGAIN, CLAIMS};
 use super::*;
 use crate::agents::plain::Plain;
 use crate::forwarder::EgressLimits;
@@ -360,6 +361,45 @@ fn a_mobile_goes_and_comes_back_as_often_as_it_likes() {
         }
     }
     assert_eq!(backbone.counter("handoffs_completed"), 7);
+}
+
+/// The first hellos come late, or no claim arrives: both stations serve the mobile, until one hears
+/// it again.
+#[test]
+fn stations_that_could_not_tell_each_other_do_so_later() {
+    let mut late = Backbone::of(2);
+    late.attach(0);
+    late.attach(1);
+    late.wait(Duration::from_secs(2));
+    let mut cut_off = Backbone::serving(2);
+    cut_off.lost = (0..CLAIMS as usize).collect();
+    cut_off.attach(1);
+    cut_off.wait(CLAIM_AGAIN + CLAIM_TIME);
+    assert_eq!(cut_off.counter("handoffs_without_state"), 2, "the first host had no state either");
+    for mut backbone in [late, cut_off] {
+        assert_eq!(backbone.serves(), [true, true]);
+        for station in [1, 0, 1] {
+            backbone.attach(station);
+            assert_eq!(backbone.serves(), [station == 0, station == 1]);
+        }
+        assert_eq!(backbone.counter("handoffs_completed"), 3);
+        assert_eq!(backbone.counter("handoffs_away"), 3);
+    }
+}
+
+/// A host that was nowhere else is claimed now and then, and none of its packets waits for that.
+#[test]
+fn a_host_that_nobody_knows_is_seldom_claimed() {
+    let mut backbone = Backbone::serving(2);
+    for millis in 0..60_000 {
+        backbone.attach(0);
+        if millis % 10 == 0 {
+            assert_eq!(backbone.wired(0, 10 + millis / 10), Way::Onward);
+        }
+        backbone.wait(Duration::from_millis(1));
+    }
+    assert!(backbone.messages.len() <= 2 * CLAIMS as usize, "{}", backbone.messages.len());
+    assert!(backbone.arrivals[0].is_empty(), "{:?}", backbone.arrivals[0]);
 }
 
 #[test]
