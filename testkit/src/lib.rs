@@ -36,10 +36,10 @@ impl Suite {
     /// Adds these tests, each with its name. `lacks` is what this machine lacks for them; they are
     /// ignored then.
     #[must_use]
-    pub fn tests<T: Outcome + 'static>(
+    pub fn tests<T: Outcome, F: FnOnce() -> T + Send + 'static>(
         mut self,
         lacks: Option<&str>,
-        tests: impl IntoIterator<Item = (&'static str, fn() -> T)>,
+        tests: impl IntoIterator<Item = (&'static str, F)>,
     ) -> Self {
         for (name, test) in tests {
             // The harness tells of an error at the end only, far from what the test printed.

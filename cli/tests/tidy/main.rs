@@ -107,7 +107,7 @@ fn walk(directory: &Path, prefix: &str, found: &mut Vec<String>) {
         let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
         if entry.path().is_file() {
             found.push(path);
-        } else if !matches!(path.as_str(), ".git" | "target" | "out" | "fuzz/target") {
+        } else if !matches!(path.as_str(), ".git" | "target" | "out") {
             walk(&entry.path(), &format!("{path}/"), found);
         }
     }

@@ -3,9 +3,9 @@
 //! where ours reads none, the program has read none either. Without root it does nothing.
 
 #[path = "../../../live/tests/kernel/mod.rs"]
-mod kernel;
+mod program;
 
-use self::kernel::{Kernel, Verdict};
+use self::program::{Kernel, Verdict};
 use airmend_proto::wire::flow::{Endpoint, FlowKey};
 use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{LinkType, Packet, Port};
@@ -24,6 +24,11 @@ const ETHERNET: usize = 14;
 const MIN_BYTES: usize = ETHERNET + 40;
 /// What a test run takes at most (3 kB less than a page), and a report holds whole.
 const MAX_BYTES: usize = 256;
+
+/// Why this user may not load it, if so.
+pub fn lacks() -> Option<String> {
+    Kernel::load().err()
+}
 
 pub(crate) fn fuzz(data: &[u8]) {
     if (MIN_BYTES..=MAX_BYTES).contains(&data.len()) {
@@ -79,7 +84,7 @@ fn expected(segment: &Segment, has_plain_options: bool, acked: Option<u64>) -> (
     let advances = acked.is_some_and(|acked| (segment.ack.0.wrapping_sub(acked as u32) as i32) > 0);
     let is_pure = segment.payload_len == 0 && !connects && !has(Flags::FIN);
     let verdict = match has_plain_options {
-        true if is_pure && !(advances && !has(Flags::URG)) => Verdict::Diverted,
+        true if is_pure && (has(Flags::URG) || !advances) => Verdict::Diverted,
         false if is_pure => Verdict::Diverted,
         false if !connects => Verdict::Redirected,
         _ => {

@@ -15,11 +15,13 @@ mod tulip;
 mod tunnel;
 mod wire;
 
+pub use kernel::lacks as kernel_lacks;
+
 /// Tries one input.
-pub(crate) type Target = fn(&[u8]);
+pub type Target = fn(&[u8]);
 
 /// All of them; `tools/fuzz` takes the names from here.
-pub(crate) const TARGETS: [(&str, Target); 14] = [
+pub const TARGETS: [(&str, Target); 14] = [
     ("agent", agent::fuzz),
     ("capture", capture::fuzz),
     ("config", config::fuzz),

@@ -1,6 +1,6 @@
 //! What joins a loop in user space to a host's network stack, or to a LAN.
 
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub(crate) mod lan;
 pub(crate) mod offload;

@@ -17,7 +17,7 @@ mod counters;
 mod datagram;
 mod endpoint;
 mod error;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod inbound;
 mod key;

@@ -132,7 +132,7 @@ fn append_tag(key: &Key, message: &mut Vec<u8>) {
 }
 
 /// Any content with the tag of this key, as a host with the key could send it.
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub fn authenticate(key: &Key, content: &[u8]) -> Vec<u8> {
     let mut message = content.to_vec();
     append_tag(key, &mut message);

@@ -19,7 +19,7 @@ mod peers;
 #[cfg(test)]
 mod tests;
 
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub use message::authenticate;
 pub use message::{DATA_OVERHEAD, Key, Mobile, StationId, To, wire_len};
 

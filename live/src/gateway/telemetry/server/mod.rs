@@ -6,7 +6,7 @@
 
 mod client;
 mod error;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod http;
 mod listen;
