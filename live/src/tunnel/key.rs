@@ -52,6 +52,20 @@ impl PrivateKey {
     }
 }
 
+#[cfg(test)]
+impl From<[u8; KEY_LEN]> for PrivateKey {
+    fn from(bytes: [u8; KEY_LEN]) -> Self {
+        Self(bytes)
+    }
+}
+
+#[cfg(test)]
+impl From<[u8; KEY_LEN]> for PresharedKey {
+    fn from(bytes: [u8; KEY_LEN]) -> Self {
+        Self(bytes)
+    }
+}
+
 /// Only the public half: a private key must not end in a log.
 impl fmt::Debug for PrivateKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

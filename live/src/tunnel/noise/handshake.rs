@@ -47,8 +47,11 @@ pub(super) struct Initiation {
 impl Initiation {
     /// A new handshake; `None` if the system has no random numbers left.
     pub(super) fn new(keys: &Keys, timestamp: Timestamp) -> Option<Self> {
-        let mut state = builder(keys)?.build_initiator().ok()?;
-        let id @ [a, b, c] = random_session()?;
+        Self::begin(builder(keys)?.build_initiator().ok()?, random_session()?, timestamp)
+    }
+
+    fn begin(mut state: HandshakeState, id: SessionId, timestamp: Timestamp) -> Option<Self> {
+        let [a, b, c] = id;
         let payload = [&timestamp[..], &[0, a, b, c]].concat();
         let mut message = vec![0; INITIATION_LEN];
         let length = state.write_message(&payload, &mut message).ok()?;
@@ -95,7 +98,10 @@ pub(super) struct Response {
 impl Request {
     /// Reads an initiation; `None` if it is forged.
     pub(super) fn read(keys: &Keys, initiation: &[u8; INITIATION_LEN]) -> Option<Self> {
-        let mut state = builder(keys)?.build_responder().ok()?;
+        Self::take(builder(keys)?.build_responder().ok()?, initiation)
+    }
+
+    fn take(mut state: HandshakeState, initiation: &[u8; INITIATION_LEN]) -> Option<Self> {
         let mut buffer = [0; INITIATION_LEN];
         let length = state.read_message(initiation, &mut buffer).ok()?;
         let payload: [u8; INITIATION_PAYLOAD] = buffer.get(..length)?.try_into().ok()?;
@@ -105,8 +111,12 @@ impl Request {
     }
 
     /// The response; `None` if the system has no random numbers left.
-    pub(super) fn answer(mut self) -> Option<Response> {
-        let id @ [a, b, c] = random_session()?;
+    pub(super) fn answer(self) -> Option<Response> {
+        self.answer_as(random_session()?)
+    }
+
+    fn answer_as(mut self, id: SessionId) -> Option<Response> {
+        let [a, b, c] = id;
         let payload: [u8; RESPONSE_PAYLOAD] = [0, a, b, c];
         let mut message = vec![0; RESPONSE_LEN];
         let length = self.state.write_message(&payload, &mut message).ok()?;
@@ -144,4 +154,85 @@ fn random_session() -> Option<SessionId> {
     let mut id = [0; 3];
     random(&mut id).ok()?;
     Some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::datagram::{self, Datagram};
+    use crate::tunnel::noise::macs::Stamp;
+    use crate::tunnel::noise::session::Session;
+    use airmend_proto::Instant;
+
+    const DOCS: &str = include_str!("../../../../docs/link.md");
+
+    /// The bytes with this name in the documentation.
+    fn documented(name: &str) -> Vec<u8> {
+        let (_, vectors) = DOCS.split_once("**Test vectors.**").expect("vectors");
+        let (_, vectors) = vectors.split_once("```\n").expect("a block");
+        let (vectors, _) = vectors.split_once("```").expect("its end");
+        let named =
+            |line: &&str| line.rsplit_once("  ").is_some_and(|(found, _)| found.trim() == name);
+        let line = vectors.lines().find(named).unwrap_or_else(|| panic!("no {name}"));
+        let digits = line.split_whitespace().next_back().expect("bytes").as_bytes();
+        let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap();
+        digits.chunks(2).map(byte).collect()
+    }
+
+    fn array<const N: usize>(name: &str) -> [u8; N] {
+        documented(name).try_into().unwrap_or_else(|bytes| panic!("{name}: {bytes:?}"))
+    }
+
+    /// What the documentation says that each message is, with a pre-shared key and without one.
+    /// The vectors were computed by another implementation of Noise, from its specification.
+    #[test]
+    fn a_handshake_is_that_of_the_documentation() {
+        for (psk, suffix) in [(true, ""), (false, " without psk")] {
+            let private = ["initiator private key", "responder private key"]
+                .map(|name| PrivateKey::from(array(name)));
+            let public = private.clone().map(|key| key.public());
+            let shown = ["initiator public key", "responder public key"].map(documented);
+            assert_eq!(public.map(|key| key.bytes().to_vec()), shown);
+            let psk = psk.then(|| PresharedKey::from(array("psk")));
+            let ends = [0, 1].map(|end| Keys {
+                private: private[end].clone(),
+                peer: public[1 - end],
+                psk: psk.clone(),
+            });
+            let ephemeral = ["initiator ephemeral", "responder ephemeral"].map(array::<32>);
+            let fixed = |end: usize| {
+                let builder = builder(&ends[end]).expect("keys");
+                builder.fixed_ephemeral_key_for_testing_only(&ephemeral[end])
+            };
+            let sessions = ["initiator session", "responder session"].map(array::<3>);
+            let stamped = |end: usize, mut message: Vec<u8>| {
+                Stamp::new(&public[1 - end]).close(Instant::ZERO, &mut message);
+                message
+            };
+
+            let state = fixed(0).build_initiator().expect("keys");
+            let mut begun =
+                Initiation::begin(state, sessions[0], array("timestamp")).expect("a message");
+            let initiation = stamped(0, datagram::initiation(&begun.message));
+            assert_eq!(initiation, documented("initiation"));
+            let Some(Datagram::Initiation(message)) = Datagram::parse(&initiation) else {
+                panic!("no initiation");
+            };
+            let state = fixed(1).build_responder().expect("keys");
+            let request = Request::take(state, message).expect("it is genuine");
+            assert_eq!(request.timestamp, array("timestamp"));
+            let answer = request.answer_as(sessions[1]).expect("a message");
+            let response = stamped(1, datagram::response(answer.peer_id, &answer.message));
+            assert_eq!(response, documented(&format!("response{suffix}")));
+            let Some(Datagram::Response(id, message)) = Datagram::parse(&response) else {
+                panic!("no response");
+            };
+            assert_eq!((id, begun.accept(message)), (sessions[0], Some(sessions[1])));
+            let transport = begun.into_transport().expect("keys");
+            let mut session = Session::new(sessions[0], sessions[1], transport, Instant::ZERO);
+            let mut sealed = Vec::new();
+            session.seal(b"frame", &mut sealed);
+            assert_eq!(sealed, documented(&format!("sealed{suffix}")));
+        }
+    }
 }
