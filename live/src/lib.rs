@@ -13,6 +13,7 @@ mod netlink;
 mod output_file;
 pub mod pcap;
 mod qdisc;
+mod route;
 #[allow(unsafe_code)]
 mod sys;
 pub mod tunnel;

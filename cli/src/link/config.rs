@@ -8,12 +8,20 @@ use airmend_live::tunnel::{
 use anyhow::Result;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
+/// The least MTU of IPv6 (RFC 8200 §5).
+const IPV6_MIN_MTU: u32 = 1280;
+
 /// The configuration that the flags ask for.
 pub(super) fn config(args: &LinkArgs) -> Result<TunnelConfig> {
     let carrier = match args.over {
         CarrierKind::Udp => udp(args)?,
         CarrierKind::Ethernet => ethernet(args)?,
     };
+    let has_ipv6 = args.address.iter().any(|(address, _)| address.is_ipv6());
+    if let Some(mtu) = args.mtu.filter(|mtu| has_ipv6 && *mtu < IPV6_MIN_MTU) {
+        let sentence = format!("--mtu {mtu}: an IPv6 --address needs {IPV6_MIN_MTU} at least");
+        return Err(BadUsage(sentence).into());
+    }
     let device = match &args.bridge {
         Some(interface) => DeviceConfig::Bridge { interface: interface.clone() },
         None => DeviceConfig::Tun {

@@ -9,19 +9,23 @@ use std::panic::PanicHookInfo;
 
 /// Prints the figures: as one JSON object on one line, or one figure a line.
 pub(super) fn print(out: &mut impl Write, report: &TunnelReport, as_json: bool) -> io::Result<()> {
-    let TunnelReport { device, mtu, peer, counters, agent_counters } = report;
+    let TunnelReport { device, mtu, peer, route_loop, counters, agent_counters } = report;
     let peer = peer.map(|peer| peer.to_string());
     if as_json {
         let all = json!({
             "interface": device,
             "mtu": mtu,
             "peer": peer,
+            "route_loop": route_loop,
             "counters": counters,
             "agent_counters": agent_counters,
         });
         return row::write(out, &all);
     }
-    writeln!(out, "{device}: MTU {mtu}, peer {}", peer.as_deref().unwrap_or("none yet"))?;
+    let peer = peer.as_deref().unwrap_or("none yet");
+    let route =
+        if *route_loop { ", the route to the peer leads through the link itself" } else { "" };
+    writeln!(out, "{device}: MTU {mtu}, peer {peer}{route}")?;
     for (name, value) in line([json!(counters), json!(agent_counters)]) {
         let count = text::count(value.as_u64().unwrap_or(0));
         writeln!(out, "  {:<24} {count:>16}", name.replace('_', " "))?;

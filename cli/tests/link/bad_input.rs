@@ -77,6 +77,7 @@ fn flags(world: &World) -> Result {
             (with(&["--dev", "eth0"]), "exists already", 1),
             (with(&["--address", "10.9.0.1"]), "10.9.0.1/24", 2),
             (with(&["--mtu", "9"]), "from 68 to 65000", 2),
+            (with(&["--mtu", "1279", "--address", "fd09::1/64"]), "needs 1280", 2),
             (with(&["--interface", "eth0"]), "--over ethernet", 2),
             (with(&["--over", "wifi"]), "udp or ethernet", 2),
             (with(&["--arq", "magic"]), "mends no link", 2),

@@ -8,6 +8,8 @@ mod dhcp;
 mod ecn;
 mod encrypted;
 mod flood;
+mod icmp;
+mod interface;
 #[path = "../kit/mod.rs"]
 mod kit;
 mod lans;
@@ -29,7 +31,7 @@ use world::{INNER, LEFT, Link, RIGHT, World};
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 28] = [
+const TESTS: [(&str, Test); 34] = [
     ("over_ipv4", over_ipv4),
     ("over_ipv6", over_ipv6),
     ("over_ethernet", over_ethernet),
@@ -41,6 +43,12 @@ const TESTS: [(&str, Test); 28] = [
     ("restart_time", || restart::restart_time("tulip")),
     ("narrow_path", || narrow::narrow_path("tulip")),
     ("narrow_path_over_ipv6", narrow::narrow_path_over_ipv6),
+    ("narrow_path_with_ipv6_inside", || narrow::narrow_path_with_ipv6_inside(0)),
+    ("narrow_path_over_ipv6_with_ipv6_inside", || narrow::narrow_path_with_ipv6_inside(1)),
+    ("forged_icmp", icmp::forged_icmp),
+    ("forged_icmp_over_ipv6", icmp::forged_icmp_over_ipv6),
+    ("address_put_back", interface::address_put_back),
+    ("route_through_the_link", interface::route_through_the_link),
     ("narrow_path_without_icmp", narrow::narrow_path_without_icmp),
     ("path_narrows_without_icmp", || narrow::path_narrows_without_icmp("tulip")),
     ("attacked", attack::attacked),

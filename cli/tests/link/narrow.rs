@@ -1,12 +1,12 @@
 //! Paths that are narrower than the interfaces at their ends: a cable between two routers.
 
+use crate::interface::{self, INNER6, both_families, shown};
 use crate::kit::{Result, until};
-use crate::stream::{lasting, transfer};
+use crate::stream::{lasting, stream, transfer};
 use crate::world::{INNER, Link, World};
 use crate::{BYTES, count, ended};
 use airmend_live::lab::Namespace;
 use std::fs;
-use std::process::Command;
 
 /// The cable between the routers carries this.
 const NARROW: u32 = 1300;
@@ -96,21 +96,10 @@ fn set_up(router: &Namespace, host: &Namespace, [number, other]: [u8; 2]) -> Res
     Ok(router.run(|| Ok(forward()))??)
 }
 
-/// What `ip` prints there.
-fn ip(namespace: &Namespace, arguments: &str) -> Result<String> {
-    let run = || Ok(Command::new("ip").args(arguments.split(' ')).output());
-    let output = namespace.run(run)??;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
 /// Waits until the interfaces of these ends have the MTU that the path allows.
 fn settled(ends: &[&Namespace], mtu: u32) -> Result {
     for end in ends {
-        let has_it = || {
-            let shown = ip(end, "-o link show mend0").ok()?;
-            shown.contains(&format!(" mtu {mtu} ")).then_some(())
-        };
-        until(&format!("an MTU of {mtu}"), has_it)?;
+        until(&format!("an MTU of {mtu}"), || (interface::mtu(end).ok()? == mtu).then_some(()))?;
     }
     Ok(())
 }
@@ -150,6 +139,20 @@ pub(crate) fn narrow_path_over_ipv6() -> Result {
     follows(1, "tulip")
 }
 
+/// IPv6 inside needs an MTU of 1280, which the cable does not carry in one datagram.
+pub(crate) fn narrow_path_with_ipv6_inside(family: usize) -> Result {
+    let world = World::new()?;
+    let routers = Routers::new(&world, NARROW)?;
+    let links = both_families(&world, FAR_END[family])?;
+    transfer(&world, BYTES)?;
+    settled(&[&world.left, &world.right], 1280)?;
+    stream(world.hosts(), INNER6[1].parse()?, BYTES)?;
+    transfer(&world, BYTES)?;
+    settled(&[&world.left, &world.right], 1280)?;
+    assert!(end_well(links)? > 0, "packets of 1280 bytes crossed in parts");
+    routers.assert_fragmented_nothing()
+}
+
 /// The routers say nothing.
 pub(crate) fn narrow_path_without_icmp() -> Result {
     let world = World::new()?;
@@ -158,7 +161,7 @@ pub(crate) fn narrow_path_without_icmp() -> Result {
     let links = ends(&world, FAR_END[0])?;
     transfer(&world, BYTES)?;
     settled(&[&world.left, &world.right], inner_mtu(0, "tulip"))?;
-    let route = ip(&world.left, "route get 198.51.2.2")?;
+    let route = shown(&world.left, "route get 198.51.2.2")?;
     assert!(!route.contains("mtu"), "the kernel has not been told: {route}");
     end_well(links)?;
     routers.assert_fragmented_nothing()

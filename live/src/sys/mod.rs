@@ -12,7 +12,6 @@ pub(crate) use rights::{receive_files, send_files};
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
-use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 pub(crate) use libc::tcp_info as TcpInfo;
@@ -187,45 +186,6 @@ pub(crate) fn set_interface_up(interface: &str) -> io::Result<()> {
     request.ifr_ifru.ifru_flags = flags | libc::IFF_UP as libc::c_short;
     // SAFETY: SIOCSIFFLAGS reads the request, which outlives the call.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) })?;
-    Ok(())
-}
-
-/// Gives `interface` an address of a network with this prefix length.
-pub(crate) fn add_address(interface: &str, address: IpAddr, prefix: u8) -> io::Result<()> {
-    match address {
-        IpAddr::V4(address) => {
-            let socket = datagram_socket()?;
-            let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
-            for (command, value) in
-                [(libc::SIOCSIFADDR, address.to_bits()), (libc::SIOCSIFNETMASK, mask)]
-            {
-                let mut request = interface_request(interface);
-                let value = libc::sockaddr_in {
-                    sin_family: libc::AF_INET as libc::sa_family_t,
-                    sin_port: 0,
-                    sin_addr: libc::in_addr { s_addr: value.to_be() },
-                    sin_zero: [0; 8],
-                };
-                // SAFETY: both are plain socket addresses of 16 bytes.
-                request.ifr_ifru.ifru_addr =
-                    unsafe { std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(value) };
-                // SAFETY: both commands read the request, which outlives the call.
-                check(unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw const request) })?;
-            }
-        }
-        IpAddr::V6(address) => {
-            let socket = open_socket(libc::AF_INET6)?;
-            let request = libc::in6_ifreq {
-                ifr6_addr: libc::in6_addr { s6_addr: address.octets() },
-                ifr6_prefixlen: u32::from(prefix),
-                ifr6_ifindex: interface_index(interface)?,
-            };
-            // SAFETY: for IPv6 sockets, SIOCSIFADDR reads an `in6_ifreq`, which outlives the call.
-            let result =
-                unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFADDR, &raw const request) };
-            check(result)?;
-        }
-    }
     Ok(())
 }
 

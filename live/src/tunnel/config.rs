@@ -9,6 +9,7 @@ use crate::device::Device;
 use crate::device::lan::LanDevice;
 use crate::device::tun::TunDevice;
 use crate::device::tun_offload::OffloadTun;
+use crate::route::add_address;
 use crate::sys;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -150,8 +151,9 @@ impl TunnelConfig {
     pub(super) fn set_up_device(&self) -> Result<(), TunnelError> {
         sys::set_interface_up(self.device.name()).map_err(self.device_failed())?;
         let DeviceConfig::Tun { name, addresses, .. } = &self.device else { return Ok(()) };
+        let index = sys::interface_index(name).map_err(self.device_failed())?.cast_unsigned();
         for &(address, prefix) in addresses {
-            sys::add_address(name, address, prefix).map_err(|source| {
+            add_address(index, address, prefix).map_err(|source| {
                 let interface = name.clone();
                 TunnelError::DeviceAddress { interface, address, prefix, source }
             })?;

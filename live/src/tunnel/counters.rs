@@ -21,6 +21,8 @@ pub struct Counters {
     pub send_errors: u64,
     /// Frames that were longer than the path carries, and left in fragments.
     pub fragmented: u64,
+    /// Datagrams of the link itself that a route led back into it; they are dropped.
+    pub looped: u64,
     /// Datagrams that were too short for their kind, or of no known kind.
     pub truncated: u64,
     /// Datagrams that failed authentication.

@@ -20,6 +20,7 @@ mod error;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod inbound;
+mod interface;
 mod key;
 mod message;
 mod noise;
@@ -44,12 +45,12 @@ pub use padding::Padding;
 pub use security::Security;
 
 use crate::clock::Clock;
-use crate::sys;
 use airmend_proto::agents::Limits;
 use airmend_proto::agents::LinkProtocol;
 use airmend_proto::{Agent, Forwarder, Instant, LinkType, Packet, Port, drain};
 use bytes::BytesMut;
 use inbound::{Arrival, Inbound};
+use interface::Interface;
 use message::Message;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use outbound::Outbound;
@@ -61,32 +62,29 @@ use std::time::Duration;
 
 /// The longest wait of an idle loop, so that the caller can stop it.
 const IDLE: Duration = Duration::from_millis(50);
-/// The interval of requests for the kernel's path MTU; a datagram that is too long fails at once.
-const MTU_INTERVAL: Duration = Duration::from_secs(1);
+/// The interval of questions about the way to the peer and the interface; a datagram that is too
+/// long for the way's interface fails at once.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// Probes answered at most in one step.
 const MAX_ANSWERS: usize = 16;
-/// The least MTU of IPv4 (RFC 791 §3.2).
-const MIN_MTU: usize = 68;
 
 /// One end of a tunnel, running.
 pub struct Tunnel {
     clock: Clock,
-    device: String,
+    interface: Interface,
     forwarder: Forwarder,
     outbound: Outbound,
     packets: Vec<Packet>,
     /// Bytes that the agent adds to each packet.
     frame_overhead: usize,
-    /// The MTU of the device that does not follow the path.
-    fixed_mtu: Option<u32>,
-    /// The device is a LAN, whose frames are as long as they are: what the path does not carry
-    /// crosses in parts.
-    is_bridge: bool,
+    /// The peer's address before a session tells it.
+    configured: Option<Address>,
     /// The path to the peer at this address.
     path: Option<(Address, PathMtu)>,
+    /// The route to the peer leads into the TUN device.
+    is_loop: bool,
     inbound: Inbound,
-    mtu: u32,
-    next_mtu: Instant,
+    next_look: Instant,
     deadline: Option<Instant>,
     /// Whether the device and the socket may have something: a call that finds nothing costs time.
     has_packets: bool,
@@ -104,6 +102,8 @@ pub struct TunnelReport {
     pub mtu: u32,
     /// The peer's address, once it is there.
     pub peer: Option<Address>,
+    /// The route to the peer leads into the TUN device, so that nothing reaches it.
+    pub route_loop: bool,
     /// The counters of the tunnel.
     pub counters: Counters,
     /// The counters of the agent, by event.
@@ -127,7 +127,7 @@ impl Tunnel {
         let limits = Limits::default().egress;
         let mut tunnel = Self {
             clock: Clock::start(),
-            device: config.device.name().to_owned(),
+            interface: Interface::new(&config.device).map_err(config.device_failed())?,
             forwarder: match cfg!(debug_assertions) {
                 true => Forwarder::checked(agent, limits, link),
                 false => Forwarder::new(agent, limits),
@@ -135,12 +135,11 @@ impl Tunnel {
             outbound: Outbound::new(device, carrier, channel, config.padding),
             packets: Vec::new(),
             frame_overhead: link.map_or(0, |link| link.frame_overhead),
-            fixed_mtu: None,
-            is_bridge: false,
+            configured: config.peer(),
             path: None,
+            is_loop: false,
             inbound: Inbound::default(),
-            mtu: 0,
-            next_mtu: Instant::ZERO,
+            next_look: Instant::ZERO,
             deadline: None,
             has_packets: true,
             has_frames: true,
@@ -149,7 +148,7 @@ impl Tunnel {
         };
         let compressor = link.and_then(|link| link.compressor);
         tunnel.outbound.compressor = compressor.map(|new| new(config.compression, hash_seed()));
-        tunnel.set_first_mtu(config).map_err(config.device_failed())?;
+        tunnel.set_first_mtu().map_err(config.device_failed())?;
         config.set_up_device()?;
         // The kernel may otherwise delay a wake-up by 50 microseconds to save energy.
         nix::sys::prctl::set_timerslack(1).ok();
@@ -158,15 +157,16 @@ impl Tunnel {
 
     /// The MTU of the device.
     pub fn mtu(&self) -> u32 {
-        self.mtu
+        self.interface.mtu()
     }
 
     /// The report of the tunnel so far.
     pub fn report(&mut self) -> TunnelReport {
         TunnelReport {
-            device: self.device.clone(),
-            mtu: self.mtu,
+            device: self.interface.name().to_owned(),
+            mtu: self.mtu(),
             peer: self.outbound.channel.peer(),
+            route_loop: self.is_loop,
             counters: self.outbound.counters(),
             agent_counters: self.agent_counters.clone(),
         }
@@ -205,14 +205,20 @@ impl Tunnel {
     }
 
     /// Hands the agent what the kernel has sent. Packets wait in the device's own queue while
-    /// there is no room, or nobody to send them to: that is where TCP expects them.
+    /// there is no room, or nobody to send them to: that is where TCP expects them. The link's own
+    /// datagrams would go round for ever.
     fn take_from_device(&mut self, now: Instant) -> io::Result<bool> {
         if !self.outbound.has_room() {
             return Ok(false);
         }
-        let more = self.outbound.device.receive(&mut self.packets)?;
-        let counters = &mut self.outbound.own;
+        let Outbound { device, carrier, channel, own: counters, .. } = &mut self.outbound;
+        let more = device.receive(&mut self.packets)?;
+        let peer = channel.peer().filter(|_| !self.interface.is_lan());
         for packet in self.packets.drain(..) {
+            if peer.is_some_and(|peer| carrier.is_own(peer, packet.bytes())) {
+                counters.looped += 1;
+                continue;
+            }
             counters.packets_in += 1;
             counters.bytes_in += u64::from(packet.wire_len());
             self.forwarder.handle_packet(now, Port::Wired, packet);
@@ -262,69 +268,64 @@ impl Tunnel {
         Ok(more)
     }
 
-    /// Asks what the path carries; the carrier's limit and the device's MTU follow.
+    /// Probes what the path carries; the length of datagrams and the device's MTU follow.
     fn follow_path(&mut self, now: Instant) -> io::Result<()> {
-        let Some(peer) = self.outbound.channel.peer() else { return Ok(()) };
-        let carrier = &mut self.outbound.carrier;
-        let is_elsewhere = self.path.as_ref().is_none_or(|(at, _)| !at.is_same_host(peer));
-        if is_elsewhere || self.next_mtu <= now || carrier.is_path_new() {
-            self.next_mtu = now + MTU_INTERVAL;
-            let Some(ceiling) = carrier.max_datagram(peer) else { return Ok(()) };
-            match &mut self.path {
-                Some((_, path)) if !is_elsewhere => path.set_ceiling(now, ceiling),
-                path => {
-                    let floor = carrier.min_datagram(peer);
-                    *path = Some((peer, PathMtu::new(now, floor, ceiling)));
-                }
-            }
+        let peer = self.outbound.channel.peer();
+        let is_known = |at: &Address| peer.is_none_or(|peer| at.is_same_host(peer));
+        let is_elsewhere =
+            !self.is_loop && self.path.as_ref().map_or(peer.is_some(), |(at, _)| !is_known(at));
+        if is_elsewhere || self.next_look <= now || self.outbound.carrier.is_path_new() {
+            self.next_look = now + LOOK_INTERVAL;
+            self.look(now);
         }
-        let Some((_, path)) = &mut self.path else { return Ok(()) };
+        let Some((_, path)) = self.path.as_mut().filter(|_| peer.is_some()) else { return Ok(()) };
         path.handle_sent(std::mem::take(&mut self.outbound.longest_sent));
         while let Some(MtuProbe { number, length }) = path.poll_probe(now) {
             self.outbound.send_message(Message::Probe { number }, length);
         }
-        // A peer that answers nothing would not know parts either: IP has to fragment for it.
-        let knows_parts = self.is_bridge || path.is_answering();
-        self.outbound.limit = if knows_parts { path.limit() } else { usize::MAX };
+        self.outbound.limit = path.limit();
         self.outbound.padded_limit = path.limit();
         let settled = path.settled();
-        let mtu = self.fixed_mtu.unwrap_or_else(|| self.inner_mtu(settled));
-        if mtu != self.mtu {
-            self.set_mtu(mtu)?;
-            self.notices.push_back(Notice::Mtu(mtu));
+        let fits = self.fits(settled);
+        if self.interface.follow(fits)? {
+            self.notices.push_back(Notice::Mtu(self.mtu()));
         }
         Ok(())
     }
 
+    /// Looks what has become of the interface, and of the way to the peer.
+    fn look(&mut self, now: Instant) {
+        self.interface.put_back_addresses();
+        let Outbound { carrier, channel, .. } = &mut self.outbound;
+        let Some(to) = channel.peer().or(self.configured) else { return };
+        let Some(way) = carrier.way(to) else { return };
+        let was_loop = std::mem::replace(&mut self.is_loop, self.interface.is(way.interface));
+        if self.is_loop {
+            // The link itself is no path whose MTU is worth knowing.
+            let notice = (!was_loop).then_some(Notice::Loop(to));
+            return self.notices.extend(notice);
+        }
+        let Some(peer) = channel.peer() else { return };
+        self.path.take_if(|(at, _)| !at.is_same_host(peer));
+        let floor = carrier.min_datagram(peer);
+        let (_, path) =
+            self.path.get_or_insert_with(|| (peer, PathMtu::new(now, floor, way.ceiling)));
+        path.set_ceiling(now, way.ceiling);
+        path.set_report(now, way.report);
+    }
+
     /// Sets the device's MTU to what is right from the beginning, so that it need not be changed
-    /// when the peer is there. That of a LAN's interface stays.
-    fn set_first_mtu(&mut self, config: &TunnelConfig) -> io::Result<()> {
-        let mtu = match &config.device {
-            DeviceConfig::Tun { mtu, .. } => *mtu,
-            DeviceConfig::Bridge { interface } => {
-                self.is_bridge = true;
-                self.mtu = sys::interface_mtu(interface)?;
-                self.fixed_mtu = Some(self.mtu);
-                return Ok(());
-            }
-        };
-        self.fixed_mtu = mtu;
+    /// when the peer is there.
+    fn set_first_mtu(&mut self) -> io::Result<()> {
         let carrier = &mut self.outbound.carrier;
-        let datagram = config.peer().and_then(|peer| carrier.max_datagram(peer));
-        let datagram = datagram.unwrap_or_else(|| carrier.usual_datagram());
-        self.set_mtu(mtu.unwrap_or_else(|| self.inner_mtu(datagram)))
+        let way = self.configured.and_then(|peer| carrier.way(peer));
+        let datagram = way.map_or_else(|| carrier.usual_datagram(), |way| way.ceiling);
+        self.interface.follow(self.fits(datagram)).map(drop)
     }
 
-    /// The MTU whose packets fit a datagram of this length.
-    fn inner_mtu(&self, datagram: usize) -> u32 {
-        let overhead = self.outbound.overhead() + self.frame_overhead;
-        datagram.saturating_sub(overhead).max(MIN_MTU) as u32
-    }
-
-    fn set_mtu(&mut self, mtu: u32) -> io::Result<()> {
-        sys::set_interface_mtu(&self.device, mtu)?;
-        self.mtu = mtu;
-        Ok(())
+    /// The longest packet that fits a datagram of this length.
+    fn fits(&self, datagram: usize) -> usize {
+        datagram.saturating_sub(self.outbound.overhead() + self.frame_overhead)
     }
 
     fn wait(&self) -> Duration {

@@ -21,6 +21,8 @@ pub enum Notice {
     OldInitiation(Address),
     /// The peer speaks this version of the protocol.
     OtherVersion(Address, u8),
+    /// The route to the peer leads into the TUN device.
+    Loop(Address),
     /// The path, and with it the TUN device, has a new MTU.
     Mtu(u32),
 }
@@ -56,6 +58,11 @@ impl fmt::Display for Notice {
                 f,
                 "the peer at {address} speaks version {version} of the link's protocol and this \
                  end version {VERSION}: install the same airmend at both ends"
+            ),
+            Self::Loop(address) => write!(
+                f,
+                "the route to the peer at {address} leads through the link itself, so nothing \
+                 reaches it: give that address a route of its own outside the link"
             ),
             Self::Mtu(mtu) => write!(f, "the MTU is now {mtu}"),
         }

@@ -113,6 +113,7 @@ impl Outbound {
             send_errors,
             compressed,
             unreadable,
+            looped,
             ..
         } = self.own;
         let device_drops = self.device.drops();
@@ -126,6 +127,7 @@ impl Outbound {
             send_errors,
             compressed,
             unreadable,
+            looped,
             device_drops,
             fragmented,
             ..*self.channel.counters()

@@ -1,4 +1,5 @@
-//! Frames in parts: frames that were built before the path's MTU decreased.
+//! Frames in parts: frames that were built before the path's MTU decreased, and those that IPv6 or
+//! `--mtu` make longer than it.
 //!
 //! IP's own fragments would not do: many paths drop them, and where ICMP is filtered the kernel
 //! does not know how long they may be.

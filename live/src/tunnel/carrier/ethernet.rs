@@ -3,7 +3,7 @@
 //! There is no IP header, and so no ECN. A frame's payload begins with the length of the datagram:
 //! Ethernet pads what is shorter than 46 bytes.
 
-use super::{Address, Batch, Carrier, Sent};
+use super::{Address, Batch, Carrier, Sent, Way};
 use crate::sys::{self, PacketSocket};
 use airmend_proto::Ecn;
 use std::io;
@@ -69,9 +69,10 @@ impl Carrier for EthernetCarrier {
         false
     }
 
-    fn max_datagram(&mut self, _to: Address) -> Option<usize> {
+    fn way(&mut self, _to: Address) -> Option<Way> {
         let mtu = sys::interface_mtu(&self.interface).ok()? as usize;
-        Some(mtu.min(MAX_MTU).saturating_sub(LENGTH_FIELD))
+        let ceiling = mtu.min(MAX_MTU).saturating_sub(LENGTH_FIELD);
+        Some(Way { interface: None, ceiling, report: ceiling })
     }
 
     fn min_datagram(&self, _to: Address) -> usize {
@@ -81,6 +82,11 @@ impl Carrier for EthernetCarrier {
 
     fn usual_datagram(&self) -> usize {
         1500 - LENGTH_FIELD
+    }
+
+    fn is_own(&self, _to: Address, _packet: &[u8]) -> bool {
+        // No route leads an Ethernet frame anywhere.
+        false
     }
 
     fn socket(&self) -> BorrowedFd<'_> {

@@ -100,6 +100,17 @@ pub(super) enum Sent {
     Full,
 }
 
+/// The way to an address, as far as this machine knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Way {
+    /// The index of the interface that it leads through, where routes choose it.
+    pub(super) interface: Option<u32>,
+    /// The longest datagram that the interface carries, and its route by the administrator's word.
+    pub(super) ceiling: usize,
+    /// The longest one that the kernel believes to reach the address whole, perhaps by ICMP.
+    pub(super) report: usize,
+}
+
 /// Carries datagrams.
 pub(super) trait Carrier: Send {
     /// Hands every datagram that has arrived, at most one batch, to `take`, with its ECN field.
@@ -118,15 +129,19 @@ pub(super) trait Carrier: Send {
     /// Whether the path's MTU may have changed since the last request for it.
     fn is_path_new(&self) -> bool;
 
-    /// The longest datagram that reaches this address whole, as far as the kernel knows.
-    fn max_datagram(&mut self, to: Address) -> Option<usize>;
+    /// The way to this address now; `None` without one.
+    fn way(&mut self, to: Address) -> Option<Way>;
 
     /// The longest datagram that reaches this address whole on any path; where that is longer than
-    /// `max_datagram`, there is nothing to find out.
+    /// the ceiling, there is nothing to find out.
     fn min_datagram(&self, to: Address) -> usize;
 
-    /// The same for a peer whose address is not known yet.
+    /// The longest datagram to a peer whose address is not known yet.
     fn usual_datagram(&self) -> usize;
+
+    /// Whether this IP packet is a datagram of this end to the peer: it came back to where it was
+    /// made, through the interface of the link itself.
+    fn is_own(&self, to: Address, packet: &[u8]) -> bool;
 
     /// Becomes readable when something has arrived, writable when there is room.
     fn socket(&self) -> BorrowedFd<'_>;

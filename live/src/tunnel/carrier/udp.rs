@@ -1,17 +1,21 @@
 //! Datagrams over UDP, with segmentation offload in both directions.
 //!
-//! Datagrams carry the don't-fragment flag (`IP_PMTUDISC_DO`, RFC 1191, RFC 8201). Under
-//! `IP_PMTUDISC_WANT` the kernel compares the whole super-packet with the MTU and clears the flag
-//! of every segment, so that no router ever tells that the path is narrow. What the kernel refuses
-//! for its length was made before it knew better, and is fragmented on purpose.
+//! Datagrams carry the don't-fragment flag, and nothing but the interface's MTU limits them
+//! (`IP_PMTUDISC_PROBE`): the socket is not connected, so the kernel would believe any ICMP message
+//! that quotes the port. Under `IP_PMTUDISC_WANT` the kernel compares the whole super-packet with
+//! the MTU and clears the flag of every segment, so that no router ever tells that the path is
+//! narrow. What the kernel refuses for its length was made before the interface's MTU decreased,
+//! and is fragmented on purpose.
 //!
 //! The ECN field comes and goes with each call (`IP_TOS`, `IPV6_TCLASS`), and all datagrams of one
 //! call have the same: the kernel joins none that differ in it. The DSCP is 0 (RFC 2983, pipe
 //! model).
 
-use super::{Address, Batch, Carrier, Sent};
+use super::{Address, Batch, Carrier, Sent, Way};
+use crate::route::{Route, route};
 use crate::sys;
 use airmend_proto::Ecn;
+use nix::net::if_::if_indextoname;
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use std::io::{self, IoSliceMut};
@@ -36,6 +40,7 @@ const MAX_IP: usize = 65_535;
 /// A UDP socket that is not connected: the peer may move.
 pub(in crate::tunnel) struct UdpCarrier {
     socket: UdpSocket,
+    local: SocketAddr,
     is_ipv6: bool,
     state: UdpSocketState,
     buffer: Vec<u8>,
@@ -48,7 +53,8 @@ impl UdpCarrier {
     /// Binds the socket.
     pub(in crate::tunnel) fn bind(local: SocketAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind(local)?;
-        let is_ipv6 = socket.local_addr()?.is_ipv6();
+        let local = socket.local_addr()?;
+        let is_ipv6 = local.is_ipv6();
         let state = set_up(&socket)?;
         // Privileged users may exceed the system's limit; others get what it allows.
         setsockopt(&socket, sockopt::RcvBufForce, &SOCKET_BUFFER)
@@ -57,6 +63,7 @@ impl UdpCarrier {
             .or_else(|_| setsockopt(&socket, sockopt::SndBuf, &SOCKET_BUFFER))?;
         Ok(Self {
             socket,
+            local,
             is_ipv6,
             state,
             buffer: vec![0; MESSAGES * MESSAGE_BYTES],
@@ -161,13 +168,19 @@ impl Carrier for UdpCarrier {
         self.is_refused
     }
 
-    fn max_datagram(&mut self, to: Address) -> Option<usize> {
+    fn way(&mut self, to: Address) -> Option<Way> {
         let Address::Udp(to) = to else { return None };
         if std::mem::take(&mut self.is_refused) {
             // It may have been the path: a new state tries segmentation offload once more.
             self.state = set_up(&self.socket).ok()?;
         }
-        path_mtu(to).ok()
+        let headers = headers(to);
+        let Route { interface, mtu, .. } = route(self.local, to).ok()?;
+        let name = if_indextoname(interface).ok()?;
+        let own = sys::interface_mtu(name.to_str().ok()?).ok()?;
+        let ceiling = (mtu.unwrap_or(own).min(own) as usize).min(MAX_IP).saturating_sub(headers);
+        let report = path_mtu(to).map_or(ceiling, |mtu| mtu.saturating_sub(headers));
+        Some(Way { interface: Some(interface), ceiling, report })
     }
 
     fn min_datagram(&self, to: Address) -> usize {
@@ -179,6 +192,11 @@ impl Carrier for UdpCarrier {
 
     fn usual_datagram(&self) -> usize {
         1500 - UDP_HEADER - if self.is_ipv6 { IPV6_HEADER } else { IPV4_HEADER }
+    }
+
+    fn is_own(&self, to: Address, packet: &[u8]) -> bool {
+        let Address::Udp(to) = to else { return false };
+        udp_of(packet) == Some((self.local.port(), to))
     }
 
     fn socket(&self) -> BorrowedFd<'_> {
@@ -193,31 +211,50 @@ fn set_up(socket: &UdpSocket) -> io::Result<UdpSocketState> {
     Ok(state)
 }
 
-/// Whether datagrams that are longer than the path's MTU are fragmented or refused.
+/// Whether datagrams that are longer than the interface's MTU are fragmented or refused.
 fn allow_fragments(socket: &UdpSocket, is_allowed: bool) -> io::Result<()> {
     let (fd, is_ipv6) = (socket.as_fd(), socket.local_addr()?.is_ipv6());
     let choose = |allowed, refused| if is_allowed { allowed } else { refused };
     if is_ipv6 {
         let set = |name, value| sys::set_option(fd, libc::IPPROTO_IPV6, name, value);
         set(libc::IPV6_DONTFRAG, choose(0, 1))?;
-        let discover = choose(libc::IPV6_PMTUDISC_DONT, libc::IPV6_PMTUDISC_DO);
+        let discover = choose(libc::IPV6_PMTUDISC_DONT, libc::IPV6_PMTUDISC_PROBE);
         set(libc::IPV6_MTU_DISCOVER, discover)?;
     }
-    let discover = choose(libc::IP_PMTUDISC_DONT, libc::IP_PMTUDISC_DO);
+    let discover = choose(libc::IP_PMTUDISC_DONT, libc::IP_PMTUDISC_PROBE);
     sys::set_option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, discover)
 }
 
-/// The longest UDP payload that the path to this address carries, as far as the kernel knows: only
-/// connected sockets can be asked.
+/// The path MTU to this address, as the kernel believes it; only connected sockets can be asked.
 fn path_mtu(to: SocketAddr) -> io::Result<usize> {
-    let (any, level, name, header): (IpAddr, _, _, _) = match to {
-        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), libc::IPPROTO_IP, libc::IP_MTU, 20),
-        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), libc::IPPROTO_IPV6, libc::IPV6_MTU, 40),
+    let (any, level, name): (IpAddr, _, _) = match to {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED.into(), libc::IPPROTO_IP, libc::IP_MTU),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED.into(), libc::IPPROTO_IPV6, libc::IPV6_MTU),
     };
     let probe = UdpSocket::bind((any, 0))?;
     probe.connect(to)?;
-    let mtu = usize::try_from(sys::option(probe.as_fd(), level, name)?).unwrap_or(0);
-    Ok(mtu.min(MAX_IP).saturating_sub(header + UDP_HEADER))
+    Ok(usize::try_from(sys::option(probe.as_fd(), level, name)?).unwrap_or(0))
+}
+
+/// Bytes around the payload of a datagram to this address.
+fn headers(to: SocketAddr) -> usize {
+    UDP_HEADER + if to.is_ipv4() { IPV4_HEADER } else { IPV6_HEADER }
+}
+
+/// The source port and the destination of a UDP datagram, if this packet is one.
+fn udp_of(packet: &[u8]) -> Option<(u16, SocketAddr)> {
+    let (protocol, to, header): (_, IpAddr, _) = match packet.first()? >> 4 {
+        4 => {
+            let to = packet.get(16..)?.first_chunk::<4>()?;
+            (packet.get(9)?, (*to).into(), usize::from(packet.first()? & 0xf) * 4)
+        }
+        6 => (packet.get(6)?, (*packet.get(24..)?.first_chunk::<16>()?).into(), IPV6_HEADER),
+        _ => return None,
+    };
+    let &[a, b, c, d] = packet.get(header..)?.first_chunk()?;
+    let is_udp = i32::from(*protocol) == libc::IPPROTO_UDP;
+    let destination = SocketAddr::new(to, u16::from_be_bytes([c, d]));
+    is_udp.then_some((u16::from_be_bytes([a, b]), destination))
 }
 
 fn is_full(error: &io::Error) -> bool {
@@ -239,4 +276,36 @@ fn is_passing(error: &io::Error) -> bool {
             | Kind::NetworkUnreachable
             | Kind::NetworkDown
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_datagrams_are_recognised_and_nothing_else_is() {
+        let carrier = UdpCarrier::bind(([127, 0, 0, 1], 0).into()).expect("a socket");
+        let ports = [&carrier.local.port().to_be_bytes()[..], &[17, 81, 0, 8, 0, 0]].concat();
+        let mut v4 = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 192, 0, 2, 2];
+        v4.extend_from_slice(&ports);
+        let mut v6 = vec![0; IPV6_HEADER];
+        (v6[0], v6[6]) = (0x60, 17);
+        v6[24..].copy_from_slice(&Ipv6Addr::LOCALHOST.octets());
+        v6.extend_from_slice(&ports);
+        let peers =
+            ["192.0.2.2:4433", "[::1]:4433"].map(|peer| Address::Udp(peer.parse().unwrap()));
+        for (packet, own, other) in [(v4, peers[0], peers[1]), (v6, peers[1], peers[0])] {
+            assert!(carrier.is_own(own, &packet) && !carrier.is_own(other, &packet));
+            // The protocol, the source's port and the destination's.
+            let header = packet.len() - 8;
+            let protocol = if header == IPV6_HEADER { 6 } else { 9 };
+            for at in [protocol, header, header + 3, header - 1] {
+                let mut changed = packet.clone();
+                changed[at] ^= 1;
+                assert!(!carrier.is_own(own, &changed), "{at}");
+            }
+            // What is cut before the ports end.
+            assert!((0..header + 4).all(|length| !carrier.is_own(own, &packet[..length])));
+        }
+    }
 }

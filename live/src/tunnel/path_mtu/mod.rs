@@ -1,11 +1,12 @@
-//! Path MTU discovery for datagrams, also where ICMP is filtered (RFC 8899).
+//! Path MTU discovery for datagrams, with ICMP or without it (RFC 8899).
 //! Sans-I/O.
 //!
-//! The kernel's path MTU, from its interface and from ICMP, is the ceiling, and in use until the
-//! peer's answers contradict it. Probes leave in pairs, one of the length in question and behind it
-//! a short one. A pair of which only the short one is answered counts against the length; a pair
-//! that is lost altogether counts for nothing, so that neither loss nor a peer that ignores probes
-//! reduces the limit.
+//! The interface's MTU is the ceiling, and in use until the peer's answers contradict it. What ICMP
+//! says anybody may have said: a report begins a search, and the limit follows only what the probes
+//! show (§4.6). Frames cross in parts meanwhile, in case the report is true. Probes leave in pairs,
+//! one of the length in question and behind it a short one. A pair of which only the short one is
+//! answered counts against the length; a pair that is lost altogether counts for nothing, so that
+//! neither loss nor a peer that ignores probes reduces the limit.
 
 #[cfg(test)]
 mod tests;
@@ -32,8 +33,10 @@ const RAISE_INTERVAL: Duration = Duration::from_secs(600);
 pub(super) struct PathMtu {
     /// The length that every path carries, and that of the short probes.
     floor: usize,
-    /// The path MTU of the kernel.
+    /// What the interface carries.
     ceiling: usize,
+    /// The kernel's newest opinion of the path, which ICMP may have changed.
+    report: usize,
     limit: usize,
     settled: usize,
     trial: Option<Trial>,
@@ -81,11 +84,12 @@ pub(super) struct MtuProbe {
 }
 
 impl PathMtu {
-    /// A path of which only the kernel's limit is known, in bytes of a datagram.
+    /// A path of which only the interface's limit is known, in bytes of a datagram.
     pub(super) fn new(now: Instant, floor: usize, ceiling: usize) -> Self {
         Self {
             floor: floor.min(ceiling),
             ceiling,
+            report: ceiling,
             limit: ceiling,
             settled: ceiling,
             trial: None,
@@ -100,11 +104,6 @@ impl PathMtu {
         }
     }
 
-    /// Whether the peer has answered any probe.
-    pub(super) fn is_answering(&self) -> bool {
-        self.is_answering
-    }
-
     /// The longest datagram that arrives whole, as far as is known now.
     pub(super) fn limit(&self) -> usize {
         self.limit
@@ -115,7 +114,7 @@ impl PathMtu {
         self.settled
     }
 
-    /// The kernel's opinion; datagrams above it cannot be sent whole.
+    /// The interface's limit; datagrams above it cannot be sent whole.
     pub(super) fn set_ceiling(&mut self, now: Instant, ceiling: usize) {
         let old = std::mem::replace(&mut self.ceiling, ceiling);
         if ceiling > old {
@@ -131,6 +130,15 @@ impl PathMtu {
             } else {
                 self.trial.take_if(|trial| trial.length > ceiling);
             }
+        }
+    }
+
+    /// What the kernel believes that the path carries, perhaps since a stranger told it so. Below
+    /// the floor it is of no use (RFC 8899 §4.6.2).
+    pub(super) fn set_report(&mut self, now: Instant, report: usize) {
+        let is_new = std::mem::replace(&mut self.report, report) != report;
+        if is_new && self.search.is_none() && (self.floor..self.limit).contains(&report) {
+            self.search(now, report, self.limit + 1);
         }
     }
 
@@ -226,7 +234,8 @@ impl PathMtu {
     }
 
     /// Goes on between these lengths, or ends where nothing is between them. A search begins at
-    /// the top, which is where most of them end, and then halves what is left.
+    /// the top, which is where most of them end. Then it looks whether the kernel's report is
+    /// right to the byte, and halves what is left.
     fn search(&mut self, now: Instant, passes: usize, fails: usize) {
         self.limit = passes;
         if fails <= passes + 1 {
@@ -236,7 +245,12 @@ impl PathMtu {
             return self.confirmed(now);
         }
         let is_new = self.search.replace(Search { passes, fails }).is_none();
-        self.begin_trial(now, if is_new { fails - 1 } else { passes.midpoint(fails) });
+        let length = match self.report {
+            _ if is_new => fails - 1,
+            report if (passes..fails).contains(&report) => report.max(passes + 1),
+            _ => passes.midpoint(fails),
+        };
+        self.begin_trial(now, length);
     }
 
     fn confirmed(&mut self, now: Instant) {

@@ -112,9 +112,11 @@ fn a_peer_that_answers_no_probes_changes_nothing() {
     path.answers = false;
     assert_eq!(path.seconds(600), [CEILING; 2]);
     assert!(path.probes <= 2 * 70, "{} probes", path.probes);
-    // Only the kernel decides then.
+    // Only the interface decides then.
+    path.machine.set_report(path.now, 1000);
+    assert_eq!(path.seconds(600)[1], CEILING);
     path.machine.set_ceiling(path.now, 1272);
-    assert_eq!(path.seconds(1), [1272; 2]);
+    assert_eq!(path.seconds(1)[1], 1272);
     path.machine.set_ceiling(path.now, CEILING);
     assert_eq!(path.seconds(1), [CEILING; 2]);
 }
@@ -153,7 +155,7 @@ fn a_long_path_is_measured_too() {
 }
 
 #[test]
-fn the_kernel_is_believed_at_once_also_in_a_search() {
+fn the_interface_is_believed_at_once_also_in_a_search() {
     let mut path = Path::new(1272);
     path.run(Duration::from_millis(400));
     assert!(path.machine.search.is_some());
@@ -196,4 +198,75 @@ fn an_idle_path_is_not_probed() {
     assert_eq!(machine.poll_timeout(), None);
     machine.handle_sent(CEILING);
     assert!(machine.poll_timeout().is_some());
+}
+
+/// Reports by whoever likes, one a second and each another, while data flows.
+#[test]
+fn a_false_report_changes_nothing() {
+    for seed in 0..20 {
+        let mut path = Path::new(CEILING);
+        path.fate = Stream::new(seed, 0, 0, Purpose::Loss);
+        path.seconds(5);
+        let mut below = Stream::new(seed, 1, 0, Purpose::Loss);
+        let mut in_parts = 0;
+        for _ in 0..600 {
+            let report = (below.uniform() * CEILING as f64) as usize;
+            path.machine.set_report(path.now, report);
+            for _ in 0..1000 {
+                path.run(MILLISECOND);
+                in_parts += u32::from(path.machine.limit() < CEILING);
+                assert_eq!(path.machine.settled(), CEILING, "seed {seed}, {report}");
+            }
+        }
+        // For a round trip each, at most.
+        assert!(in_parts <= 600 * 31, "seed {seed}: {in_parts} ms");
+    }
+}
+
+/// A stranger is as little believed where the path is lossy.
+#[test]
+fn a_false_report_changes_nothing_beside_loss() {
+    for seed in 0..20 {
+        let mut path = Path::new(CEILING);
+        (path.loss, path.fate) = (0.1, Stream::new(seed, 0, 0, Purpose::Loss));
+        path.seconds(5);
+        for report in (FLOOR..CEILING).step_by(100) {
+            path.machine.set_report(path.now, report);
+            path.seconds(10);
+            assert_eq!(path.machine.settled(), CEILING, "seed {seed}, {report}");
+        }
+    }
+}
+
+#[test]
+fn a_true_report_is_confirmed_within_a_dozen_round_trips() {
+    for width in [FLOOR, 1000, 1271, CEILING - 1] {
+        let mut path = Path::new(CEILING);
+        path.seconds(5);
+        path.width = width;
+        path.machine.set_report(path.now, width);
+        assert_eq!((path.machine.limit(), path.machine.settled()), (width, CEILING), "in parts");
+        path.run(13 * path.delay);
+        assert_eq!([path.machine.limit(), path.machine.settled()], [width; 2]);
+        assert_eq!(path.seconds(60), [width; 2]);
+    }
+}
+
+#[test]
+fn a_report_that_is_nearly_right_shortens_nothing_and_costs_nothing() {
+    for report in [600, 999, 1001, 1400] {
+        let mut path = Path::new(1000);
+        path.machine.set_report(path.now, report);
+        assert_eq!(path.seconds(10), [1000; 2], "{report}");
+    }
+}
+
+#[test]
+fn a_report_below_what_every_path_carries_says_nothing() {
+    let mut path = Path::new(CEILING);
+    path.seconds(5);
+    for report in [0, 68, FLOOR - 1, CEILING, usize::MAX] {
+        path.machine.set_report(path.now, report);
+        assert_eq!(path.machine.limit(), CEILING);
+    }
 }

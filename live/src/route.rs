@@ -1,0 +1,143 @@
+//! Addresses of interfaces and routes to others, by netlink.
+//!
+//! Read `rtnetlink(7)`, `linux/rtnetlink.h` and the kernel's `inet_rtm_getroute` before working on
+//! this file.
+
+use crate::netlink::{ask, attribute, attributes, word};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+/// Bytes of `struct rtmsg`.
+const ROUTE: usize = 12;
+const RTA_METRICS: u16 = 8;
+const RTA_IP_PROTO: u16 = 27;
+const RTA_SPORT: u16 = 28;
+const RTA_DPORT: u16 = 29;
+const RTAX_MTU: u16 = 2;
+/// The entry of the table itself, without what ICMP has added (Linux 4.13).
+const RTM_F_FIB_MATCH: u32 = 0x2000;
+
+/// A route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Route {
+    /// The index of the interface that it leads through.
+    pub(crate) interface: u32,
+    /// The MTU that the administrator gave it.
+    pub(crate) mtu: Option<u32>,
+    /// It leads to this machine.
+    pub(crate) is_local: bool,
+}
+
+/// The route of UDP datagrams from one address to another, in the calling thread's network
+/// namespace; the source may be unspecified.
+///
+/// # Errors
+/// There is none, or the kernel does not tell.
+pub(crate) fn route(from: SocketAddr, to: SocketAddr) -> io::Result<Route> {
+    let found = lookup(from, to, 0)?;
+    let interface = of(&found, libc::RTA_OIF).and_then(|value| word(value, 0)).unwrap_or(0);
+    let entry = lookup(from, to, RTM_F_FIB_MATCH)?;
+    let metrics = of(&entry, RTA_METRICS).map(attributes).unwrap_or_default();
+    let mtu = metrics.into_iter().find(|(which, _)| *which == RTAX_MTU);
+    let mtu = mtu.and_then(|(_, value)| word(value, 0)).filter(|mtu| *mtu > 0);
+    let is_local = found.get(7) == Some(&libc::RTN_LOCAL);
+    Ok(Route { interface, mtu, is_local })
+}
+
+/// Gives an interface an address of a network with this prefix length, beside those that it has.
+pub(crate) fn add_address(interface: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
+    // `struct ifaddrmsg`: no flags, and the scope of all.
+    let mut bytes = vec![family(address) as u8, prefix, 0, 0];
+    bytes.extend_from_slice(&interface.to_ne_bytes());
+    for which in [libc::IFA_LOCAL, libc::IFA_ADDRESS] {
+        bytes.extend(attribute(which, &octets(address)));
+    }
+    let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+    ask(libc::RTM_NEWADDR, flags as u16, &bytes).map(drop)
+}
+
+/// The message of the answer.
+fn lookup(from: SocketAddr, to: SocketAddr, flags: u32) -> io::Result<Vec<u8>> {
+    // The ACK ends the answer.
+    let answer = ask(libc::RTM_GETROUTE, libc::NLM_F_ACK as u16, &request(from, to, flags))?;
+    answer.into_iter().next().ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+fn request(from: SocketAddr, to: SocketAddr, flags: u32) -> Vec<u8> {
+    let length = if to.is_ipv4() { 32 } else { 128 };
+    let mut bytes = vec![0; ROUTE];
+    (bytes[0], bytes[1]) = (family(to.ip()) as u8, length);
+    bytes[8..].copy_from_slice(&flags.to_ne_bytes());
+    bytes.extend(attribute(libc::RTA_DST, &octets(to.ip())));
+    let source = from.ip().to_canonical();
+    if !source.is_unspecified() && source.is_ipv4() == to.is_ipv4() {
+        bytes[2] = length;
+        bytes.extend(attribute(libc::RTA_SRC, &octets(source)));
+    }
+    if let SocketAddr::V6(to) = to
+        && to.scope_id() != 0
+    {
+        bytes.extend(attribute(libc::RTA_OIF, &to.scope_id().to_ne_bytes()));
+    }
+    // Rules may match these.
+    bytes.extend(attribute(RTA_IP_PROTO, &[libc::IPPROTO_UDP as u8]));
+    for (which, port) in [(RTA_SPORT, from.port()), (RTA_DPORT, to.port())] {
+        if port != 0 {
+            bytes.extend(attribute(which, &port.to_be_bytes()));
+        }
+    }
+    bytes
+}
+
+fn family(address: IpAddr) -> i32 {
+    if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
+fn of(message: &[u8], which: u16) -> Option<&[u8]> {
+    let all = attributes(message.get(ROUTE..)?);
+    all.into_iter().find(|(found, _)| *found == which).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_asked_about_both_families() {
+        for (from, to) in [("0.0.0.0:0", "127.0.0.1:9"), ("127.0.0.1:7", "127.0.0.1:9")] {
+            let route = route(from.parse().unwrap(), to.parse().unwrap());
+            let expected = Route { interface: 1, mtu: None, is_local: true };
+            assert_eq!(route.unwrap(), expected, "{from} {to}");
+        }
+        // Where there is IPv6 at all.
+        if std::net::UdpSocket::bind("[::1]:0").is_ok() {
+            let route = route("[::]:0".parse().unwrap(), "[::1]:9".parse().unwrap()).unwrap();
+            assert!(route.is_local && route.interface == 1, "{route:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_has_what_rules_may_match() {
+        let bytes = request("192.0.2.1:7".parse().unwrap(), "192.0.2.2:9".parse().unwrap(), 0);
+        assert_eq!(bytes[..3], [libc::AF_INET as u8, 32, 32]);
+        let all = attributes(&bytes[ROUTE..]);
+        assert_eq!(all[0], (libc::RTA_DST, &[192, 0, 2, 2][..]));
+        assert_eq!(all[1], (libc::RTA_SRC, &[192, 0, 2, 1][..]));
+        assert_eq!(
+            all[2..],
+            [(RTA_IP_PROTO, &[17][..]), (RTA_SPORT, &[0, 7]), (RTA_DPORT, &[0, 9])]
+        );
+        // The unspecified source and the other family's are left out.
+        for from in ["0.0.0.0:0", "[::]:0", "[2001:db8::1]:0"] {
+            let bytes = request(from.parse().unwrap(), "192.0.2.2:9".parse().unwrap(), 0);
+            assert_eq!(attributes(&bytes[ROUTE..]).len(), 3, "{from}");
+        }
+    }
+}
