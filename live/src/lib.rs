@@ -14,6 +14,7 @@ mod output_file;
 pub mod pcap;
 mod qdisc;
 mod route;
+mod sock_diag;
 #[allow(unsafe_code)]
 mod sys;
 pub mod tunnel;

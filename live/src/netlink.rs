@@ -100,7 +100,7 @@ pub(crate) struct Changes(OwnedFd);
 impl Changes {
     /// Listens from now on, in the calling thread's network namespace.
     pub(crate) fn listen() -> io::Result<Self> {
-        Ok(Self(open(TC_GROUP)?))
+        Ok(Self(open(SockProtocol::NetlinkRoute, TC_GROUP)?))
     }
 
     /// Whether there were changes since the last call, at any interface.
@@ -136,7 +136,17 @@ fn parent(direction: TcAttachType) -> u32 {
 
 /// Sends a request; the messages of the answer, without their headers.
 pub(crate) fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-    let socket = open(0)?;
+    ask_of(SockProtocol::NetlinkRoute, kind, flags, body)
+}
+
+/// The same of another protocol of netlink.
+pub(crate) fn ask_of(
+    protocol: SockProtocol,
+    kind: u16,
+    flags: u16,
+    body: &[u8],
+) -> io::Result<Vec<Vec<u8>>> {
+    let socket = open(protocol, 0)?;
     send(socket.as_raw_fd(), &request(kind, flags, body), MsgFlags::empty())?;
     let mut buffer = vec![0; LONGEST];
     let mut answer = Vec::new();
@@ -157,9 +167,9 @@ pub(crate) fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>
     }
 }
 
-fn open(groups: u32) -> io::Result<OwnedFd> {
-    let (kind, protocol) = (SockType::Raw, SockProtocol::NetlinkRoute);
-    let socket = socket(AddressFamily::Netlink, kind, SockFlag::SOCK_CLOEXEC, protocol)?;
+fn open(protocol: SockProtocol, groups: u32) -> io::Result<OwnedFd> {
+    let flags = SockFlag::SOCK_CLOEXEC;
+    let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, protocol)?;
     bind(socket.as_raw_fd(), &NetlinkAddr::new(0, groups))?;
     Ok(socket)
 }

@@ -12,6 +12,7 @@ mod handoff;
 mod hostile;
 #[path = "../kit/mod.rs"]
 mod kit;
+mod metrics;
 mod observing;
 mod others;
 mod overload;
@@ -35,7 +36,7 @@ use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 50] = [
+const TESTS: [(&str, Test); 51] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -72,6 +73,7 @@ const TESTS: [(&str, Test); 50] = [
     ("released_at_end", withheld::released_at_end),
     ("released_at_lapse", withheld::released_at_lapse),
     ("one_host_takes_all_the_time", overload::one_host_takes_all_the_time),
+    ("metrics_beside_a_stranger", metrics::beside_a_stranger),
     ("flooded", hostile::flooded),
     ("many_flows", hostile::many_flows),
     ("adversary", adversary::adversary),

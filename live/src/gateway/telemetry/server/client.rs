@@ -2,10 +2,10 @@
 
 use super::http::{self, Response, Target};
 use super::listen::ClientStream;
+use super::places::Place;
 use super::request::Request;
 use crate::gateway::Word;
 use crate::gateway::telemetry::{Status, metrics};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,23 +20,27 @@ const FRESH: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Responder {
     requests: SyncSender<Request>,
-    clients: AtomicUsize,
     last: Mutex<Option<(Instant, Arc<Status>)>>,
 }
 
-/// The right of one client to be served; dropping it frees the place of the client.
-pub(super) struct Permit(Arc<Responder>);
-
 impl Responder {
     pub(super) fn new(requests: SyncSender<Request>) -> Self {
-        Self { requests, clients: AtomicUsize::new(0), last: Mutex::new(None) }
+        Self { requests, last: Mutex::new(None) }
     }
 
-    /// A permit for one more client, if there are fewer than `limit`.
-    pub(super) fn permit(responder: &Arc<Self>, limit: usize) -> Option<Permit> {
-        let taken = responder.clients.fetch_add(1, Ordering::Relaxed);
-        let permit = Permit(Arc::clone(responder));
-        (taken < limit).then_some(permit)
+    /// Answers one request of the client at this place.
+    pub(super) fn serve(&self, stream: &mut ClientStream, place: &Place) {
+        let (is_public, is_trusted) = (stream.is_public(), stream.is_trusted());
+        // A client that closes the connection needs no answer.
+        let _ = http::serve(stream, |target| {
+            place.set_awaited(false);
+            let response = match target {
+                Target::Get(path) => self.answer(path, is_public),
+                Target::Put(path) => self.tell(path, is_trusted),
+            };
+            place.set_awaited(true);
+            response
+        });
     }
 
     /// A status that is no older than a tenth of a second; `None` if the loop does not answer.
@@ -98,24 +102,6 @@ impl Responder {
             let sentence = "The status could not be written down.";
             Response::sentence("500 Internal Server Error", sentence)
         })
-    }
-}
-
-impl Permit {
-    /// Answers one request.
-    pub(super) fn serve(self, stream: &mut ClientStream) {
-        let (is_public, is_trusted) = (stream.is_public(), stream.is_trusted());
-        // A client that closes the connection needs no answer.
-        let _ = http::serve(stream, |target| match target {
-            Target::Get(path) => self.0.answer(path, is_public),
-            Target::Put(path) => self.0.tell(path, is_trusted),
-        });
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        self.0.clients.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -1,12 +1,13 @@
 //! Sockets that clients connect to.
 
 use super::error::ServerError;
+use crate::sock_diag::peer_user;
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::unistd::{Uid, geteuid};
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -72,6 +73,34 @@ impl ClientStream {
         }
     }
 
+    /// The user at the other end; `None` where the kernel does not tell.
+    pub(super) fn user(&self) -> Option<Uid> {
+        match self {
+            Self::Unix(stream) => {
+                let peer = getsockopt(stream, PeerCredentials).ok()?;
+                Some(Uid::from_raw(peer.uid()))
+            }
+            Self::Tcp(stream) => peer_user(stream),
+        }
+    }
+
+    /// The same connection once more.
+    pub(super) fn try_clone(&self) -> io::Result<Self> {
+        Ok(match self {
+            Self::Unix(stream) => Self::Unix(stream.try_clone()?),
+            Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
+        })
+    }
+
+    /// Ends the connection, also for a thread that reads or writes.
+    pub(super) fn shut_down(&self) {
+        // A client that has gone needs no end.
+        let _ = match self {
+            Self::Unix(stream) => stream.shutdown(Shutdown::Both),
+            Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+
     /// Whether every user of this machine can be at the other end.
     pub(super) fn is_public(&self) -> bool {
         matches!(self, Self::Tcp(_))
@@ -79,9 +108,7 @@ impl ClientStream {
 
     /// Whether the other end may tell the gateway something: root, or the gateway's own user.
     pub(super) fn is_trusted(&self) -> bool {
-        let Self::Unix(stream) = self else { return false };
-        let user = getsockopt(stream, PeerCredentials).map(|peer| Uid::from_raw(peer.uid()));
-        user.is_ok_and(|user| user.is_root() || user == geteuid())
+        !self.is_public() && self.user().is_some_and(|user| user.is_root() || user == geteuid())
     }
 
     /// Reads and writes do not block from now on.

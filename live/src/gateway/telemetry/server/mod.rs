@@ -10,6 +10,7 @@ mod error;
 pub mod fuzzing;
 mod http;
 mod listen;
+mod places;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -19,8 +20,9 @@ pub use request::Request;
 
 use crate::gateway::{MetricsAddress, privileges};
 use client::Responder;
-use listen::{Listener, SocketFile};
+use listen::{ClientStream, Listener, SocketFile};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use places::Places;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -30,10 +32,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Clients that are served at the same time; one more gets a 503.
+/// Clients of Unix sockets that are served at the same time.
 const MAX_CLIENTS: usize = 16;
-/// Of those, clients of a loopback address, which any user may be: the others are for who may ask
-/// for the status.
+/// Those of a loopback address, which any user may be: they take no place from who may ask for the
+/// status.
 const MAX_PUBLIC_CLIENTS: usize = 8;
 /// A client's thread needs little.
 const STACK_BYTES: usize = 256 << 10;
@@ -79,7 +81,7 @@ impl Server {
             None => {}
         }
         let (stop, stopped) = UnixStream::pair().map_err(ServerError::Thread)?;
-        let (sender, requests) = sync_channel(MAX_CLIENTS);
+        let (sender, requests) = sync_channel(MAX_CLIENTS + MAX_PUBLIC_CLIENTS);
         let responder = Arc::new(Responder::new(sender));
         let thread = thread::Builder::new()
             .name("status".into())
@@ -111,6 +113,7 @@ impl Drop for Server {
 
 /// Gives each client a thread of its own until `stopped` can be read.
 fn accept(listeners: &[Listener], stopped: &UnixStream, responder: &Arc<Responder>) {
+    let (places, public) = (Places::new(MAX_CLIENTS), Places::new(MAX_PUBLIC_CLIENTS));
     loop {
         let fds = listeners.iter().map(AsFd::as_fd).chain([stopped.as_fd()]);
         let mut fds: Vec<_> = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
@@ -123,7 +126,8 @@ fn accept(listeners: &[Listener], stopped: &UnixStream, responder: &Arc<Responde
                 continue;
             }
             match listener.accept() {
-                Ok(stream) => serve(stream, responder),
+                Ok(stream) if stream.is_public() => serve(stream, &public, responder),
+                Ok(stream) => serve(stream, &places, responder),
                 Err(error) if is_passing(&error) => {}
                 Err(_) => thread::sleep(EXHAUSTED_PAUSE),
             }
@@ -140,15 +144,16 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), WouldBlock | ConnectionAborted | Interrupted)
 }
 
-fn serve(mut stream: listen::ClientStream, responder: &Arc<Responder>) {
-    let limit = if stream.is_public() { MAX_PUBLIC_CLIENTS } else { MAX_CLIENTS };
-    let Some(permit) = Responder::permit(responder, limit) else {
+fn serve(mut stream: ClientStream, places: &Arc<Places>, responder: &Arc<Responder>) {
+    let clone = stream.try_clone().ok();
+    let Some(place) = places.take(stream.user(), clone) else {
         http::refuse_without_waiting(&mut stream);
         return;
     };
+    let responder = Arc::clone(responder);
     // Without a thread the client finds its connection closed.
     let _ = thread::Builder::new()
         .name("status-client".into())
         .stack_size(STACK_BYTES)
-        .spawn(move || permit.serve(&mut stream));
+        .spawn(move || responder.serve(&mut stream, &place));
 }

@@ -162,23 +162,38 @@ fn idle_clients_are_sent_away_and_their_number_is_bounded() {
     let config = directory.config();
     let mut server = Server::start(&config).unwrap();
     let connect = |_| UnixStream::connect(&config.socket).unwrap();
-    let mut idle: Vec<_> = (0..MAX_CLIENTS).map(connect).collect();
-    // The server takes clients in their order, so that this one finds no place.
+    let mut idle: Vec<_> = (0..=MAX_CLIENTS).map(connect).collect();
+    // The server takes clients in their order, so that the last one got the place of the first.
+    assert_eq!(exchange(idle.remove(0), ""), "", "it was sent away");
+    let response = exchange(idle.remove(0), "GET /hea");
+    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
+    let answer = answering(&mut server, || ask(&config.socket, &get("/healthz")));
+    assert_eq!(body(&answer), "ok\n");
+}
+
+#[test]
+fn clients_that_wait_for_the_loop_keep_their_places() {
+    let directory = Directory::new();
+    let config = directory.config();
+    let mut server = Server::start(&config).unwrap();
+    let mut waiting: Vec<_> =
+        (0..MAX_CLIENTS).map(|_| UnixStream::connect(&config.socket).unwrap()).collect();
+    let mut requests = Vec::new();
+    for stream in &mut waiting {
+        stream.write_all(get("/healthz").as_bytes()).unwrap();
+    }
+    while requests.len() < MAX_CLIENTS {
+        requests.extend(server.poll());
+    }
     let refused = ask(&config.socket, &get("/healthz"));
     assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
     assert!(body(&refused).contains("Too many clients"), "{refused}");
-    let response = exchange(idle.remove(0), "GET /hea");
-    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
-    drop(idle);
-    let answer = answering(&mut server, || {
-        loop {
-            let answer = ask(&config.socket, &get("/healthz"));
-            if !answer.contains("Too many") {
-                break answer;
-            }
-        }
-    });
-    assert_eq!(body(&answer), "ok\n");
+    for request in requests {
+        request.answer(Status::default());
+    }
+    for stream in waiting {
+        assert_eq!(body(&exchange(stream, "")), "ok\n");
+    }
 }
 
 #[test]
@@ -218,10 +233,21 @@ fn a_loopback_address_has_metrics_but_no_status() {
     assert!(metrics.starts_with("HTTP/1.1 200 OK\r\n"), "{metrics}");
     assert!(status.starts_with("HTTP/1.1 403 "), "{status}");
 
-    // Strangers who say nothing do not keep those out who may ask for more.
-    let idle: Vec<_> = (0..2 * MAX_CLIENTS).map(|_| TcpStream::connect(address).unwrap()).collect();
-    let refused = exchange(TcpStream::connect(address).unwrap(), &get("/metrics"));
-    assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+    // Clients that say nothing, and such as do not read, keep nobody out.
+    let connect = |_| TcpStream::connect(address).unwrap();
+    let idle: Vec<_> = (0..3 * MAX_PUBLIC_CLIENTS).map(connect).collect();
+    let answers = answering(&mut server, || {
+        let mut deaf: Vec<_> = (0..3 * MAX_PUBLIC_CLIENTS).map(connect).collect();
+        for stream in &mut deaf {
+            // One that was sent away cannot be written to.
+            let _ = stream.write_all(get("/metrics").as_bytes());
+        }
+        let scrape = |number| exchange(connect(number), &get("/metrics"));
+        (0..24).map(scrape).collect::<Vec<_>>()
+    });
+    for answer in answers {
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    }
     let status = answering(&mut server, || ask(&config.socket, &get("/status")));
     assert!(status.starts_with("HTTP/1.1 200 OK\r\n"), "{status}");
     drop(idle);

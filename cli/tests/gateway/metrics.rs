@@ -1,0 +1,57 @@
+//! The metrics by TCP, where every user of the machine can ask.
+
+use crate::daemon::Daemon;
+use crate::kit::{PATIENCE, Process, Result};
+use airmend_live::lab::Namespace;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+
+const METRICS: &str = "127.0.0.1:9290";
+const SCRAPES: usize = 24;
+/// Connects all the time from addresses of its own, says nothing, half of a request, or a request
+/// whose response it does not read, and keeps the connections.
+const STRANGER: &str = "\
+import os, random, socket, sys, time
+os.setgid(65534)
+os.setuid(65534)
+kept = []
+for number in range(sys.maxsize):
+    if number == 64: print('ready', flush=True)
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+    s.bind(('127.0.%d.%d' % (random.randrange(256), random.randrange(1, 255)), 0))
+    try:
+        s.connect(('127.0.0.1', 9290))
+        s.send([b'', b'GET /metrics HT', b'GET /metrics HTTP/1.1\\r\\n\\r\\n'][number % 3])
+    except OSError: pass
+    kept = kept[-500:] + [s]
+    time.sleep(0.001)
+";
+
+/// Another user's connections keep no scrape from its answer.
+pub(crate) fn beside_a_stranger() -> Result {
+    let base = Namespace::new()?;
+    base.ip("link set lo up\nlink add air0 type veth peer name other\nlink set air0 up\n")?;
+    let daemon = Daemon::start(&base, "air0", &["--metrics", METRICS])?;
+    let mut stranger = Command::new("python3");
+    stranger.args(["-c", STRANGER]).current_dir("/");
+    let mut stranger = Process(base.spawn(stranger.stdout(Stdio::piped()))?);
+    let out = stranger.0.stdout.take().ok_or("stdout is piped")?;
+    BufReader::new(out).read_line(&mut String::new())?;
+    let scrapes: Vec<_> = (0..SCRAPES).map(|_| scrape(&base)).collect::<Result<_>>()?;
+    let answered = scrapes.iter().filter(|answer| answer.starts_with("HTTP/1.1 200 ")).count();
+    assert_eq!(answered, SCRAPES, "{:?}", scrapes.last());
+    drop(stranger);
+    daemon.end().map(drop)
+}
+
+fn scrape(base: &Namespace) -> Result<String> {
+    let mut stream = base.run(|| Ok(TcpStream::connect(METRICS)))??;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n")?;
+    let mut answer = Vec::new();
+    // What a server refuses, it may close in mid-request.
+    stream.read_to_end(&mut answer).ok();
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
