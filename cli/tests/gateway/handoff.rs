@@ -1,12 +1,13 @@
 //! Two base stations with a gateway each, and a mobile host that moves between them [S0-45].
 
 use crate::daemon::{Daemon, socket};
-use crate::kit::{Result, TempFile, airmend, has_steady_clock, until};
+use crate::kit::{Process, Result, TempFile, airmend, has_steady_clock, until};
 use crate::transfer::{Hosts, Plan, Progress, transfer};
 use crate::world::{RATE_BPS, air_queue, fixed_address, forwarding, pair, quiet, run, veth};
 use airmend_live::lab::Namespace;
 use serde_json::Value;
 use std::net::UdpSocket;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -269,6 +270,69 @@ pub(crate) fn between_bridges() -> Result {
 
 pub(crate) fn with_offloads() -> Result {
     hands_over(&Cells::new(Kind::RoutersWithOffloads)?, false).map(drop)
+}
+
+/// Somebody in each cell sends packets with invented addresses, from one link-layer address. They
+/// go no further than the base station, whose kernel need not ask where their senders are.
+const FLOOD: &str = "\
+import random, socket, struct, sys, time
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(('eth0', 0))
+link = bytes.fromhex('020000770001 020000006666 0800')
+to = bytes([10, 77, 1, 2])
+while True:
+    for _ in range(40):
+        source = bytes([10, 98 + int(sys.argv[1])]) + random.randbytes(2)
+        head = struct.pack('>BBHHHBBH', 69, 0, 20, 0, 0, 1, 253, 0)
+        words = struct.unpack('>10H', head + source + to)
+        total = sum(words)
+        check = ~(total + (total >> 16)) & 0xffff
+        head = struct.pack('>BBHHHBBH', 69, 0, 20, 0, 0, 1, 253, check)
+        s.send(link + head + source + to)
+    time.sleep(0.002)
+";
+
+/// A host is claimed though somebody in its cell invents hosts faster than a station lets them attach.
+pub(crate) fn beside_invented_hosts() -> Result {
+    let cells = Cells::new(Kind::Routers)?;
+    let mut floods = Vec::new();
+    for cell in 0..cells.bases.len() {
+        let intruder = Namespace::new()?;
+        cells.cable(&format!("flood{cell}"), &intruder, "eth0", &format!("cell{cell}"))?;
+        intruder.ip("link set eth0 up\n")?;
+        let flood =
+            intruder.spawn(Command::new("python3").args(["-c", FLOOD, &cell.to_string()]))?;
+        floods.push((Process(flood), intruder));
+    }
+    let key = key()?;
+    let gateways = cells.gateways(key.0.to_str().ok_or("a path of text")?)?;
+    let mobiles = |gateway: &Daemon| {
+        let status = gateway.status().ok()?;
+        status["handoff"]["mobiles"].as_u64()
+    };
+    for gateway in &gateways {
+        until("the flood", || mobiles(gateway).filter(|mobiles| *mobiles > 200))?;
+    }
+    let away = || {
+        let statuses = gateways.iter().map(Daemon::status).collect::<Result<Vec<_>>>().ok()?;
+        Some(sum(&statuses, "handoffs_away"))
+    };
+    cells.enter(0)?;
+    for number in 1..=MOVES {
+        let begin = Instant::now();
+        until("the host in its next cell", || {
+            // It says something ten times a second.
+            thread::sleep(Duration::from_millis(100));
+            cells.enter(number % 2).ok()?;
+            away().filter(|away| *away >= number as u64)
+        })?;
+        println!("claimed after {:.1?}", begin.elapsed());
+    }
+    drop(floods);
+    for gateway in gateways {
+        println!("{}", gateway.end()?["handoff"]);
+    }
+    Ok(())
 }
 
 /// What is wrong gets a sentence, and nothing is attached.

@@ -36,7 +36,7 @@ use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 51] = [
+const TESTS: [(&str, Test); 52] = [
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),
@@ -85,6 +85,7 @@ const TESTS: [(&str, Test); 51] = [
     ("handoff_primed", handoff::primed),
     ("handoff_between_bridges", handoff::between_bridges),
     ("handoff_with_offloads", handoff::with_offloads),
+    ("handoff_beside_invented_hosts", handoff::beside_invented_hosts),
     ("bad_handoffs", handoff::bad_handoffs),
     ("shaping_ends", shaping::ends),
     ("shaping_spares_others", shaping::spares_others),

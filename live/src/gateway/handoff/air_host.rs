@@ -61,6 +61,11 @@ impl AirHost {
 }
 
 impl LinkHeader {
+    /// The link-layer address of the host; `None` without Ethernet.
+    pub(super) fn sender(&self) -> Option<Mac> {
+        self.bytes.first_chunk().copied()
+    }
+
     fn tags(&self) -> usize {
         self.bytes.len().saturating_sub(TYPE_OFFSET)
     }

@@ -5,7 +5,9 @@
 //! the agent sees it then. A host is here when a packet of it comes over the air.
 
 mod air_host;
+mod attachments;
 mod config;
+mod links;
 mod own;
 mod word;
 
@@ -21,12 +23,14 @@ use crate::group_socket::GroupSocket;
 use crate::sys::{self, PacketSocket};
 use crate::tunnel::random::random;
 use crate::tunnel::{KeyError, PresharedKey};
-use air_host::{AirHost, LinkHeader, Mac};
+use air_host::{AirHost, Mac};
 use airmend_proto::agents::handoff::{Handoff, Key, Mobile, Output, StationId};
 use airmend_proto::wire::edit::segments;
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::ip::Network;
 use airmend_proto::{Instant, LinkSignal, LinkType, Packet, Port};
+use attachments::Attachments;
+use links::Links;
 use nix::ifaddrs::getifaddrs;
 use own::OwnPackets;
 use std::collections::{BTreeMap, HashMap};
@@ -38,13 +42,10 @@ use std::time::Duration;
 const MESSAGES: usize = 64;
 /// Hosts on the air that a turn looks at.
 const HOSTS: usize = 64;
-/// Hosts that may attach within a second: a station with an air to itself must not flood the others
-/// with claims for hosts that it invents.
-const ATTACHMENTS: u32 = 200;
 /// A host that has moved may not come back before: its last packets here may still wait in a queue.
 const HOLD_DOWN: Duration = Duration::from_millis(20);
-/// Hosts whose link header is known at most.
-const MAX_HOSTS: usize = 8_192;
+/// Hosts that have moved, and are remembered, at most.
+const MAX_LEFT: usize = 8_192;
 
 /// What the gateway must do for a handoff.
 pub(super) enum ForGateway {
@@ -63,12 +64,11 @@ pub(super) struct Cooperation {
     forwarding: Transmitter,
     link_type: LinkType,
     mac: Mac,
-    links: HashMap<Mobile, LinkHeader>,
+    links: Links,
     /// When the mobile host went to another station.
     left: HashMap<Mobile, Instant>,
     own: OwnPackets,
-    /// The begin of the present second, and the hosts that have attached in it.
-    attachments: (Instant, u32),
+    attachments: Attachments,
     counters: BTreeMap<&'static str, u64>,
     /// More outputs wait for the next turn.
     has_more: bool,
@@ -101,10 +101,10 @@ impl Cooperation {
             forwarding,
             link_type: interface.link_type,
             mac: sys::mac_address(&interface.name).unwrap_or_default(),
-            links: HashMap::new(),
+            links: Links::default(),
             left: HashMap::new(),
             own: OwnPackets::default(),
-            attachments: (Instant::ZERO, 0),
+            attachments: Attachments::default(),
             counters: BTreeMap::new(),
             has_more: false,
         })
@@ -171,27 +171,16 @@ impl Cooperation {
                 continue;
             }
             let is_news = self.handoff.is_news(now, &host.address);
-            if is_news && !self.may_attach(now) {
+            let is_known = self.links.get(&host.address) == Some(&host.link);
+            if is_news && !self.attachments.admit(now, host.link.sender(), is_known) {
                 continue;
             }
-            if self.links.len() >= MAX_HOSTS {
-                self.links.clear();
-            }
-            self.links.insert(host.address, host.link);
+            self.links.heard(now, host.address, host.link);
             self.left.remove(&host.address);
             if is_news {
                 self.handoff.mobile_attached(now, host.address);
             }
         }
-    }
-
-    fn may_attach(&mut self, now: Instant) -> bool {
-        let (begin, count) = &mut self.attachments;
-        if now.since(*begin) >= Duration::from_secs(1) {
-            (*begin, *count) = (now, 0);
-        }
-        *count += 1;
-        *count <= ATTACHMENTS
     }
 
     /// The packet as this interface sends it to its mobile host. Where none of the host's packets
@@ -252,8 +241,8 @@ impl Cooperation {
                     None => {}
                 },
                 Output::Left(mobile) => {
-                    if self.left.len() >= MAX_HOSTS {
-                        self.left.clear();
+                    if self.left.len() >= MAX_LEFT {
+                        self.left.retain(|_, left| now < *left + HOLD_DOWN);
                     }
                     self.left.insert(mobile, now);
                     return Some(ForGateway::Signal(LinkSignal::MobileLeft(mobile)));
