@@ -69,7 +69,8 @@ impl AgentConfig {
         self.settings.lose_damaged();
     }
 
-    /// Makes a link protocol control its rate, since the bottleneck of the path may be anywhere.
+    /// Makes a link protocol control its rate, since the bottleneck of the path may be anywhere,
+    /// and share it out among flows.
     pub fn control_rate(&mut self) {
         self.settings.control_rate();
     }

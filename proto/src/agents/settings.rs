@@ -34,7 +34,8 @@ pub trait AgentSettings: NamedSettings {
     /// Makes a link protocol find losses without damaged frames, which its carrier discards.
     fn lose_damaged(&mut self) {}
 
-    /// Makes a link protocol control its rate, since the bottleneck of the path may be anywhere.
+    /// Makes a link protocol control its rate, since the bottleneck of the path may be anywhere,
+    /// and share it out among flows.
     fn control_rate(&mut self) {}
 
     /// Makes a link protocol carry TCP to and from this port without retransmissions.

@@ -6,6 +6,8 @@ mod bulk;
 mod common;
 #[path = "../link/model.rs"]
 mod exploration;
+#[path = "../link/flood.rs"]
+mod flood;
 #[path = "../link/hostile.rs"]
 mod hostile;
 mod kit;

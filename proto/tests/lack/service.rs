@@ -134,3 +134,17 @@ fn a_restarted_station_goes_on() {
         assert!((0..100).all(|index| segments.contains(&index)), "{segments:?}");
     }
 }
+
+/// As `airmend link` has it; the second flood is of segments that were sent before.
+#[test]
+fn a_flood_starves_neither_bulk_nor_pings() {
+    for settings in [Settings::default(), Settings::flow()] {
+        let settings =
+            Settings { fair_queue: true, resend_duplicates: false, gap_eack: 1, ..settings };
+        crate::flood::check(&settings);
+        crate::flood::check_against(&settings, |number| {
+            let offset = (number % 32) * 1_200;
+            Tcp::new(9, Port::Wired, offset, 1_200, 1).packet(0)
+        });
+    }
+}

@@ -7,6 +7,8 @@ mod common;
 mod ecn;
 #[path = "../link/model.rs"]
 mod exploration;
+#[path = "../link/flood.rs"]
+mod flood;
 #[path = "../link/hostile.rs"]
 mod hostile;
 mod kit;

@@ -60,6 +60,13 @@ fn a_flood_of_datagrams_leaves_the_bulk_its_half() {
 }
 
 #[test]
+fn a_flood_of_datagrams_starves_neither_bulk_nor_pings() {
+    for (rate_control, fair_queue) in [(true, false), (false, true)] {
+        crate::flood::check(&Settings { rate_control, fair_queue, ..Settings::default() });
+    }
+}
+
+#[test]
 fn an_unreliable_packet_never_overtakes_its_flow() {
     // The second of two segments is lost; the pure ACK that was sent after it waits for it, but
     // those of other flows do not.

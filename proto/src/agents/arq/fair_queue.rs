@@ -1,6 +1,10 @@
-//! The normal class of an egress queue with FQ-CoDel (RFC 8290): flows take turns, and a flow that
-//! keeps its queue long is marked or dropped before others have to wait for it.
+//! FQ-CoDel (RFC 8290) in front of a link, for packets of every class: flows take turns, those that
+//! are sparse first, and of a flow that keeps its queue long packets are marked or dropped.
+//!
+//! The class of a packet says how often it is sent, not when. Packets have no numbers yet, so that
+//! what is dropped here leaves no hole.
 
+use super::classes::FLOWS;
 use super::queued::Queued;
 use crate::codel::{CoDelParams, Control, Sojourn};
 use crate::drr::{Turn, Turns};
@@ -10,13 +14,18 @@ use crate::wire::edit::mark_congestion;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+/// Bytes that wait at most, all flows together (the `memory_limit` of Linux's `fq_codel`).
+const MAX_BYTES: u64 = 32 << 20;
+
 /// The queues of all flows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct FairQueue {
-    pub(super) params: CoDelParams,
+pub(crate) struct FairQueue {
+    limit: usize,
     flows: Vec<Flow>,
     turns: Turns,
+    /// Packets and bytes of all flows.
     len: usize,
+    bytes: u64,
     /// Packets that CoDel marked, and that it dropped.
     marked: u32,
     dropped: u32,
@@ -28,18 +37,25 @@ struct Flow {
     bytes: u64,
     control: Control,
     turn: Turn,
+}
+
+/// A flow, of which only unreliable packets may leave unless there is room.
+struct Served<'a> {
+    flow: &'a mut Flow,
+    room: bool,
     marked: u32,
     dropped: u32,
 }
 
 impl FairQueue {
-    /// Empty queues of this many flows.
-    pub(super) fn new(flows: usize) -> Self {
+    /// Empty queues, of `limit` packets together.
+    pub(super) fn new(limit: usize) -> Self {
         Self {
-            params: CoDelParams::default(),
-            flows: (0..flows).map(|_| Flow::default()).collect(),
+            limit,
+            flows: (0..FLOWS).map(|_| Flow::default()).collect(),
             turns: Turns::default(),
             len: 0,
+            bytes: 0,
             marked: 0,
             dropped: 0,
         }
@@ -54,9 +70,9 @@ impl FairQueue {
     pub(super) fn push(&mut self, queued: Queued) {
         let number = queued.flow;
         let flow = &mut self.flows[number];
-        flow.bytes += u64::from(queued.packet.wire_len());
+        let bytes = u64::from(queued.packet.wire_len());
+        (self.len, self.bytes, flow.bytes) = (self.len + 1, self.bytes + bytes, flow.bytes + bytes);
         flow.packets.push_back(queued);
-        self.len += 1;
         self.turns.join(number, &mut flow.turn);
     }
 
@@ -67,53 +83,55 @@ impl FairQueue {
         self.flows[number].packets.rotate_right(1);
     }
 
-    /// Whether packets of a flow wait.
-    pub(super) fn has(&self, flow: usize) -> bool {
-        !self.flows[flow].packets.is_empty()
-    }
-
     /// All packets, in no order but that of each flow.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Queued> {
         self.flows.iter_mut().flat_map(|flow| &mut flow.packets)
     }
 
-    /// Drops the first packet of the flow with the most bytes (RFC 8290 §4.1.2).
-    pub(super) fn drop_from_fattest(&mut self) {
-        let fattest = self.flows.iter_mut().max_by_key(|flow| flow.bytes);
-        if let Some(packet) = fattest.and_then(Sojourn::pop) {
-            self.len -= 1;
-            drop(packet);
-        }
+    /// Drops a packet if the queues are over their limit and `more` places: the first one of the
+    /// flow that has the most of what there is too much of, packets or bytes (RFC 8290 §4.1.2).
+    pub(super) fn drop_excess(&mut self, more: usize) -> bool {
+        let measure: fn(&Flow) -> u64 = match self {
+            _ if self.len > self.limit + more => |flow| flow.packets.len() as u64,
+            _ if self.bytes > MAX_BYTES => |flow| flow.bytes,
+            _ => return false,
+        };
+        let fattest = self.flows.iter_mut().max_by_key(|flow| measure(flow));
+        let Some(packet) = fattest.and_then(Flow::pop) else { return false };
+        self.len -= 1;
+        self.bytes -= u64::from(packet.packet.wire_len());
+        true
     }
 
-    /// The packet that is next if CoDel drops none.
-    pub(super) fn head(&mut self) -> Option<&Queued> {
+    /// Takes the next packet; only an unreliable one unless there is `room`.
+    pub(super) fn pop(&mut self, now: Instant, room: bool, codel: CoDelParams) -> Option<Queued> {
         loop {
-            let number = self.turns.next(&mut self.flows, |flow| &mut flow.turn)?;
+            let is_ready = |flow: &Flow| flow.packets.is_empty() || flow.fits(room);
+            let number = self.turns.next(&mut self.flows, |flow| &mut flow.turn, is_ready)?;
             let flow = &mut self.flows[number];
-            if !flow.packets.is_empty() {
-                return self.flows[number].packets.front();
+            if flow.packets.is_empty() {
+                self.turns.leave(number, &mut flow.turn);
+                continue;
             }
-            self.turns.leave(&mut flow.turn);
-        }
-    }
-
-    /// Takes the next packet.
-    pub(super) fn pop(&mut self, now: Instant) -> Option<Queued> {
-        while let Some(number) = self.head().map(|head| head.flow) {
-            let flow = &mut self.flows[number];
-            let (before, mut control) = (flow.packets.len(), core::mem::take(&mut flow.control));
-            let next = control.dequeue(now, self.params, flow);
+            let (len, bytes) = (flow.packets.len(), flow.bytes);
+            let mut control = core::mem::take(&mut flow.control);
+            let mut served = Served { flow, room, marked: 0, dropped: 0 };
+            let next = control.dequeue(now, codel, &mut served);
+            self.marked += served.marked;
+            self.dropped += served.dropped;
             flow.control = control;
-            self.len -= before - flow.packets.len();
-            self.marked += core::mem::take(&mut flow.marked);
-            self.dropped += core::mem::take(&mut flow.dropped);
+            self.len -= len - flow.packets.len();
+            self.bytes -= bytes - flow.bytes;
             if let Some(queued) = next {
                 flow.turn.spend(queued.packet.wire_len());
                 return Some(queued);
             }
         }
-        None
+    }
+
+    /// Whether a packet waits that may be sent.
+    pub(super) fn has_next(&self, room: bool) -> bool {
+        self.len > 0 && self.flows.iter().any(|flow| flow.fits(room))
     }
 
     /// Packets that were marked and dropped since the last call.
@@ -122,17 +140,28 @@ impl FairQueue {
     }
 }
 
-impl Sojourn for Flow {
-    type Packet = Queued;
+impl Flow {
+    /// Whether its first packet may be sent.
+    fn fits(&self, room: bool) -> bool {
+        self.packets.front().is_some_and(|head| room || !head.needs_room())
+    }
 
     fn pop(&mut self) -> Option<Queued> {
         let queued = self.packets.pop_front()?;
         self.bytes -= u64::from(queued.packet.wire_len());
         Some(queued)
     }
+}
+
+impl Sojourn for Served<'_> {
+    type Packet = Queued;
+
+    fn pop(&mut self) -> Option<Queued> {
+        if self.flow.fits(self.room) { self.flow.pop() } else { None }
+    }
 
     fn bytes(&self) -> u64 {
-        self.bytes
+        self.flow.bytes
     }
 
     fn describe(packet: &Queued) -> (Instant, u64) {
@@ -149,5 +178,67 @@ impl Sojourn for Flow {
 
     fn discard(&mut self, _packet: Queued) {
         self.dropped += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::arq::Class;
+    use crate::packet::LinkType;
+    use bytes::Bytes;
+
+    /// Adds packets of a flow; how many of any flow were dropped for them.
+    fn add(queue: &mut FairQueue, flow: usize, count: usize, len: u32) -> usize {
+        let packet = Packet::truncated(LinkType::Ip, Bytes::new(), len);
+        let added = (0..count).filter(|_| {
+            queue.push(Queued::new(packet.clone(), Class::Unreliable, flow));
+            queue.drop_excess(0)
+        });
+        added.count()
+    }
+
+    fn counts(queue: &FairQueue) -> [usize; 2] {
+        [1, 2].map(|flow| queue.flows[flow].packets.len())
+    }
+
+    #[test]
+    fn short_packets_take_no_places_of_others() {
+        let mut queue = FairQueue::new(1_000);
+        assert_eq!(add(&mut queue, 1, 400, 1_500), 0);
+        assert_eq!(add(&mut queue, 2, 5_000, 40), 4_400);
+        assert_eq!(counts(&queue), [400, 600]);
+    }
+
+    #[test]
+    fn long_packets_are_bounded_in_bytes() {
+        let mut queue = FairQueue::new(100_000);
+        assert_eq!(add(&mut queue, 1, 400, 1_500), 0);
+        assert!(add(&mut queue, 2, 1_000, 65_535) > 400);
+        assert_eq!(counts(&queue)[0], 400);
+        assert!(queue.bytes <= MAX_BYTES && queue.bytes > MAX_BYTES - 65_536);
+        let mut left = 0;
+        while queue.pop(Instant::ZERO, true, CoDelParams::default()).is_some() {
+            left += 1;
+        }
+        assert!(left > 900 && (queue.len, queue.bytes) == (0, 0));
+    }
+
+    #[test]
+    fn what_needs_room_leaves_none_of_its_flow_behind_and_stops_no_other() {
+        let mut queue = FairQueue::new(100);
+        let packet = |class, flow, len| {
+            Queued::new(Packet::truncated(LinkType::Ip, Bytes::new(), len), class, flow)
+        };
+        queue.push(packet(Class::Reliable, 1, 1_000));
+        queue.push(packet(Class::Unreliable, 1, 40));
+        queue.push(packet(Class::Unreliable, 2, 50));
+        let mut next = |room| {
+            assert!(queue.has_next(room) || !room);
+            let queued = queue.pop(Instant::ZERO, room, CoDelParams::default());
+            queued.map(|queued| queued.packet.wire_len())
+        };
+        assert_eq!((next(false), next(false)), (Some(50), None));
+        assert_eq!((next(true), next(true)), (Some(1_000), Some(40)));
     }
 }

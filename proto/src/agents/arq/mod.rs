@@ -10,6 +10,7 @@ mod due;
 mod epochs;
 mod fair_queue;
 pub(crate) mod fields;
+mod fifo;
 mod link_event;
 mod malformed;
 mod order;

@@ -1,6 +1,7 @@
 //! The reply timeout and the limit of packets in flight: from the link's constants, or from the
 //! measured round trip and rate.
 
+use crate::codel::CoDelParams;
 use crate::rtt::RoundTrip;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -99,10 +100,13 @@ impl Pace {
         self.limit
     }
 
-    /// The longest time for which the link has kept a packet: a round trip, and one more for each
-    /// retransmission.
-    pub(crate) fn longest_age(&self) -> Duration {
-        self.ages[0].max(self.ages[1])
+    /// The parameters of CoDel in front of the link: the interval covers two round trips (RFC 8289
+    /// §4.3), since a loss makes packets wait for one more; the target is what CUBIC needs in front
+    /// of so long a path. The round trips are in the longest time for which the link kept a packet.
+    pub(crate) fn codel(&self) -> CoDelParams {
+        let CoDelParams { target, interval } = CoDelParams::default();
+        let kept = self.ages[0].max(self.ages[1]);
+        CoDelParams { target: target.max(kept), interval: interval.max(2 * kept) }
     }
 
     /// The window spans so many packets, from the oldest that is not acknowledged, and which was

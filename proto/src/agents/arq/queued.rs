@@ -10,7 +10,7 @@ pub(crate) struct Queued {
     pub(crate) packet: Packet,
     pub(crate) class: Class,
     pub(crate) flow: usize,
-    /// Whether it does not wait behind a bulk transfer.
+    /// In FIFOs: whether it does not wait behind a bulk transfer.
     pub(super) is_urgent: bool,
     /// When a packet with bounded persistence is given up, if it was sent before.
     pub(crate) expires: Option<Instant>,

@@ -53,7 +53,8 @@ pub struct Lack {
     monitor: Monitor,
     queue: Queue,
     hash_seed: u64,
-    /// Packets that a host sent again, and that are not in the pool: they go first.
+    /// Packets that a host sent again, and that are not in the pool: they go first. In a fair queue
+    /// they go first in their flow, or a host could send nothing else, and nobody else anything.
     urgent: VecDeque<Queued>,
     /// The most packets in `urgent`.
     max_urgent: usize,
@@ -77,7 +78,7 @@ impl Lack {
             epochs: Epochs::new(seed),
             answer: false,
             monitor: Monitor::new(limits.flows),
-            queue: Queue::new(limits.egress.air),
+            queue: Queue::new(settings.fair_queue, limits.egress.air),
             urgent: VecDeque::new(),
             max_urgent: limits.egress.air,
             sender: AckMonitor::new(settings.gap_eack > 0),
@@ -121,7 +122,7 @@ impl Lack {
             self.report(LinkEvent::LostBefore);
         }
         let is_taken = match news {
-            News::Duplicate if class != Class::Unreliable => self.enqueue_duplicate(queued),
+            News::Duplicate if class != Class::Unreliable => self.enqueue_duplicate(now, queued),
             _ => self.queue.push(now, queued, 0),
         };
         if !is_taken {
@@ -134,13 +135,16 @@ impl Lack {
     /// the new one takes its place and its number. Otherwise the old copy has crossed the link and
     /// was lost behind it, or was lost before this station: the packet gets a new number, since the
     /// other station would drop the old one [S1-A5]. False if there is no room for it.
-    fn enqueue_duplicate(&mut self, queued: Queued) -> bool {
+    fn enqueue_duplicate(&mut self, now: Instant, queued: Queued) -> bool {
         self.report(LinkEvent::SenderDuplicate);
         let Queued { identity, packet, .. } = &queued;
         if self.sender.replace(*identity, packet, self.settings.resend_duplicates)
             || self.queue.replace(*identity, packet)
         {
             return true;
+        }
+        if self.settings.fair_queue {
+            return self.queue.push_first(now, queued);
         }
         if let Some(waiting) = self.urgent.iter_mut().find(|waiting| waiting.identity == *identity)
         {
@@ -299,17 +303,28 @@ impl Lack {
         }
         let has_room = self.has_room();
         let urgent = if has_room { self.urgent.pop_front() } else { None };
-        let Some(queued) = urgent.or_else(|| self.queue.pop(now, has_room)) else {
+        let Some(queued) = urgent.or_else(|| self.next_queued(now, has_room)) else {
             return self.copy(now, run);
         };
         if queued.class != Class::Unreliable {
             let numbered = self.sender.pool.send(now, queued, order);
+            if self.settings.fair_queue {
+                let pool = &self.sender.pool;
+                self.pace.note_span(now, pool.span(), pool.age(now));
+            }
             return Some(self.numbered_frame(run, numbered));
         }
         let (serial, seq, after) = self.sender.pool.send_once(queued.flow, order);
         let after = (after != 0).then_some(after);
         let payload = Some(queued.packet);
         Some(Frame { serial, seq, after, payload, ..Frame::bare(FrameKind::Once, run) })
+    }
+
+    /// Takes the next packet from the egress queue.
+    fn next_queued(&mut self, now: Instant, has_room: bool) -> Option<Queued> {
+        let queued = self.queue.pop(now, has_room, self.pace.codel());
+        self.events.extend(self.queue.take_events());
+        queued
     }
 
     /// A packet in flight once more, if the settings say so.

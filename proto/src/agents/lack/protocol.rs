@@ -30,6 +30,13 @@ impl AgentSettings for Settings {
         self.gap_eack = self.gap_eack.max(1);
     }
 
+    /// LACK has no control of its rate, but what waits must be shared out. What a host sends again
+    /// is then no reason to transmit, or it could have the link to itself.
+    fn control_rate(&mut self) {
+        self.fair_queue = true;
+        self.resend_duplicates = false;
+    }
+
     fn exempt(&mut self, tcp_port: u16) {
         self.classes.exempt(tcp_port);
     }

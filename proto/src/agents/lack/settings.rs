@@ -32,6 +32,9 @@ settings! {
     /// Whether all packets keep their order, as in the paper, or only those of one flow: a loss
     /// then delays no other flow.
     order: Order = Order::Destination, parsed();
+    /// Whether each flow has a queue of its own in front of the link (FQ-CoDel, RFC 8290);
+    /// otherwise there is one for what has a number, and one for the rest.
+    fair_queue: bool = false, switch();
     /// The number of later transmissions of which this end must know before it sends an EACK for
     /// one that has not arrived; 0 for never: an EACK is then for damaged frames only.
     gap_eack: u32 = 0, count(0, 31);

@@ -32,17 +32,13 @@ impl Tulip {
         departure <= now
     }
 
-    /// The parameters of CoDel in the egress queue: the interval covers two round trips of the link
-    /// (RFC 8289 §4.3), since a loss makes packets wait for one more; the target is what CUBIC
-    /// needs in front of so long a path. While the rate still grows by itself, a queue does not
-    /// show that the hosts are too fast.
+    /// The parameters of CoDel in the egress queue. While the rate still grows by itself, a queue
+    /// does not show that the hosts are too fast.
     pub(super) fn codel(&self) -> CoDelParams {
-        let CoDelParams { target, mut interval } = CoDelParams::default();
-        let kept = self.pace.longest_age();
-        if self.controls_rate() && self.rate.is_starting() {
-            interval = STARTUP_INTERVAL;
-        }
-        CoDelParams { target: target.max(kept), interval: interval.max(2 * kept) }
+        let codel = self.pace.codel();
+        let is_starting = self.controls_rate() && self.rate.is_starting();
+        let least = if is_starting { STARTUP_INTERVAL } else { Duration::ZERO };
+        CoDelParams { interval: codel.interval.max(least), ..codel }
     }
 
     /// A frame leaves.

@@ -84,10 +84,7 @@ impl Tulip {
     pub fn new(limits: Limits, settings: Settings, seed: u64) -> Self {
         Self {
             epochs: Epochs::new(seed),
-            queue: match settings.rate_control {
-                true => Queue::fair(limits.egress.air),
-                false => Queue::new(limits.egress.air),
-            },
+            queue: Queue::new(settings.is_fair(), limits.egress.air),
             sender: Sender::new(),
             receiver: Receiver::new(Resequencer::new(
                 limits.cache_bytes,
@@ -329,12 +326,8 @@ impl Tulip {
 
     /// Takes the next packet from the egress queue.
     fn next_queued(&mut self, now: Instant) -> Option<Queued> {
-        self.queue.set_codel(self.codel());
-        let queued = self.queue.pop(now, self.has_room());
-        let (marked, dropped) = self.queue.take_counts();
-        let events = &mut self.events;
-        events.extend((0..marked).map(|_| Event::CongestionMarked));
-        events.extend((0..dropped).map(|_| Event::EgressDropped(Port::Air)));
+        let queued = self.queue.pop(now, self.has_room(), self.codel());
+        self.events.extend(self.queue.take_events());
         queued
     }
 

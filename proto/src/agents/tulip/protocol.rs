@@ -42,6 +42,7 @@ impl AgentSettings for Settings {
 
     fn control_rate(&mut self) {
         self.rate_control = true;
+        self.fair_queue = true;
         self.ack_every = LINK_ACK_EVERY;
         self.ack_delay = LINK_ACK_DELAY;
         self.sparse_acks = true;

@@ -28,6 +28,10 @@ settings! {
     /// Whether each end controls the rate at which it sends, since the bottleneck of the path may
     /// be behind the end. The queue of a radio that is at the end itself needs none.
     rate_control: bool = false, switch();
+    /// Whether each flow has a queue of its own in front of the link (FQ-CoDel, RFC 8290), as
+    /// always with `rate_control`; otherwise there is one for what is retransmitted, and one for
+    /// the rest.
+    fair_queue: bool = false, switch();
     /// Whether routers may mark what carries the frames of this end "congestion experienced" (RFC
     /// 6040). Off for a path that loses what can be marked.
     ecn: bool = true, switch();
@@ -74,6 +78,7 @@ impl Settings {
             adaptive: false,
             window: 8,
             rate_control: false,
+            fair_queue: false,
             ecn: false,
             idle_copies: 0,
             half_duplex: true,
@@ -104,6 +109,11 @@ impl Settings {
     /// Whether link ACKs should be reports on transmissions.
     pub fn by_serial(&self) -> bool {
         self.window > MAX_WINDOW || self.rate_control
+    }
+
+    /// Whether the egress queue has a queue for each flow.
+    pub(super) fn is_fair(&self) -> bool {
+        self.fair_queue || self.rate_control
     }
 
     /// The reply timeout without an estimate: from the end of a turn on a half-duplex link, else

@@ -68,7 +68,7 @@ impl Discipline for FqCoDel {
 
     fn dequeue(&mut self, now: Instant, drops: &mut Drops) -> Option<Waiting> {
         loop {
-            let number = self.turns.next(&mut self.queues, |flow| &mut flow.turn)?;
+            let number = self.turns.next(&mut self.queues, |flow| &mut flow.turn, |_| true)?;
             let flow = &mut self.queues[number];
             let before = flow.packets.len();
             let mut queue = Dropping { packets: &mut flow.packets, drops };
@@ -78,7 +78,7 @@ impl Discipline for FqCoDel {
                 flow.turn.spend(waiting.packet.wire_len());
                 return Some(waiting);
             }
-            self.turns.leave(&mut flow.turn);
+            self.turns.leave(number, &mut flow.turn);
         }
     }
 
