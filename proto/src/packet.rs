@@ -53,6 +53,12 @@ impl Packet {
         Self { outer_ecn, ..self }
     }
 
+    /// The same packet with a buffer of its own: a packet that waits then keeps no larger buffer in
+    /// memory, which it shared with others.
+    pub fn with_own_buffer(&self) -> Self {
+        Self { captured: Bytes::copy_from_slice(&self.captured), ..*self }
+    }
+
     /// The captured bytes, from the link layer's first byte on.
     pub fn bytes(&self) -> &[u8] {
         &self.captured

@@ -14,6 +14,7 @@ mod interface;
 #[path = "../kit/mod.rs"]
 mod kit;
 mod lans;
+mod memory;
 mod narrow;
 mod options;
 mod restart;
@@ -32,7 +33,7 @@ use world::{INNER, LEFT, Link, RIGHT, World};
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 34] = [
+const TESTS: [(&str, Test); 37] = [
     ("over_ipv4", over_ipv4),
     ("over_ipv6", over_ipv6),
     ("over_ethernet", over_ethernet),
@@ -57,6 +58,9 @@ const TESTS: [(&str, Test); 34] = [
     ("flood_of_right_headers", flood::header),
     ("flood_of_replays", flood::replay),
     ("flood_from_forged_sources", || flood::forged("tulip")),
+    ("memory_of_parts", memory::parts),
+    ("memory_of_short_packets", memory::short_packets),
+    ("memory_of_a_full_window", memory::full_window),
     ("lossy", || attack::lossy("tulip")),
     ("wrong_key", wrong_key),
     ("pre_shared_key", options::pre_shared_key),

@@ -114,6 +114,11 @@ impl Link {
         self.line().map(Some)
     }
 
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.0.id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) -> Result {
         self.process.signal(signal)
     }

@@ -31,7 +31,7 @@ impl Endpoint {
         if !self.channel.receive(now, from, datagram, &mut buffer) {
             return None;
         }
-        match self.inbound.take(buffer.freeze(), Ecn::NotEct)? {
+        match self.inbound.take(now, buffer.freeze(), Ecn::NotEct)? {
             Arrival::Frame(frame, _) => Some(frame),
             Arrival::Probe { .. } | Arrival::Answer { .. } => None,
         }

@@ -3,7 +3,7 @@
 use super::datagram::Datagram;
 use super::message::Message;
 use super::parts::{self, Parts};
-use airmend_proto::Ecn;
+use airmend_proto::{Ecn, Instant};
 use bytes::Bytes;
 
 /// Takes a datagram apart, and what a frame in it may be, without a key. The message that the
@@ -29,7 +29,7 @@ impl Whole {
         match Message::parse(bytes) {
             Some(Message::Part { number, part, of, bytes }) => self
                 .0
-                .push(number, (part, of), Bytes::copy_from_slice(bytes), Ecn::NotEct)
+                .push(Instant::ZERO, number, (part, of), bytes, Ecn::NotEct)
                 .map(|(whole, _)| whole),
             _ => None,
         }

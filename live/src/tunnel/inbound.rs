@@ -2,7 +2,7 @@
 
 use super::message::Message;
 use super::parts::Parts;
-use airmend_proto::Ecn;
+use airmend_proto::{Ecn, Instant};
 use bytes::Bytes;
 
 /// What has arrived.
@@ -32,7 +32,7 @@ pub(super) struct Inbound {
 
 impl Inbound {
     /// What these bytes complete; `None` for a part of more, and for what is cut or unknown.
-    pub(super) fn take(&mut self, bytes: Bytes, ecn: Ecn) -> Option<Arrival> {
+    pub(super) fn take(&mut self, now: Instant, bytes: Bytes, ecn: Ecn) -> Option<Arrival> {
         let bytes = match Message::parse(&bytes) {
             Some(Message::Padded { bytes: inner }) => bytes.slice_ref(inner),
             _ => bytes,
@@ -44,13 +44,17 @@ impl Inbound {
             Message::Probe { number } => Some(Arrival::Probe { number }),
             Message::Answer { number, length } => Some(Arrival::Answer { number, length }),
             Message::Part { number, part, of, bytes: inner } => {
-                let part_bytes = bytes.slice_ref(inner);
-                let whole = self.parts.push(number, (part, of), part_bytes, ecn);
+                let whole = self.parts.push(now, number, (part, of), inner, ecn);
                 whole.map(|(frame, ecn)| Arrival::Frame(frame, ecn))
             }
             // Padding is not padded.
             Message::Padded { .. } => None,
         }
+    }
+
+    /// Forgets what has waited too long for the rest of it.
+    pub(super) fn expire(&mut self, now: Instant) {
+        self.parts.expire(now);
     }
 }
 
@@ -60,7 +64,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn take(inbound: &mut Inbound, message: Message<'_>, length: usize) -> Option<Arrival> {
-        inbound.take(message.bytes(length).into(), Ecn::Ect0)
+        inbound.take(Instant::ZERO, message.bytes(length).into(), Ecn::Ect0)
     }
 
     #[test]
@@ -94,7 +98,7 @@ mod tests {
                 if let Some(first) = bytes.first_mut() {
                     *first = kind;
                 }
-                inbound.take(bytes.into(), Ecn::Ce);
+                inbound.take(Instant::ZERO, bytes.into(), Ecn::Ce);
             }
         }
     }

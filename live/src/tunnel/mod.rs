@@ -188,6 +188,7 @@ impl Tunnel {
         let more_frames =
             self.has_frames && self.take_from_peer(now).map_err(failed("reading the socket"))?;
         self.outbound.channel.handle_timeout(now);
+        self.inbound.expire(now);
         self.outbound.now = now;
         let counters = &mut self.agent_counters;
         let mut on_event = |event: airmend_proto::Event| {
@@ -239,7 +240,7 @@ impl Tunnel {
             if !channel.receive(now, from, datagram, &mut buffer) {
                 return;
             }
-            match self.inbound.take(buffer.split().freeze(), ecn) {
+            match self.inbound.take(now, buffer.split().freeze(), ecn) {
                 Some(Arrival::Frame(frame, ecn)) => {
                     let packet = Packet::new(LinkType::Frame, frame).with_outer_ecn(ecn);
                     let frame = match compressor {

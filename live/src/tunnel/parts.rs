@@ -5,12 +5,18 @@
 //! does not know how long they may be.
 
 use super::message::{Message, PART_HEADER};
-use airmend_proto::Ecn;
+use airmend_proto::{Ecn, Instant};
 use bytes::Bytes;
 use std::collections::VecDeque;
+use std::time::Duration;
 
-/// Frames put together at a time; the oldest one makes room.
+/// Frames put together at a time, and bytes that their parts take; the oldest ones make room.
 const FRAMES: usize = 64;
+const BYTES: usize = 4 << 20;
+/// Bytes that a part takes besides its own: its place in its frame, and the allocator's.
+const OVERHEAD: usize = 64;
+/// A frame that has not come whole within this time never will (RFC 791 §3.2).
+const LIFETIME: Duration = Duration::from_secs(15);
 
 /// Cuts a frame into parts that are at most `room` bytes long as messages; `None` if that takes
 /// more than 255.
@@ -29,12 +35,17 @@ pub(super) fn split(
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     frames: VecDeque<Incomplete>,
+    /// Bytes that they take.
+    bytes: usize,
 }
 
 #[derive(Debug)]
 struct Incomplete {
     number: u32,
-    parts: Vec<Option<Bytes>>,
+    /// Copies, so that a short part keeps no long buffer.
+    parts: Vec<Option<Box<[u8]>>>,
+    bytes: usize,
+    since: Instant,
     /// The ECN field of the whole: that of any part, but a mark is kept (RFC 3168 §5.3).
     ecn: Ecn,
 }
@@ -44,29 +55,52 @@ impl Parts {
     /// that was its last one.
     pub(super) fn push(
         &mut self,
+        now: Instant,
         number: u32,
         (part, of): (u8, u8),
-        bytes: Bytes,
+        bytes: &[u8],
         ecn: Ecn,
     ) -> Option<(Bytes, Ecn)> {
-        let is_same = |frame: &Incomplete| frame.number == number;
-        let at = self.frames.iter().rposition(is_same).unwrap_or_else(|| {
-            if self.frames.len() == FRAMES {
-                self.frames.pop_front();
-            }
-            self.frames.push_back(Incomplete { number, parts: vec![None; usize::from(of)], ecn });
+        self.expire(now);
+        let place =
+            |frames: &VecDeque<Incomplete>| frames.iter().rposition(|frame| frame.number == number);
+        let is_new = place(&self.frames).is_none();
+        let new_bytes = OVERHEAD + bytes.len();
+        while self.bytes + new_bytes > BYTES || is_new && self.frames.len() == FRAMES {
+            self.forget_oldest()?;
+        }
+        let at = place(&self.frames).unwrap_or_else(|| {
+            let parts = vec![None; usize::from(of)];
+            self.frames.push_back(Incomplete { number, parts, bytes: 0, since: now, ecn });
             self.frames.len() - 1
         });
         let frame = self.frames.get_mut(at)?;
-        *frame.parts.get_mut(usize::from(part))? = Some(bytes);
+        let before = frame.parts.get_mut(usize::from(part))?.replace(bytes.into());
+        let old_bytes = before.map_or(0, |before| OVERHEAD + before.len());
+        frame.bytes = frame.bytes + new_bytes - old_bytes;
+        self.bytes = self.bytes + new_bytes - old_bytes;
         if ecn == Ecn::Ce {
             frame.ecn = ecn;
         }
         if frame.parts.iter().any(Option::is_none) {
             return None;
         }
-        let Incomplete { parts, ecn, .. } = self.frames.remove(at)?;
-        Some((parts.into_iter().flatten().flatten().collect(), ecn))
+        let Incomplete { parts, bytes, ecn, .. } = self.frames.remove(at)?;
+        self.bytes -= bytes;
+        let whole: Vec<_> = parts.into_iter().flatten().collect();
+        Some((whole.concat().into(), ecn))
+    }
+
+    /// Forgets frames that never came whole.
+    pub(super) fn expire(&mut self, now: Instant) {
+        while self.frames.front().is_some_and(|frame| now.since(frame.since) > LIFETIME) {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) -> Option<()> {
+        self.bytes -= self.frames.pop_front()?.bytes;
+        Some(())
     }
 }
 
@@ -81,10 +115,9 @@ mod tests {
     /// What comes of these parts of the frames with these numbers.
     fn put(parts: &mut Parts, messages: &[Vec<u8>]) -> Vec<Bytes> {
         let read = messages.iter().map(|bytes| match Message::parse(bytes) {
-            Some(Message::Part { number, part, of, bytes }) => {
-                let bytes = Bytes::copy_from_slice(bytes);
-                parts.push(number, (part, of), bytes, Ecn::Ect0).map(|(whole, _)| whole)
-            }
+            Some(Message::Part { number, part, of, bytes }) => parts
+                .push(Instant::ZERO, number, (part, of), bytes, Ecn::Ect0)
+                .map(|(whole, _)| whole),
             other => panic!("{other:?}"),
         });
         read.flatten().collect()
@@ -104,7 +137,7 @@ mod tests {
             for _ in 0..messages.len() {
                 messages.rotate_left(1);
                 assert_eq!(put(&mut parts, &messages), [&whole[..]], "{length}");
-                assert!(parts.frames.is_empty());
+                assert!(parts.frames.is_empty() && parts.bytes == 0);
             }
         }
     }
@@ -126,12 +159,34 @@ mod tests {
     }
 
     #[test]
+    fn parts_take_no_more_memory_than_their_bound_and_not_for_ever() {
+        let (long, mut parts) = (frame(60_000), Parts::default());
+        for number in 0..FRAMES as u32 {
+            for part in 0..254 {
+                // The second one takes the place of the first.
+                for bytes in [&long[..1], &long] {
+                    let now = Instant::from_millis(1_000);
+                    assert!(parts.push(now, number, (part, 255), bytes, Ecn::Ect0).is_none());
+                }
+            }
+            let held = parts.frames.iter().flat_map(|frame| frame.parts.iter().flatten());
+            let held: usize = held.map(|part| OVERHEAD + part.len()).sum();
+            assert_eq!(parts.bytes, held);
+            assert!(held <= BYTES, "{held} bytes");
+        }
+        parts.expire(Instant::from_millis(1_000) + LIFETIME);
+        assert!(parts.bytes > BYTES / 2);
+        parts.expire(Instant::from_millis(17_000));
+        assert_eq!((parts.bytes, parts.frames.len()), (0, 0));
+    }
+
+    #[test]
     fn a_mark_on_any_part_is_one_on_the_whole() {
         for marked in 0..4 {
             let mut parts = Parts::default();
             let mut push = |part| {
                 let ecn = if part == marked { Ecn::Ce } else { Ecn::Ect0 };
-                parts.push(1, (part, 3), Bytes::from_static(b"part"), ecn)
+                parts.push(Instant::ZERO, 1, (part, 3), b"part", ecn)
             };
             let whole = [0, 1, 2].map(&mut push)[2].clone();
             let expected = if marked < 3 { Ecn::Ce } else { Ecn::Ect0 };

@@ -5,6 +5,7 @@ use super::classes::{Class, FLOWS};
 use super::link_event::LinkEvent;
 use super::order::Order;
 use super::queued::Queued;
+use super::resequencer::WIDEST_WINDOW;
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -12,6 +13,10 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
+
+/// The most transmissions in the log: the other end need not say what became of them. A packet
+/// whose transmission is no longer there is lost when a timeout says so.
+const MAX_LOG: usize = 4 * WIDEST_WINDOW as usize;
 
 /// The packets that were sent and are not yet acknowledged cumulatively.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -366,6 +371,9 @@ impl Pool {
             sent.original = self.serial;
         }
         sent.transmissions += 1;
+        if self.log.len() == MAX_LOG {
+            self.log.pop_front();
+        }
         self.log.push_back(Transmission { serial: self.serial, seq, at: now, copies });
         Numbered {
             serial: self.serial,
@@ -374,5 +382,24 @@ impl Pool {
             packet: sent.packet.clone(),
             transmissions: sent.transmissions,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::LinkType;
+    use bytes::Bytes;
+
+    #[test]
+    fn a_peer_that_says_nothing_costs_no_more_than_the_log() {
+        let packet = Packet::truncated(LinkType::Ip, Bytes::new(), 100);
+        let mut pool = Pool::new();
+        pool.send(Instant::ZERO, Queued::new(packet, Class::Reliable, 0), Order::Flow);
+        for _ in 0..MAX_LOG + 10 {
+            pool.resend(Instant::ZERO, 0);
+        }
+        assert_eq!((pool.log.len(), pool.outstanding()), (MAX_LOG, 1));
+        assert!(pool.is_outstanding(SeqNumber(0), pool.serial()));
     }
 }

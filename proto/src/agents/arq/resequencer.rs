@@ -13,6 +13,8 @@ pub const MAX_WINDOW: u32 = 4_096;
 pub(crate) const WIDEST_WINDOW: u32 = 65_536;
 /// The most unreliable packets that wait for reliable packets of their flow.
 const MAX_HELD: usize = 1_024;
+/// Bytes of memory that a packet takes besides its own: its place here, and the allocator's.
+const OVERHEAD: usize = 128;
 
 /// The receive window of one end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -27,8 +29,9 @@ pub(crate) struct Resequencer {
     held: VecDeque<(SeqNumber, Packet)>,
     /// Packets for the network layer, in order.
     released: VecDeque<Packet>,
-    /// Bytes of packets in `packets`, `held` and `released`, and their limit. A reliable packet
-    /// beyond the limit is not accepted, and the sender retransmits it.
+    /// Bytes that packets in `packets`, `held` and `released` take, and their limit. A reliable
+    /// packet beyond the limit is not accepted, and the sender retransmits it. Those that wait have
+    /// buffers of their own.
     bytes: usize,
     max_bytes: usize,
     /// The length of `released` from which on unreliable packets are dropped.
@@ -94,11 +97,11 @@ impl Resequencer {
     /// The next packet for the network layer.
     pub(crate) fn pop(&mut self) -> Option<Packet> {
         let packet = self.released.pop_front()?;
-        self.bytes -= packet.bytes().len();
+        self.bytes -= size(&packet);
         Some(packet)
     }
 
-    /// Bytes of all packets that wait.
+    /// Bytes of memory that all packets take that wait.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -120,7 +123,7 @@ impl Resequencer {
         if self.slots.get(index).is_some_and(|slot| slot.state != SlotState::Missing) {
             return Err(LinkEvent::Duplicate(seq));
         }
-        let len = packet.as_ref().map_or(0, |packet| packet.bytes().len());
+        let len = packet.as_ref().map_or(0, size);
         let fits = self.bytes + len <= self.max_bytes || (index == 0 && self.released.is_empty());
         if index >= self.window || !fits {
             return Err(LinkEvent::BeyondWindow(seq));
@@ -131,11 +134,12 @@ impl Resequencer {
             self.packets.resize(index + 1, None);
         }
         self.slots[index].state = SlotState::Waiting;
-        self.packets[index] = packet;
         self.bytes += len;
         if after == 0 || self.is_released(seq - u32::from(after)) {
+            self.packets[index] = packet;
             self.release(index);
         } else {
+            self.packets[index] = packet.map(|packet| packet.with_own_buffer());
             self.slots[index - usize::from(after)].successor = after;
         }
         self.advance();
@@ -156,7 +160,7 @@ impl Resequencer {
             true => self.released.len() < self.max_released,
             false => self.held.len() < MAX_HELD,
         };
-        let len = packet.bytes().len();
+        let len = size(&packet);
         if !has_place || self.bytes + len > self.max_bytes {
             return Err(LinkEvent::HoldFull);
         }
@@ -164,7 +168,7 @@ impl Resequencer {
         if is_free {
             self.released.push_back(packet);
         } else {
-            self.held.push_back((before, packet));
+            self.held.push_back((before, packet.with_own_buffer()));
         }
         Ok(())
     }
@@ -220,5 +224,37 @@ impl Resequencer {
             self.packets.pop_front();
             self.next += 1;
         }
+    }
+}
+
+/// Bytes of memory that a packet takes which has a buffer of its own.
+fn size(packet: &Packet) -> usize {
+    OVERHEAD + packet.bytes().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::LinkType;
+    use bytes::Bytes;
+
+    #[test]
+    fn what_waits_keeps_no_buffer_of_others_and_counts_as_much_as_it_takes() {
+        let buffer = Bytes::from(alloc::vec![0x45; 65_536]);
+        let packet = |at| Packet::new(LinkType::Ip, buffer.slice(at..at + 40));
+        let is_shared = |packet: &Packet| buffer.as_ptr_range().contains(&packet.bytes().as_ptr());
+        let mut window = Resequencer::new(2_000, 100, MAX_WINDOW);
+        let take = |window: &mut Resequencer, seq: u16| {
+            window.reliable(SeqNumber(seq.into()), seq, Some(packet(usize::from(seq))))
+        };
+        let taken = (1..100).take_while(|seq| take(&mut window, *seq).is_ok()).count();
+        assert_eq!((taken, window.bytes()), (2_000 / (40 + OVERHEAD), 11 * (40 + OVERHEAD)));
+        assert!(window.unreliable(SeqNumber(5), 5, packet(0)).is_err(), "there is no memory");
+        assert!(window.packets.iter().flatten().all(|packet| !is_shared(packet)));
+        // What fills the gap passes as it is.
+        window.reliable(SeqNumber(0), 0, Some(packet(0))).expect("it is next");
+        assert!(window.pop().is_some_and(|packet| is_shared(&packet)));
+        while window.pop().is_some() {}
+        assert_eq!(window.bytes(), 0);
     }
 }
