@@ -3,10 +3,13 @@
 //!
 //! - While a queue stands beyond, the hop is busy, and what arrives is what it carries: that is the
 //!   capacity. The rate then is lower still until that queue is empty.
+//! - Who delays ACKs looks like a slow hop. So a queue counts by what the mobiles had of the
+//!   capacity that show it: it falls at once if that was most of it, and by the square of their
+//!   part otherwise, for no longer than a queue may take to drain.
 //! - While no queue stands there, arrivals show no more than what was sent. If the rate is used up,
 //!   it is raised slowly, and faster the longer no queue comes of it.
-//! - A delay that a lower rate does not remove is not a queue of what is sent here: the capacity is
-//!   as before, and such a delay does not count for a minute.
+//! - A delay that a lower rate does not remove, if that rate was used, is not a queue of what is
+//!   sent here: the capacity is as before, and such a delay does not count for a minute.
 
 use super::super::config::MIN_SHAPE;
 use crate::qdisc::MAX_RATE;
@@ -30,7 +33,8 @@ const MIN_DRAIN: f64 = 0.10;
 const MAX_DRAIN: f64 = 0.25;
 /// The longest time that a queue may take to drain.
 const MAX_DRAINING: f64 = 10.0;
-/// Arrivals below this share of the rate show that the capacity has fallen while a queue drains.
+/// Arrivals below this share of the rate show that the capacity has fallen, or falls further while
+/// a queue drains.
 const FALLEN: f64 = 0.9;
 /// After a queue the rate stays for this time, in seconds; then it rises by the first share in a
 /// second, twice as fast with every further second, up to the last.
@@ -66,28 +70,39 @@ pub(super) struct Interval {
     /// Bytes of payload that arrived between the ACKs of two packets, and bytes that had left
     /// between these packets.
     pub(super) served: [u64; 2],
-    /// The delay beyond the least one, the lower quartile of the samples, if there are any.
+    /// The delay beyond the least one, if there are samples: of each mobile the lower quartile, and
+    /// of these the median, by bytes.
     pub(super) excess: Option<Duration>,
+    /// Bits per second that the mobiles with samples have lately had.
+    pub(super) carried: f64,
 }
 
-/// A queue that is draining.
+/// What the hop carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Capacity {
+    bps: f64,
+    /// A queue was seen at this rate: the rate is limited. Until then it is what has arrived most.
+    is_limit: bool,
+}
+
+/// A queue that stands beyond the interface.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Drain {
-    /// The share by which the rate is lower.
+struct Queue {
+    /// The share by which the rate is lower so that it drains; 0 until the capacity is that of what
+    /// arrives.
     share: f64,
     /// When it must have drained, in seconds.
     until: f64,
     /// The capacity before.
-    before: Option<f64>,
+    before: Capacity,
 }
 
 /// The control. Times are seconds, rates bits per second.
 #[derive(Debug, Default)]
 pub(super) struct Control {
     now: f64,
-    /// `None` until a queue was seen: then the rate is not limited.
-    capacity: Option<f64>,
-    drain: Option<Drain>,
+    capacity: Capacity,
+    queue: Option<Queue>,
     /// The last intervals, if a queue stands.
     standing: VecDeque<Interval>,
     /// The rate that is used, smoothed.
@@ -114,7 +129,7 @@ impl Control {
         for (mean, bytes) in self.mix.iter_mut().zip([interval.measured, interval.sent]) {
             *mean += (bytes as f64 - *mean) * MIX;
         }
-        let used = interval.measured as f64 * 8.0 / took / self.part();
+        let used = self.whole(interval.measured, took);
         self.used += (used - self.used) * USED_WEIGHT;
         match interval.excess.map(|excess| excess.as_secs_f64()) {
             Some(excess) if excess > self.threshold() => {
@@ -127,8 +142,12 @@ impl Control {
             }
             Some(excess) => {
                 self.standing.clear();
-                self.drain = None;
+                self.drained();
                 self.learn(interval.served);
+                if !self.capacity.is_limit {
+                    let arriving = self.whole(interval.delivered, took) / self.payload_share();
+                    self.capacity.bps = self.capacity.bps.max(arriving);
+                }
                 // A queue that begins to build up needs no more.
                 if excess <= self.threshold() / 2.0 {
                     self.probe(took);
@@ -142,8 +161,12 @@ impl Control {
 
     /// The present rate.
     pub(super) fn rate(&self) -> Option<f64> {
-        let share = SHARE - self.drain.map_or(0.0, |drain| drain.share);
-        self.capacity.map(|capacity| (capacity * share).max(MIN_SHAPE as f64))
+        let share = SHARE - self.queue.map_or(0.0, |queue| queue.share);
+        self.limit().map(|capacity| (capacity * share).max(MIN_SHAPE as f64))
+    }
+
+    fn limit(&self) -> Option<f64> {
+        self.capacity.is_limit.then_some(self.capacity.bps)
     }
 
     fn remember(&mut self, interval: &Interval) {
@@ -154,42 +177,71 @@ impl Control {
     }
 
     fn threshold(&self) -> f64 {
-        let frames = self.capacity.map_or(0.0, |capacity| TARGET_BITS / capacity);
+        let frames = self.limit().map_or(0.0, |capacity| TARGET_BITS / capacity);
         let floor = self.floor.filter(|(_, at)| self.now - at < FLOOR_SECONDS);
         let floor = floor.map_or(0.0, |(delay, _)| delay * FLOOR_FACTOR);
         TARGET.max(frames).max(floor)
     }
 
+    /// No queue stands. One that went before the rate was that of what arrives was none of what is
+    /// sent here.
+    fn drained(&mut self) {
+        let vanished = self.queue.take().filter(|queue| queue.share == 0.0);
+        self.capacity = vanished.map_or(self.capacity, |queue| queue.before);
+    }
+
     /// A queue stands beyond the interface.
     fn congested(&mut self, excess: f64) {
         let Some(arriving) = self.arriving() else { return };
-        let before = match self.drain {
-            Some(drain) if self.now >= drain.until => {
-                self.floor = Some((excess, self.now));
-                self.capacity = drain.before;
-                self.drain = None;
-                self.standing.clear();
-                return;
-            }
-            Some(_) if self.rate().is_none_or(|rate| arriving >= FALLEN * rate) => return,
-            Some(drain) => drain.before,
-            None => self.capacity,
-        };
-        self.capacity = Some(self.capacity.map_or(arriving, |capacity| capacity.min(arriving)));
-        let share = excess.clamp(MIN_DRAIN, MAX_DRAIN);
-        let until = self.now + (2.0 * excess / share + 1.0).min(MAX_DRAINING);
-        self.drain = Some(Drain { share, until, before });
+        let Capacity { bps: capacity, .. } = self.capacity;
+        let rate = self.rate().unwrap_or(capacity);
+        let first = Queue { share: 0.0, until: self.now + MAX_DRAINING, before: self.capacity };
+        let queue = *self.queue.get_or_insert(first);
+        let is_used = queue.share > 0.0 && arriving >= FALLEN * rate;
+        if self.now >= queue.until {
+            // What a rate that nobody uses does not remove may be a queue.
+            self.floor = if is_used { Some((excess, self.now)) } else { self.floor };
+            self.capacity = queue.before;
+            self.queue = None;
+            self.standing.clear();
+            return;
+        }
+        if is_used {
+            return;
+        }
+        let part = (self.carried().max(arriving) / rate).min(1.0);
         // What arrives from now on shows whether the capacity falls further.
         self.standing.clear();
+        let fallen = capacity - part * part * (capacity - arriving).max(0.0);
+        if FALLEN * fallen > arriving {
+            self.capacity.bps = fallen;
+            return;
+        }
+        // While there was no limit, no more arrived than was sent.
+        let bps = if self.capacity.is_limit { capacity.min(arriving) } else { arriving };
+        self.capacity = Capacity { bps, is_limit: true };
+        let share = excess.clamp(MIN_DRAIN, MAX_DRAIN);
+        let until = self.now + (2.0 * excess / share + 1.0).min(MAX_DRAINING);
+        self.queue = Some(Queue { share, until, ..queue });
     }
 
     /// The rate of what arrives, as bits that leave here, since the queue stands.
     fn arriving(&self) -> Option<f64> {
-        let rate =
-            |interval: &Interval| interval.delivered as f64 * 8.0 / interval.took.as_secs_f64();
+        let rate = |i: &Interval| self.whole(i.delivered, i.took.as_secs_f64());
         // Of slow start's bursts, some intervals may be half empty.
         let most = self.standing.iter().map(rate).fold(0.0, f64::max);
-        (most > 0.0).then(|| most / self.payload_share() / self.part())
+        (most > 0.0).then(|| most / self.payload_share())
+    }
+
+    /// What the mobiles have lately had that show the queue.
+    fn carried(&self) -> f64 {
+        let most = self.standing.iter().map(|interval| interval.carried).fold(0.0, f64::max);
+        most / self.part()
+    }
+
+    /// The rate of all traffic if these are the bytes of flows that are measured.
+    fn whole(&self, measured: u64, seconds: f64) -> f64 {
+        measured as f64 * 8.0 / seconds / self.part()
     }
 
     /// The part of the traffic that is measured.
@@ -218,13 +270,13 @@ impl Control {
 
     /// No queue stands beyond: perhaps there is more to be had.
     fn probe(&mut self, took: f64) {
-        let (Some(capacity), Some(rate)) = (self.capacity, self.rate()) else { return };
+        let (Some(capacity), Some(rate)) = (self.limit(), self.rate()) else { return };
         if self.used < USED * rate || self.now - self.stood_at < HOLD {
             return;
         }
         self.probed += took;
         let gain = (FIRST_GAIN * self.probed.exp2()).min(MAX_GAIN);
-        self.capacity = Some((capacity * (1.0 + gain * took)).min(MAX_RATE as f64));
+        self.capacity.bps = (capacity * (1.0 + gain * took)).min(MAX_RATE as f64);
     }
 }
 

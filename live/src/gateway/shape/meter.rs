@@ -7,6 +7,7 @@ use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{Instant, Packet, Port};
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
@@ -20,8 +21,10 @@ const SPACING: Duration = Duration::from_millis(5);
 const MAX_TIMED: usize = 64;
 /// Spans that a mobile has selectively, at most.
 const MAX_SPANS: usize = 1024;
-/// Samples of an interval at most.
+/// Samples of a mobile in an interval at most.
 const MAX_SAMPLES: usize = 256;
+/// The time in which what was sent to a mobile counts, in seconds.
+const WEIGHT_SECONDS: f64 = 10.0;
 /// The window of the least round trip: it lasts as long again.
 const LEAST_WINDOW: Duration = Duration::from_secs(60);
 
@@ -29,14 +32,15 @@ const LEAST_WINDOW: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     flows: HashMap<FlowKey, Flow>,
-    mobiles: HashMap<[u8; 16], Least>,
+    mobiles: HashMap<[u8; 16], Mobile>,
     /// Bytes of measured flows that left, and bytes of their payload that arrived.
     left: u64,
     delivered: u64,
     /// Both, at the ACK and at the departure of the packet whose ACK came last.
     served: Option<[u64; 2]>,
     interval: Interval,
-    samples: Vec<Duration>,
+    /// The delays of an interval: of each mobile one, and its weight.
+    delays: Vec<(Duration, f64)>,
     swept: Instant,
 }
 
@@ -59,13 +63,23 @@ struct Timed {
     left: u64,
 }
 
+/// A mobile, whatever the number of its flows.
+#[derive(Debug)]
+struct Mobile {
+    /// Bytes that left towards it; older ones count less.
+    weight: f64,
+    least: Option<Least>,
+    /// How much the round trips of this interval were beyond the least.
+    excess: Vec<Duration>,
+    last_seen: Instant,
+}
+
 /// The least round trip to a mobile in this window and the one before.
 #[derive(Clone, Copy, Debug)]
 struct Least {
     value: Duration,
     previous: Duration,
     since: Instant,
-    last_seen: Instant,
 }
 
 impl Meter {
@@ -89,6 +103,9 @@ impl Meter {
         let bytes = u64::from(packet.wire_len());
         self.left += bytes;
         self.interval.measured += bytes;
+        if let Some(mobile) = self.mobile(now, key.air.address) {
+            mobile.weight += bytes as f64;
+        }
     }
 
     /// A packet of a mobile came.
@@ -96,20 +113,12 @@ impl Meter {
         let Ok(segment) = Segment::parse(packet) else { return };
         let key = FlowKey::of(&segment, Port::Air);
         let Some(flow) = self.flows.get_mut(&key) else { return };
+        let Some(mobile) = self.mobiles.get_mut(&key.air.address) else { return };
         let Some(delivered) = flow.acknowledge(now, &segment) else { return };
         self.delivered += delivered;
         self.interval.delivered += delivered;
         while let Some(timed) = flow.arrived() {
-            let sample = now.since(timed.at);
-            let address = key.air.address;
-            if !self.mobiles.contains_key(&address) && self.mobiles.len() >= MAX_FLOWS {
-                continue;
-            }
-            let least = self.mobiles.entry(address).or_insert_with(|| Least::new(now, sample));
-            let excess = sample.saturating_sub(least.sample(now, sample));
-            if self.samples.len() < MAX_SAMPLES {
-                self.samples.push(excess);
-            }
+            mobile.sample(now, now.since(timed.at));
             if let Some([delivered, left]) = self.served
                 && timed.left > left
             {
@@ -122,13 +131,27 @@ impl Meter {
         }
     }
 
+    /// The mobile with this address, if it has a place.
+    fn mobile(&mut self, now: Instant, address: [u8; 16]) -> Option<&mut Mobile> {
+        let is_full = self.mobiles.len() >= MAX_FLOWS;
+        let mobile = match self.mobiles.entry(address) {
+            Entry::Vacant(_) if is_full => return None,
+            entry => entry.or_insert_with(|| Mobile::new(now)),
+        };
+        mobile.last_seen = now;
+        Some(mobile)
+    }
+
     /// Ends an interval of this length, in which so many bytes left the interface's queue.
     pub(super) fn take(&mut self, took: Duration, sent: u64) -> Interval {
-        let quartile = self.samples.len() / 4;
-        let excess =
-            (!self.samples.is_empty()).then(|| *self.samples.select_nth_unstable(quartile).1);
-        self.samples.clear();
-        Interval { took, sent, excess, ..std::mem::take(&mut self.interval) }
+        self.delays.clear();
+        self.delays.extend(self.mobiles.values_mut().filter_map(Mobile::delay));
+        let excess = median(&mut self.delays);
+        let weight: f64 = self.delays.iter().map(|(_, weight)| weight).sum();
+        let kept = (-took.as_secs_f64() / WEIGHT_SECONDS).exp();
+        self.mobiles.values_mut().for_each(|mobile| mobile.weight *= kept);
+        let carried = weight * 8.0 / WEIGHT_SECONDS;
+        Interval { took, sent, excess, carried, ..std::mem::take(&mut self.interval) }
     }
 
     /// Forgets, now and then, who was silent.
@@ -136,7 +159,7 @@ impl Meter {
         if now.since(self.swept) >= IDLE {
             self.swept = now;
             self.flows.retain(|_, flow| now.since(flow.last_seen) < IDLE);
-            self.mobiles.retain(|_, least| now.since(least.last_seen) < IDLE_MOBILE);
+            self.mobiles.retain(|_, mobile| now.since(mobile.last_seen) < IDLE_MOBILE);
         }
     }
 }
@@ -215,16 +238,49 @@ impl Flow {
     }
 }
 
+impl Mobile {
+    fn new(now: Instant) -> Self {
+        Self { weight: 0.0, least: None, excess: Vec::new(), last_seen: now }
+    }
+
+    fn sample(&mut self, now: Instant, sample: Duration) {
+        let least = self.least.get_or_insert_with(|| Least::new(now, sample));
+        let excess = sample.saturating_sub(least.sample(now, sample));
+        if self.excess.len() < MAX_SAMPLES {
+            self.excess.push(excess);
+        }
+    }
+
+    /// The lower quartile of the samples of the interval that ends, and the weight of this mobile.
+    fn delay(&mut self) -> Option<(Duration, f64)> {
+        let quartile = self.excess.len() / 4;
+        let delay = (!self.excess.is_empty()).then(|| *self.excess.select_nth_unstable(quartile).1);
+        self.excess.clear();
+        delay.map(|delay| (delay, self.weight))
+    }
+}
+
+/// The least delay of those that have half of the weight or more below them and in them.
+fn median(delays: &mut [(Duration, f64)]) -> Option<Duration> {
+    delays.sort_unstable_by_key(|(delay, _)| *delay);
+    let total: f64 = delays.iter().map(|(_, weight)| weight).sum();
+    let mut below = 0.0;
+    let is_middle = |(_, weight): &&(Duration, f64)| {
+        below += weight;
+        below >= total / 2.0
+    };
+    delays.iter().find(is_middle).map(|(delay, _)| *delay)
+}
+
 impl Least {
     fn new(now: Instant, sample: Duration) -> Self {
-        Self { value: sample, previous: sample, since: now, last_seen: now }
+        Self { value: sample, previous: sample, since: now }
     }
 
     /// Takes a sample and returns the least one.
     fn sample(&mut self, now: Instant, sample: Duration) -> Duration {
-        self.last_seen = now;
         if now.since(self.since) >= LEAST_WINDOW {
-            *self = Self { previous: self.value, value: sample, since: now, last_seen: now };
+            *self = Self { previous: self.value, value: sample, since: now };
         }
         self.value = self.value.min(sample);
         self.value.min(self.previous)

@@ -3,6 +3,8 @@
 
 mod control;
 mod meter;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use super::arrival::Kind;

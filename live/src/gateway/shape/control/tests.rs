@@ -22,6 +22,8 @@ struct Hop {
     /// A delay that is not of a queue.
     extra: f64,
     carried: f64,
+    /// Mean rate of ten seconds.
+    lately: f64,
     delays: Vec<f64>,
 }
 
@@ -37,6 +39,7 @@ impl Hop {
             offered: 100e6,
             extra: 0.0,
             carried: 0.0,
+            lately: 0.0,
             delays: Vec::new(),
         }
     }
@@ -72,12 +75,15 @@ impl Hop {
         let bytes = |bits: f64| (bits / 8.0) as u64;
         let useful = carried * (1.0 - self.loss) * (1.0 - self.other) * PAYLOAD;
         let lossless = sent * (1.0 - self.other);
+        let seconds = INTERVAL.as_secs_f64();
+        self.lately += (lossless / seconds - self.lately) * seconds / 10.0;
         Interval {
             took: INTERVAL,
             sent: bytes(sent),
             measured: bytes(lossless),
             delivered: bytes(useful),
             served: [bytes(lossless * (1.0 - self.loss) * PAYLOAD), bytes(lossless)],
+            carried: self.lately,
             excess: (sent > 0.0).then(|| Duration::from_secs_f64(delays[delays.len() / 4])),
         }
     }
@@ -102,6 +108,15 @@ fn without_a_queue_there_is_no_limit() {
     hop.offered = 10e6;
     hop.run(60.0);
     assert_eq!(hop.control.rate(), None);
+}
+
+#[test]
+fn the_first_queue_shows_the_capacity_whatever_was_sent_before() {
+    let mut hop = Hop { offered: 10e6, ..Hop::new(20e6) };
+    hop.run(2.0);
+    hop.offered = 100e6;
+    hop.run(1.0);
+    assert!(hop.control.capacity.bps > 0.98 * 20e6, "{:?}", hop.control.capacity);
 }
 
 #[test]
