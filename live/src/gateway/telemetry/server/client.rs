@@ -33,13 +33,13 @@ impl Responder {
         let (is_public, is_trusted) = (stream.is_public(), stream.is_trusted());
         // A client that closes the connection needs no answer.
         let _ = http::serve(stream, |target| {
-            place.set_awaited(false);
+            place.set_awaited(false)?;
             let response = match target {
                 Target::Get(path) => self.answer(path, is_public),
                 Target::Put(path) => self.tell(path, is_trusted),
             };
-            place.set_awaited(true);
-            response
+            place.set_awaited(true)?;
+            Some(response)
         });
     }
 

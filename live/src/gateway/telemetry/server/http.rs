@@ -50,13 +50,13 @@ pub(super) enum Target {
     Put(String),
 }
 
-/// Reads one request and sends the response of `answer` to it.
+/// Reads one request and sends the response of `answer` to it, if there is one.
 pub(super) fn serve(
     stream: &mut ClientStream,
-    answer: impl FnOnce(&Target) -> Response,
+    answer: impl FnOnce(&Target) -> Option<Response>,
 ) -> io::Result<()> {
     let response = match read_target(stream, Instant::now() + CLIENT_TIMEOUT) {
-        Ok(target) => answer(&target),
+        Ok(target) => answer(&target).ok_or(ErrorKind::ConnectionAborted)?,
         Err(Refused::Answer(response)) => response,
         Err(Refused::Gone(error)) => return Err(error),
     };

@@ -5,13 +5,16 @@
 use super::listen::ClientStream;
 use nix::unistd::Uid;
 use std::cmp::Reverse;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// The places for the clients of one kind.
 #[derive(Debug)]
 pub(super) struct Places {
     limit: usize,
     inner: Mutex<Inner>,
+    /// A place was dropped.
+    freed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -19,7 +22,7 @@ struct Inner {
     /// The oldest first.
     clients: Vec<Client>,
     /// The places that are not yet dropped: those of the clients, and of some that were sent away.
-    places: usize,
+    places: BTreeSet<u64>,
     next: u64,
 }
 
@@ -44,7 +47,7 @@ pub(super) struct Place {
 impl Places {
     /// Places for so many clients.
     pub(super) fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { limit, inner: Mutex::default() })
+        Arc::new(Self { limit, inner: Mutex::default(), freed: Condvar::new() })
     }
 
     /// A place for a client of this user, which the server waits for. `None` if there is none.
@@ -54,18 +57,28 @@ impl Places {
         stream: Option<ClientStream>,
     ) -> Option<Place> {
         let mut inner = self.lock();
-        // A thread whose client was sent away ends when the gateway's loop has answered.
-        if inner.places >= 2 * self.limit {
+        // A thread whose client was sent away may wait for the gateway's loop.
+        if inner.places.len() >= 2 * self.limit {
             return None;
         }
         if inner.clients.len() >= self.limit {
             let leaving = inner.leaving(user)?;
             let client = inner.clients.remove(leaving);
-            client.stream.iter().for_each(ClientStream::shut_down);
+            if let Some(stream) = &client.stream {
+                stream.shut_down();
+                if client.is_awaited {
+                    // Its thread ends now: threads do not become more while a flood goes on.
+                    let is_there = |inner: &mut Inner| inner.places.contains(&client.number);
+                    inner = self
+                        .freed
+                        .wait_while(inner, is_there)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+            }
         }
         let number = inner.next;
         inner.next += 1;
-        inner.places += 1;
+        inner.places.insert(number);
         inner.clients.push(Client { number, user, is_awaited: true, stream });
         Some(Place { places: Arc::clone(self), number })
     }
@@ -95,20 +108,21 @@ impl Inner {
 }
 
 impl Place {
-    /// Whether the server waits for the client from now on, or the client for the server.
-    pub(super) fn set_awaited(&self, is_awaited: bool) {
+    /// From now on the server waits for the client, or the client for the server. `None` if the
+    /// client has been sent away.
+    pub(super) fn set_awaited(&self, is_awaited: bool) -> Option<()> {
         let mut inner = self.places.lock();
-        let own = |client: &&mut Client| client.number == self.number;
-        if let Some(client) = inner.clients.iter_mut().find(own) {
-            client.is_awaited = is_awaited;
-        }
+        let client = inner.clients.iter_mut().find(|client| client.number == self.number)?;
+        client.is_awaited = is_awaited;
+        Some(())
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let mut inner = self.places.lock();
-        inner.places -= 1;
+        inner.places.remove(&self.number);
+        self.places.freed.notify_all();
         inner.clients.retain(|client| client.number != self.number);
     }
 }
