@@ -292,7 +292,8 @@ while True:
     time.sleep(0.002)
 ";
 
-/// A host is claimed though somebody in its cell invents hosts faster than a station lets them attach.
+/// A host is claimed though somebody in its cell invents hosts faster than a station lets them
+/// attach.
 pub(crate) fn beside_invented_hosts() -> Result {
     let cells = Cells::new(Kind::Routers)?;
     let mut floods = Vec::new();

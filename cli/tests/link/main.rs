@@ -114,7 +114,7 @@ const OF_GUESTS: [(&str, Test); 3] = [
 ];
 
 /// Not reached yet: each challenge costs so much that on a busy machine the socket's buffer
-/// overflows, and a link that is up loses packets (docs/link.md, "Security").
+/// overflows, and a link that is up loses packets (docs/security.md, "The link").
 const NOT_YET: [(&str, Test); 1] = [("flood_with_the_public_key", flood::keyed)];
 
 /// A harness of its own, since a user namespace can only be entered before there are threads.

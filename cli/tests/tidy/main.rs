@@ -2,6 +2,7 @@
 //! import each other, and a ledger of paper citations (`docs/conformance.md`) that agrees with the
 //! code. Each checker is also tested on text that it must refuse.
 
+mod constants;
 mod imports;
 
 use std::collections::BTreeSet;
