@@ -5,15 +5,18 @@
 mod doctor;
 
 use airmend_live::lab::{LabError, Namespace};
-use airmend_testkit::Suite;
+use airmend_testkit::{PATIENCE, Suite, until};
 use std::fs;
-use std::io::{self, Write};
-use std::net::TcpListener;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::thread;
 
 const BYTES: usize = 300_000;
 const FAR: &str = "203.0.113.2";
+const FAR_IPV6: &str = "2001:db8:7::2";
+/// A host of a LAN behind the machine; its addresses are those of the laboratory's mobile host.
+const LAN: [&str; 2] = ["10.77.0.2", "fd77::2"];
 const CLIENT: &str = "import socket, sys; n = 0; \
                       s = socket.create_connection((sys.argv[1], 7000), timeout=300)\n\
                       while (b := s.recv(65536)): n += len(b)\n\
@@ -28,9 +31,10 @@ fn main() -> ExitCode {
         let is_missing = |name: &&&str| Command::new(name).arg("--version").output().is_err();
         programs.iter().find(is_missing).map(|name| format!("{name} is not there"))
     });
-    let tests: [(&str, fn()); 2] = [
+    let tests: [(&str, fn()); 3] = [
         ("the_internet_and_the_machine_are_reached", the_internet_and_the_machine_are_reached),
         ("a_machine_that_does_not_forward_says_so", a_machine_that_does_not_forward_says_so),
+        ("a_lan_behind_the_machine_is_left_alone", a_lan_behind_the_machine_is_left_alone),
     ];
     Suite::default().tests(lacks.as_deref(), tests).run(None)
 }
@@ -53,16 +57,8 @@ fn the_internet_and_the_machine_are_reached() {
         losses += row["links"]["air_down"]["lost"].as_u64().expect(&report);
     }
     assert!(losses > 0, "nothing has crossed the hop");
-    // Nothing of it is left.
-    let left = |program: &str, arguments: &[&str]| {
-        let child =
-            world.machine.spawn(Command::new(program).args(arguments).stdout(Stdio::piped()));
-        let output = child.expect(program).wait_with_output().expect(program);
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    let links = left("ip", &["-o", "link"]);
-    assert!(links.contains("uplink") && !links.contains("airmend"), "{links}");
-    assert_eq!(left("nft", &["list", "tables"]), "");
+    assert!(world.has_uplink_only());
+    assert_eq!(world.said("nft", &["list", "tables"]), "");
 }
 
 fn a_machine_that_does_not_forward_says_so() {
@@ -73,23 +69,67 @@ fn a_machine_that_does_not_forward_says_so() {
     assert!(report.starts_with("airmend: this machine does not forward"), "{report}");
 }
 
-/// A machine with an uplink, and a host behind that which knows no way back to the laboratory.
+fn a_lan_behind_the_machine_is_left_alone() {
+    let world = World::new(true).expect("a network");
+    let own: [IpAddr; 2] = LAN.map(|address| address.parse().expect("an address"));
+    assert_eq!(world.lan_as_seen_by_far(), own, "without a laboratory");
+    for (flags, server) in [(&[][..], FAR), (&["--ipv6"], FAR_IPV6)] {
+        let line = "echo begun; read go; python3 -c \"$0\" \"$1\"; exec cat";
+        let mut command = world.command(flags, &["sh", "-c", line, CLIENT, server]);
+        let mut lab = world.machine.spawn(command.stdin(Stdio::piped())).expect("airmend runs");
+        let (mut input, output) = (lab.stdin.take().expect("a pipe"), lab.stdout.take());
+        let mut lines = BufReader::new(output.expect("a pipe")).lines();
+        assert_eq!(lines.next().expect("a line").expect("a line"), "begun");
+        assert_eq!(world.lan_as_seen_by_far(), own, "while the laboratory works");
+        input.write_all(b"go\n").expect("it reads");
+        assert_eq!(lines.next().expect("a line").expect("a line"), BYTES.to_string(), "{server}");
+        assert_eq!(world.lan_as_seen_by_far(), own, "while the laboratory works");
+        lab.kill().and_then(|()| lab.wait()).expect("it is killed");
+        until("the end of the pair", || world.has_uplink_only().then_some(())).expect("no pair");
+        assert_eq!(world.lan_as_seen_by_far(), own, "after kill -9");
+    }
+    // The next laboratory takes what was left with it.
+    assert!(world.said("nft", &["list", "tables"]).contains("airmend"));
+    for flags in [&[][..], &["--ipv6"]] {
+        assert!(world.exec(flags, "machine").status.success());
+    }
+    assert_eq!(world.said("nft", &["list", "tables"]), "");
+}
+
+/// A machine with a LAN and an uplink. The far host behind the uplink knows no way back to the
+/// laboratory, but to the LAN.
 struct World {
     machine: Namespace,
-    _far: Namespace,
+    lan: Namespace,
+    far: Namespace,
 }
 
 impl World {
     fn new(forwards: bool) -> Result<Self, LabError> {
-        let (machine, far) = (Namespace::new()?, Namespace::new()?);
+        let (machine, lan, far) = (Namespace::new()?, Namespace::new()?, Namespace::new()?);
         machine.ip(&format!(
             "link set lo up\n\
              link add uplink type veth peer name eth0 netns {}\n\
+             link add lan type veth peer name eth0 netns {}\n\
              address add 203.0.113.1/24 dev uplink\n\
-             link set uplink up\n",
-            far.path().display()
+             address add 2001:db8:7::1/64 dev uplink nodad\n\
+             address add 10.77.0.254/24 dev lan\n\
+             address add fd77::ff/64 dev lan nodad\n\
+             link set uplink up\nlink set lan up\n",
+            far.path().display(),
+            lan.path().display(),
         ))?;
-        far.ip(&format!("link set lo up\naddress add {FAR}/24 dev eth0\nlink set eth0 up\n"))?;
+        let [lan_ipv4, lan_ipv6] = LAN;
+        lan.ip(&format!(
+            "link set lo up\nlink set eth0 up\n\
+             address add {lan_ipv4}/24 dev eth0\naddress add {lan_ipv6}/64 dev eth0 nodad\n\
+             route add default via 10.77.0.254\nroute add default via fd77::ff\n"
+        ))?;
+        far.ip(&format!(
+            "link set lo up\nlink set eth0 up\n\
+             address add {FAR}/24 dev eth0\naddress add {FAR_IPV6}/64 dev eth0 nodad\n\
+             route add 10.77.0.0/24 via 203.0.113.1\nroute add fd77::/64 via 2001:db8:7::1\n"
+        ))?;
         let forwards = u8::from(forwards).to_string();
         machine.run(|| {
             for family in ["ipv4", "ipv6"] {
@@ -102,21 +142,57 @@ impl World {
             let listener = host.run(|| Ok(TcpListener::bind("[::]:7000").expect("a listener")));
             serve(listener?);
         }
-        Ok(Self { machine, _far: far })
+        Ok(Self { machine, lan, far })
     }
 
     fn exec(&self, flags: &[&str], server: &str) -> Output {
+        let mut command = self.command(flags, &["python3", "-c", CLIENT, server]);
+        let child = self.machine.spawn(command.stderr(Stdio::piped())).expect("airmend runs");
+        child.wait_with_output().expect("airmend runs")
+    }
+
+    fn command(&self, flags: &[&str], program: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_airmend"));
         command
             .args(["lab", "exec", "--outside", "--agent", "plain", "--loss", "0.02", "--json"])
             .args(["--wired-delay", "2ms"])
             .args(flags)
             .arg("--")
-            .args(["python3", "-c", CLIENT, server])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let child = self.machine.spawn(&mut command).expect("airmend runs");
-        child.wait_with_output().expect("airmend runs")
+            .args(program)
+            .stdout(Stdio::piped());
+        command
+    }
+
+    /// What a program prints on the machine.
+    fn said(&self, program: &str, arguments: &[&str]) -> String {
+        let child =
+            self.machine.spawn(Command::new(program).args(arguments).stdout(Stdio::piped()));
+        let output = child.expect(program).wait_with_output().expect(program);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn has_uplink_only(&self) -> bool {
+        let links = self.said("ip", &["-o", "link"]);
+        links.contains("uplink") && !links.contains("airmend")
+    }
+
+    /// The addresses from which the LAN's packets reach the far host.
+    fn lan_as_seen_by_far(&self) -> [IpAddr; 2] {
+        let socket = |host: &Namespace| {
+            host.run(|| Ok(UdpSocket::bind("[::]:0").expect("a socket"))).expect("a socket")
+        };
+        [FAR, FAR_IPV6].map(|address| {
+            let (near, far) = (socket(&self.lan), socket(&self.far));
+            let port = far.local_addr().expect("a port").port();
+            let to: IpAddr = address.parse().expect("an address");
+            let to = match to {
+                IpAddr::V4(to) => to.to_ipv6_mapped(),
+                IpAddr::V6(to) => to,
+            };
+            near.send_to(b"hello", (to, port)).expect("it is sent");
+            far.set_read_timeout(Some(PATIENCE)).expect("a time limit");
+            far.recv_from(&mut [0; 8]).expect("it arrives").1.ip().to_canonical()
+        })
     }
 }
 

@@ -1,4 +1,9 @@
-//! The way from the fixed host to the machine's own network: a pair of interfaces, and NAT.
+//! The way from the fixed host to the machine's own network: a pair of interfaces, and NAT at both
+//! of its ends.
+//!
+//! The fixed host is a NAT router, so that the machine needs no route to the laboratory's addresses,
+//! which may be those of a real LAN. The machine's own NAT is for what comes in from the pair:
+//! without the pair, after `kill -9` too, it matches nothing.
 //!
 //! A program that relays connections, such as `pasta`, needs no root, but ends each connection
 //! itself: data would then cross the hop by its TCP and not by that of the server.
@@ -25,10 +30,6 @@ struct Family {
     machine: IpAddr,
     fixed: IpAddr,
     bits: u8,
-    /// The hosts of the laboratory.
-    hosts: &'static str,
-    /// The addresses of the pair.
-    pair: &'static str,
     anywhere: &'static str,
     nft: &'static str,
     forwarding: &'static str,
@@ -39,8 +40,6 @@ const IPV4: Family = Family {
     machine: IpAddr::V4(Ipv4Addr::new(198, 18, 77, 1)),
     fixed: IpAddr::V4(Ipv4Addr::new(198, 18, 77, 2)),
     bits: 30,
-    hosts: "10.77.0.0/16",
-    pair: "198.18.77.0/30",
     anywhere: "0.0.0.0/0",
     nft: "ip",
     forwarding: "net.ipv4.conf.all.forwarding",
@@ -50,8 +49,6 @@ const IPV6: Family = Family {
     machine: IpAddr::V6(Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, 1)),
     fixed: IpAddr::V6(Ipv6Addr::new(0xfd78, 0, 0, 0, 0, 0, 0, 2)),
     bits: 64,
-    hosts: "fd77::/48",
-    pair: "fd78::/64",
     anywhere: "::/0",
     nft: "ip6",
     forwarding: "net.ipv6.conf.all.forwarding",
@@ -73,7 +70,7 @@ impl Outside {
         let family = if config.ipv6 { &IPV6 } else { &IPV4 };
         let outside = Self { family };
         outside.set_up_machine(config, fixed)?;
-        let Family { machine, fixed: address, bits, anywhere, .. } = family;
+        let Family { machine, fixed: address, bits, anywhere, nft, .. } = family;
         let congestion = config.cc.name();
         fixed.namespace.run(|| {
             set_required(family.forwarding, 1)?;
@@ -82,7 +79,8 @@ impl Outside {
                  link set {PEER} up\n\
                  route add default via {machine} congctl {congestion}\n",
                 nodad = outside.nodad(),
-            ))
+            ))?;
+            masquerade(nft, &format!("oifname \"{PEER}\""))
         })?;
         mobile
             .namespace
@@ -103,35 +101,35 @@ impl Outside {
     }
 
     fn set_up_machine(&self, config: &LabConfig, host: &Host) -> Result<(), LabError> {
-        let Family { machine, fixed, bits, hosts, pair, nft, .. } = self.family;
+        let Family { machine, fixed, bits, nft, .. } = self.family;
         ip(&format!(
             "link add {END} mtu {MTU} type veth peer name {PEER} mtu {MTU} netns {path}\n\
              address add {machine}/{bits}{nodad} dev {END}\n\
              link set {END} up\n\
-             route add {hosts} via {fixed} congctl {congestion}\n",
+             route add {fixed} dev {END} congctl {congestion}\n",
             path = host.namespace.path().display(),
             nodad = self.nodad(),
             congestion = config.cc.name(),
         ))?;
-        // What a laboratory that was killed has left is replaced.
-        let table = format!("{nft} {TABLE}");
-        run(
-            "nft",
-            &["-f", "-"],
-            &format!(
-                "add table {table}\ndelete table {table}\nadd table {table}\n\
-                 add chain {table} out {{ type nat hook postrouting priority 100; }}\n\
-                 add rule {table} out {nft} saddr {{ {hosts}, {pair} }} oifname != \"{END}\" \
-                 masquerade\n"
-            ),
-        )?;
-        Ok(())
+        masquerade(nft, &format!("iifname \"{END}\""))
     }
 
     /// Duplicate addresses cannot be: there are two interfaces, and both are ours.
     fn nodad(&self) -> &'static str {
         if self.family.machine.is_ipv6() { " nodad" } else { "" }
     }
+}
+
+/// Gives packets that match the address of the interface by which they leave. A table that a
+/// laboratory has left which was killed is replaced.
+fn masquerade(family: &str, matches: &str) -> Result<(), LabError> {
+    let table = format!("{family} {TABLE}");
+    let rules = format!(
+        "add table {table}\ndelete table {table}\nadd table {table}\n\
+         add chain {table} out {{ type nat hook postrouting priority 100; }}\n\
+         add rule {table} out {matches} masquerade\n"
+    );
+    run("nft", &["-f", "-"], &rules).map(drop)
 }
 
 impl Drop for Outside {
