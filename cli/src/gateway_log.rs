@@ -1,6 +1,8 @@
 //! The log of a gateway on stderr.
 
+use crate::log_lines;
 use airmend_live::gateway::{LogFormat, LogLevel};
+use serde_json::json;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
@@ -15,16 +17,24 @@ pub(crate) struct Log(reload::Handle<LevelFilter, Registry>);
 
 /// Messages of at least this level go to stderr from now on. Once in a process; later calls change
 /// nothing.
-pub(crate) fn start_logging(format: LogFormat, level: LogLevel) -> Log {
+///
+/// # Errors
+/// There can be no thread that writes them.
+pub(crate) fn start_logging(format: LogFormat, level: LogLevel) -> io::Result<Log> {
     let (filter, handle) = reload::Layer::new(filter(level));
-    let lines = fmt::layer().with_writer(io::stderr);
+    let lost = match format {
+        LogFormat::Json => |count| format!("{}\n", json!({ "level": "WARN", "lines_lost": count })),
+        LogFormat::Text => log_lines::lost,
+    };
+    let stderr = log_lines::start(lost)?;
+    let lines = fmt::layer().with_writer(move || stderr.clone());
     let lines = match format {
         LogFormat::Json => lines.json().boxed(),
         LogFormat::Text if is_journal() => lines.with_target(false).without_time().boxed(),
         LogFormat::Text => lines.with_target(false).boxed(),
     };
     let _ = registry().with(filter).with(lines).try_init();
-    Log(handle)
+    Ok(Log(handle))
 }
 
 impl Log {

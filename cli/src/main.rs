@@ -12,6 +12,7 @@ mod lab_control;
 mod lab_exec;
 mod lab_run;
 mod link;
+mod log_lines;
 mod map;
 mod observation;
 mod plot;

@@ -1,8 +1,9 @@
 //! Functions of all commands: usage errors, signals, and sentences on stderr.
 
+use crate::log_lines;
 use airmend_live::lab;
 use anyhow::Context;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -38,10 +39,10 @@ pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// Prints a sentence on stderr.
+/// Prints a sentence on stderr, the last one of the program.
 pub(crate) fn complain(sentence: &str) {
-    // A closed stderr cannot be reported.
-    let _ = writeln!(io::stderr(), "airmend: {sentence}");
+    log_lines::say(sentence);
+    log_lines::finish();
 }
 
 /// All files in `directory` and below whose names have this extension, in the order of their names.

@@ -12,6 +12,7 @@ mod service;
 pub(crate) use args::GatewayArgs;
 
 use crate::gateway_log::{Log, start_logging};
+use crate::log_lines;
 use crate::process::{BadUsage, stop_flag};
 use airmend_live::gateway::telemetry::server::{Server, ServerConfig};
 use airmend_live::gateway::{Gateway, GatewayConfig, LogFormat, privileges};
@@ -19,15 +20,15 @@ use anyhow::Result;
 use configuration::config;
 use reload::Reloads;
 use service::Service;
-use std::io::{self, Write};
+use std::io;
 use std::sync::atomic::Ordering;
 
 /// Mends until SIGINT or SIGTERM; SIGHUP reads the configuration file again.
 pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     let (config, file_sets) = config(args)?;
     check_combination(&config).map_err(BadUsage)?;
-    let log = start_logging(config.log, config.log_level);
     privileges::reduce()?;
+    let log = start_logging(config.log, config.log_level)?;
     let stop = stop_flag()?;
     let mut reloads = Reloads::new(args, file_sets)?;
     // Before anything is attached: where another gateway answers, this one must not begin.
@@ -51,6 +52,7 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     service.stopping();
     let status = gateway.close()?;
     report::print(&mut io::stdout().lock(), &status, args.json)?;
+    log_lines::finish();
     Ok(())
 }
 
@@ -101,8 +103,7 @@ fn reload(wanted: Result<GatewayConfig>, gateway: &mut Gateway, format: LogForma
 /// A line for people, or for programs one like every other.
 fn say(format: LogFormat, sentence: &str) {
     match format {
-        // A gateway must not end because its messages are not read.
-        LogFormat::Text => drop(writeln!(io::stderr(), "airmend: {sentence}")),
+        LogFormat::Text => log_lines::say(sentence),
         LogFormat::Json => tracing::info!("{sentence}"),
     }
 }

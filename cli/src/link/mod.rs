@@ -7,6 +7,7 @@ mod report;
 
 pub(crate) use args::{KeygenArgs, LinkArgs};
 
+use crate::log_lines::{self, LogLines, say};
 use crate::process::{BadUsage, stop_flag};
 use airmend_live::tunnel::Tunnel;
 use airmend_proto::agents::{AgentConfig, Limits};
@@ -14,7 +15,7 @@ use anyhow::Result;
 use signal_hook::consts::SIGUSR1;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
@@ -32,18 +33,22 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     let agent = configured(args).map_err(BadUsage)?;
     // Nothing can take the place of one end of a link, so a panic ends the process.
     std::panic::set_hook(Box::new(|defect| say(&report::defect(defect))));
+    log_lines::start(log_lines::lost)?;
+    let figures = LogLines::new(io::stdout(), |_| String::new())?;
     let mut tunnel = Tunnel::open(&config, agent.build(Limits::default(), seed()), agent.link())?;
     say(&config::begins(&config, tunnel.mtu()));
     while !stop.load(Ordering::Relaxed) {
         tunnel.step()?;
-        while let Some(notice) = tunnel.poll_notice() {
-            say(&notice.to_string());
+        while let Some(told) = tunnel.poll_notice() {
+            say(&told.to_string());
         }
         if wants_report.swap(false, Ordering::Relaxed) {
-            report::print(&mut io::stdout().lock(), &tunnel.report(), args.json)?;
+            figures.push(report::lines(&tunnel.report(), args.json)?);
         }
     }
-    report::print(&mut io::stdout().lock(), &tunnel.report(), args.json)?;
+    figures.push(report::lines(&tunnel.report(), args.json)?);
+    figures.finish();
+    log_lines::finish();
     Ok(())
 }
 
@@ -89,9 +94,4 @@ fn seed() -> u64 {
 fn epoch() -> u32 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     since.as_millis() as u32
-}
-
-fn say(sentence: &str) {
-    // A link must not end because its messages are not read.
-    let _ = writeln!(io::stderr(), "airmend: {sentence}");
 }

@@ -7,8 +7,9 @@ use serde_json::json;
 use std::io::{self, Write};
 use std::panic::PanicHookInfo;
 
-/// Prints the figures: as one JSON object on one line, or one figure a line.
-pub(super) fn print(out: &mut impl Write, report: &TunnelReport, as_json: bool) -> io::Result<()> {
+/// The figures: as one JSON object on one line, or one figure a line.
+pub(super) fn lines(report: &TunnelReport, as_json: bool) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
     let TunnelReport { device, mtu, peer, route_loop, counters, agent_counters } = report;
     let peer = peer.map(|peer| peer.to_string());
     if as_json {
@@ -20,7 +21,8 @@ pub(super) fn print(out: &mut impl Write, report: &TunnelReport, as_json: bool) 
             "counters": counters,
             "agent_counters": agent_counters,
         });
-        return row::write(out, &all);
+        row::write(&mut out, &all)?;
+        return Ok(out);
     }
     let peer = peer.as_deref().unwrap_or("none yet");
     let route =
@@ -30,7 +32,7 @@ pub(super) fn print(out: &mut impl Write, report: &TunnelReport, as_json: bool) 
         let count = text::count(value.as_u64().unwrap_or(0));
         writeln!(out, "  {:<24} {count:>16}", name.replace('_', " "))?;
     }
-    out.flush()
+    Ok(out)
 }
 
 /// A panic in one sentence.

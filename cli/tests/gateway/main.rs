@@ -24,6 +24,7 @@ mod soak;
 mod stacked;
 mod survival;
 mod transfer;
+mod unread;
 mod wifi;
 mod withheld;
 mod world;
@@ -36,7 +37,8 @@ use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 52] = [
+const TESTS: [(&str, Test); 53] = [
+    ("nobody_reads", unread::nobody_reads),
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),

@@ -1,6 +1,7 @@
 //! What tests on several machines share: waiting, processes, and checked bytes.
 
 pub(crate) mod raw;
+pub(crate) mod unread;
 
 pub(crate) use airmend_testkit::{GUEST, PATIENCE, Result, bytes, has_steady_clock, until};
 

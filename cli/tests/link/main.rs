@@ -19,6 +19,7 @@ mod narrow;
 mod options;
 mod restart;
 mod stream;
+mod unread;
 mod world;
 
 use airmend_live::lab::{Namespace, enter_user_namespace};
@@ -33,7 +34,8 @@ use world::{INNER, LEFT, Link, RIGHT, World};
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 37] = [
+const TESTS: [(&str, Test); 38] = [
+    ("nobody_reads", unread::nobody_reads),
     ("over_ipv4", over_ipv4),
     ("over_ipv6", over_ipv6),
     ("over_ethernet", over_ethernet),

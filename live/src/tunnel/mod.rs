@@ -32,6 +32,7 @@ mod path_mtu;
 mod plain;
 pub(crate) mod random;
 mod security;
+mod told;
 
 pub use carrier::Address;
 pub use config::{CarrierConfig, DeviceConfig, TunnelConfig};
@@ -43,6 +44,7 @@ pub use noise::{Keys, Rekey};
 pub use notice::Notice;
 pub use padding::Padding;
 pub use security::Security;
+pub use told::Told;
 
 use crate::clock::Clock;
 use airmend_proto::agents::Limits;
@@ -59,6 +61,7 @@ use random::hash_seed;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::time::Duration;
+use told::Limiter;
 
 /// The longest wait of an idle loop, so that the caller can stop it.
 const IDLE: Duration = Duration::from_millis(50);
@@ -90,6 +93,7 @@ pub struct Tunnel {
     has_packets: bool,
     has_frames: bool,
     notices: VecDeque<Notice>,
+    limiter: Limiter,
     agent_counters: BTreeMap<&'static str, u64>,
 }
 
@@ -144,6 +148,7 @@ impl Tunnel {
             has_packets: true,
             has_frames: true,
             notices: VecDeque::new(),
+            limiter: Limiter::default(),
             agent_counters: BTreeMap::new(),
         };
         let compressor = link.and_then(|link| link.compressor);
@@ -172,9 +177,17 @@ impl Tunnel {
         }
     }
 
-    /// The next thing that an operator should know.
-    pub fn poll_notice(&mut self) -> Option<Notice> {
-        self.notices.pop_front().or_else(|| self.outbound.channel.poll_notice())
+    /// The next thing that an operator should know; of each kind five at once, and then one in ten
+    /// seconds.
+    pub fn poll_notice(&mut self) -> Option<Told> {
+        let now = self.clock.now();
+        loop {
+            let notice = self.notices.pop_front();
+            let notice = notice.or_else(|| self.outbound.channel.poll_notice())?;
+            if let Some(told) = self.limiter.take(now, notice) {
+                return Some(told);
+            }
+        }
     }
 
     /// Waits for something to do, at most for a twentieth of a second, and does it.

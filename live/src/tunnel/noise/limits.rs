@@ -8,12 +8,16 @@ use std::time::Duration;
 
 /// Events at this interval on average, and at most so many at once.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rate {
+pub(in crate::tunnel) struct Rate {
     interval: Duration,
     burst: u32,
 }
 
 impl Rate {
+    pub(in crate::tunnel) const fn every(interval: Duration, burst: u32) -> Self {
+        Self { interval, burst }
+    }
+
     pub(super) const fn per_second(events: u32, burst: u32) -> Self {
         Self { interval: Duration::from_nanos(1_000_000_000 / events as u64), burst }
     }
@@ -21,14 +25,14 @@ impl Rate {
 
 /// Takes events at a rate: the generic cell rate algorithm (ITU-T I.371).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Bucket {
+pub(in crate::tunnel) struct Bucket {
     /// The time at which no event would be owed any more.
     settled: Instant,
 }
 
 impl Bucket {
     /// Whether one more event is within the rate.
-    pub(super) fn take(&mut self, rate: Rate, now: Instant) -> bool {
+    pub(in crate::tunnel) fn take(&mut self, rate: Rate, now: Instant) -> bool {
         let settled = self.settled.max(now);
         let is_within = settled - now <= rate.interval * rate.burst.saturating_sub(1);
         if is_within {

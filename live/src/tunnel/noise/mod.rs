@@ -6,7 +6,7 @@
 
 mod gate;
 mod handshake;
-mod limits;
+pub(super) mod limits;
 mod macs;
 mod replay;
 mod responder;

@@ -1,0 +1,87 @@
+//! Notices, limited in rate: somebody who sends datagrams, or relays them, can cause any number.
+
+use super::noise::limits::{Bucket, Rate};
+use super::notice::Notice;
+use airmend_proto::Instant;
+use std::fmt;
+use std::mem::{Discriminant, discriminant};
+use std::time::Duration;
+
+/// Notices of one kind.
+const RATE: Rate = Rate::every(Duration::from_secs(10), 5);
+
+/// A notice, and how many of its kind were left out before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// What has changed.
+    pub notice: Notice,
+    /// Notices of this kind since the last one that was told.
+    pub left_out: u64,
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.left_out {
+            0 => write!(f, "{}", self.notice),
+            more => {
+                write!(f, "{} (the same happened {more} times since it was last told)", self.notice)
+            }
+        }
+    }
+}
+
+/// What was told of each kind.
+#[derive(Debug, Default)]
+pub(super) struct Limiter {
+    kinds: Vec<(Discriminant<Notice>, Kind)>,
+}
+
+#[derive(Debug, Default)]
+struct Kind {
+    bucket: Bucket,
+    left_out: u64,
+}
+
+impl Limiter {
+    /// The notice, if it is within the rate of its kind.
+    pub(super) fn take(&mut self, now: Instant, notice: Notice) -> Option<Told> {
+        let which = discriminant(&notice);
+        let known = self.kinds.iter().position(|(kind, _)| *kind == which);
+        let index = known.unwrap_or_else(|| {
+            self.kinds.push((which, Kind::default()));
+            self.kinds.len() - 1
+        });
+        let kind = &mut self.kinds[index].1;
+        if kind.bucket.take(RATE, now) {
+            return Some(Told { notice, left_out: std::mem::take(&mut kind.left_out) });
+        }
+        kind.left_out += 1;
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tunnel::carrier::Address;
+
+    /// A relay changes the source port of each of 28,349 datagrams in ten seconds.
+    #[test]
+    fn a_relay_that_changes_ports_makes_few_sentences() {
+        let mut limiter = Limiter::default();
+        let mut told = Vec::new();
+        let address = |port| Address::Udp(([203, 0, 113, 7], port).into());
+        for number in 0..28_349_u64 {
+            let now = Instant::ZERO + Duration::from_micros(number * 353);
+            let notice = Notice::PeerMoved(address(number as u16));
+            told.extend(limiter.take(now, notice));
+        }
+        assert_eq!(told.len(), 6);
+        assert!(told[..5].iter().all(|told| told.left_out == 0));
+        let last = told[5].to_string();
+        assert!(last.contains("the same happened 28324 times"), "{last}");
+        // Another kind has a rate of its own.
+        let now = Instant::ZERO + Duration::from_secs(10);
+        assert!(limiter.take(now, Notice::Mtu(1_400)).is_some());
+    }
+}
