@@ -13,7 +13,7 @@ use std::time::Duration;
 const PORT: u16 = 4433;
 /// The epoch of the peer.
 const EPOCH: u32 = 7;
-/// What packets that wait take at most (docs/security.md, "The link"), and what else an end needs: its
+/// What packets that wait take at most (docs/security.md), and what else an end needs: its
 /// buffers, its tables, and what the allocator keeps.
 const WAITING: u64 = 256 << 20;
 const OTHER: u64 = 32 << 20;
