@@ -2,8 +2,8 @@
 //! of its ends.
 //!
 //! The fixed host is a NAT router, so that the machine needs no route to the laboratory's
-//! addresses, which may be those of a real LAN. The machine's own NAT is for what comes in from the pair:
-//! without the pair, after `kill -9` too, it matches nothing.
+//! addresses, which may be those of a real LAN. The machine's own NAT is for what comes in from
+//! the pair: without the pair, after `kill -9` too, it matches nothing.
 //!
 //! A program that relays connections, such as `pasta`, needs no root, but ends each connection
 //! itself: data would then cross the hop by its TCP and not by that of the server.
