@@ -20,7 +20,7 @@ pub(crate) struct Log(reload::Handle<LevelFilter, Registry>);
 ///
 /// # Errors
 /// There can be no thread that writes them.
-pub(crate) fn start_logging(format: LogFormat, level: LogLevel) -> io::Result<Log> {
+pub(crate) fn start_logging(format: LogFormat, level: LogLevel) -> anyhow::Result<Log> {
     let (filter, handle) = reload::Layer::new(filter(level));
     let lost = match format {
         LogFormat::Json => |count| format!("{}\n", json!({ "level": "WARN", "lines_lost": count })),

@@ -1,9 +1,10 @@
 //! Lines that a loop writes which carries packets: a thread writes them to stderr or stdout. Where
 //! nobody reads, the loop goes on, and what there is no place for is counted and told later.
 
+use airmend_live::gateway::privileges::{PrivilegeError, drop_all};
 use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -15,12 +16,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The lines of stderr, in a program with a loop.
 static STDERR: OnceLock<LogLines> = OnceLock::new();
 
-/// From now on [`say`] waits for nobody. To be called once, and after privileges are given up: the
-/// thread has those of its caller. `lost` makes the line that says how many were not written.
+/// From now on [`say`] waits for nobody. To be called once. `lost` makes the line that says how many
+/// were not written.
 ///
 /// # Errors
-/// There can be no thread.
-pub(crate) fn start(lost: fn(u64) -> String) -> io::Result<LogLines> {
+/// There can be no thread, or it keeps capabilities.
+pub(crate) fn start(lost: fn(u64) -> String) -> anyhow::Result<LogLines> {
     let lines = LogLines::new(io::stderr(), lost)?;
     Ok(STDERR.get_or_init(|| lines).clone())
 }
@@ -66,18 +67,25 @@ impl LogLines {
     /// Lines for this stream; `lost` makes the line that says how many were not written.
     ///
     /// # Errors
-    /// There can be no thread.
+    /// There can be no thread, or it keeps capabilities.
     pub(crate) fn new(
         stream: impl Write + Send + 'static,
         lost: fn(u64) -> String,
-    ) -> io::Result<Self> {
+    ) -> anyhow::Result<Self> {
         let shared = Shared { state: Mutex::default(), changed: Condvar::new() };
         let lines = Self(Arc::new(shared));
         let shared = Arc::clone(&lines.0);
-        thread::Builder::new()
-            .name("log".into())
-            .spawn(move || shared.write(stream, lost))
-            .map(|_| lines)
+        let (tell, told) = mpsc::sync_channel(1);
+        thread::Builder::new().name("log".into()).spawn(move || {
+            // It needs none, and has those of the thread that starts it.
+            let dropped: Result<(), PrivilegeError> = drop_all();
+            let may_write = dropped.is_ok();
+            if tell.send(dropped).is_ok() && may_write {
+                shared.write(stream, lost);
+            }
+        })?;
+        told.recv()??;
+        Ok(lines)
     }
 
     /// Puts one line or more, with their ends.
