@@ -1,5 +1,6 @@
 //! The flags.
 
+use crate::board::BoardArgs;
 use crate::gateway::GatewayArgs;
 use crate::generate::Generate;
 use crate::handoff::HandoffArgs;
@@ -48,6 +49,8 @@ pub(crate) enum Command {
     Sim(Sim),
     /// Draw where agents help: the share of the bound over two or three settings, as heat maps.
     Map(Box<MapArgs>),
+    /// Judge agents by families of scenarios, and say what moved against a recorded run.
+    Board(Box<BoardArgs>),
     /// Make a page of results, with pictures beside the published numbers.
     Report(ReportArgs),
     /// Feed a capture to an agent and report what it does, or would have done.

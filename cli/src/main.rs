@@ -1,6 +1,7 @@
 //! The command `airmend`.
 
 mod args;
+mod board;
 mod doctor;
 mod gateway;
 mod gateway_log;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: &Cli) -> anyhow::Result<ExitCode> {
     match &cli.command {
+        Command::Board(args) => board::board(args).map(|()| ExitCode::SUCCESS),
         Command::Doctor(args) => doctor::doctor(args),
         Command::Gateway(args) => gateway::gateway(args).map(|()| ExitCode::SUCCESS),
         Command::Generate(command) => {

@@ -42,7 +42,7 @@ mod world;
 pub use batch::RunId;
 pub use outcome::{Delay, LinkReport, Outcome, SenderCounters, TraceKind, TracePoint};
 pub use plan::Plan;
-pub use scenario::{Experiment, Point, ScenarioError, TraceFiles};
+pub use scenario::{Experiment, Family, Point, ScenarioError, TraceFiles};
 pub use setting::Setting;
 pub use trace_file::{read_opportunities, read_trace};
 pub use world::{RunError, run};

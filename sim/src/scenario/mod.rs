@@ -5,6 +5,7 @@
 //! value therefore gets the same sentence wherever it came from.
 
 mod airmail;
+mod board;
 mod build;
 mod count;
 mod document;
@@ -24,6 +25,7 @@ mod value;
 mod variation;
 mod way_files;
 
+pub use board::Family;
 pub use error::ScenarioError;
 pub use trace::TraceFiles;
 
@@ -52,6 +54,8 @@ pub struct Experiment {
     pub seed: u64,
     /// What else the table of results shows, of [`Outcome::MEASURES`](crate::Outcome::MEASURES).
     pub measure: Vec<String>,
+    /// How it is judged as a family of the board, if it is one.
+    pub family: Option<Family>,
     /// Names of the swept settings, the one that varies fastest last.
     pub swept: Vec<String>,
     /// All combinations of swept settings.
@@ -117,6 +121,7 @@ impl Experiment {
             let value = document::from_words(words, source.setting_span(index));
             document::set(&mut table, key, value)?;
         }
+        let family = Family::take(&mut table)?;
         let axes = match table.remove("sweep") {
             None => Vec::new(),
             Some(sweep) => match sweep.get_ref() {
@@ -148,6 +153,7 @@ impl Experiment {
             runs: *spec.runs.get_ref(),
             seed: spec.seed,
             measure: spec.measure.into_iter().map(Spanned::into_inner).collect(),
+            family,
             swept: axes.into_iter().map(|axis| axis.name).collect(),
             points,
             files,

@@ -124,7 +124,7 @@ fn named(span: Range<usize>, cases: &DeValue<'_>) -> Result<Vec<Case>, Fault> {
 }
 
 /// Tables within a case are longer keys: `links.air.rate` and `"links.air.rate"` are the same.
-fn flatten(prefix: &str, table: &DeTable<'_>, sets: &mut Vec<Assignment>) {
+pub(super) fn flatten(prefix: &str, table: &DeTable<'_>, sets: &mut Vec<Assignment>) {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(name, _)| name.span().start);
     for (name, value) in entries {
