@@ -90,7 +90,7 @@ fn what_got_worse_than_its_record_is_named() {
     assert!(text.contains("4 cells compared: none moved by more than its noise"), "{text}");
 
     // What had more before is worse now.
-    let better: Vec<String> = lines(&fs::read_to_string(&record).expect("a record"))
+    let better: Vec<String> = json_lines(&fs::read_to_string(&record).expect("a record"))
         .into_iter()
         .map(|mut line| {
             if line["cell"] == "loss 2%" && line["agent"] == "snoop" {
@@ -166,13 +166,19 @@ fn what_is_no_board_gets_one_sentence() {
     }
 }
 
+fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// The lines without the program that made them.
 fn lines(text: &str) -> Vec<Value> {
-    let at = |mut line: Value| {
-        line.as_object_mut().map(|fields| fields.remove("at"));
-        line
-    };
-    let parsed = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
-    parsed.map(at).collect()
+    let mut lines = json_lines(text);
+    for line in &mut lines {
+        if let Some(fields) = line.as_object_mut() {
+            fields.remove("at");
+        }
+    }
+    lines
 }
 
 /// `text` without what is between two of its words.
