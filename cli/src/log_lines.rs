@@ -16,8 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The lines of stderr, in a program with a loop.
 static STDERR: OnceLock<LogLines> = OnceLock::new();
 
-/// From now on [`say`] waits for nobody. To be called once. `lost` makes the line that says how many
-/// were not written.
+/// From now on [`say`] waits for nobody. To be called once. `lost` makes the line that says how
+/// many were not written.
 ///
 /// # Errors
 /// There can be no thread, or it keeps capabilities.

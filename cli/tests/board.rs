@@ -68,8 +68,8 @@ fn cells_of_the_recorded_run_are_made_again_exactly() {
             |line: &&Value| ["family", "cell", "agent"].iter().all(|key| line[key] == cell[key]);
         assert!(
             recorded.iter().find(is_same) == Some(&cell),
-            "{cell}\nis recorded as\n{:?}\nIf the change is wanted, see what moved (tools/board), and \
-             record it: tools/board --record {BASELINE} (these cells alone: --only ...)",
+            "{cell}\nis recorded as\n{:?}\nIf the change is wanted, see what moved (tools/board), \
+             and record it: tools/board --record {BASELINE} (these cells alone: --only ...)",
             recorded.iter().find(is_same).map(Value::to_string)
         );
     }

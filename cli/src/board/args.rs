@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn an_agent_has_its_settings_behind_its_name() {
-        let agent: AgentArg = "snoop:hold_brief=0.8:suppress=false".parse().unwrap();
+        let agent: AgentArg = "snoop:hold_brief=0.8:hold_limit=1s".parse().unwrap();
         assert_eq!((agent.name.as_str(), agent.is_link), ("snoop", false));
         assert_eq!(agent.settings[0], ("hold_brief".to_owned(), "0.8".to_owned()));
         assert_eq!(agent.settings.len(), 2);

@@ -30,6 +30,10 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     privileges::reduce()?;
     let log = start_logging(config.log, config.log_level)?;
     let stop = stop_flag()?;
+    // A panic of the agent is caught, and its words must not wait for a reader either.
+    std::panic::set_hook(Box::new(|defect| {
+        tracing::error!("a defect: {}", defect.to_string().replace('\n', " "));
+    }));
     let mut reloads = Reloads::new(args, file_sets)?;
     // Before anything is attached: where another gateway answers, this one must not begin.
     let (socket, metrics) = (config.socket.clone(), config.metrics.clone());

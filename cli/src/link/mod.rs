@@ -8,7 +8,7 @@ mod report;
 pub(crate) use args::{KeygenArgs, LinkArgs};
 
 use crate::log_lines::{self, LogLines, say};
-use crate::process::{BadUsage, stop_flag};
+use crate::process::{self, BadUsage, stop_flag};
 use airmend_live::tunnel::Tunnel;
 use airmend_proto::agents::{AgentConfig, Limits};
 use anyhow::Result;
@@ -32,7 +32,7 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     signal_hook::flag::register(SIGUSR1, Arc::clone(&wants_report))?;
     let agent = configured(args).map_err(BadUsage)?;
     // Nothing can take the place of one end of a link, so a panic ends the process.
-    std::panic::set_hook(Box::new(|defect| say(&report::defect(defect))));
+    std::panic::set_hook(Box::new(|defect| process::complain(&report::defect(defect))));
     log_lines::start(log_lines::lost)?;
     let figures = LogLines::new(io::stdout(), |_| String::new())?;
     let mut tunnel = Tunnel::open(&config, agent.build(Limits::default(), seed()), agent.link())?;
