@@ -207,6 +207,13 @@ impl Carrier for UdpCarrier {
 /// Offload both ways, and don't-fragment always.
 fn set_up(socket: &UdpSocket) -> io::Result<UdpSocketState> {
     let state = UdpSocketState::new(socket.into())?;
+    // Nobody asks at which address and interface a datagram came, and of what quinn-udp has room
+    // for, that leaves none for the ECN field of a super-packet.
+    let fd = socket.as_fd();
+    sys::set_option(fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 0)?;
+    if socket.local_addr()?.is_ipv6() {
+        sys::set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 0)?;
+    }
     allow_fragments(socket, false)?;
     Ok(state)
 }
