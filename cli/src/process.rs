@@ -39,6 +39,11 @@ pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
+/// One sentence with its cause; an error without one keeps its type.
+pub(crate) fn with_cause(error: anyhow::Error) -> anyhow::Error {
+    if error.chain().len() > 1 { anyhow::anyhow!("{error:#}") } else { error }
+}
+
 /// Prints a sentence on stderr, the last one of the program.
 pub(crate) fn complain(sentence: &str) {
     log_lines::say(sentence);

@@ -10,6 +10,7 @@ use nix::sys::socket::{
     socket,
 };
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// The parent of clsact and of ingress, of which an interface has at most one.
@@ -83,8 +84,8 @@ pub(crate) fn has_queue(index: u32) -> bool {
 pub(crate) fn kind(index: u32) -> Option<String> {
     let mut body = [0; LINK];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
-    let answer = ask(libc::RTM_GETLINK, libc::NLM_F_ACK as u16, &body).ok()?;
-    let all = attributes(answer.first()?.get(LINK..)?);
+    let answer = ask_one(SockProtocol::NetlinkRoute, libc::RTM_GETLINK, &body).ok()?;
+    let all = attributes(answer.get(LINK..)?);
     let [info, kind] = [IFLA_LINKINFO, IFLA_INFO_KIND];
     let info = all.into_iter().find(|(which, _)| *which == info)?.1;
     let name = attributes(info).into_iter().find(|(which, _)| *which == kind)?.1;
@@ -139,13 +140,19 @@ pub(crate) fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>
     ask_of(SockProtocol::NetlinkRoute, kind, flags, body)
 }
 
-/// The same of another protocol of netlink.
-pub(crate) fn ask_of(
-    protocol: SockProtocol,
-    kind: u16,
-    flags: u16,
-    body: &[u8],
-) -> io::Result<Vec<Vec<u8>>> {
+/// Asks a protocol of netlink about one thing: the message that tells of it.
+pub(crate) fn ask_one(protocol: SockProtocol, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+    // The ACK ends the answer.
+    let answer = ask_of(protocol, kind, libc::NLM_F_ACK as u16, body)?;
+    answer.into_iter().next().ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// The address family of `struct rtmsg` and its like.
+pub(crate) fn family(address: IpAddr) -> u8 {
+    (if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }) as u8
+}
+
+fn ask_of(protocol: SockProtocol, kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     let socket = open(protocol, 0)?;
     send(socket.as_raw_fd(), &request(kind, flags, body), MsgFlags::empty())?;
     let mut buffer = vec![0; LONGEST];

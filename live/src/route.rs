@@ -3,7 +3,8 @@
 //! Read `rtnetlink(7)`, `linux/rtnetlink.h` and the kernel's `inet_rtm_getroute` before working on
 //! this file.
 
-use crate::netlink::{ask, attribute, attributes, word};
+use crate::netlink::{ask, ask_one, attribute, attributes, family, word};
+use nix::sys::socket::SockProtocol;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
@@ -47,7 +48,7 @@ pub(crate) fn route(from: SocketAddr, to: SocketAddr) -> io::Result<Route> {
 /// Gives an interface an address of a network with this prefix length, beside those that it has.
 pub(crate) fn add_address(interface: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
     // `struct ifaddrmsg`: no flags, and the scope of all.
-    let mut bytes = vec![family(address) as u8, prefix, 0, 0];
+    let mut bytes = vec![family(address), prefix, 0, 0];
     bytes.extend_from_slice(&interface.to_ne_bytes());
     for which in [libc::IFA_LOCAL, libc::IFA_ADDRESS] {
         bytes.extend(attribute(which, &octets(address)));
@@ -58,15 +59,13 @@ pub(crate) fn add_address(interface: u32, address: IpAddr, prefix: u8) -> io::Re
 
 /// The message of the answer.
 fn lookup(from: SocketAddr, to: SocketAddr, flags: u32) -> io::Result<Vec<u8>> {
-    // The ACK ends the answer.
-    let answer = ask(libc::RTM_GETROUTE, libc::NLM_F_ACK as u16, &request(from, to, flags))?;
-    answer.into_iter().next().ok_or_else(|| io::ErrorKind::NotFound.into())
+    ask_one(SockProtocol::NetlinkRoute, libc::RTM_GETROUTE, &request(from, to, flags))
 }
 
 fn request(from: SocketAddr, to: SocketAddr, flags: u32) -> Vec<u8> {
     let length = if to.is_ipv4() { 32 } else { 128 };
     let mut bytes = vec![0; ROUTE];
-    (bytes[0], bytes[1]) = (family(to.ip()) as u8, length);
+    (bytes[0], bytes[1]) = (family(to.ip()), length);
     bytes[8..].copy_from_slice(&flags.to_ne_bytes());
     bytes.extend(attribute(libc::RTA_DST, &octets(to.ip())));
     let source = from.ip().to_canonical();
@@ -87,10 +86,6 @@ fn request(from: SocketAddr, to: SocketAddr, flags: u32) -> Vec<u8> {
         }
     }
     bytes
-}
-
-fn family(address: IpAddr) -> i32 {
-    if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }
 }
 
 fn octets(address: IpAddr) -> Vec<u8> {

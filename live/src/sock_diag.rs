@@ -3,10 +3,9 @@
 //! Read `sock_diag(7)`, `linux/inet_diag.h` and the kernel's `net/ipv4/inet_diag.c` before working
 //! on this file.
 
-use crate::netlink::{ask_of, word};
+use crate::netlink::{ask_one, family, word};
 use nix::sys::socket::SockProtocol;
 use nix::unistd::Uid;
-use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
 /// The request and its answer, and all states of a connection.
@@ -21,19 +20,12 @@ const INODE: usize = 68;
 /// does not tell.
 pub(crate) fn peer_user(stream: &TcpStream) -> Option<Uid> {
     let body = request(stream.peer_addr().ok()?, stream.local_addr().ok()?);
-    user(&found(&body).ok()?)
-}
-
-fn found(body: &[u8]) -> io::Result<Vec<u8>> {
-    let flags = libc::NLM_F_ACK as u16;
-    let answer = ask_of(SockProtocol::NetlinkSockDiag, SOCK_DIAG_BY_FAMILY, flags, body)?;
-    answer.into_iter().next().ok_or_else(|| io::ErrorKind::NotFound.into())
+    user(&ask_one(SockProtocol::NetlinkSockDiag, SOCK_DIAG_BY_FAMILY, &body).ok()?)
 }
 
 /// `struct inet_diag_req_v2` for the socket with these addresses.
 fn request(own: SocketAddr, other: SocketAddr) -> Vec<u8> {
-    let family = if own.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    let mut bytes = vec![family as u8, libc::IPPROTO_TCP as u8, 0, 0];
+    let mut bytes = vec![family(own.ip()), libc::IPPROTO_TCP as u8, 0, 0];
     bytes.extend_from_slice(&ALL_STATES.to_ne_bytes());
     bytes.extend([own, other].into_iter().flat_map(|end| end.port().to_be_bytes()));
     bytes.extend([own, other].into_iter().flat_map(|end| address(end.ip())));

@@ -10,9 +10,9 @@ mod report;
 
 pub(crate) use args::BoardArgs;
 
-use crate::process::{BadUsage, files_below, stop_flag};
+use crate::process::{BadUsage, files_below, stop_flag, with_cause};
 use crate::{progress, row};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use cells::Cells;
 use figures::{Figures, judge};
 use std::io::{self, Write};
@@ -23,8 +23,7 @@ const DAY: u64 = 24 * 60 * 60;
 
 /// Runs the command.
 pub(crate) fn board(args: &BoardArgs) -> Result<()> {
-    // One sentence with its cause; an error without one keeps its type.
-    run(args).map_err(|error| if error.chain().len() > 1 { anyhow!("{error:#}") } else { error })
+    run(args).map_err(with_cause)
 }
 
 fn run(args: &BoardArgs) -> Result<()> {

@@ -36,7 +36,6 @@ pub(crate) fn families(families: &[Cells], lines: &[Figures]) -> String {
             let missed = shares.iter().filter(|share| **share < target).count();
             let of_plain = of_plain(&its, lines);
             let harmed = of_plain.iter().filter(|share| **share < HARM).count();
-            let number = |value: Option<f64>| value.map_or("–".to_owned(), |v| format!("{v:.3}"));
             rows.push(vec![
                 cells.name.clone(),
                 agent.label.clone(),
@@ -59,6 +58,10 @@ pub(crate) fn families(families: &[Cells], lines: &[Figures]) -> String {
         scores.iter().map(|(agent, [sum, of])| format!("{agent} {:.4}", sum / of)).collect();
     let grid = table::render(&header, &rows, 2);
     format!("{grid}\n\nscore (weighted mean of shares, 1 at most): {}\n", scores.join(", "))
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or("–".to_owned(), |value| format!("{value:.3}"))
 }
 
 /// No cell makes good for another one.
@@ -90,14 +93,11 @@ fn share(line: &Figures) -> Option<f64> {
 pub(crate) fn cells(lines: &[Figures]) -> String {
     let mut header = vec!["cell".to_owned(), "agent".to_owned()];
     header.extend(Figure::ALL.map(|figure| figure.name().to_owned()));
-    let row =
-        |line: &Figures| {
-            let mut row = vec![format!("{}: {}", line.family, line.cell), line.agent.clone()];
-            row.extend(Figure::ALL.map(|figure| {
-                figure.mean(line).map_or("–".to_owned(), |mean| format!("{mean:.3}"))
-            }));
-            row
-        };
+    let row = |line: &Figures| {
+        let mut row = vec![format!("{}: {}", line.family, line.cell), line.agent.clone()];
+        row.extend(Figure::ALL.map(|figure| number(figure.mean(line))));
+        row
+    };
     let rows: Vec<Vec<String>> = lines.iter().map(row).collect();
     format!("{}\n", table::render(&header, &rows, 2))
 }

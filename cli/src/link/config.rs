@@ -3,13 +3,11 @@
 use super::args::{CarrierKind, LinkArgs};
 use crate::process::BadUsage;
 use airmend_live::tunnel::{
-    CarrierConfig, DeviceConfig, Keys, PresharedKey, PrivateKey, Rekey, Security, TunnelConfig,
+    CarrierConfig, DeviceConfig, IPV6_MIN_MTU, Keys, PresharedKey, PrivateKey, Rekey, Security,
+    TunnelConfig,
 };
 use anyhow::Result;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
-
-/// The least MTU of IPv6 (RFC 8200 §5).
-const IPV6_MIN_MTU: u32 = 1280;
 
 /// The configuration that the flags ask for.
 pub(super) fn config(args: &LinkArgs) -> Result<TunnelConfig> {

@@ -6,11 +6,11 @@ mod store;
 
 pub(crate) use args::Sim;
 
-use crate::process::{BadUsage, files_below, stop_flag};
+use crate::process::{BadUsage, files_below, stop_flag, with_cause};
 use crate::{progress, table};
 use airmend_sim::Experiment;
 use airmend_sim::results::{lines, name_of, trace_lines};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use args::{ListArgs, RunArgs};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,8 +22,7 @@ pub(crate) fn sim(command: &Sim) -> Result<()> {
         Sim::List(args) => list(args),
         Sim::Run(args) => run(args),
     };
-    // One sentence with its cause; an error without one keeps its type.
-    done.map_err(|error| if error.chain().len() > 1 { anyhow!("{error:#}") } else { error })
+    done.map_err(with_cause)
 }
 
 fn list(args: &ListArgs) -> Result<()> {

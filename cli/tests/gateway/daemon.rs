@@ -72,13 +72,7 @@ impl Daemon {
 
     /// What `airmend status --json` tells.
     pub(crate) fn status(&self) -> Result<Value> {
-        let mut airmend = airmend();
-        airmend.args(["status", "--json", "--socket"]).arg(&self.socket);
-        let output = airmend.output()?;
-        match output.status.success() {
-            true => Ok(serde_json::from_slice(&output.stdout)?),
-            false => Err(String::from_utf8_lossy(&output.stderr).into()),
-        }
+        status(&self.socket)
     }
 
     /// Waits until it has mended at least so many losses; how many, then.
@@ -155,6 +149,16 @@ impl Drop for Daemon {
         self.process.kill().ok();
         fs::remove_file(&self.socket).ok();
         self.listening.take().map(JoinHandle::join);
+    }
+}
+
+/// What `airmend status --json` tells of the gateway that answers there.
+pub(crate) fn status(socket: &Path) -> Result<Value> {
+    let mut airmend = airmend();
+    let output = airmend.args(["status", "--json", "--socket"]).arg(socket).output()?;
+    match output.status.success() {
+        true => Ok(serde_json::from_slice(&output.stdout)?),
+        false => Err(String::from_utf8_lossy(&output.stderr).into()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! What a gateway says that nobody reads.
 
-use crate::daemon::{command, socket};
+use crate::daemon::{command, socket, status};
 use crate::kit::unread::unread;
-use crate::kit::{Process, Result, airmend, until};
+use crate::kit::{Process, Result, until};
 use airmend_live::lab::Namespace;
 use nix::sys::signal::Signal;
 
@@ -13,19 +13,15 @@ pub(crate) fn nobody_reads() -> Result {
     let (socket, (stderr, _kept)) = (socket(), unread()?);
     let mut command = command("air0", &socket, &[]);
     let mut gateway = Process(base.spawn(command.stderr(stderr))?);
-    let mut answers = || {
-        let mut status = airmend();
-        status.args(["status", "--json", "--socket"]).arg(&socket);
-        status.output().is_ok_and(|output| output.status.success()).then_some(())
-    };
-    until("an answer", &mut answers)?;
+    let answers = || status(&socket).ok();
+    until("an answer", answers)?;
     for _ in 0..3 {
         // It reads its configuration again, and says so.
         gateway.signal(Signal::SIGHUP)?;
-        until("an answer after SIGHUP", &mut answers)?;
+        until("an answer after SIGHUP", answers)?;
     }
-    let (status, _) = gateway.end()?;
-    assert!(status.success());
+    let (exit, _) = gateway.end()?;
+    assert!(exit.success());
     std::fs::remove_file(&socket).ok();
     Ok(())
 }

@@ -2,10 +2,9 @@
 
 use crate::kit::{Result, until};
 use crate::stream::{stream, transfer};
-use crate::world::{INNER, Link, RIGHT, World};
+use crate::world::{INNER, Link, RIGHT, World, run};
 use crate::{BYTES, count, ended};
 use airmend_live::lab::Namespace;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// The addresses of the two ends on the link, of IPv6.
@@ -17,9 +16,7 @@ const WHILE: Duration = Duration::from_secs(3);
 
 /// What `ip` prints there.
 pub(crate) fn shown(namespace: &Namespace, arguments: &str) -> Result<String> {
-    let run = || Ok(Command::new("ip").args(arguments.split(' ')).output());
-    let output = namespace.run(run)??;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    run(Some(namespace), "ip", &arguments.split(' ').collect::<Vec<_>>(), "")
 }
 
 /// The MTU of the interface.

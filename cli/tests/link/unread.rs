@@ -1,7 +1,7 @@
 //! What an end says that nobody reads.
 
 use crate::kit::unread::unread;
-use crate::kit::{Process, Result, airmend, until};
+use crate::kit::{Process, Result, until};
 use crate::stream::transfer;
 use crate::world::{INNER, RIGHT, World};
 use nix::sys::signal::Signal;
@@ -13,9 +13,7 @@ pub(crate) fn nobody_reads() -> Result {
     let world = World::new()?;
     let _listener = world.listen("0.0.0.0:4433")?;
     let ((stdout, _out), (stderr, _err)) = (unread()?, unread()?);
-    let mut command = airmend();
-    command.args(["link", "--json", "--address", &format!("{}/24", INNER[0])]);
-    command.args(["--peer", &format!("{RIGHT}:4433"), "--key-file"]).arg(&world.key.0);
+    let mut command = world.command(INNER[0], &["--peer", &format!("{RIGHT}:4433")]);
     command.stdout(stdout).stderr(stderr);
     let mut dialer = Process(world.left.run(|| Ok(command.spawn()))??);
     let is_up = || world.left.ip("address show dev mend0\n").is_ok().then_some(());

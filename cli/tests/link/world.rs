@@ -69,10 +69,15 @@ impl World {
 
     /// Starts an end with these flags.
     pub(crate) fn end(&self, namespace: &Namespace, inner: &str, flags: &[&str]) -> Result<Link> {
+        Link::start(namespace, self.command(inner, flags))
+    }
+
+    /// The command line of an end.
+    pub(crate) fn command(&self, inner: &str, flags: &[&str]) -> Command {
         let mut command = airmend();
         command.args(["link", "--json", "--address", &format!("{inner}/24"), "--arq", self.arq]);
         command.arg("--key-file").arg(&self.key.0).args(flags);
-        Link::start(namespace, command)
+        command
     }
 }
 

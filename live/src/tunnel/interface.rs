@@ -1,5 +1,6 @@
 //! The virtual interface as the tunnel keeps it: its MTU, and the addresses that it was given.
 
+use super::carrier::IPV6_MIN_MTU;
 use super::config::DeviceConfig;
 use crate::route::{add_address, route};
 use crate::sys;
@@ -9,8 +10,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The least MTU of IPv4 (RFC 791 §3.2).
 const MIN_MTU: usize = 68;
-/// The least MTU of IPv6 (RFC 8200 §5): below it Linux takes all of IPv6 from the interface.
-const IPV6_MIN_MTU: u32 = 1280;
 
 /// The interface.
 #[derive(Debug)]
@@ -68,7 +67,7 @@ impl Interface {
         }
         self.fits = fits;
         let mtu = self.fixed.unwrap_or_else(|| match fits.max(MIN_MTU) as u32 {
-            // Longer packets cross in parts.
+            // Below that Linux takes all of IPv6 away; longer packets cross in parts.
             mtu if mtu < IPV6_MIN_MTU && self.uses_ipv6() => IPV6_MIN_MTU,
             mtu => mtu,
         });

@@ -34,7 +34,7 @@ pub(crate) mod random;
 mod security;
 mod told;
 
-pub use carrier::Address;
+pub use carrier::{Address, IPV6_MIN_MTU};
 pub use config::{CarrierConfig, DeviceConfig, TunnelConfig};
 pub use counters::Counters;
 pub use endpoint::Endpoint;
@@ -229,7 +229,7 @@ impl Tunnel {
         let more = device.receive(&mut self.packets)?;
         let peer = channel.peer().filter(|_| !self.interface.is_lan());
         for packet in self.packets.drain(..) {
-            if peer.is_some_and(|peer| carrier.is_own(peer, packet.bytes())) {
+            if peer.is_some_and(|peer| carrier.is_own(peer, &packet)) {
                 counters.looped += 1;
                 continue;
             }

@@ -166,11 +166,11 @@ fn assert_all_completed(outcome: &Outcome) {
 /// Judges a run to its end. Between moves of 400 ms stations and hosts need a processor in time: a
 /// run that does not hold is made anew, four times, and the last one counts if the loop kept time.
 fn judged(config: &LabConfig, agent: &str, judge: impl Fn(&Outcome)) -> Result<(), Box<dyn Error>> {
-    for is_last in [false, false, false, false, true] {
+    for more in (0..5).rev() {
         let outcome = complete(config, agent)?;
         match catch_unwind(AssertUnwindSafe(|| judge(&outcome))) {
             Ok(()) => break,
-            Err(panic) if is_last && keeps_time(&outcome) => resume_unwind(panic),
+            Err(panic) if more == 0 && keeps_time(&outcome) => resume_unwind(panic),
             Err(_) => println!("{agent}: this run does not hold"),
         }
     }

@@ -5,7 +5,7 @@
 
 use super::{Address, Batch, Carrier, Sent, Way};
 use crate::sys::{self, PacketSocket};
-use airmend_proto::Ecn;
+use airmend_proto::{Ecn, Packet};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -84,7 +84,7 @@ impl Carrier for EthernetCarrier {
         1500 - LENGTH_FIELD
     }
 
-    fn is_own(&self, _to: Address, _packet: &[u8]) -> bool {
+    fn is_own(&self, _to: Address, _packet: &Packet) -> bool {
         // No route leads an Ethernet frame anywhere.
         false
     }

@@ -6,7 +6,7 @@ mod udp;
 pub(super) use ethernet::EthernetCarrier;
 pub(super) use udp::UdpCarrier;
 
-use airmend_proto::Ecn;
+use airmend_proto::{Ecn, Packet};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -100,6 +100,9 @@ pub(super) enum Sent {
     Full,
 }
 
+/// The least MTU of an IPv6 link (RFC 8200 §5).
+pub const IPV6_MIN_MTU: u32 = 1280;
+
 /// The way to an address, as far as this machine knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
@@ -141,7 +144,7 @@ pub(super) trait Carrier: Send {
 
     /// Whether this IP packet is a datagram of this end to the peer: it came back to where it was
     /// made, through the interface of the link itself.
-    fn is_own(&self, to: Address, packet: &[u8]) -> bool;
+    fn is_own(&self, to: Address, packet: &Packet) -> bool;
 
     /// Becomes readable when something has arrived, writable when there is room.
     fn socket(&self) -> BorrowedFd<'_>;

@@ -11,10 +11,12 @@
 //! call have the same: the kernel joins none that differ in it. The DSCP is 0 (RFC 2983, pipe
 //! model).
 
-use super::{Address, Batch, Carrier, Sent, Way};
+use super::{Address, Batch, Carrier, IPV6_MIN_MTU, Sent, Way};
 use crate::route::{Route, route};
 use crate::sys;
-use airmend_proto::Ecn;
+use airmend_proto::wire::flow::Endpoint;
+use airmend_proto::wire::ip::Network;
+use airmend_proto::{Ecn, Packet};
 use nix::net::if_::if_indextoname;
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -32,8 +34,6 @@ const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 /// The datagram length that every host must accept (RFC 791 §3.2).
 const IPV4_MIN_MTU: usize = 576;
-/// The least MTU of an IPv6 link (RFC 8200 §5).
-const IPV6_MIN_MTU: usize = 1280;
 /// The longest IP packet; the loopback interface claims more.
 const MAX_IP: usize = 65_535;
 
@@ -185,7 +185,7 @@ impl Carrier for UdpCarrier {
 
     fn min_datagram(&self, to: Address) -> usize {
         match to {
-            Address::Udp(SocketAddr::V6(_)) => IPV6_MIN_MTU - IPV6_HEADER - UDP_HEADER,
+            Address::Udp(SocketAddr::V6(_)) => IPV6_MIN_MTU as usize - IPV6_HEADER - UDP_HEADER,
             _ => IPV4_MIN_MTU - IPV4_HEADER - UDP_HEADER,
         }
     }
@@ -194,9 +194,16 @@ impl Carrier for UdpCarrier {
         1500 - UDP_HEADER - if self.is_ipv6 { IPV6_HEADER } else { IPV4_HEADER }
     }
 
-    fn is_own(&self, to: Address, packet: &[u8]) -> bool {
-        let Address::Udp(to) = to else { return false };
-        udp_of(packet) == Some((self.local.port(), to))
+    fn is_own(&self, to: Address, packet: &Packet) -> bool {
+        let (Address::Udp(to), Ok(network)) = (to, Network::walk(packet)) else { return false };
+        let is_between = |ports: &[u8; 4]| {
+            let [from, at] = [[ports[0], ports[1]], [ports[2], ports[3]]].map(u16::from_be_bytes);
+            let destination = Endpoint { address: network.destination, port: at };
+            from == self.local.port() && destination == Endpoint::from(to)
+        };
+        let transport = packet.bytes().get(usize::from(network.transport_offset)..);
+        i32::from(network.protocol) == libc::IPPROTO_UDP
+            && transport.and_then(<[u8]>::first_chunk).is_some_and(is_between)
     }
 
     fn socket(&self) -> BorrowedFd<'_> {
@@ -248,22 +255,6 @@ fn headers(to: SocketAddr) -> usize {
     UDP_HEADER + if to.is_ipv4() { IPV4_HEADER } else { IPV6_HEADER }
 }
 
-/// The source port and the destination of a UDP datagram, if this packet is one.
-fn udp_of(packet: &[u8]) -> Option<(u16, SocketAddr)> {
-    let (protocol, to, header): (_, IpAddr, _) = match packet.first()? >> 4 {
-        4 => {
-            let to = packet.get(16..)?.first_chunk::<4>()?;
-            (packet.get(9)?, (*to).into(), usize::from(packet.first()? & 0xf) * 4)
-        }
-        6 => (packet.get(6)?, (*packet.get(24..)?.first_chunk::<16>()?).into(), IPV6_HEADER),
-        _ => return None,
-    };
-    let &[a, b, c, d] = packet.get(header..)?.first_chunk()?;
-    let is_udp = i32::from(*protocol) == libc::IPPROTO_UDP;
-    let destination = SocketAddr::new(to, u16::from_be_bytes([c, d]));
-    is_udp.then_some((u16::from_be_bytes([a, b]), destination))
-}
-
 fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
 }
@@ -288,6 +279,7 @@ fn is_passing(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use airmend_proto::LinkType;
 
     #[test]
     fn own_datagrams_are_recognised_and_nothing_else_is() {
@@ -296,23 +288,26 @@ mod tests {
         let mut v4 = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 192, 0, 2, 2];
         v4.extend_from_slice(&ports);
         let mut v6 = vec![0; IPV6_HEADER];
-        (v6[0], v6[6]) = (0x60, 17);
+        (v6[0], v6[5], v6[6]) = (0x60, 8, 17);
         v6[24..].copy_from_slice(&Ipv6Addr::LOCALHOST.octets());
         v6.extend_from_slice(&ports);
         let peers =
             ["192.0.2.2:4433", "[::1]:4433"].map(|peer| Address::Udp(peer.parse().unwrap()));
+        let is_own = |own, bytes: &[u8]| {
+            carrier.is_own(own, &Packet::new(LinkType::Ip, bytes.to_vec().into()))
+        };
         for (packet, own, other) in [(v4, peers[0], peers[1]), (v6, peers[1], peers[0])] {
-            assert!(carrier.is_own(own, &packet) && !carrier.is_own(other, &packet));
+            assert!(is_own(own, &packet) && !is_own(other, &packet));
             // The protocol, the source's port and the destination's.
             let header = packet.len() - 8;
             let protocol = if header == IPV6_HEADER { 6 } else { 9 };
             for at in [protocol, header, header + 3, header - 1] {
                 let mut changed = packet.clone();
                 changed[at] ^= 1;
-                assert!(!carrier.is_own(own, &changed), "{at}");
+                assert!(!is_own(own, &changed), "{at}");
             }
             // What is cut before the ports end.
-            assert!((0..header + 4).all(|length| !carrier.is_own(own, &packet[..length])));
+            assert!((0..header + 4).all(|length| !is_own(own, &packet[..length])));
         }
     }
 }
