@@ -38,7 +38,17 @@ pub(crate) fn say(sentence: &str) {
 
 /// Waits until what was said is written, but not for ever.
 pub(crate) fn finish() {
-    STDERR.get().inspect(|lines| lines.finish());
+    // A closed stderr cannot be reported.
+    let _ = STDERR.get().map(LogLines::finish);
+}
+
+/// Waits for them when it is dropped, by a panic too.
+pub(crate) struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        finish();
+    }
 }
 
 /// How many lines were not written, for people.
@@ -61,6 +71,8 @@ struct State {
     /// Lines that found no place.
     lost: u64,
     is_writing: bool,
+    /// Why the last ones were not written.
+    failure: Option<io::Error>,
 }
 
 impl LogLines {
@@ -99,11 +111,14 @@ impl LogLines {
     }
 
     /// Waits until everything is written, but not for ever.
-    pub(crate) fn finish(&self) {
+    ///
+    /// # Errors
+    /// The last lines could not be written.
+    pub(crate) fn finish(&self) -> io::Result<()> {
         let is_pending =
             |state: &mut State| !state.lines.is_empty() || state.lost > 0 || state.is_writing;
         let waited = self.0.changed.wait_timeout_while(self.0.state(), PATIENCE, is_pending);
-        drop(waited);
+        waited.unwrap_or_else(PoisonError::into_inner).0.failure.take().map_or(Ok(()), Err)
     }
 }
 
@@ -123,9 +138,10 @@ impl Shared {
             let next = next.unwrap_or_else(|| lost(std::mem::take(&mut state.lost)).into_bytes());
             state.is_writing = true;
             drop(state);
-            // A closed stream cannot be reported.
-            let _ = stream.write_all(&next).and_then(|()| stream.flush());
-            self.state().is_writing = false;
+            let written = stream.write_all(&next).and_then(|()| stream.flush());
+            let mut state = self.state();
+            (state.is_writing, state.failure) = (false, written.err());
+            drop(state);
             self.changed.notify_all();
         }
     }
@@ -172,8 +188,11 @@ mod tests {
         assert!(whole >= MAX_LINES as u64, "{whole}");
         assert_eq!((whole + told.iter().sum::<u64>(), told.len()), (10_000, 1));
         log.push("the last one\n");
-        log.finish();
+        log.finish().expect("it is written");
         let count = reader.read(&mut buffer).expect("a line");
         assert_eq!(&buffer[..count], b"the last one\n");
+        drop(reader);
+        log.push("nobody is there any more\n");
+        assert!(log.finish().is_err());
     }
 }

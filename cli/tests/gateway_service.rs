@@ -1,7 +1,7 @@
 //! The gateway as a service manager and an operator see it: readiness, signs of life, what it may
 //! still do, reload and end. In a network namespace of its own; needs root.
 
-use airmend_testkit::{PATIENCE, Suite};
+use airmend_testkit::{PATIENCE, Suite, until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid};
 use std::fs;
@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory that goes with the value.
 struct Temporary(PathBuf);
@@ -39,7 +40,9 @@ const SET_UP: &str = "ip link add air0 type veth peer name mobile0 && ip link se
 
 impl Service {
     fn start(attach: &str) -> Self {
-        let name = format!("airmend-service-{}-{attach}", std::process::id());
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("airmend-service-{}-{number}", std::process::id());
         let directory = Temporary(std::env::temp_dir().join(name));
         fs::create_dir_all(&directory.0).unwrap();
         let path = |name: &str| directory.0.join(name);
@@ -116,11 +119,12 @@ impl Service {
     }
 }
 
-const TESTS: [(&str, fn()); 2] = [
+const TESTS: [(&str, fn()); 3] = [
     (
         "a_service_manager_is_told_and_an_operator_can_reload",
         a_service_manager_is_told_and_an_operator_can_reload,
     ),
+    ("a_manager_that_hangs_is_not_waited_for", a_manager_that_hangs_is_not_waited_for),
     (
         "what_must_be_detached_at_the_end_keeps_the_right_to",
         what_must_be_detached_at_the_end_keeps_the_right_to,
@@ -167,6 +171,25 @@ fn a_service_manager_is_told_and_an_operator_can_reload() {
     assert!(service.child.wait().unwrap().success());
     assert_eq!(report.lines().count(), 1, "{report}");
     assert!(serde_json::from_str::<serde_json::Value>(&report).unwrap().is_object());
+}
+
+/// The manager's socket is full, and nobody reads it: the loop goes on over many of the watchdog's
+/// intervals.
+fn a_manager_that_hangs_is_not_waited_for() {
+    let service = Service::start("tcx");
+    service.await_notice("READY=1");
+    let full = UnixDatagram::unbound().unwrap();
+    full.set_nonblocking(true).unwrap();
+    while full.send_to(b"", service.directory.0.join("notify")).is_ok() {}
+    let seconds = || {
+        let mut status = Command::new(env!("CARGO_BIN_EXE_airmend"));
+        status.args(["status", "--json", "--socket"]).arg(service.directory.0.join("status.sock"));
+        let printed = status.output().unwrap().stdout;
+        let status: Option<serde_json::Value> = serde_json::from_slice(&printed).ok();
+        status.and_then(|status| status["uptime_seconds"].as_f64())
+    };
+    let begin = until("a status", seconds).unwrap();
+    until("a later status", || seconds().filter(|now| now - begin > 1.0)).unwrap();
 }
 
 fn what_must_be_detached_at_the_end_keeps_the_right_to() {

@@ -12,7 +12,7 @@ mod service;
 pub(crate) use args::GatewayArgs;
 
 use crate::gateway_log::{Log, start_logging};
-use crate::log_lines;
+use crate::log_lines::{self, LogLines};
 use crate::process::{BadUsage, stop_flag};
 use airmend_live::gateway::telemetry::server::{Server, ServerConfig};
 use airmend_live::gateway::{Gateway, GatewayConfig, LogFormat, privileges};
@@ -28,7 +28,10 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     let (config, file_sets) = config(args)?;
     check_combination(&config).map_err(BadUsage)?;
     privileges::reduce()?;
-    let log = start_logging(config.log, config.log_level)?;
+    let format = config.log;
+    let log = start_logging(format, config.log_level)?;
+    let figures = LogLines::new(io::stdout(), |_| String::new())?;
+    let _end = log_lines::End;
     let stop = stop_flag()?;
     // A panic of the agent is caught, and its words must not wait for a reader either.
     std::panic::set_hook(Box::new(|defect| {
@@ -38,9 +41,9 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     // Before anything is attached: where another gateway answers, this one must not begin.
     let (socket, metrics) = (config.socket.clone(), config.metrics.clone());
     let mut server = Server::start(&ServerConfig { socket, metrics })?;
+    let mut service = Service::new()?;
     let mut gateway = Gateway::open(config.clone())?;
-    say(config.log, &begins(&config));
-    let mut service = Service::new();
+    say(format, &begins(&config));
     service.ready(&begins(&config));
     while !stop.load(Ordering::Relaxed) {
         gateway.step()?;
@@ -50,14 +53,15 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
             request.answer(gateway.status());
         }
         if let Some(wanted) = reloads.poll() {
-            reload(wanted, &mut gateway, config.log, &log);
+            reload(wanted, &mut gateway, format, &log);
         }
     }
     service.stopping();
     let status = gateway.close()?;
-    report::print(&mut io::stdout().lock(), &status, args.json)?;
-    log_lines::finish();
-    Ok(())
+    let mut last = Vec::new();
+    report::print(&mut last, &status, args.json)?;
+    figures.push(last);
+    Ok(figures.finish()?)
 }
 
 /// Refuses options that contradict each other.

@@ -1,11 +1,15 @@
 //! Notifications to the service manager that started the gateway, if one did: readiness, and the
-//! watchdog.
+//! watchdog. A thread sends them: where the manager's socket is full, the loop must not wait.
 
+use crate::log_lines::LogLines;
+use anyhow::Result;
 use sd_notify::NotifyState;
+use std::io::{self, ErrorKind, Write};
 use std::time::{Duration, Instant};
 
 /// The service manager, if there is one.
 pub(super) struct Service {
+    manager: Option<LogLines>,
     /// The interval of watchdog notifications, if the service manager expects them.
     interval: Option<Duration>,
     last_notification: Instant,
@@ -13,32 +17,59 @@ pub(super) struct Service {
 
 impl Service {
     /// The service manager that the environment names.
-    pub(super) fn new() -> Self {
+    ///
+    /// # Errors
+    /// There can be no thread, or it keeps capabilities.
+    pub(super) fn new() -> Result<Self> {
+        let is_there = std::env::var_os("NOTIFY_SOCKET").is_some();
+        let manager = is_there.then(|| LogLines::new(Manager, |_| String::new())).transpose()?;
         // Half of the watchdog timeout: a notification that is a little late is in time.
         let interval = sd_notify::watchdog_enabled().map(|longest| longest / 2);
-        Self { interval, last_notification: Instant::now() }
+        Ok(Self { manager, interval, last_notification: Instant::now() })
     }
 
     /// Reports that flows are mended from now on.
     pub(super) fn ready(&self, status: &str) {
-        notify(&[NotifyState::Ready, NotifyState::Status(status)]);
+        self.tell(format!("{}\n{}", NotifyState::Ready, NotifyState::Status(status)));
     }
 
     /// Notifies the watchdog, once in each interval; call it at every turn of the loop.
     pub(super) fn watchdog(&mut self) {
         if self.interval.is_some_and(|interval| self.last_notification.elapsed() >= interval) {
             self.last_notification = Instant::now();
-            notify(&[NotifyState::Watchdog]);
+            self.tell(NotifyState::Watchdog.to_string());
         }
     }
 
     /// Reports that nothing is mended any more.
     pub(super) fn stopping(&self) {
-        notify(&[NotifyState::Stopping]);
+        self.tell(NotifyState::Stopping.to_string());
+    }
+
+    fn tell(&self, states: String) {
+        if let Some(manager) = &self.manager {
+            manager.push(states);
+        }
     }
 }
 
-fn notify(states: &[NotifyState<'_>]) {
-    // A service manager that does not listen is no reason to stop mending.
-    let _ = sd_notify::notify(states);
+impl Drop for Service {
+    fn drop(&mut self) {
+        // A service manager that does not listen is no reason to stop mending, nor to end badly.
+        let _ = self.manager.as_ref().map(LogLines::finish);
+    }
+}
+
+/// Each call is one notification.
+struct Manager;
+
+impl Write for Manager {
+    fn write(&mut self, states: &[u8]) -> io::Result<usize> {
+        let text = std::str::from_utf8(states).map_err(|_| ErrorKind::InvalidInput)?;
+        sd_notify::notify(&[NotifyState::Custom(text)]).map(|()| states.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

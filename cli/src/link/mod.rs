@@ -47,7 +47,9 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
         }
     }
     figures.push(report::lines(&tunnel.report(), args.json)?);
-    figures.finish();
+    // Its interface goes before anybody waits for a reader.
+    drop(tunnel);
+    figures.finish()?;
     log_lines::finish();
     Ok(())
 }

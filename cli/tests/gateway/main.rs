@@ -37,8 +37,9 @@ use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 53] = [
+const TESTS: [(&str, Test); 54] = [
     ("nobody_reads", unread::nobody_reads),
+    ("panicked_and_nobody_reads", unread::panicked_and_nobody_reads),
     ("killed", survival::killed),
     ("killed_with_clsact", survival::killed_with_clsact),
     ("restarted", survival::restarted),

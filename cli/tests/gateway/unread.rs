@@ -3,6 +3,8 @@
 use crate::daemon::{command, socket, status};
 use crate::kit::unread::unread;
 use crate::kit::{Process, Result, until};
+use crate::transfer::{Plan, transfer};
+use crate::world::{Shape, World};
 use airmend_live::lab::Namespace;
 use nix::sys::signal::Signal;
 
@@ -22,6 +24,28 @@ pub(crate) fn nobody_reads() -> Result {
     }
     let (exit, _) = gateway.end()?;
     assert!(exit.success());
+    std::fs::remove_file(&socket).ok();
+    Ok(())
+}
+
+/// The agent panics, and what is said of that finds no place: the gateway goes on.
+pub(crate) fn panicked_and_nobody_reads() -> Result {
+    if !cfg!(debug_assertions) {
+        println!("only a debug build panics when it is asked to");
+        return Ok(());
+    }
+    let world = World::new(Shape::default())?;
+    let (socket, (stdout, _out), (stderr, _err)) = (socket(), unread()?, unread()?);
+    let mut command = command("air0", &socket, &[]);
+    command.env("AIRMEND_PANIC_AFTER", "500").stdout(stdout).stderr(stderr);
+    let mut gateway = Process(world.base.spawn(&mut command)?);
+    let panics = || status(&socket).ok()?["counters"]["agent_panics"].as_u64();
+    until("an answer", panics)?;
+    transfer(&world, &Plan::mixed(), |_| {
+        until("the panic", || panics().filter(|panics| *panics > 0)).map(drop)
+    })?;
+    gateway.signal(Signal::SIGTERM)?;
+    assert!(gateway.wait()?.success());
     std::fs::remove_file(&socket).ok();
     Ok(())
 }
