@@ -13,6 +13,7 @@ mod netlink;
 mod output_file;
 pub mod pcap;
 mod qdisc;
+pub mod rate;
 mod route;
 mod sock_diag;
 #[allow(unsafe_code)]

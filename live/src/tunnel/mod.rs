@@ -183,7 +183,9 @@ impl Tunnel {
         let now = self.clock.now();
         loop {
             let notice = self.notices.pop_front();
-            let notice = notice.or_else(|| self.outbound.channel.poll_notice())?;
+            let Some(notice) = notice.or_else(|| self.outbound.channel.poll_notice()) else {
+                return self.limiter.poll(now);
+            };
             if let Some(told) = self.limiter.take(now, notice) {
                 return Some(told);
             }

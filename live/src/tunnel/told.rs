@@ -1,14 +1,10 @@
 //! Notices, limited in rate: somebody who sends datagrams, or relays them, can cause any number.
 
-use super::noise::limits::{Bucket, Rate};
 use super::notice::Notice;
+use crate::rate::MessageLimit;
 use airmend_proto::Instant;
 use std::fmt;
-use std::mem::{Discriminant, discriminant};
-use std::time::Duration;
-
-/// Notices of one kind.
-const RATE: Rate = Rate::every(Duration::from_secs(10), 5);
+use std::mem::discriminant;
 
 /// A notice, and how many of its kind were left out before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,30 +29,31 @@ impl fmt::Display for Told {
 /// What was told of each kind.
 #[derive(Debug, Default)]
 pub(super) struct Limiter {
-    kinds: Vec<(Discriminant<Notice>, Kind)>,
-}
-
-#[derive(Debug, Default)]
-struct Kind {
-    bucket: Bucket,
-    left_out: u64,
+    /// The newest notice of each kind, told or not.
+    kinds: Vec<(Notice, MessageLimit)>,
 }
 
 impl Limiter {
     /// The notice, if it is within the rate of its kind.
     pub(super) fn take(&mut self, now: Instant, notice: Notice) -> Option<Told> {
         let which = discriminant(&notice);
-        let known = self.kinds.iter().position(|(kind, _)| *kind == which);
+        let known = self.kinds.iter().position(|(newest, _)| discriminant(newest) == which);
         let index = known.unwrap_or_else(|| {
-            self.kinds.push((which, Kind::default()));
+            self.kinds.push((notice, MessageLimit::default()));
             self.kinds.len() - 1
         });
-        let kind = &mut self.kinds[index].1;
-        if kind.bucket.take(RATE, now) {
-            return Some(Told { notice, left_out: std::mem::take(&mut kind.left_out) });
-        }
-        kind.left_out += 1;
-        None
+        let (newest, limit) = &mut self.kinds[index];
+        *newest = notice;
+        limit.take(now).map(|left_out| Told { notice, left_out })
+    }
+
+    /// The newest notice of a kind, if it was left out and may be told now: where the peer is at
+    /// last, although it moves no more.
+    pub(super) fn poll(&mut self, now: Instant) -> Option<Told> {
+        self.kinds.iter_mut().find_map(|(notice, limit)| {
+            let left_out = limit.take_left_out(now)?;
+            Some(Told { notice: *notice, left_out: left_out - 1 })
+        })
     }
 }
 
@@ -64,6 +61,7 @@ impl Limiter {
 mod tests {
     use super::*;
     use crate::tunnel::carrier::Address;
+    use std::time::Duration;
 
     /// A relay changes the source port of each of 28,349 datagrams in ten seconds.
     #[test]
@@ -80,6 +78,11 @@ mod tests {
         assert!(told[..5].iter().all(|told| told.left_out == 0));
         let last = told[5].to_string();
         assert!(last.contains("the same happened 28324 times"), "{last}");
+        // The newest one is told when the rate allows it, and once.
+        assert_eq!(limiter.poll(Instant::ZERO + Duration::from_secs(10)), None);
+        let newest = limiter.poll(Instant::ZERO + Duration::from_secs(20));
+        assert_eq!(newest.map(|told| told.notice), Some(Notice::PeerMoved(address(28_348))));
+        assert_eq!(limiter.poll(Instant::ZERO + Duration::from_secs(60)), None);
         // Another kind has a rate of its own.
         let now = Instant::ZERO + Duration::from_secs(10);
         assert!(limiter.take(now, Notice::Mtu(1_400)).is_some());

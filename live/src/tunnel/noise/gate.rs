@@ -3,8 +3,9 @@
 //! A message must have mac1. The first few in a second need no more; beyond them a sender must
 //! prove its address by a cookie, and then has a rate of its own.
 
-use super::limits::{Bucket, Rate, Sources};
+use super::limits::Sources;
 use super::macs::Check;
+use crate::rate::{Bucket, Rate};
 use crate::tunnel::carrier::Address;
 use crate::tunnel::key::PublicKey;
 use airmend_proto::Instant;

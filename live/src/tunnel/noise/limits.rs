@@ -1,46 +1,11 @@
 //! Work that strangers can cause, bounded in each second.
 
+use crate::rate::{Bucket, Rate};
 use crate::tunnel::carrier::Address;
 use airmend_proto::Instant;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-
-/// Events at this interval on average, and at most so many at once.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::tunnel) struct Rate {
-    interval: Duration,
-    burst: u32,
-}
-
-impl Rate {
-    pub(in crate::tunnel) const fn every(interval: Duration, burst: u32) -> Self {
-        Self { interval, burst }
-    }
-
-    pub(super) const fn per_second(events: u32, burst: u32) -> Self {
-        Self { interval: Duration::from_nanos(1_000_000_000 / events as u64), burst }
-    }
-}
-
-/// Takes events at a rate: the generic cell rate algorithm (ITU-T I.371).
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::tunnel) struct Bucket {
-    /// The time at which no event would be owed any more.
-    settled: Instant,
-}
-
-impl Bucket {
-    /// Whether one more event is within the rate.
-    pub(in crate::tunnel) fn take(&mut self, rate: Rate, now: Instant) -> bool {
-        let settled = self.settled.max(now);
-        let is_within = settled - now <= rate.interval * rate.burst.saturating_sub(1);
-        if is_within {
-            self.settled = settled + rate.interval;
-        }
-        is_within
-    }
-}
 
 /// Sources that are remembered at a time.
 const SOURCES: usize = 1024;
@@ -62,7 +27,7 @@ impl Sources {
         if !self.buckets.contains_key(&source) && self.buckets.len() >= SOURCES {
             if self.next_sweep <= now {
                 self.next_sweep = now + SWEEP;
-                self.buckets.retain(|_, bucket| bucket.settled > now);
+                self.buckets.retain(|_, bucket| bucket.owes(now));
             }
             if self.buckets.len() >= SOURCES {
                 return false;

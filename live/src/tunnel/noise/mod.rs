@@ -6,7 +6,7 @@
 
 mod gate;
 mod handshake;
-pub(super) mod limits;
+mod limits;
 mod macs;
 mod replay;
 mod responder;
@@ -23,11 +23,11 @@ use super::counters::Counters;
 use super::datagram::{self, Datagram, RESPONSE_LEN, SEALED_OVERHEAD, SessionId};
 use super::notice::Notice;
 use super::random::random;
+use crate::rate::{Bucket, Rate};
 use airmend_proto::{Instant, with_defaults};
 use bytes::BytesMut;
 use gate::{Gate, Verdict};
 use handshake::Initiation;
-use limits::{Bucket, Rate};
 use macs::Stamp;
 use replay::Stale;
 use responder::{Outcome, Responder};

@@ -2,9 +2,9 @@
 
 use super::gate::{Gate, Verdict};
 use super::handshake::{Keys, Request};
-use super::limits::{Bucket, Rate};
 use super::session::Session;
 use super::timestamp::Timestamp;
+use crate::rate::{Bucket, Rate};
 use crate::tunnel::carrier::Address;
 use crate::tunnel::datagram::{self, INITIATION_LEN, SessionId};
 use airmend_proto::Instant;
