@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,8 @@ from airmend._airmend import VERSION, Error
 from airmend._scenario import Request
 
 _MANIFEST = "sweep.json"
+#: As many as a scenario has runs at most.
+_MOST_POINTS = 1_000_000
 _PART = re.compile(r"part-(\d+)-(\d+)\.parquet")
 
 
@@ -46,7 +48,8 @@ class Dataset:
         }
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            if any(directory.iterdir()):
+            # A sweep that was ended before it wrote its first file has left an unfinished one.
+            if any(not _is_unfinished(file) for file in directory.iterdir()):
                 known = _manifest(directory)
                 if known["key"] != manifest["key"]:
                     raise Error(
@@ -62,12 +65,13 @@ class Dataset:
     @staticmethod
     def open(directory: Path) -> Dataset:
         """The directory of some sweep."""
-        return Dataset(directory, int(_manifest(directory)["points"]))
+        return Dataset(directory, _manifest(directory)["points"])
 
     def missing(self, runs: int) -> list[tuple[int, int]]:
         """The numbers from 0 to before `runs` that no part has, as ranges."""
         ranges, end = [], 0
-        for start, stop, _ in self._parts():
+        for start, stop, file in self._parts():
+            self._part(file, stop - start, [], {})
             if start > end:
                 ranges.append((end, start))
             end = max(end, stop)
@@ -84,10 +88,9 @@ class Dataset:
     def read(self, columns: Sequence[str] | None = None) -> Any:
         """The Arrow table of all runs, in the order of `airmend sim run`."""
         tables, numbers, known = [], [], dict[str, None]()
-        for start, stop, file in self._new_parts():
-            part = self._part(file, columns, known)
-            first = int(file.name.split("-")[1])
-            tables.append(part.slice(start - first, stop - start))
+        for start, stop, skipped, file in self._new_parts():
+            part = self._part(file, skipped + stop - start, columns, known)
+            tables.append(part.slice(skipped))
             numbers.append(np.arange(start, stop))
         if columns is not None:
             _frame.check_columns(known, columns)
@@ -98,26 +101,32 @@ class Dataset:
         table = _frame.concatenated(tables).take(order)
         return table.select(columns) if columns is not None else table
 
-    def _part(self, file: Path, columns: Sequence[str] | None, known: dict[str, None]) -> Any:
+    def _part(
+        self, file: Path, rows: int, columns: Sequence[str] | None, known: dict[str, None]
+    ) -> Any:
+        """The table of a part, which has as many rows as its name says."""
         try:
             with pq.ParquetFile(file) as part:
                 names = part.schema_arrow.names
                 known.update(dict.fromkeys(names))
                 chosen = names if columns is None else [name for name in names if name in columns]
-                return part.read(columns=chosen)
-        except (OSError, pa.ArrowException) as error:
+                table = part.read(columns=chosen)
+            if table.num_rows != rows:
+                raise ValueError(f"it has {table.num_rows} rows, and by its name {rows}")
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise Error(f"{file} is damaged; remove it and run the sweep again: {error}") from None
+        return table
 
     def _parts(self) -> list[tuple[int, int, Path]]:
         matches = ((_PART.fullmatch(file.name), file) for file in self.directory.iterdir())
         return sorted((int(m[1]), int(m[2]), file) for m, file in matches if m)
 
-    def _new_parts(self) -> Iterator[tuple[int, int, Path]]:
-        """Parts without the runs that an earlier part has."""
+    def _new_parts(self) -> Iterator[tuple[int, int, int, Path]]:
+        """The runs of each part that no earlier part has, and the number of rows before them."""
         end = 0
         for start, stop, file in self._parts():
             if stop > end:
-                yield max(start, end), stop, file
+                yield max(start, end), stop, max(end - start, 0), file
                 end = stop
 
 
@@ -139,17 +148,31 @@ def _manifest(directory: Path) -> dict[str, Any]:
     file = directory / _MANIFEST
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
-        if isinstance(manifest, dict) and {"key", "points"} <= manifest.keys():
+        if isinstance(manifest, dict) and "key" in manifest and _is_count(manifest.get("points")):
             return manifest
     except FileNotFoundError:
         raise Error(f"{directory} holds no sweep: it has no {_MANIFEST}") from None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         pass
     raise Error(f"{file} is damaged: choose another directory, or remove this one")
 
 
+def _is_count(points: object) -> bool:
+    return type(points) is int and 0 < points <= _MOST_POINTS
+
+
+def _is_unfinished(file: Path) -> bool:
+    return file.name.startswith(f".{_MANIFEST}.")
+
+
 def _write(file: Path, content: bytes) -> None:
-    """Whoever looks sees all of the file or nothing."""
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    unfinished.write_bytes(content)
-    unfinished.replace(file)
+    """Whoever looks sees all of the file or nothing, whoever else writes the same one."""
+    unfinished = file.with_name(f".{file.name}.{uuid4().hex}")
+    try:
+        # A name that nobody has: no link is followed.
+        with unfinished.open("xb") as new:
+            new.write(content)
+        unfinished.replace(file)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise

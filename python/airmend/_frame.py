@@ -68,7 +68,7 @@ def read_lines(files: Sequence[Path], rows: Rows) -> pd.DataFrame:
         if chosen:
             try:
                 tables.append(table(chosen))
-            except ValueError as error:
+            except (ValueError, OverflowError, RecursionError, pa.ArrowException) as error:
                 raise Error(f"{file}: it holds a line that is no JSON object: {error}") from None
     return concatenated(tables).to_pandas() if tables else pd.DataFrame()
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from operator import index
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Literal, SupportsIndex, overload
 
 import pandas as pd
 
@@ -150,7 +151,7 @@ def read(
 
 
 def _check_jobs(jobs: int) -> None:
-    if jobs not in range(1025):
+    if not isinstance(jobs, SupportsIndex) or index(jobs) not in range(1025):
         raise Error(f"jobs is a number of threads up to 1024, or 0 for all cores, not {jobs!r}")
 
 

@@ -7,9 +7,13 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from airmend._airmend import VERSION, Error, Scenario
+
+#: As many bytes as the simulator takes.
+_MOST_BYTES = 16 << 20
 
 #: A scenario file, or its text.
 ScenarioSource = str | os.PathLike[str]
@@ -60,6 +64,8 @@ def request(
     settings.extend(_sweeps(text, over or {}))
     if runs is not None:
         settings.append(("runs", to_toml("runs", runs)))
+    for given in (text, *chain.from_iterable(settings)):
+        _check_text(given)
     # The files that it names stand beside the scenario here, and nowhere on another machine.
     read = Scenario(file, text, settings, {} if is_text else None)
     wanted = Request(file, text, tuple(settings), tuple(sorted(read.files.items())))
@@ -70,11 +76,26 @@ def request(
 def _read(file: str) -> tuple[str, str]:
     """Its name and its text."""
     try:
-        return file, Path(file).read_text(encoding="utf-8")
+        with Path(file).open("rb") as opened:
+            content = opened.read(_MOST_BYTES + 1)
     except OSError as error:
         raise Error(f"{file}: it cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise Error(f"{file!r} is no path: it has a NUL") from None
+    if len(content) > _MOST_BYTES:
+        raise Error(f"{file}: a scenario has at most {_MOST_BYTES >> 20} MiB")
+    try:
+        return file, content.decode()
     except UnicodeDecodeError:
         raise Error(f"{file}: it cannot be read: it is no text in UTF-8") from None
+
+
+def _check_text(given: str) -> None:
+    try:
+        given.encode()
+    except UnicodeEncodeError as error:
+        found = f"{given[error.start]!r} in {given[:40]!r}"
+        raise Error(f"{found} is no character: write text that UTF-8 has") from None
 
 
 def _key(name: str) -> str:
@@ -100,7 +121,7 @@ def _sweeps(text: str, over: Mapping[str, object]) -> Iterable[tuple[str, str]]:
 def _known_sweeps(text: str) -> Iterable[str]:
     try:
         sweep = tomllib.loads(text).get("sweep", {})
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         # The simulator's reader says what is wrong, and where.
         return ()
     return sweep if isinstance(sweep, dict) else ()
@@ -108,23 +129,34 @@ def _known_sweeps(text: str) -> Iterable[str]:
 
 def to_toml(name: str, value: object) -> str:
     """A value in TOML; `name` stands for it in errors. Takes NumPy's values and arrays as well."""
+    try:
+        return _words(name, value)
+    except RecursionError:
+        raise Error(f"{name} holds itself, or is nested too deep") from None
+
+
+def _words(name: str, value: object) -> str:
     if hasattr(value, "tolist"):
         value = value.tolist()
     match value:
         case bool():
             return "true" if value else "false"
-        case int() | float():
+        case int():
+            if not -(2**63) <= value < 2**63:
+                raise Error(f"{name} is too large: whole numbers have 64 bits")
+            return repr(value)
+        case float():
             return repr(value)
         case str() | os.PathLike():
             # JSON's text is a basic string of TOML.
             return json.dumps(os.fspath(value), ensure_ascii=False).replace("\x7f", "\\u007f")
         case Mapping():
             entries = (
-                f"{to_toml(name, str(key))} = {to_toml(f'{name}.{key}', inner)}"
+                f"{_words(name, str(key))} = {_words(f'{name}.{key}', inner)}"
                 for key, inner in value.items()
             )
             return "{ " + ", ".join(entries) + " }"
         case Iterable():
-            return "[" + ", ".join(to_toml(name, inner) for inner in value) + "]"
+            return "[" + ", ".join(_words(name, inner) for inner in value) + "]"
     kind = type(value).__name__
     raise Error(f"{name} is {kind}; write a number, a text, true or false, a list or a dict")

@@ -2,9 +2,12 @@
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 import termios
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +16,7 @@ import pytest
 from conftest import TINY
 
 import airmend
-from airmend import _frame, _run, _scenario, _sweep
+from airmend import _dataset, _frame, _run, _scenario, _sweep
 from airmend._sweep import Batches
 
 
@@ -174,3 +177,82 @@ def test_a_program_of_another_version_is_refused() -> None:
     request = _run.Request("scenario", TINY, (), version="0.0.1")
     with pytest.raises(airmend.Error, match="but the sweep is by airmend 0.0.1"):
         _sweep.run_batch(request, (0, 1), 1)
+
+
+def test_a_store_that_says_what_is_not_so_is_refused(tmp_path: Path) -> None:
+    def changed(name: str) -> Path:
+        store = tmp_path / name
+        airmend.sweep(TINY, runs=2, to=store)
+        return store
+
+    for number, claimed in enumerate(["0-99999999999", "0-" + "9" * 100, "0-9"]):
+        store = changed(f"claims-{number}")
+        part = next(store.glob("part-*"))
+        part.rename(store / f"part-{claimed}.parquet")
+        with pytest.raises(airmend.Error, match="is damaged; remove it"):
+            airmend.read(store)
+        with pytest.raises(airmend.Error, match="is damaged; remove it"):
+            airmend.sweep(TINY, runs=2, to=store)
+    manifest = changed("points") / "sweep.json"
+    good = manifest.read_text()
+    points = ["0", "-1", "1e999", '"8"', "null", "[8]", "true", "9" * 30, "[" * 100_000]
+    for wrong in points:
+        manifest.write_text(re.sub(r'"points": \d+', f'"points": {wrong}', good))
+        with pytest.raises(airmend.Error, match="is damaged: choose another directory"):
+            airmend.read(manifest.parent)
+
+
+def test_a_sweep_that_was_ended_at_its_first_file_begins_again(tmp_path: Path) -> None:
+    (tmp_path / ".sweep.json.123").write_text('{"air')
+    assert len(airmend.read(airmend.sweep(TINY, runs=2, to=tmp_path))) == 8
+
+
+def test_threads_share_a_directory(tmp_path: Path) -> None:
+    # Each finds that the same runs are missing, and that there is no manifest yet.
+    wanted = _scenario.request(TINY, {}, runs=2)
+    several = threading.Barrier(8)
+
+    def write(_: int) -> None:
+        several.wait()
+        for _ in range(50):
+            _dataset.Dataset.make(tmp_path, wanted).write(0, 1, b"the same")
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(write, range(8)))
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "part-000000000-000000001.parquet",
+        "sweep.json",
+    ]
+
+
+def test_values_that_no_file_can_hold_are_refused(tmp_path: Path) -> None:
+    own: list[object] = []
+    own.append(own)
+    for value, why in [
+        (10**5_000, "is too large"),
+        (2**63, "is too large"),
+        (own, "holds itself"),
+        ({"a": own}, "holds itself"),
+        ("\ud800", "is no character"),
+    ]:
+        with pytest.raises(airmend.Error, match=why):
+            airmend.simulate(TINY, seed=value)
+    for key in ["a." * 100_000 + "a", "\ud800"]:
+        with pytest.raises(airmend.Error):
+            airmend.simulate(TINY, **{key: 1})
+        with pytest.raises(airmend.Error):
+            airmend.sweep(TINY, {key: [1]})
+    for jobs in [pd.NA, None, 1.0, -1]:
+        with pytest.raises(airmend.Error, match="jobs is a number"):
+            airmend.simulate(TINY, jobs=jobs)
+    with pytest.raises(airmend.Error, match="recursion"):
+        airmend.sweep(TINY + "x = " + "[" * 100_000, {"agent": ["plain"]})
+    with pytest.raises(airmend.Error, match="at most 16 MiB"):
+        airmend.simulate("/dev/zero")
+    lines = tmp_path / "lines.jsonl"
+    for line in ['{"b": "x", "a": ' + "[" * 20_000 + "]" * 20_000 + "}", '{"b": "x", "a": 1e400}']:
+        lines.write_text('{"b": 1, "a": ' + "9" * 40 + "}\n" + line + "\n")
+        try:
+            airmend.read(lines)
+        except airmend.Error as error:
+            assert "no JSON object" in str(error)

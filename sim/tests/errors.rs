@@ -331,6 +331,22 @@ fn sweeps() {
 }
 
 #[test]
+fn sizes() {
+    let deep = "a.".repeat(100_000) + "a";
+    let parts = "a key has at most 80 parts";
+    assert_eq!(error(GOOD, &[(&deep, "1")]), format!("--set {deep}=1: {parts}"));
+    let sweep = format!("{GOOD}[sweep]\nx = {{ key = \"{deep}\", values = [1] }}\n");
+    assert_eq!(error(&sweep, &[]), format!("x.toml:23: {parts}"));
+    let most = "`count` must be from 1 to 1000000, not 1000001";
+    assert_eq!(with("bytes =", "count = 1_000_001\nbytes ="), format!("x.toml:21: {most}"));
+    let long = format!("{GOOD}# {}\n", "x".repeat(16 << 20));
+    assert_eq!(error(&long, &[]), "x.toml:1: a scenario has at most 16 MiB");
+    // A file that does not end.
+    let endless = Experiment::load("/dev/zero".as_ref(), &[]).unwrap_err().to_string();
+    assert_eq!(endless, "/dev/zero:1: a scenario has at most 16 MiB");
+}
+
+#[test]
 fn settings_from_the_command_line() {
     assert_eq!(error(GOOD, &[("links.air.rate", "3mbit")]), "no error");
     let sweep = ("sweep.d", "{ key = 'links.air.delay', values = ['1ms', '2ms', '\"'] }");

@@ -1,6 +1,6 @@
 //! From a scenario to the plan that the world runs.
 
-use super::count::counted;
+use super::count::{MAX_FLOWS, counted};
 use super::error::{Fault, unknown};
 use super::host::HostSpec;
 use super::link_ends;
@@ -12,7 +12,6 @@ use super::trace::TraceFiles;
 use super::value::{Scalar, Size, Time};
 use crate::graph::Tree;
 use crate::plan::{Flow, Plan, SplitSpec, Station, StationAgent, Traffic};
-use crate::world::MAX_FLOWS;
 use airmend_proto::agents::{self, AgentConfig};
 use airmend_proto::tcp::Profile;
 use std::time::Duration;
@@ -165,9 +164,9 @@ impl Flows<'_> {
         if most % least != 0 {
             return refuse(format!("cannot pair {} with {} hosts", from.count, to.count));
         }
-        let each = counted(spec.count.as_ref(), MAX_FLOWS as u32)?;
+        let each = counted(spec.count.as_ref(), MAX_FLOWS)?;
         let all = most as usize * each as usize;
-        if self.flows.len() + all > MAX_FLOWS {
+        if self.flows.len() + all > MAX_FLOWS as usize {
             return refuse(format!("makes more than {MAX_FLOWS} flows"));
         }
         let (traffic, profiles) =

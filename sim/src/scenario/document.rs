@@ -9,9 +9,16 @@ use toml::de::{DeTable, DeValue};
 /// A value of the tree.
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
+/// Parts of a key at most: as many as TOML's reader takes. Tables within tables are visited by
+/// recursion.
+const MAX_PARTS: usize = 80;
+
 /// Sets a key such as `links.air.rate`; tables on the way are made.
 pub(super) fn set<'a>(table: &mut DeTable<'a>, key: &str, value: Value<'a>) -> Result<(), Fault> {
     let span = value.span();
+    if key.split('.').nth(MAX_PARTS).is_some() {
+        return Err(Fault::new(span, format!("a key has at most {MAX_PARTS} parts")));
+    }
     let Some((first, rest)) = key.split_once('.') else {
         table.insert(name(key, &span), value);
         return Ok(());

@@ -35,11 +35,16 @@ use error::{Fault, Source};
 use serde::Deserialize;
 use spec::ScenarioSpec;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Read;
 use std::path::Path;
 use sweep::{Axis, Case};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
+
+/// Bytes of a scenario file at most.
+const MAX_BYTES: usize = 16 << 20;
 
 /// An experiment: a scenario at every point of its sweep.
 #[derive(Clone, Debug)]
@@ -80,8 +85,10 @@ impl Experiment {
     /// Reads a scenario file and sets keys in it, such as `links.air.rate` to `2mbit`.
     pub fn load(path: &Path, settings: &[(String, String)]) -> Result<Self, ScenarioError> {
         let name = path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).map_err(|error| Source::unreadable(&name, &error))?;
+        let mut text = String::new();
+        let read = File::open(path)
+            .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_string(&mut text));
+        read.map_err(|error| Source::unreadable(&name, &error))?;
         Self::parse_with(name, text, settings, TraceFiles::beside(path))
     }
 
@@ -102,6 +109,10 @@ impl Experiment {
         files: TraceFiles,
     ) -> Result<Self, ScenarioError> {
         let source = Source { name, text, settings: settings.to_vec() };
+        if source.text.len() > MAX_BYTES {
+            let message = format!("a scenario has at most {} MiB", MAX_BYTES >> 20);
+            return Err(source.error(Fault::new(0..0, message)));
+        }
         Self::read(&source, files).map_err(|fault| source.error(fault))
     }
 
