@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-const TESTS: [(&str, fn()); 10] = [
+const TESTS: [(&str, fn()); 11] = [
     (
         "a_run_prints_one_json_line_and_draws_two_pictures",
         a_run_prints_one_json_line_and_draws_two_pictures,
@@ -30,6 +30,7 @@ const TESTS: [(&str, fn()); 10] = [
     ),
     ("a_reader_that_has_seen_enough_is_no_failure", a_reader_that_has_seen_enough_is_no_failure),
     ("a_program_keeps_its_exit_status", a_program_keeps_its_exit_status),
+    ("nobody_else_writes_the_names_of_hosts", nobody_else_writes_the_names_of_hosts),
     ("an_interrupted_program_ends_with_its_server", an_interrupted_program_ends_with_its_server),
     (
         "what_takes_too_long_fails_with_its_figures_printed",
@@ -45,7 +46,10 @@ fn main() -> ExitCode {
         .tests(lacks.as_deref(), TESTS)
         .tests(
             lacks_python.as_deref(),
-            [("a_program_runs_over_the_hop", a_program_runs_over_the_hop as fn())],
+            [
+                ("a_program_runs_over_the_hop", a_program_runs_over_the_hop as fn()),
+                ("a_packet_that_is_too_long_is_lost", a_packet_that_is_too_long_is_lost),
+            ],
         )
         .run(None)
 }
@@ -291,6 +295,36 @@ fn a_program_keeps_its_exit_status() {
     assert!(why.contains("cannot start /no/such/program"), "{why}");
     let (code, _, why) = run(&["--place", "mobile", "--pairs", "2", "--", "true"]);
     assert_eq!((code, why.lines().count()), (Some(2), 1), "{why}");
+}
+
+/// Whatever this user's umask is; and no file is needed where others could take its name.
+fn nobody_else_writes_the_names_of_hosts() {
+    for mask in ["0", "777"] {
+        let line = format!("umask {mask}; TMPDIR=/nonexistent exec \"$@\"");
+        let output = Command::new("sh")
+            .args(["-c", &line, "sh", env!("CARGO_BIN_EXE_airmend")])
+            .args(["lab", "exec", "--agent", "plain", "--"])
+            .args(["sh", "-c", "stat -c %a /etc/hosts; cat /etc/hosts; ls -A /proc/self"])
+            .output()
+            .expect("sh runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.starts_with("644\n"), "{output:?}");
+        assert!(said.contains(" fh\n") && said.contains("status\n"), "{said}");
+    }
+}
+
+/// What a host sends that another interface does not take is lost, and no more.
+fn a_packet_that_is_too_long_is_lost() {
+    // The refusal has crossed the hop behind the packet.
+    let program = "import socket, subprocess\n\
+         subprocess.run(['ip', 'link', 'set', 'eth0', 'mtu', '9000'], check=True)\n\
+         s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM)\n\
+         s.sendto(b'E' * 1503, ('eth0', 0x800, 0, 0, b'\\xff' * 6))\n\
+         try: socket.create_connection(('fh', 9))\n\
+         except ConnectionRefusedError: print('refused')\n";
+    let exec = ["lab", "exec", "--agent", "plain", "--", "python3", "-c", program];
+    let output = airmend().args(exec).output().expect("airmend runs");
+    assert!(output.status.success() && output.stdout == b"refused\n", "{output:?}");
 }
 
 fn an_interrupted_program_ends_with_its_server() {

@@ -27,14 +27,15 @@ fn main() -> ExitCode {
     let root = nix::unistd::geteuid().is_root();
     let lacks = lacks.or((!root).then(|| "only root may join networks".to_owned()));
     let lacks = lacks.or_else(|| {
-        let programs = ["python3", "nft"];
+        let programs = ["python3", "nft", "ping"];
         let is_missing = |name: &&&str| Command::new(name).arg("--version").output().is_err();
         programs.iter().find(is_missing).map(|name| format!("{name} is not there"))
     });
-    let tests: [(&str, fn()); 3] = [
+    let tests: [(&str, fn()); 4] = [
         ("the_internet_and_the_machine_are_reached", the_internet_and_the_machine_are_reached),
         ("a_machine_that_does_not_forward_says_so", a_machine_that_does_not_forward_says_so),
         ("a_lan_behind_the_machine_is_left_alone", a_lan_behind_the_machine_is_left_alone),
+        ("a_stranger_does_not_reach_the_fixed_host", a_stranger_does_not_reach_the_fixed_host),
     ];
     Suite::default().tests(lacks.as_deref(), tests).run(None)
 }
@@ -94,6 +95,33 @@ fn a_lan_behind_the_machine_is_left_alone() {
         assert!(world.exec(flags, "machine").status.success());
     }
     assert_eq!(world.said("nft", &["list", "tables"]), "");
+}
+
+/// One who sends the machine packets for the laboratory's end of the pair.
+fn a_stranger_does_not_reach_the_fixed_host() {
+    let world = World::new(true).expect("a network");
+    for (flags, network, machine, fixed) in [
+        (&[][..], "198.18.77.0/30", "203.0.113.1", "198.18.77.2"),
+        (&["--ipv6"], "fd78::/64", "2001:db8:7::1", "fd78::2"),
+    ] {
+        let mut command = world.command(flags, &["sh", "-c", "echo begun; read go"]);
+        let mut lab = world.machine.spawn(command.stdin(Stdio::piped())).expect("airmend runs");
+        let (input, output) = (lab.stdin.take().expect("a pipe"), lab.stdout.take());
+        let mut lines = BufReader::new(output.expect("a pipe")).lines();
+        assert_eq!(lines.next().expect("a line").expect("a line"), "begun");
+        world.far.ip(&format!("route add {network} via {machine}\n")).expect("a route");
+        assert!(answers(&world.machine, fixed), "the machine itself");
+        assert!(!answers(&world.far, fixed), "{fixed} answers a stranger");
+        drop(input);
+        lab.wait().expect("airmend runs");
+    }
+}
+
+/// Whether this address answers a ping of the host.
+fn answers(host: &Namespace, address: &str) -> bool {
+    let mut ping = Command::new("ping");
+    let ping = host.spawn(ping.args(["-c1", "-W2", address]).stdout(Stdio::null()));
+    ping.and_then(|mut ping| ping.wait()).expect("ping runs").success()
 }
 
 /// A machine with a LAN and an uplink. The far host behind the uplink knows no way back to the

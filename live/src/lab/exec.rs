@@ -138,7 +138,7 @@ fn run_on(
 ) -> Result<(ExitStatus, Duration), LabError> {
     let mut names = vec![("fh", fixed.address), ("mh", mobile.address)];
     names.extend(outside.map(|outside| ("machine", outside.machine())));
-    let names = HostNames::new(&names, outside.is_some())?;
+    let names = HostNames::new(&names, outside.is_some());
     let inside = |host| HostNamespaces::new(host, &names).map(Arc::new);
     let [fixed_inside, mobile_inside] = [inside(fixed)?, inside(mobile)?];
     let at = |at| if at == At::Fixed { &fixed_inside } else { &mobile_inside };

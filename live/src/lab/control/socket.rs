@@ -2,17 +2,16 @@
 //! laboratory, and the end.
 
 use crate::sys::{receive_files, send_files};
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::sys::socket::{Shutdown, getsockopt, shutdown, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a request or an answer may have at most.
 const MAX_BYTES: u64 = 64 << 10;
@@ -135,7 +134,7 @@ fn patient(stream: &UnixStream) -> io::Result<()> {
 #[derive(Debug)]
 pub struct ControlSocket {
     path: PathBuf,
-    is_over: Arc<AtomicBool>,
+    listener: UnixListener,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -158,20 +157,18 @@ impl ControlSocket {
         // A process of the same number has died.
         fs::remove_file(&path).ok();
         let listener = UnixListener::bind(&path)?;
-        let is_over = Arc::new(AtomicBool::new(false));
-        let over = Arc::clone(&is_over);
+        let listening = listener.try_clone()?;
         let thread = thread::Builder::new()
             .name("control".to_owned())
-            .spawn(move || serve(&listener, &over, answer))?;
-        Ok(Self { path, is_over, thread: Some(thread) })
+            .spawn(move || serve(&listening, answer))?;
+        Ok(Self { path, listener, thread: Some(thread) })
     }
 }
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        // The thread waits for a client.
-        UnixStream::connect(&self.path).ok();
+        // Ends the thread's waiting, also where somebody has removed the socket's file.
+        shutdown(self.listener.as_raw_fd(), Shutdown::Both).ok();
         fs::remove_file(&self.path).ok();
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
@@ -179,12 +176,26 @@ impl Drop for ControlSocket {
     }
 }
 
-/// Serves one client at a time, as they come.
-fn serve(listener: &UnixListener, is_over: &AtomicBool, mut answer: impl FnMut(&str) -> Answer) {
-    while let Ok((stream, _)) = listener.accept() {
-        if is_over.load(Ordering::Relaxed) {
-            return;
+/// A client that is read until then, however slowly it writes.
+struct Patient<'a> {
+    stream: &'a UnixStream,
+    until: Instant,
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
         }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(bytes)
+    }
+}
+
+/// Serves one client at a time, as they come, until the socket is shut down.
+fn serve(listener: &UnixListener, mut answer: impl FnMut(&str) -> Answer) {
+    while let Ok((stream, _)) = listener.accept() {
         // A client that breaks off misses its answer.
         exchange(stream, &mut answer).ok();
     }
@@ -193,7 +204,8 @@ fn serve(listener: &UnixListener, is_over: &AtomicBool, mut answer: impl FnMut(&
 fn exchange(mut stream: UnixStream, answer: &mut impl FnMut(&str) -> Answer) -> io::Result<()> {
     patient(&stream)?;
     let mut line = String::new();
-    BufReader::new((&stream).take(MAX_BYTES)).read_line(&mut line)?;
+    let patient = Patient { stream: &stream, until: Instant::now() + PATIENCE };
+    BufReader::new(patient.take(MAX_BYTES)).read_line(&mut line)?;
     if line.is_empty() {
         // Somebody only looked whether a laboratory is there.
         return Ok(());
@@ -252,6 +264,29 @@ mod tests {
         drop(socket);
         fs::remove_file(link).unwrap();
         fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn it_ends_when_somebody_has_removed_its_socket() {
+        let name = format!("airmend-control-removed-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        let socket = ControlSocket::start(&directory, |_| String::new().into()).unwrap();
+        fs::remove_dir_all(&directory).unwrap();
+        drop(socket);
+    }
+
+    #[test]
+    fn a_client_that_writes_slowly_is_given_up() {
+        let (stream, mut client) = UnixStream::pair().unwrap();
+        let until = Instant::now();
+        client.write_all(b"s").unwrap();
+        let mut late = Patient { stream: &stream, until };
+        assert_eq!(late.read(&mut [0]).unwrap_err().kind(), ErrorKind::TimedOut);
+        let mut early = Patient { stream: &stream, until: until + PATIENCE };
+        assert_eq!(early.read(&mut [0]).unwrap(), 1);
+        early.until = Instant::now() + Duration::from_millis(5);
+        // Nothing comes: the rest of its time, not the time for each piece.
+        assert_eq!(early.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     }
 
     #[test]

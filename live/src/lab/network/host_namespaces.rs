@@ -2,18 +2,20 @@
 
 use super::host::Host;
 use crate::lab::error::LabError;
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::env;
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs::{self, File, Permissions};
+use std::io;
 use std::net::IpAddr;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 
 const HOSTS: &str = "/etc/hosts";
+/// A directory of every system, over which a file system is mounted for a moment.
+const PLACE: &str = "/proc";
 const RESOLVERS: &str = "/etc/resolv.conf";
 /// Those that systemd-resolved asks, where it listens on the loopback interface itself.
 const UPSTREAM_RESOLVERS: &str = "/run/systemd/resolve/resolv.conf";
@@ -34,9 +36,7 @@ impl HostNamespaces {
             let none = None::<&Path>;
             // What is mounted here must not be seen elsewhere.
             mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
-            for (file, place) in names.files() {
-                mount(Some(file), place, none, MsFlags::MS_BIND, none)?;
-            }
+            names.mount()?;
             Ok(Self {
                 user: File::open("/proc/thread-self/ns/user")?,
                 network: host.namespace.file().try_clone()?,
@@ -83,10 +83,10 @@ impl HostNamespaces {
     }
 }
 
-/// The names of the hosts, in a file that is removed with this value.
+/// The names of the hosts.
 #[derive(Debug)]
 pub(crate) struct HostNames {
-    hosts: PathBuf,
+    hosts: String,
     /// The servers that resolve other names, if they are not those of the machine's own file.
     resolvers: Option<PathBuf>,
 }
@@ -94,33 +94,33 @@ pub(crate) struct HostNames {
 impl HostNames {
     /// `asks_others` says that the hosts can reach the machine's network: not its loopback
     /// interface, where a local resolver listens.
-    pub(crate) fn new(names: &[(&str, IpAddr)], asks_others: bool) -> Result<Self, LabError> {
-        let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
+    pub(crate) fn new(names: &[(&str, IpAddr)], asks_others: bool) -> Self {
+        let mut hosts = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
         for &(name, address) in names {
-            let _ = writeln!(text, "{address} {name}");
+            let _ = writeln!(hosts, "{address} {name}");
         }
-        let path = std::env::temp_dir().join(format!("airmend-hosts-{}", std::process::id()));
-        // Nobody else's file may be written to through a link of this name.
-        fs::remove_file(&path).ok();
-        let write = || File::create_new(&path)?.write_all(text.as_bytes());
-        write().map_err(LabError::socket("writing the names of the hosts"))?;
         let configured = fs::read_to_string(RESOLVERS).unwrap_or_default();
         let is_local = configured.lines().any(|line| line.starts_with("nameserver 127."));
         let upstream = Path::new(UPSTREAM_RESOLVERS).to_owned();
         let resolvers = Some(upstream).filter(|file| asks_others && is_local && file.exists());
-        Ok(Self { hosts: path, resolvers })
+        Self { hosts, resolvers }
     }
 
-    /// The files, and what each is in the place of.
-    fn files(&self) -> Vec<(&Path, &'static str)> {
-        let hosts = (self.hosts.as_path(), HOSTS);
-        let resolvers = self.resolvers.as_deref().map(|file| (file, RESOLVERS));
-        std::iter::once(hosts).chain(resolvers).collect()
-    }
-}
-
-impl Drop for HostNames {
-    fn drop(&mut self) {
-        fs::remove_file(&self.hosts).ok();
+    /// Mounts the files in the mount namespace of the calling thread.
+    ///
+    /// That of the names is in a file system of its own, which is detached again: nobody else can
+    /// write to it or take its name, and nothing is left of it, however the process ends.
+    fn mount(&self) -> io::Result<()> {
+        let none = None::<&Path>;
+        if let Some(file) = &self.resolvers {
+            mount(Some(file), RESOLVERS, none, MsFlags::MS_BIND, none)?;
+        }
+        let tmpfs = Some("tmpfs");
+        mount(tmpfs, PLACE, tmpfs, MsFlags::empty(), Some("size=64k,mode=755"))?;
+        let file = Path::new(PLACE).join("hosts");
+        fs::write(&file, &self.hosts)?;
+        fs::set_permissions(&file, Permissions::from_mode(0o644))?;
+        mount(Some(&file), HOSTS, none, MsFlags::MS_BIND, none)?;
+        Ok(umount2(PLACE, MntFlags::MNT_DETACH)?)
     }
 }

@@ -62,14 +62,20 @@ pub(crate) struct Outside {
 impl Outside {
     /// Joins the calling thread's network namespace, that of the machine, to the fixed host.
     pub(crate) fn open(config: &LabConfig, fixed: &Host, mobile: &Host) -> Result<Self, LabError> {
-        if if_nametoindex(END).is_ok() {
+        let family = if config.ipv6 { &IPV6 } else { &IPV4 };
+        // The kernel gives the name to one laboratory: only that one removes it.
+        let made = ip(&format!(
+            "link add {END} mtu {MTU} type veth peer name {PEER} mtu {MTU} netns {path}\n",
+            path = fixed.namespace.path().display(),
+        ));
+        if made.is_err() && if_nametoindex(END).is_ok() {
             return Err(LabError::Config(
                 "another laboratory reaches the network of this machine: one at a time can",
             ));
         }
-        let family = if config.ipv6 { &IPV6 } else { &IPV4 };
+        made?;
         let outside = Self { family };
-        outside.set_up_machine(config, fixed)?;
+        outside.set_up_machine(config)?;
         let Family { machine, fixed: address, bits, anywhere, nft, .. } = family;
         let congestion = config.cc.name();
         fixed.namespace.run(|| {
@@ -80,7 +86,7 @@ impl Outside {
                  route add default via {machine} congctl {congestion}\n",
                 nodad = outside.nodad(),
             ))?;
-            masquerade(nft, &format!("oifname \"{PEER}\""))
+            replace_table(nft, &masquerade(&format!("oifname {PEER}")))
         })?;
         mobile
             .namespace
@@ -100,18 +106,21 @@ impl Outside {
         (!forwards).then_some(self.family.forwarding)
     }
 
-    fn set_up_machine(&self, config: &LabConfig, host: &Host) -> Result<(), LabError> {
+    fn set_up_machine(&self, config: &LabConfig) -> Result<(), LabError> {
         let Family { machine, fixed, bits, nft, .. } = self.family;
         ip(&format!(
-            "link add {END} mtu {MTU} type veth peer name {PEER} mtu {MTU} netns {path}\n\
-             address add {machine}/{bits}{nodad} dev {END}\n\
+            "address add {machine}/{bits}{nodad} dev {END}\n\
              link set {END} up\n\
              route add {fixed} dev {END} congctl {congestion}\n",
-            path = host.namespace.path().display(),
             nodad = self.nodad(),
             congestion = config.cc.name(),
         ))?;
-        masquerade(nft, &format!("iifname \"{END}\""))
+        // Whoever routes packets for the fixed host to this machine does not reach it.
+        let answers_only = format!(
+            "chain in {{ type filter hook forward priority 0; \
+             oifname {END} ct state != {{ established, related }} drop; }}"
+        );
+        replace_table(nft, &(masquerade(&format!("iifname {END}")) + &answers_only))
     }
 
     /// Duplicate addresses cannot be: there are two interfaces, and both are ours.
@@ -120,15 +129,15 @@ impl Outside {
     }
 }
 
-/// Gives packets that match the address of the interface by which they leave. A table that a
-/// laboratory has left which was killed is replaced.
-fn masquerade(family: &str, matches: &str) -> Result<(), LabError> {
-    let table = format!("{family} {TABLE}");
-    let rules = format!(
-        "add table {table}\ndelete table {table}\nadd table {table}\n\
-         add chain {table} out {{ type nat hook postrouting priority 100; }}\n\
-         add rule {table} out {matches} masquerade\n"
-    );
+/// A chain that gives packets which match the address of the interface by which they leave.
+fn masquerade(matches: &str) -> String {
+    format!("chain out {{ type nat hook postrouting priority 100; {matches} masquerade; }}\n")
+}
+
+/// A table of these chains, in the place of one that a laboratory has left which was killed.
+fn replace_table(family: &str, chains: &str) -> Result<(), LabError> {
+    let table = format!("table {family} {TABLE}");
+    let rules = format!("add {table}\ndelete {table}\n{table} {{\n{chains}\n}}\n");
     run("nft", &["-f", "-"], &rules).map(drop)
 }
 
