@@ -21,8 +21,7 @@ pub(super) fn lines(report: &TunnelReport, as_json: bool) -> io::Result<Vec<u8>>
             "counters": counters,
             "agent_counters": agent_counters,
         });
-        row::write(&mut out, &all)?;
-        return Ok(out);
+        return row::write(&mut out, &all).map(|()| out);
     }
     let peer = peer.as_deref().unwrap_or("none yet");
     let route =

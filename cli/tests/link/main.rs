@@ -1,6 +1,7 @@
 //! Two `airmend link` processes in namespaces of their own. Where the kernel gives this user no
 //! network namespaces or no TUN device, every test is ignored.
 
+mod accidents;
 mod attack;
 mod bad_input;
 mod bridge;
@@ -34,7 +35,7 @@ use world::{INNER, LEFT, Link, RIGHT, World};
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 38] = [
+const TESTS: [(&str, Test); 41] = [
     ("nobody_reads", unread::nobody_reads),
     ("over_ipv4", over_ipv4),
     ("over_ipv6", over_ipv6),
@@ -72,6 +73,9 @@ const TESTS: [(&str, Test); 38] = [
     ("bridged_frames", || bridge::bridged_frames("tulip")),
     ("bridge_killed", || bridge::bridge_killed("tulip")),
     ("figures_and_end", figures_and_end),
+    ("interface_down", accidents::interface_down),
+    ("radio_down", accidents::radio_down),
+    ("figures_that_nobody_takes", accidents::figures_that_nobody_takes),
     ("bad_input", bad_input::bad_input),
 ];
 

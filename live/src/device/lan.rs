@@ -41,12 +41,7 @@ impl Device for LanDevice {
     fn receive(&mut self, batch: &mut Vec<Packet>) -> io::Result<bool> {
         for _ in 0..BATCH {
             let Some(copied) = self.socket.receive_copy() else {
-                // An interface that is set down would seem readable until its error is taken.
-                self.socket.take_error()?;
-                return match self.socket.is_bound() {
-                    true => Ok(false),
-                    false => Err(io::Error::other("the interface has vanished")),
-                };
+                return self.socket.check_interface().map(|()| false);
             };
             self.take(copied, batch);
         }

@@ -49,6 +49,14 @@ fn ethertype(packet: &[u8]) -> Option<u16> {
     }
 }
 
+/// Whether an error of sending is about one packet or about now: the interface is down (a TUN
+/// device calls that EIO), or the packet is malformed or too long for it, or [`is_transient`]. That
+/// packet is lost, as on a wire, and the device stays.
+fn is_loss(error: &io::Error) -> bool {
+    let lost = [libc::EIO, libc::ENETDOWN, libc::ENXIO, libc::EINVAL, libc::EMSGSIZE];
+    is_transient(error) || error.raw_os_error().is_some_and(|error| lost.contains(&error))
+}
+
 /// Whether an error of a socket or device ends by itself: the kernel has no room or no memory now,
 /// or a signal came. A packet is lost then, as in a full queue on a wire.
 fn is_transient(error: &io::Error) -> bool {
@@ -68,6 +76,17 @@ mod tests {
         }
         for error in [libc::EBADF, libc::EBADFD, libc::EIO, libc::ENODEV, libc::EPERM] {
             assert!(!is_transient(error), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_interface_that_is_down_loses_packets_and_one_that_is_gone_is_an_error() {
+        let is_loss = |error| is_loss(&io::Error::from_raw_os_error(error));
+        for error in [libc::EIO, libc::ENETDOWN, libc::EMSGSIZE, libc::EINVAL, libc::ENOBUFS] {
+            assert!(is_loss(error), "{error}");
+        }
+        for error in [libc::EBADF, libc::EBADFD, libc::ENODEV, libc::EPERM] {
+            assert!(!is_loss(error), "{error}");
         }
     }
 }

@@ -5,7 +5,7 @@
 //! makes its kernel address every frame to the interface's own MAC address. Frames that are not IP
 //! therefore do not occur, and are ignored.
 
-use super::{BATCH, Device, ethertype, is_transient};
+use super::{BATCH, Device, ethertype, is_loss};
 use crate::sys::PacketSocket;
 use airmend_proto::{LinkType, Packet};
 use bytes::Bytes;
@@ -38,7 +38,7 @@ impl Device for PacketDevice {
         };
         for _ in 0..BATCH {
             if !self.socket.receive(&mut take) {
-                return Ok(false);
+                return self.socket.check_interface().map(|()| false);
             }
         }
         Ok(true)
@@ -47,7 +47,7 @@ impl Device for PacketDevice {
     fn send(&mut self, packet: &Packet) -> io::Result<()> {
         let Some(protocol) = ethertype(packet.bytes()) else { return Ok(()) };
         match self.socket.send(protocol, self.host_mac, packet.bytes()) {
-            Err(error) if is_transient(&error) => self.drops += 1,
+            Err(error) if is_loss(&error) => self.drops += 1,
             result => result?,
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Sends whole frames through an interface, with a mark and a priority of their own.
 
-use super::is_transient;
+use super::is_loss;
 use super::offload::build_frame;
 use crate::sys::{self, set_option};
 use airmend_proto::Packet;
@@ -44,15 +44,8 @@ impl Transmitter {
             return Ok(());
         };
         self.drops += 1;
-        match error {
-            // The interface is down, or the frame not one for it: a host made it.
-            nix::Error::ENETDOWN
-            | nix::Error::ENXIO
-            | nix::Error::EMSGSIZE
-            | nix::Error::EINVAL => Ok(()),
-            error if is_transient(&error.into()) => Ok(()),
-            error => Err(error.into()),
-        }
+        let error = error.into();
+        if is_loss(&error) { Ok(()) } else { Err(error) }
     }
 
     /// Frames that the interface refused.

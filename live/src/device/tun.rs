@@ -1,6 +1,6 @@
 //! A TUN device: the host's interface is the device itself.
 
-use super::{BATCH, Device, is_transient};
+use super::{BATCH, Device, is_loss};
 use crate::sys;
 use airmend_proto::{LinkType, Packet};
 use bytes::Bytes;
@@ -51,7 +51,7 @@ impl Device for TunDevice {
 
     fn send(&mut self, packet: &Packet) -> io::Result<()> {
         match self.device.write(packet.bytes()) {
-            Err(error) if is_transient(&error) => self.drops += 1,
+            Err(error) if is_loss(&error) => self.drops += 1,
             result => {
                 result?;
             }

@@ -2,7 +2,7 @@
 //! belongs together is written as one.
 
 use super::offload::{Coalescer, HEADER_LEN, split};
-use super::{Device, is_transient};
+use super::{Device, is_loss};
 use crate::sys;
 use airmend_proto::Packet;
 use nix::sys::uio::writev;
@@ -61,7 +61,7 @@ impl Device for OffloadTun {
         let result = self.joined.flush(|slices| writev(&self.device, slices));
         match result.map_or(Ok(0), |result| result.map_err(io::Error::from)) {
             Ok(_) => Ok(()),
-            Err(error) if is_transient(&error) || error.kind() == io::ErrorKind::InvalidInput => {
+            Err(error) if is_loss(&error) => {
                 self.drops += 1;
                 Ok(())
             }

@@ -295,6 +295,16 @@ impl PacketSocket {
         super::option(self.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR).map(drop)
     }
 
+    /// To be called when nothing is there: takes the error that an interface leaves which was set
+    /// down. An error if the interface has vanished.
+    pub(crate) fn check_interface(&self) -> io::Result<()> {
+        self.take_error()?;
+        match self.is_bound() {
+            true => Ok(()),
+            false => Err(io::Error::other("the interface has vanished")),
+        }
+    }
+
     /// Packets that arrived while the ring was full since the last call.
     pub(crate) fn drops(&self) -> io::Result<u64> {
         let mut statistics = RingStatistics { packets: 0, drops: 0 };

@@ -88,6 +88,8 @@ pub struct Tunnel {
     is_loop: bool,
     inbound: Inbound,
     next_look: Instant,
+    /// When both are read without news.
+    next_read: Instant,
     deadline: Option<Instant>,
     /// Whether the device and the socket may have something: a call that finds nothing costs time.
     has_packets: bool,
@@ -144,6 +146,7 @@ impl Tunnel {
             is_loop: false,
             inbound: Inbound::default(),
             next_look: Instant::ZERO,
+            next_read: Instant::ZERO,
             deadline: None,
             has_packets: true,
             has_frames: true,
@@ -217,6 +220,11 @@ impl Tunnel {
         self.sleep(wait).map_err(failed("waiting for packets"))?;
         self.has_packets |= more_packets;
         self.has_frames |= more_frames;
+        // An interface that was set down before it vanished tells nobody, but whoever reads.
+        if self.next_read <= now {
+            self.next_read = now + LOOK_INTERVAL;
+            (self.has_packets, self.has_frames) = (true, true);
+        }
         Ok(())
     }
 

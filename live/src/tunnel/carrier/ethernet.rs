@@ -42,6 +42,9 @@ impl Carrier for EthernetCarrier {
             take(Address::Mac(from), Ecn::NotEct, rest.get(..length).unwrap_or(&[]));
         };
         let taken = (0..MESSAGES).take_while(|_| self.socket.receive(&mut frame)).count();
+        if taken < MESSAGES {
+            self.socket.check_interface()?;
+        }
         Ok(taken == MESSAGES)
     }
 
