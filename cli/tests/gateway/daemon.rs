@@ -70,9 +70,12 @@ impl Daemon {
         self.process.signal(signal)
     }
 
-    /// What `airmend status --json` tells.
+    /// What `airmend status --json` tells, once it tells something: a gateway gives up a client
+    /// that the machine did not let run for two seconds.
     pub(crate) fn status(&self) -> Result<Value> {
-        status(&self.socket)
+        let mut error = None;
+        let answer = until("a status", || status(&self.socket).map_err(|e| error = Some(e)).ok());
+        answer.map_err(|waited| error.unwrap_or(waited))
     }
 
     /// Waits until it has mended at least so many losses; how many, then.
