@@ -1,7 +1,7 @@
 //! The laboratory's part: it answers the lines of clients.
 
 use super::changes::Changes;
-use super::client::{ENTER, REFUSED, SET, WATCH};
+use super::client::{ENTER, REFUSED, SET, STARTING, WATCH};
 use super::history::{History, Made};
 use crate::args::setup::NetworkArgs;
 use crate::lab_run::limits;
@@ -88,8 +88,9 @@ impl Served {
     /// The namespaces of a host.
     fn enter(&self, host: &str) -> Result<Answer, String> {
         let at: At = host.parse()?;
-        let namespaces = self.watched.namespaces();
-        let namespaces = namespaces.ok_or("the hosts are not ready yet: try it again")?;
+        let Some(namespaces) = self.watched.namespaces() else {
+            return Ok(STARTING.to_owned().into());
+        };
         let files = namespaces[usize::from(at == At::Mobile)].files().map(File::try_clone);
         let files = files.into_iter().collect::<Result<_, _>>();
         let files = files.map_err(|error| format!("the namespaces cannot be given: {error}"))?;
