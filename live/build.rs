@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::process::Command;
 
 const SOURCE: &str = "src/bpf/gateway.bpf.c";
+const SEGMENT: &str = "src/bpf/segment.bpf.h";
 const HEADERS: &str = "src/bpf/include";
 
 fn main() {
     println!("cargo::rerun-if-changed={SOURCE}");
+    println!("cargo::rerun-if-changed={SEGMENT}");
     println!("cargo::rerun-if-changed={HEADERS}");
     println!("cargo::rerun-if-env-changed=CLANG");
     let variable = |name| env::var(name).unwrap_or_default();

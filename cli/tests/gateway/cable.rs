@@ -2,6 +2,7 @@
 //! and so it knows what crossed when, whatever happens to the machines.
 
 use airmend_proto::link::{ErrorModel, Link, LinkParams};
+use airmend_proto::wire::checksum::tcp as tcp_checksum;
 use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{Instant as LinkInstant, LinkType, Packet};
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -45,7 +46,7 @@ pub(crate) struct Quality {
     /// Frames towards the base station get a VLAN tag with this number, those from there lose it.
     pub(crate) vlan: Option<u16>,
     /// With each ACK towards the base station comes another, which claims too much and whose
-    /// checksum is wrong.
+    /// checksum is wrong: of one in 64 it is the pseudo-header's, as if it was left to a card.
     pub(crate) is_forged: bool,
 }
 
@@ -157,6 +158,8 @@ struct Carrier {
     ends: Ends,
     vlan: Option<u16>,
     is_forged: bool,
+    /// ACKs forged so far.
+    forged: u32,
     /// From the host, and from the base station.
     links: [Link; 2],
     /// Where frames are read to, kept since it is long.
@@ -174,6 +177,7 @@ impl Carrier {
             ends,
             vlan: quality.vlan,
             is_forged: quality.is_forged,
+            forged: 0,
             links: [link(0), link(1)],
             buffer: vec![0; FRAME_BYTES].into(),
         }
@@ -201,7 +205,8 @@ impl Carrier {
                 continue;
             };
             if self.is_forged && from == End::Host {
-                self.give(from, &forged(&frame, usize::from(segment.transport_offset)));
+                self.give(from, &forged(&frame, &segment, self.forged.is_multiple_of(64)));
+                self.forged = self.forged.wrapping_add(1);
             }
             if from == End::Station {
                 log.forwarded.push(Instant::now());
@@ -233,13 +238,19 @@ impl Carrier {
 
 /// The frame, but it acknowledges 64 kB more, with a checksum that is wrong in every case: the sum
 /// over an ACK of which the upper half goes from 0xffff to 0 would not change.
-fn forged(frame: &Packet, tcp: usize) -> Vec<u8> {
+fn forged(frame: &Packet, segment: &Segment, is_pseudo_header: bool) -> Vec<u8> {
     let mut bytes = frame.bytes().to_vec();
+    let tcp = usize::from(segment.transport_offset);
     if let Some(ack) = bytes.get_mut(tcp + 8..).and_then(<[u8]>::first_chunk_mut) {
         *ack = u32::from_be_bytes(*ack).wrapping_add(1 << 16).to_be_bytes();
     }
-    if let Some(checksum) = bytes.get_mut(tcp + 16) {
-        *checksum ^= 1;
+    if let Some([high, low]) = bytes.get_mut(tcp + 16..).and_then(<[u8]>::first_chunk_mut) {
+        let (source, destination) = (&segment.source.address, &segment.destination.address);
+        let length = u32::from(segment.payload_offset) - tcp as u32 + segment.payload_len;
+        match is_pseudo_header {
+            true => [*high, *low] = (!tcp_checksum(source, destination, &[], length)).to_be_bytes(),
+            false => *high ^= 1,
+        }
     }
     bytes
 }

@@ -72,6 +72,8 @@ pub(crate) struct Report<'a> {
     pub(crate) at: u64,
     /// Whether it waits here for a verdict; if not, it has passed.
     pub(crate) diverted: bool,
+    /// Whether its checksum is left to a card, if it was diverted.
+    pub(crate) is_left_to_card: bool,
     /// Packets of its flow from the mobile have passed unreported since the last report of it.
     pub(crate) has_gap: bool,
     /// A VLAN tag that stands outside the packet: its protocol and its control information.
@@ -358,7 +360,8 @@ impl<'a> Report<'a> {
             at: u64::from_ne_bytes(*header.first_chunk()?),
             wire_len: u32::from_ne_bytes(*header.get(8..)?.first_chunk()?),
             vlan: (tpid != 0).then_some((tpid, u16_at(14))),
-            diverted: u16_at(18) != 0,
+            diverted: header[18] != 0,
+            is_left_to_card: header[19] != 0,
             has_gap: header[20..] != [0; 4],
             bytes: bytes.get(..usize::from(u16_at(12)))?,
         })

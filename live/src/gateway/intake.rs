@@ -12,6 +12,7 @@ use airmend_proto::wire::tcp::{Bypass, Segment};
 use airmend_proto::{Instant, LinkType, Packet};
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -155,11 +156,8 @@ fn take_redirected(
             // Nobody redirected it: the kernel or a daemon speaks of itself on every device.
             continue;
         }
-        let (packet, damaged) = match packet.segment_size() {
-            // The kernel joins sound segments only.
-            Some(_) => (packet, false),
-            None => verify_checksum(packet),
-        };
+        // The kernel joins sound segments only, and told which checksums were left to a card.
+        let damaged = packet.segment_size().is_none() && checksum(&packet) != Checksum::Right;
         queue_up(queue, Arrival { at, kind: Kind::Diverted, packet, damaged, has_gap: false });
     }
     Ok(())
@@ -169,51 +167,62 @@ fn arrival(clock: &Clock, link_type: LinkType, report: &Report<'_>) -> Option<Ar
     let packet = headers(link_type, report.vlan, report.bytes.into(), report.wire_len)?;
     let at = clock.at(Duration::from_nanos(report.at));
     let is_whole = report.bytes.len() == report.wire_len as usize;
-    let (packet, damaged) = if is_whole { verify_checksum(packet) } else { (packet, false) };
-    let kind = if report.diverted { Kind::Diverted } else { Kind::Passed };
+    let (kind, packet, damaged) = match checksum(&packet) {
+        _ if report.diverted && report.is_left_to_card => {
+            (Kind::Diverted, with_checksum(packet), false)
+        }
+        checksum if report.diverted => (Kind::Diverted, packet, checksum != Checksum::Right),
+        checksum => (Kind::Passed, packet, is_whole && checksum == Checksum::Wrong),
+    };
     Some(Arrival { at, kind, packet, damaged, has_gap: report.has_gap })
-}
-
-/// The packet with its checksum complete, and whether it is damaged.
-fn verify_checksum(packet: Packet) -> (Packet, bool) {
-    match check_checksum(&packet) {
-        Checksum::Right => (packet, false),
-        Checksum::LeftToCard(completed) => (completed, false),
-        Checksum::Wrong => (packet, true),
-    }
 }
 
 /// The state of a checksum field.
 #[derive(Debug, PartialEq, Eq)]
 enum Checksum {
     Right,
-    /// It holds the pseudo-header's sum alone: the sender is on this very machine, and no card came
-    /// between. The packet with the whole sum.
-    LeftToCard(Packet),
+    /// It holds the pseudo-header's sum alone: wrong, or left to a card, if the sender is on this
+    /// very machine and no card came between.
+    OfPseudoHeader,
     Wrong,
 }
 
-fn check_checksum(packet: &Packet) -> Checksum {
+fn checksum(packet: &Packet) -> Checksum {
     let Ok(segment) = Segment::parse(packet) else { return Checksum::Right };
-    let begin = usize::from(segment.transport_offset);
-    let end = usize::from(segment.payload_offset) + segment.payload_len as usize;
+    let Some(tcp) = packet.bytes().get(tcp_of(&segment)) else { return Checksum::Wrong };
     let (source, destination) = (&segment.source.address, &segment.destination.address);
-    let Some(tcp) = packet.bytes().get(begin..end) else { return Checksum::Wrong };
     let length = tcp.len() as u32;
     if checksum::tcp(source, destination, tcp, length) == 0 {
         return Checksum::Right;
     }
     let field = tcp.get(TCP_CHECKSUM..).and_then(|rest| rest.first_chunk());
     let pseudo_header = !checksum::tcp(source, destination, &[], length);
-    if field.map(|field| u16::from_be_bytes(*field)) != Some(pseudo_header) {
-        return Checksum::Wrong;
+    match field.map(|field| u16::from_be_bytes(*field)) == Some(pseudo_header) {
+        true => Checksum::OfPseudoHeader,
+        false => Checksum::Wrong,
     }
+}
+
+/// The packet with the sum that was left to a card.
+fn with_checksum(packet: Packet) -> Packet {
+    let Ok(segment) = Segment::parse(&packet) else { return packet };
+    let tcp = tcp_of(&segment);
+    let field = tcp.start + TCP_CHECKSUM..tcp.start + TCP_CHECKSUM + 2;
     let mut bytes = packet.bytes().to_vec();
-    let field = begin + TCP_CHECKSUM;
-    bytes[field..field + 2].fill(0);
-    let sum = checksum::tcp(source, destination, &bytes[begin..end], length);
-    bytes[field..field + 2].copy_from_slice(&sum.to_be_bytes());
-    Checksum::LeftToCard(Packet::new(packet.link_type(), bytes.into()))
+    if tcp.end > bytes.len() || field.end > tcp.end {
+        return packet;
+    }
+    bytes[field.clone()].fill(0);
+    let (source, destination) = (&segment.source.address, &segment.destination.address);
+    let sum = checksum::tcp(source, destination, &bytes[tcp.clone()], tcp.len() as u32);
+    bytes[field].copy_from_slice(&sum.to_be_bytes());
+    Packet::new(packet.link_type(), bytes.into())
+}
+
+/// Where its TCP header and payload are.
+fn tcp_of(segment: &Segment) -> Range<usize> {
+    let end = usize::from(segment.payload_offset) + segment.payload_len as usize;
+    usize::from(segment.transport_offset)..end
 }
 
 #[cfg(test)]
@@ -222,21 +231,23 @@ mod tests {
     use airmend_proto::wire::build::SegmentBuilder;
 
     #[test]
-    fn a_checksum_is_right_left_to_a_card_or_wrong() {
+    fn a_checksum_is_right_that_of_the_pseudo_header_or_wrong() {
         let packet = SegmentBuilder::new(([10, 0, 0, 2], 80), ([10, 0, 0, 1], 5000))
             .payload(b"hello")
             .build(LinkType::Ethernet);
-        assert_eq!(check_checksum(&packet), Checksum::Right);
+        assert_eq!(checksum(&packet), Checksum::Right);
         let segment = Segment::parse(&packet).unwrap();
-        let at = usize::from(segment.transport_offset) + TCP_CHECKSUM;
-        let mut bytes = packet.bytes().to_vec();
-        bytes[at] ^= 0x40;
-        assert_eq!(check_checksum(&Packet::new(LinkType::Ethernet, bytes.into())), Checksum::Wrong);
+        let at = tcp_of(&segment).start + TCP_CHECKSUM;
+        let with = |field: u16| {
+            let mut bytes = packet.bytes().to_vec();
+            bytes[at..at + 2].copy_from_slice(&field.to_be_bytes());
+            Packet::new(LinkType::Ethernet, bytes.into())
+        };
+        let right = u16::from_be_bytes([packet.bytes()[at], packet.bytes()[at + 1]]);
+        assert_eq!(checksum(&with(right ^ 0x40)), Checksum::Wrong);
         let sum =
             !checksum::tcp(&segment.source.address, &segment.destination.address, &[], 20 + 5);
-        let mut bytes = packet.bytes().to_vec();
-        bytes[at..at + 2].copy_from_slice(&sum.to_be_bytes());
-        let left = Packet::new(LinkType::Ethernet, bytes.into());
-        assert_eq!(check_checksum(&left), Checksum::LeftToCard(packet));
+        assert_eq!(checksum(&with(sum)), Checksum::OfPseudoHeader);
+        assert_eq!(with_checksum(with(sum)), packet);
     }
 }
