@@ -2,7 +2,7 @@
 
 use super::replayed::Replayed;
 use crate::row::{line, millis, rounded, write as write_line};
-use airmend_sim::replay::{Check, FlowReport, Moment};
+use airmend_sim::replay::{Check, FlowReport, LeftOut, Moment};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -30,6 +30,7 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> Result<()>
         "capture": replayed.args.capture.display().to_string(),
         "sides": replayed.sides.to_string(),
         "packets": report.packets,
+        "left_out": left_out(replayed.left_out),
         "oversized": report.oversized,
         "seconds": report.time.as_secs_f64(),
         "flows": report.flows.len(),
@@ -46,6 +47,11 @@ fn event(moment: &Moment) -> Value {
         "event": moment.event.counter(),
         "text": moment.event.to_string(),
     })
+}
+
+/// The number of packets by reason.
+fn left_out(left_out: &LeftOut) -> Value {
+    left_out.iter().map(|(reason, packets)| (reason.name(), Value::from(packets))).collect()
 }
 
 /// Of all these flows together.

@@ -12,7 +12,7 @@ use airmend_proto::Forwarder;
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::link::trace;
 use airmend_proto::recording::RecordedAgent;
-use airmend_sim::replay::{Capture, Pace, Sides, Step, record_hop, replay, steps};
+use airmend_sim::replay::{Capture, Pace, Sides, Step, Steps, record_hop, replay, steps};
 use anyhow::{Context, Result, anyhow, bail};
 use replayed::Replayed;
 use std::io;
@@ -27,7 +27,8 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         (None, Some(mobile)) => Sides::Mobile(mobile),
         (None, None) => Sides::of(&capture),
     };
-    let steps = steps(&capture, &sides).map_err(|error| anyhow!("{name} {error}"))?;
+    let Steps { steps, left_out } =
+        steps(&capture, &sides).map_err(|error| anyhow!("{name} {error}"))?;
     if let Some(path) = &args.trace {
         write_trace(path, &steps).with_context(|| format!("no trace of {name}"))?;
     }
@@ -45,8 +46,15 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let (report, check) = replay(&mut forwarder, &steps, pace, is_mended);
 
     let check = is_recorded.then_some(&check);
-    let replayed =
-        Replayed { args, capture: &capture, agent: &config, sides: &sides, report: &report, check };
+    let replayed = Replayed {
+        args,
+        capture: &capture,
+        left_out: &left_out,
+        agent: &config,
+        sides: &sides,
+        report: &report,
+        check,
+    };
     let mut out = io::stdout().lock();
     if args.json {
         json::write(&mut out, &replayed)?;

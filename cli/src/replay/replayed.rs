@@ -2,12 +2,14 @@
 
 use super::args::ReplayArgs;
 use airmend_proto::agents::AgentConfig;
-use airmend_sim::replay::{Capture, Check, Report, Sides};
+use airmend_sim::replay::{Capture, Check, LeftOut, Report, Sides};
 
 /// A replay and its results.
 pub(super) struct Replayed<'a> {
     pub(super) args: &'a ReplayArgs,
     pub(super) capture: &'a Capture,
+    /// The packets that were not replayed.
+    pub(super) left_out: &'a LeftOut,
     pub(super) agent: &'a AgentConfig,
     pub(super) sides: &'a Sides,
     pub(super) report: &'a Report,

@@ -2,7 +2,7 @@
 
 use super::replayed::Replayed;
 use crate::{table, text};
-use airmend_sim::replay::{Check, FlowReport, Report};
+use airmend_sim::replay::{Check, FlowReport, LeftOut, Report};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -12,7 +12,7 @@ const MOST_FLOWS: usize = 20;
 
 /// Prints what was replayed, the flows, the agent's counters, and the check.
 pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result<()> {
-    let Replayed { args, capture, agent, sides, report, check } = *replayed;
+    let Replayed { args, capture, left_out, agent, sides, report, check } = *replayed;
     let packets = text::counted(report.packets, "packet");
     let time = text::duration(report.time);
     let name = args.capture.display();
@@ -43,6 +43,9 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result
              off gro off)."
         )?;
     }
+    if !left_out.is_empty() {
+        writeln!(out, "\nLeft out: {}.", reasons(left_out))?;
+    }
     if capture.is_cut {
         writeln!(
             out,
@@ -50,6 +53,12 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result
         )?;
     }
     Ok(())
+}
+
+/// How many packets were left out for each reason.
+fn reasons(left_out: &LeftOut) -> String {
+    let row = |(reason, packets)| format!("{} {reason}", text::counted(packets, "packet"));
+    left_out.iter().map(row).collect::<Vec<_>>().join(", ")
 }
 
 /// Those with most losses first, where there are too many.

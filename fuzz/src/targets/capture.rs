@@ -24,7 +24,7 @@ pub(crate) fn fuzz(data: &[u8]) {
         let agent = AgentConfig::by_name(agent).expect("it is registered");
         let limits = Limits { flows: 8, cache_bytes: 1 << 16, ..Limits::default() };
         let mut forwarder = Forwarder::new(agent.build(limits, 1), limits.egress);
-        replay(&mut forwarder, &steps, pace, false);
+        replay(&mut forwarder, &steps.steps, pace, false);
     }
 }
 

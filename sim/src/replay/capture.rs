@@ -1,6 +1,7 @@
 //! Reads captures: pcapng, with one interface or several, and pcap.
 
 use super::error::ReplayError;
+use super::united::united;
 use airmend_proto::recording::{COPIED, DEPARTED, RecordedAgent, TimersRan};
 use airmend_proto::{Instant, LinkType, Packet};
 use pcap_file::pcap::PcapReader;
@@ -34,6 +35,8 @@ pub struct Interface {
     /// The name, if the file has it.
     pub name: Option<String>,
     link: DataLink,
+    /// Its addresses, of IP and of the link.
+    addresses: Vec<Vec<u8>>,
     /// The resolution of time stamps, per second.
     ticks: u64,
 }
@@ -61,7 +64,8 @@ pub struct Record {
 /// A capture in memory, in the order of time.
 #[derive(Clone, Debug)]
 pub struct Capture {
-    /// The interfaces.
+    /// The interfaces as the file describes them: one of several files that were joined more than
+    /// once. The records name the first description.
     pub interfaces: Vec<Interface>,
     /// The packets, at least one.
     pub records: Vec<Record>,
@@ -96,9 +100,9 @@ impl Capture {
         reading.finish()
     }
 
-    /// The interface of this name.
-    pub(super) fn interface(&self, name: &str) -> Option<usize> {
-        self.interfaces.iter().position(|interface| interface.name.as_deref() == Some(name))
+    /// The name of the interface of a record.
+    pub(super) fn interface(&self, record: &Record) -> Option<&str> {
+        self.interfaces.get(record.interface)?.name.as_deref()
     }
 }
 
@@ -138,7 +142,9 @@ impl Reading {
             TsResolution::MicroSecond => 1_000,
             TsResolution::NanoSecond => 1,
         };
-        self.interfaces.push(Interface { name: None, link: header.datalink, ticks: 1_000_000_000 });
+        let link = header.datalink;
+        let ticks = 1_000_000_000;
+        self.interfaces.push(Interface { name: None, link, addresses: Vec::new(), ticks });
         while let Some(packet) = reader.next_raw_packet() {
             let packet = match packet {
                 Ok(packet) => packet,
@@ -205,13 +211,28 @@ impl Reading {
         if self.records.last().is_some_and(|(last, _)| last - first > LONGEST.as_nanos() as u64) {
             return Err(ReplayError::TooLong);
         }
-        let since = |(nanos, record)| Record { at: Instant::from_nanos(nanos - first), ..record };
+        let one = self.united();
+        let since = |(nanos, record): (u64, Record)| {
+            let (at, interface) = (Instant::from_nanos(nanos - first), one[record.interface]);
+            Record { at, interface, ..record }
+        };
         Ok(Capture {
             interfaces: self.interfaces,
             records: self.records.into_iter().map(since).collect(),
             agent: self.agent,
             is_cut: self.is_cut,
         })
+    }
+
+    /// For each interface the first description of it. The records are in the order of time.
+    fn united(&self) -> Vec<usize> {
+        let described = |i: &Interface| (i.name.clone(), u32::from(i.link), i.addresses.clone());
+        let mut seen: Vec<_> = self.interfaces.iter().map(|i| (described(i), None)).collect();
+        for (nanos, record) in &self.records {
+            let (_, times) = &mut seen[record.interface];
+            *times = Some((times.map_or(*nanos, |(first, _)| first), *nanos));
+        }
+        united(&seen)
     }
 }
 
@@ -231,7 +252,8 @@ impl Record {
 
 impl Interface {
     fn described_by(block: &InterfaceDescriptionBlock<'_>) -> Self {
-        let mut interface = Self { name: None, link: block.linktype, ticks: 1_000_000 };
+        let (link, ticks) = (block.linktype, 1_000_000);
+        let mut interface = Self { name: None, link, addresses: Vec::new(), ticks };
         for option in &block.options {
             match option {
                 InterfaceDescriptionOption::IfName(name) => interface.name = Some(name.to_string()),
@@ -239,6 +261,14 @@ impl Interface {
                     let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
                     let power = u32::from(resolution & 0x7f);
                     interface.ticks = base.checked_pow(power).unwrap_or(u64::MAX);
+                }
+                InterfaceDescriptionOption::IfIpv4Addr(address)
+                | InterfaceDescriptionOption::IfIpv6Addr(address)
+                | InterfaceDescriptionOption::IfMacAddr(address) => {
+                    interface.addresses.push(address.to_vec());
+                }
+                InterfaceDescriptionOption::IfEuIAddr(address) => {
+                    interface.addresses.push(address.to_be_bytes().to_vec());
                 }
                 _ => {}
             }

@@ -2,6 +2,7 @@
 
 use super::capture::{Capture, Crossing, Record};
 use super::error::ReplayError;
+use super::left_out::{LeftOut, Reason};
 use super::prefix::Prefix;
 use airmend_proto::wire::flow::{Endpoint, FlowKey};
 use airmend_proto::wire::tcp::Segment;
@@ -26,8 +27,8 @@ impl Sides {
     /// The rule that the content of the capture permits.
     pub fn of(capture: &Capture) -> Self {
         let has_inbound = |name| {
-            let inbound = (capture.interface(name), Some(Crossing::Inbound));
-            let place = |record: &Record| (Some(record.interface), record.crossing);
+            let inbound = (Some(name), Some(Crossing::Inbound));
+            let place = |record| (capture.interface(record), record.crossing);
             capture.records.iter().any(|record| place(record) == inbound)
         };
         let is_directed = capture.records.iter().all(|record| record.crossing.is_some());
@@ -65,8 +66,17 @@ pub enum Step {
     TimersRan(Instant),
 }
 
-/// The steps at the position of the agent, in order.
-pub fn steps(capture: &Capture, sides: &Sides) -> Result<Vec<Step>, ReplayError> {
+/// A capture as an agent at its place sees it.
+#[derive(Clone, Debug, Default)]
+pub struct Steps {
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+    /// The packets of the capture that are in none of them.
+    pub left_out: LeftOut,
+}
+
+/// The steps at the position of the agent.
+pub fn steps(capture: &Capture, sides: &Sides) -> Result<Steps, ReplayError> {
     if !capture.records.iter().any(|record| Segment::parse(&record.packet).is_ok()) {
         return Err(ReplayError::NoTcp);
     }
@@ -82,7 +92,7 @@ pub fn steps(capture: &Capture, sides: &Sides) -> Result<Vec<Step>, ReplayError>
                     mobile(segment.destination).then_some(Port::Wired)
                 }
             });
-            if steps.is_empty() { Err(ReplayError::NoMobile(*prefix)) } else { Ok(steps) }
+            if steps.steps.is_empty() { Err(ReplayError::NoMobile(*prefix)) } else { Ok(steps) }
         }
         Sides::Payload => {
             let mobiles = receivers(capture);
@@ -96,17 +106,16 @@ pub fn steps(capture: &Capture, sides: &Sides) -> Result<Vec<Step>, ReplayError>
 
 /// Determines sides by interfaces. Where only the air was captured, outgoing packets came from the
 /// wired side.
-fn by_interface(capture: &Capture, air: &str) -> Result<Vec<Step>, ReplayError> {
-    let Some(air) = capture.interface(air) else {
-        let names = capture.interfaces.iter().map(|i| i.name.as_deref().unwrap_or("one unnamed"));
-        let known = names.collect::<Vec<_>>().join(", ");
-        return Err(ReplayError::NoInterface { name: air.to_owned(), known });
-    };
-    let is_only_air = capture.records.iter().all(|record| record.interface == air);
+fn by_interface(capture: &Capture, air: &str) -> Result<Steps, ReplayError> {
+    if !capture.interfaces.iter().any(|interface| interface.name.as_deref() == Some(air)) {
+        return Err(ReplayError::NoInterface { name: air.to_owned(), known: names(capture) });
+    }
+    let is_air = |record: &Record| capture.interface(record) == Some(air);
+    let is_only_air = capture.records.iter().all(is_air);
     let mut steps = Vec::with_capacity(capture.records.len());
     for record in &capture.records {
         let Record { at, ref packet, .. } = *record;
-        let side = if record.interface == air { Port::Air } else { Port::Wired };
+        let side = if is_air(record) { Port::Air } else { Port::Wired };
         for &before in &record.timers {
             let nanos = u64::try_from(before.as_nanos()).unwrap_or(u64::MAX);
             steps.push(Step::TimersRan(Instant::from_nanos(at.as_nanos().saturating_sub(nanos))));
@@ -119,22 +128,36 @@ fn by_interface(capture: &Capture, air: &str) -> Result<Vec<Step>, ReplayError> 
             Crossing::Outbound => Step::Leaves(at, side, packet.clone()),
         });
     }
-    Ok(steps)
+    Ok(Steps { steps, left_out: LeftOut::default() })
+}
+
+/// The names of all interfaces, each once.
+fn names(capture: &Capture) -> String {
+    let mut names: Vec<_> = capture.interfaces.iter().map(|i| i.name.as_deref()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.iter().map(|name| name.unwrap_or("one unnamed")).collect::<Vec<_>>().join(", ")
 }
 
 /// Determines sides by addresses; packets without one are left out. A machine that forwards may
 /// have captured a packet twice: each direction of a connection is taken from the interface on
 /// which it was first seen.
-fn by_address(capture: &Capture, side: impl Fn(&Segment) -> Option<Port>) -> Vec<Step> {
+fn by_address(capture: &Capture, side: impl Fn(&Segment) -> Option<Port>) -> Steps {
     let mut first_seen = HashMap::new();
-    let mut steps = Vec::new();
+    let mut steps = Steps::default();
     for record in &capture.records {
-        let Ok(segment) = Segment::parse(&record.packet) else { continue };
-        let Some(from) = side(&segment) else { continue };
-        let place = (record.interface, record.crossing);
-        let first = first_seen.entry((segment.source, segment.destination)).or_insert(place);
-        if *first == place {
-            steps.push(Step::Enters(record.at, from, record.packet.clone()));
+        let from = match Segment::parse(&record.packet) {
+            Err(unread) => Err(Reason::Unread(unread.into())),
+            Ok(segment) => side(&segment).ok_or(Reason::OtherHosts).and_then(|from| {
+                let place = (record.interface, record.crossing);
+                let ends = (segment.source, segment.destination);
+                let is_first = *first_seen.entry(ends).or_insert(place) == place;
+                is_first.then_some(from).ok_or(Reason::Again)
+            }),
+        };
+        match from {
+            Ok(from) => steps.steps.push(Step::Enters(record.at, from, record.packet.clone())),
+            Err(reason) => steps.left_out.count(reason),
         }
     }
     steps

@@ -1,10 +1,14 @@
 //! Captures of every form, replayed.
 
+mod blocks;
 mod capture;
+mod joined;
 
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::{Event, Forwarder, Instant, LinkType, Packet, Port};
-use airmend_sim::replay::{Capture, Check, Pace, ReplayError, Report, Sides, Step, replay, steps};
+use airmend_sim::replay::{
+    Capture, Check, Pace, ReplayError, Report, Sides, Step, Steps, replay, steps,
+};
 use capture::{Sent, cooked, download, pcap, pcapng};
 use pcap_file::DataLink;
 use std::time::Duration;
@@ -21,7 +25,7 @@ fn forwarder(settings: &[(&str, &str)]) -> Forwarder {
 fn replay_freely(file: &[u8], sides: Option<Sides>) -> Report {
     let capture = Capture::read(file).unwrap();
     let sides = sides.unwrap_or_else(|| Sides::of(&capture));
-    replay(&mut forwarder(&[]), &steps(&capture, &sides).unwrap(), Pace::Free, false).0
+    replay(&mut forwarder(&[]), &steps(&capture, &sides).unwrap().steps, Pace::Free, false).0
 }
 
 /// What must come out of `download`, whatever the file looks like.
@@ -107,7 +111,7 @@ fn where_an_agent_was_at_work_a_repair_saves_a_wired_round_trip() {
     let packets = built(LinkType::Ip).filter(repaired).map(unnamed);
     let file = pcapng(&[("tun0", DataLink::RAW)], packets);
     let capture = Capture::read(file.as_slice()).unwrap();
-    let steps = steps(&capture, &Sides::of(&capture)).unwrap();
+    let Steps { steps, .. } = steps(&capture, &Sides::of(&capture)).unwrap();
     let flow = |is_mended| {
         let report = replay(&mut forwarder(&[]), &steps, Pace::Free, is_mended).0;
         let flow = &report.flows[0];
@@ -153,7 +157,7 @@ fn damaged_files_do_no_harm() {
             damaged[at] ^= change;
             let Ok(capture) = Capture::read(damaged.as_slice()) else { continue };
             let Ok(steps) = steps(&capture, &Sides::of(&capture)) else { continue };
-            replay(&mut forwarder(&[]), &steps, Pace::Free, false);
+            replay(&mut forwarder(&[]), &steps.steps, Pace::Free, false);
         }
     }
 }
