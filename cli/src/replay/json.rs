@@ -31,6 +31,8 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> Result<()>
         "sides": replayed.sides.to_string(),
         "packets": report.packets,
         "left_out": left_out(replayed.left_out),
+        "is_cut": replayed.capture.is_cut,
+        "damage": replayed.capture.damage,
         "oversized": report.oversized,
         "seconds": report.time.as_secs_f64(),
         "flows": report.flows.len(),

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 /// Flows in the table at most.
 const MOST_FLOWS: usize = 20;
+/// Reasons to leave packets out in the sentence at most.
+const MOST_REASONS: usize = 12;
 
 /// Prints what was replayed, the flows, the agent's counters, and the check.
 pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result<()> {
@@ -52,13 +54,22 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result
             "\nThe file ends in the middle of a packet; what is before it was replayed."
         )?;
     }
+    if let Some(why) = &capture.damage {
+        writeln!(out, "\nThe file is damaged: {why}. What is before that was replayed.")?;
+    }
     Ok(())
 }
 
 /// How many packets were left out for each reason.
 fn reasons(left_out: &LeftOut) -> String {
     let row = |(reason, packets)| format!("{} {reason}", text::counted(packets, "packet"));
-    left_out.iter().map(row).collect::<Vec<_>>().join(", ")
+    let rows: Vec<_> = left_out.iter().map(row).take(MOST_REASONS).collect();
+    let more = left_out.iter().skip(MOST_REASONS).map(|(_, packets)| packets).sum::<u64>();
+    let more = match more {
+        0 => String::new(),
+        more => format!(", {} (--json has all)", text::counted(more, "more packet")),
+    };
+    rows.join(", ") + &more
 }
 
 /// Those with most losses first, where there are too many.

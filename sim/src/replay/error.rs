@@ -1,5 +1,6 @@
 //! Errors of captures that cannot be replayed: each is a sentence that follows the file's name.
 
+use super::left_out::{LeftOut, Reason, Unread};
 use super::prefix::Prefix;
 use std::io;
 
@@ -11,10 +12,13 @@ pub enum ReplayError {
     Unreadable(#[source] io::Error),
     /// The file has an unknown format.
     #[error(
-        "is no capture: give a pcapng or pcap file, as `airmend lab run --pcap` or `tcpdump -w` \
-         writes it, uncompressed"
+        "is no capture in pcapng or pcap: give a file as `airmend lab run --pcap` or `tcpdump -w` \
+         writes it, or make one with `editcap FILE run.pcapng`"
     )]
     NotACapture,
+    /// The file is packed in another way than by gzip.
+    #[error("is packed: unpack it first ({0})")]
+    Packed(&'static str),
     /// A block is malformed.
     #[error("is damaged after {packets} packets: {why}")]
     Damaged {
@@ -23,12 +27,6 @@ pub enum ReplayError {
         /// The fault.
         why: String,
     },
-    /// Packets that begin with an unknown header.
-    #[error(
-        "has packets of link type {0}, which cannot be read: capture Ethernet, raw IP or Linux \
-         cooked packets"
-    )]
-    LinkType(u32),
     /// The times of the packets cannot be true.
     #[error(
         "has more than a hundred years from its first packet to its last: capture with a clock \
@@ -39,11 +37,11 @@ pub enum ReplayError {
     #[error("holds no packet")]
     Empty,
     /// The capture has no TCP packets.
-    #[error(
-        "holds no TCP segment that could be read: capture TCP, and at least 128 bytes of each \
-         packet"
-    )]
-    NoTcp,
+    #[error("holds no TCP segment that could be read: {left_out}{}", advice(left_out))]
+    NoTcp {
+        /// What it has instead.
+        left_out: LeftOut,
+    },
     /// The capture has no interface of that name.
     #[error("has no interface {name:?}; it has {known}")]
     NoInterface {
@@ -61,4 +59,10 @@ pub enum ReplayError {
     /// No packet has such an address.
     #[error("has no TCP packet from or to {0}: name the mobile hosts that it has")]
     NoMobile(Prefix),
+}
+
+/// What would be right, where it is known.
+fn advice(left_out: &LeftOut) -> &'static str {
+    let is_short = left_out.iter().any(|(reason, _)| reason == Reason::Unread(Unread::Truncated));
+    if is_short { "; capture at least 128 bytes of each packet" } else { "" }
 }

@@ -78,7 +78,7 @@ pub struct Steps {
 /// The steps at the position of the agent.
 pub fn steps(capture: &Capture, sides: &Sides) -> Result<Steps, ReplayError> {
     if !capture.records.iter().any(|record| Segment::parse(&record.packet).is_ok()) {
-        return Err(ReplayError::NoTcp);
+        return Err(ReplayError::NoTcp { left_out: by_address(capture, |_| None).left_out });
     }
     match sides {
         Sides::Recorded => by_interface(capture, "air"),
@@ -128,7 +128,7 @@ fn by_interface(capture: &Capture, air: &str) -> Result<Steps, ReplayError> {
             Crossing::Outbound => Step::Leaves(at, side, packet.clone()),
         });
     }
-    Ok(Steps { steps, left_out: LeftOut::default() })
+    Ok(Steps { steps, left_out: capture.left_out.clone() })
 }
 
 /// The names of all interfaces, each once.
@@ -144,7 +144,7 @@ fn names(capture: &Capture) -> String {
 /// which it was first seen.
 fn by_address(capture: &Capture, side: impl Fn(&Segment) -> Option<Port>) -> Steps {
     let mut first_seen = HashMap::new();
-    let mut steps = Steps::default();
+    let mut steps = Steps { steps: Vec::new(), left_out: capture.left_out.clone() };
     for record in &capture.records {
         let from = match Segment::parse(&record.packet) {
             Err(unread) => Err(Reason::Unread(unread.into())),

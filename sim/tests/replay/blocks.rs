@@ -38,19 +38,34 @@ pub(crate) fn name(name: &str) -> Vec<u8> {
     option(2, name.as_bytes())
 }
 
-/// An enhanced packet block of an interface: the bytes, at a time in milliseconds.
-pub(crate) fn enhanced(interface: u32, millis: u64, bytes: &[u8], options: &[&[u8]]) -> Vec<u8> {
-    let micros = (1_700_000_000_000 + millis) * 1_000;
-    let length = bytes.len() as u32;
-    let head = [interface, (micros >> 32) as u32, micros as u32, length, length];
-    let head: Vec<u8> = head.into_iter().flat_map(u32::to_le_bytes).collect();
-    let padding = vec![0; bytes.len().next_multiple_of(4) - bytes.len()];
-    block(6, &[&head, bytes, &padding, &ended(options)])
+/// An enhanced packet block of an interface, at a time in milliseconds.
+pub(crate) fn enhanced(interface: u32, millis: u64, packet: &Packet, options: &[&[u8]]) -> Vec<u8> {
+    let head = [&interface.to_le_bytes(), time(millis).as_slice()].concat();
+    block(6, &[&head, &captured(packet), &ended(options)])
 }
 
-/// The bytes of a packet with its payload, which builders leave out.
-pub(crate) fn whole(packet: &Packet) -> Vec<u8> {
-    let mut bytes = packet.bytes().to_vec();
-    bytes.resize(packet.wire_len() as usize, 0);
-    bytes
+/// An obsolete packet block, with a count of drops.
+pub(crate) fn obsolete(interface: u16, millis: u64, packet: &Packet, options: &[&[u8]]) -> Vec<u8> {
+    let head = [&interface.to_le_bytes(), [7, 0].as_slice(), &time(millis)].concat();
+    block(2, &[&head, &captured(packet), &ended(options)])
+}
+
+/// A simple packet block.
+pub(crate) fn simple(packet: &Packet) -> Vec<u8> {
+    block(3, &[&packet.wire_len().to_le_bytes(), packet.bytes()])
+}
+
+/// The time of a packet block in microseconds, the upper half first.
+pub(crate) fn time(millis: u64) -> Vec<u8> {
+    let micros = (1_700_000_000_000 + millis) * 1_000;
+    [((micros >> 32) as u32).to_le_bytes(), (micros as u32).to_le_bytes()].concat()
+}
+
+/// Both lengths of a packet, and its bytes with padding.
+pub(crate) fn captured(packet: &Packet) -> Vec<u8> {
+    let lengths = [packet.bytes().len() as u32, packet.wire_len()];
+    let mut captured: Vec<u8> = lengths.into_iter().flat_map(u32::to_le_bytes).collect();
+    captured.extend(packet.bytes());
+    captured.resize(captured.len().next_multiple_of(4), 0);
+    captured
 }

@@ -10,7 +10,7 @@ use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPa
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
-use pcap_file::{DataLink, TsResolution};
+use pcap_file::{DataLink, Endianness, TsResolution};
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ pub(crate) fn pcapng(
     file.into_inner()
 }
 
-/// As pcap with microseconds, cut by its snap length.
+/// As pcap with microseconds, little endian, cut by its snap length.
 pub(crate) fn pcap(
     datalink: DataLink,
     packets: impl IntoIterator<Item = (u64, Packet)>,
@@ -89,6 +89,7 @@ pub(crate) fn pcap(
         datalink,
         snaplen: 65_535,
         ts_resolution: TsResolution::MicroSecond,
+        endianness: Endianness::Little,
         ..PcapHeader::default()
     };
     let mut file = PcapWriter::with_header(Vec::new(), header).unwrap();

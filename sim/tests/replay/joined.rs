@@ -1,15 +1,15 @@
 //! Connections that go on in another description of their interface, or in another interface.
 
-use super::blocks::{enhanced, interface, name, option, section, whole};
+use super::blocks::{enhanced, interface, name, option, section};
 use super::{assert_is_download, built, replay_freely};
-use airmend_proto::LinkType;
+use airmend_proto::{LinkType, Packet, Port};
 use airmend_sim::replay::{Capture, Reason, Sides, Steps, steps};
 
 const ETHERNET: u16 = 1;
 
 /// The packets of `download`, each with the description of its interface.
 fn packets(interface: impl Fn(usize) -> u32) -> Vec<Vec<u8>> {
-    let packet = |(index, (at, _, packet))| enhanced(interface(index), at, &whole(&packet), &[]);
+    let packet = |(index, (at, _, packet))| enhanced(interface(index), at, &packet, &[]);
     built(LinkType::Ethernet).enumerate().map(packet).collect()
 }
 
@@ -46,8 +46,8 @@ fn an_interface_in_many_sections_leads_to_the_air_in_all() {
     let air = || [section(), interface(ETHERNET, &[&name("wlan0")])].concat();
     let parts = [0..9, 9..16, 16..24].map(|part| {
         let packet = |(at, side, packet)| {
-            let flags = if side == airmend_proto::Port::Air { 1_u32 } else { 2 };
-            enhanced(0, at, &whole(&packet), &[&option(2, &flags.to_le_bytes())])
+            let flags = if side == Port::Air { 1_u32 } else { 2 };
+            enhanced(0, at, &packet, &[&option(2, &flags.to_le_bytes())])
         };
         let packets = built(LinkType::Ethernet).map(packet).skip(part.start).take(part.len());
         [air(), packets.flatten().collect()].concat()
@@ -69,8 +69,9 @@ fn interfaces_at_the_same_time_are_two_whatever_their_names() {
 
 #[test]
 fn what_is_left_out_is_counted_with_its_reason() {
-    let mut udp = whole(&built(LinkType::Ethernet).next().unwrap().2);
+    let mut udp = built(LinkType::Ethernet).next().unwrap().2.bytes().to_vec();
     udp[14 + 9] = 17;
+    let udp = Packet::new(LinkType::Ethernet, udp.into());
     let extra = [enhanced(0, 10, &udp, &[]), enhanced(0, 11, &udp, &[])].concat();
     let file = [section(), interface(ETHERNET, &[]), packets(|_| 0).concat(), extra].concat();
     let capture = Capture::read(file.as_slice()).unwrap();

@@ -3,6 +3,7 @@
 mod blocks;
 mod capture;
 mod joined;
+mod samples;
 
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::{Event, Forwarder, Instant, LinkType, Packet, Port};
