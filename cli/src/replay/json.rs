@@ -2,9 +2,10 @@
 
 use super::replayed::Replayed;
 use crate::row::{line, millis, rounded, write as write_line};
-use airmend_sim::replay::{Check, FlowReport, LeftOut, Moment};
+use airmend_sim::replay::{Check, Encapsulation, FlowReport, LeftOut, Moment};
 use anyhow::Result;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::slice;
 
@@ -31,6 +32,7 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> Result<()>
         "sides": replayed.sides.to_string(),
         "packets": report.packets,
         "left_out": left_out(replayed.left_out),
+        "within": within(replayed.within),
         "is_cut": replayed.capture.is_cut,
         "damage": replayed.capture.damage,
         "oversized": report.oversized,
@@ -54,6 +56,11 @@ fn event(moment: &Moment) -> Value {
 /// The number of packets by reason.
 fn left_out(left_out: &LeftOut) -> Value {
     left_out.iter().map(|(reason, packets)| (reason.name(), Value::from(packets))).collect()
+}
+
+/// The number of packets by what they were in.
+fn within(within: &BTreeMap<Encapsulation, u64>) -> Value {
+    within.iter().map(|(outer, packets)| (outer.name(), Value::from(*packets))).collect()
 }
 
 /// Of all these flows together.

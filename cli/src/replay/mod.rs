@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         (None, Some(mobile)) => Sides::Mobile(mobile),
         (None, None) => Sides::of(&capture),
     };
-    let Steps { steps, left_out } =
+    let Steps { steps, left_out, within } =
         steps(&capture, &sides).map_err(|error| anyhow!("{name} {error}"))?;
     if let Some(path) = &args.trace {
         write_trace(path, &steps).with_context(|| format!("no trace of {name}"))?;
@@ -50,6 +50,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         args,
         capture: &capture,
         left_out: &left_out,
+        within: &within,
         agent: &config,
         sides: &sides,
         report: &report,

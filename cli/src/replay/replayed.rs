@@ -2,7 +2,8 @@
 
 use super::args::ReplayArgs;
 use airmend_proto::agents::AgentConfig;
-use airmend_sim::replay::{Capture, Check, LeftOut, Report, Sides};
+use airmend_sim::replay::{Capture, Check, Encapsulation, LeftOut, Report, Sides};
+use std::collections::BTreeMap;
 
 /// A replay and its results.
 pub(super) struct Replayed<'a> {
@@ -10,6 +11,8 @@ pub(super) struct Replayed<'a> {
     pub(super) capture: &'a Capture,
     /// The packets that were not replayed.
     pub(super) left_out: &'a LeftOut,
+    /// The packets that were read in another protocol.
+    pub(super) within: &'a BTreeMap<Encapsulation, u64>,
     pub(super) agent: &'a AgentConfig,
     pub(super) sides: &'a Sides,
     pub(super) report: &'a Report,

@@ -2,7 +2,7 @@
 
 use super::replayed::Replayed;
 use crate::{table, text};
-use airmend_sim::replay::{Check, FlowReport, LeftOut, Report};
+use airmend_sim::replay::{Check, Encapsulation, FlowReport, LeftOut, Report};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -14,7 +14,7 @@ const MOST_REASONS: usize = 12;
 
 /// Prints what was replayed, the flows, the agent's counters, and the check.
 pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result<()> {
-    let Replayed { args, capture, left_out, agent, sides, report, check } = *replayed;
+    let Replayed { args, capture, left_out, within, agent, sides, report, check } = *replayed;
     let packets = text::counted(report.packets, "packet");
     let time = text::duration(report.time);
     let name = args.capture.display();
@@ -47,6 +47,24 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result
     }
     if !left_out.is_empty() {
         writeln!(out, "\nLeft out: {}.", reasons(left_out))?;
+    }
+    if let Some(bytes) = left_out.snap_length() {
+        writeln!(
+            out,
+            "\nHeaders are missing, first those of ACKs with SACK blocks, which show losses. \
+             Capture at least {bytes} bytes\nof each packet (tcpdump -s {bytes})."
+        )?;
+    }
+    if !within.is_empty() {
+        let row = |(outer, packets): (&Encapsulation, &u64)| {
+            format!("{} in {outer}", text::counted(*packets, "packet"))
+        };
+        let rows: Vec<String> = within.iter().map(row).collect();
+        let rows = rows.join(", ");
+        writeln!(
+            out,
+            "\nRead as what they carry: {rows}. A gateway mends them only outside of it."
+        )?;
     }
     if capture.is_cut {
         writeln!(

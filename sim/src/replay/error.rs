@@ -1,6 +1,6 @@
 //! Errors of captures that cannot be replayed: each is a sentence that follows the file's name.
 
-use super::left_out::{LeftOut, Reason, Unread};
+use super::left_out::LeftOut;
 use super::prefix::Prefix;
 use std::io;
 
@@ -62,7 +62,7 @@ pub enum ReplayError {
 }
 
 /// What would be right, where it is known.
-fn advice(left_out: &LeftOut) -> &'static str {
-    let is_short = left_out.iter().any(|(reason, _)| reason == Reason::Unread(Unread::Truncated));
-    if is_short { "; capture at least 128 bytes of each packet" } else { "" }
+fn advice(left_out: &LeftOut) -> String {
+    let advice = |bytes| format!("; capture at least {bytes} bytes of each packet");
+    left_out.snap_length().map_or_else(String::new, advice)
 }

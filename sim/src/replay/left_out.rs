@@ -1,6 +1,7 @@
 //! Packets of a capture that a replay leaves out, by reason.
 
-use airmend_proto::wire::tcp::Bypass;
+use super::encapsulation::Encapsulation;
+use super::unread::Unread;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,23 +23,8 @@ pub enum Reason {
     Again,
     /// Neither of its hosts is a mobile host.
     OtherHosts,
-    /// Its TCP header cannot be read.
-    Unread(Unread),
-}
-
-/// Why the TCP header of a packet cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Unread {
-    /// Neither IPv4 nor IPv6.
-    NotIp,
-    /// An IP packet that carries something else.
-    NotTcp,
-    /// An IP fragment.
-    Fragment,
-    /// Captured shorter than its headers.
-    Truncated,
-    /// Lengths or offsets that contradict each other.
-    Malformed,
+    /// Its TCP header cannot be read, within what.
+    Unread(Option<Encapsulation>, Unread),
 }
 
 /// Numbers of packets that were left out, by reason.
@@ -56,6 +42,16 @@ impl LeftOut {
         self.0.iter().map(|(reason, packets)| (*reason, *packets))
     }
 
+    /// The bytes of each packet that should have been captured, where headers were cut; more for
+    /// tunnels.
+    pub fn snap_length(&self) -> Option<u32> {
+        let short = self.iter().filter_map(|(reason, _)| match reason {
+            Reason::Unread(within, Unread::Truncated) => Some(within.map_or(128, |_| 256)),
+            _ => None,
+        });
+        short.max()
+    }
+
     /// Whether no packet was left out.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -71,7 +67,8 @@ impl Reason {
             Self::NoTime => "no_time".to_owned(),
             Self::Again => "seen_again".to_owned(),
             Self::OtherHosts => "other_hosts".to_owned(),
-            Self::Unread(unread) => unread.name().to_owned(),
+            Self::Unread(None, unread) => unread.name().to_owned(),
+            Self::Unread(Some(within), unread) => format!("{}_{}", within.name(), unread.name()),
         }
     }
 }
@@ -116,43 +113,8 @@ impl fmt::Display for Reason {
             Self::NoTime => f.write_str("without a time"),
             Self::Again => f.write_str("seen again at another interface"),
             Self::OtherHosts => f.write_str("of other hosts"),
-            Self::Unread(unread) => unread.fmt(f),
-        }
-    }
-}
-
-impl Unread {
-    fn name(self) -> &'static str {
-        match self {
-            Self::NotIp => "not_ip",
-            Self::NotTcp => "not_tcp",
-            Self::Fragment => "fragments",
-            Self::Truncated => "truncated",
-            Self::Malformed => "malformed",
-        }
-    }
-}
-
-impl fmt::Display for Unread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotIp => "not IP",
-            Self::NotTcp => "not TCP",
-            Self::Fragment => "IP fragments",
-            Self::Truncated => "captured too short for their headers",
-            Self::Malformed => "malformed",
-        })
-    }
-}
-
-impl From<Bypass> for Unread {
-    fn from(bypass: Bypass) -> Self {
-        match bypass {
-            Bypass::NotIp => Self::NotIp,
-            Bypass::NotTcp => Self::NotTcp,
-            Bypass::Fragment => Self::Fragment,
-            Bypass::Truncated => Self::Truncated,
-            Bypass::Malformed => Self::Malformed,
+            Self::Unread(None, unread) => unread.fmt(f),
+            Self::Unread(Some(within), unread) => write!(f, "in {within} {unread}"),
         }
     }
 }

@@ -9,6 +9,7 @@
 //! sender retransmits later. The time between the two repairs is what the agent saves.
 
 mod capture;
+mod encapsulation;
 mod error;
 mod flow;
 mod hop;
@@ -18,13 +19,16 @@ mod report;
 mod run;
 mod side;
 mod united;
+mod unread;
 
 pub use capture::{Capture, Crossing, Interface, Record};
+pub use encapsulation::Encapsulation;
 pub use error::ReplayError;
 pub use flow::FlowReport;
 pub use hop::record_hop;
-pub use left_out::{LeftOut, Reason, Unread};
+pub use left_out::{LeftOut, Reason};
 pub use prefix::Prefix;
 pub use report::{Moment, Report};
 pub use run::{Check, Difference, Pace, replay};
 pub use side::{Sides, Step, Steps, steps};
+pub use unread::Unread;

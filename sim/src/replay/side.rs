@@ -1,13 +1,15 @@
 //! The side from which each packet of a capture came.
 
 use super::capture::{Capture, Crossing, Record};
+use super::encapsulation::{Encapsulation, tcp_in};
 use super::error::ReplayError;
 use super::left_out::{LeftOut, Reason};
 use super::prefix::Prefix;
+use super::unread::Unread;
 use airmend_proto::wire::flow::{Endpoint, FlowKey};
 use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{Instant, Packet, Port};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 /// The rule that determines the side of a packet.
@@ -71,18 +73,20 @@ pub enum Step {
 pub struct Steps {
     /// The steps, in order.
     pub steps: Vec<Step>,
-    /// The packets of the capture that are in none of them.
+    /// The packets of the capture that are in none of them, and those whose headers were cut.
     pub left_out: LeftOut,
+    /// The packets that were read in another protocol, by protocol.
+    pub within: BTreeMap<Encapsulation, u64>,
 }
 
 /// The steps at the position of the agent.
 pub fn steps(capture: &Capture, sides: &Sides) -> Result<Steps, ReplayError> {
-    if !capture.records.iter().any(|record| Segment::parse(&record.packet).is_ok()) {
+    if !capture.records.iter().any(|record| tcp_in(&record.packet).is_ok()) {
         return Err(ReplayError::NoTcp { left_out: by_address(capture, |_| None).left_out });
     }
     match sides {
-        Sides::Recorded => by_interface(capture, "air"),
-        Sides::AirInterface(name) => by_interface(capture, name),
+        Sides::Recorded => by_interface(capture, "air", true),
+        Sides::AirInterface(name) => by_interface(capture, name, false),
         Sides::Mobile(prefix) => {
             let mobile = |end: Endpoint| prefix.contains(end.ip());
             let steps = by_address(capture, |segment| {
@@ -105,16 +109,23 @@ pub fn steps(capture: &Capture, sides: &Sides) -> Result<Steps, ReplayError> {
 }
 
 /// Determines sides by interfaces. Where only the air was captured, outgoing packets came from the
-/// wired side.
-fn by_interface(capture: &Capture, air: &str) -> Result<Steps, ReplayError> {
+/// wired side. What the recorded agent saw stays as it is.
+fn by_interface(capture: &Capture, air: &str, is_recorded: bool) -> Result<Steps, ReplayError> {
     if !capture.interfaces.iter().any(|interface| interface.name.as_deref() == Some(air)) {
         return Err(ReplayError::NoInterface { name: air.to_owned(), known: names(capture) });
     }
     let is_air = |record: &Record| capture.interface(record) == Some(air);
     let is_only_air = capture.records.iter().all(is_air);
     let mut steps = Vec::with_capacity(capture.records.len());
+    let (mut left_out, mut within) = (capture.left_out.clone(), BTreeMap::new());
     for record in &capture.records {
         let Record { at, ref packet, .. } = *record;
+        let read = if is_recorded { Ok((packet.clone(), None)) } else { tcp_in(packet) };
+        if let Err((outer, Unread::Truncated)) = read {
+            left_out.count(Reason::Unread(outer, Unread::Truncated));
+        }
+        let (packet, outer) = read.unwrap_or_else(|_| (packet.clone(), None));
+        count_within(&mut within, outer);
         let side = if is_air(record) { Port::Air } else { Port::Wired };
         for &before in &record.timers {
             let nanos = u64::try_from(before.as_nanos()).unwrap_or(u64::MAX);
@@ -128,7 +139,7 @@ fn by_interface(capture: &Capture, air: &str) -> Result<Steps, ReplayError> {
             Crossing::Outbound => Step::Leaves(at, side, packet.clone()),
         });
     }
-    Ok(Steps { steps, left_out: capture.left_out.clone() })
+    Ok(Steps { steps, left_out, within })
 }
 
 /// The names of all interfaces, each once.
@@ -143,24 +154,45 @@ fn names(capture: &Capture) -> String {
 /// have captured a packet twice: each direction of a connection is taken from the interface on
 /// which it was first seen.
 fn by_address(capture: &Capture, side: impl Fn(&Segment) -> Option<Port>) -> Steps {
-    let mut first_seen = HashMap::new();
-    let mut steps = Steps { steps: Vec::new(), left_out: capture.left_out.clone() };
+    let mut first_seen = FirstSeen::new();
+    let left_out = capture.left_out.clone();
+    let mut steps = Steps { steps: Vec::new(), left_out, within: BTreeMap::new() };
     for record in &capture.records {
-        let from = match Segment::parse(&record.packet) {
-            Err(unread) => Err(Reason::Unread(unread.into())),
-            Ok(segment) => side(&segment).ok_or(Reason::OtherHosts).and_then(|from| {
-                let place = (record.interface, record.crossing);
-                let ends = (segment.source, segment.destination);
-                let is_first = *first_seen.entry(ends).or_insert(place) == place;
-                is_first.then_some(from).ok_or(Reason::Again)
-            }),
-        };
-        match from {
-            Ok(from) => steps.steps.push(Step::Enters(record.at, from, record.packet.clone())),
+        match taken(record, &mut first_seen, &side) {
+            Ok((from, packet, outer)) => {
+                count_within(&mut steps.within, outer);
+                steps.steps.push(Step::Enters(record.at, from, packet));
+            }
             Err(reason) => steps.left_out.count(reason),
         }
     }
     steps
+}
+
+/// Where each direction of a connection was first seen: the interface, the way through it, and what
+/// the packets were in.
+type FirstSeen = HashMap<(Endpoint, Endpoint), (usize, Option<Crossing>, Option<Encapsulation>)>;
+
+/// The side from which a packet came, and the packet as it is read.
+fn taken(
+    record: &Record,
+    first_seen: &mut FirstSeen,
+    side: impl Fn(&Segment) -> Option<Port>,
+) -> Result<(Port, Packet, Option<Encapsulation>), Reason> {
+    let unread = |(outer, unread)| Reason::Unread(outer, unread);
+    let (packet, outer) = tcp_in(&record.packet).map_err(unread)?;
+    let segment = Segment::parse(&packet).map_err(|error| unread((outer, error.into())))?;
+    let from = side(&segment).ok_or(Reason::OtherHosts)?;
+    let place = (record.interface, record.crossing, outer);
+    let ends = (segment.source, segment.destination);
+    let is_first = *first_seen.entry(ends).or_insert(place) == place;
+    if is_first { Ok((from, packet, outer)) } else { Err(Reason::Again) }
+}
+
+fn count_within(within: &mut BTreeMap<Encapsulation, u64>, outer: Option<Encapsulation>) {
+    if let Some(outer) = outer {
+        *within.entry(outer).or_default() += 1;
+    }
 }
 
 /// A connection regardless of direction: the lower end is in the place of the wired one.
@@ -177,7 +209,8 @@ fn receivers(capture: &Capture) -> HashMap<FlowKey, Endpoint> {
     // first packet.
     let mut balances: HashMap<FlowKey, (i64, Endpoint)> = HashMap::new();
     for record in &capture.records {
-        let Ok(segment) = Segment::parse(&record.packet) else { continue };
+        let Ok((packet, _)) = tcp_in(&record.packet) else { continue };
+        let Ok(segment) = Segment::parse(&packet) else { continue };
         let key = connection(&segment);
         let (balance, _) = balances.entry(key).or_insert((0, segment.source));
         let payload = i64::from(segment.payload_len);

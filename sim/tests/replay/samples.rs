@@ -26,7 +26,8 @@ fn sample(name: &'static str, file: Vec<u8>) -> Sample {
 
 #[test]
 fn a_capture_is_read_however_it_was_written() {
-    for Sample { name, file, left_out } in metadata() {
+    let samples = [metadata(), read_in_part(), pcap_forms(), encapsulated()];
+    for Sample { name, file, left_out } in samples.into_iter().flatten() {
         println!("{name}");
         if let Some(directory) = std::env::var_os("SEEDS") {
             std::fs::write(Path::new(&directory).join(name), &file).unwrap();
@@ -75,7 +76,7 @@ fn big_endian(file: &[u8]) -> Vec<u8> {
     turned
 }
 
-/// Metadata that some reader takes offence at.
+/// Blocks and options of pcapng that some reader takes offence at.
 fn metadata() -> Vec<Sample> {
     let open = |code, value: &[u8]| option(code, value);
     let without_end = [
@@ -93,36 +94,6 @@ fn metadata() -> Vec<Sample> {
         0..60 => enhanced(0, at, packet, &[]),
         _ => enhanced(1, at + 1000, packet, &[]),
     };
-    let monitor = || enhanced(1, 10, &Packet::new(LinkType::Ip, vec![0; 40].into()), &[]);
-    let unknown = || enhanced(9, 10, &Packet::new(LinkType::Ip, vec![0; 40].into()), &[]);
-    let first = built(LinkType::Ip).next().unwrap().2;
-    let with_link = |link: u32| {
-        let mut file = raw_pcap();
-        file[20..24].copy_from_slice(&link.to_le_bytes());
-        file
-    };
-    let with_fcs = |(at, _, packet): (u64, Port, Packet)| {
-        let mut bytes = packet.bytes().to_vec();
-        bytes.resize(packet.wire_len() as usize, 0);
-        bytes.extend([0xde, 0xad, 0xbe, 0xef]);
-        (at, Packet::new(LinkType::Ethernet, bytes.into()))
-    };
-    let mut fcs = pcap(DataLink::ETHERNET, built(LinkType::Ethernet).map(with_fcs).take(24));
-    // The presence of a frame check sequence, and its length in words of 16 bits.
-    fcs[20..24].copy_from_slice(&0x2400_0001_u32.to_le_bytes());
-    let halves = |from: usize, to: usize| {
-        let part = built(LinkType::Ip).skip(from).take(to - from);
-        pcap(DataLink::RAW, part.map(|(at, _, packet)| (at, packet)))
-    };
-    let joined = [halves(0, 9), big_endian(&halves(9, 16)), halves(16, 24)].concat();
-    let cooked_vlan = pcap(
-        DataLink::LINUX_SLL,
-        built(LinkType::Ip).map(|(at, side, packet)| {
-            let mut bytes = cooked(&packet, side == Port::Wired).bytes().to_vec();
-            bytes.splice(14..16, [0x81, 0x00, 0x00, 0x07, 0x08, 0x00]);
-            (at, Packet::truncated(LinkType::Ip, bytes.into(), packet.wire_len() + 20))
-        }),
-    );
     // The second interface's clock is a second ahead.
     let later = interface(101, &[&option(14, &(-1_i64).to_le_bytes()), &option(9, &[6])]);
     let damaged = [section(), raw_ip(), blocks(plain), vec![6, 0, 0, 0, 8, 0, 0, 0], vec![1; 40]];
@@ -158,6 +129,26 @@ fn metadata() -> Vec<Sample> {
             ]
             .concat(),
         ),
+        sample("pcapng-time-offset", [section(), raw_ip(), later, blocks(ahead)].concat()),
+        sample("pcapng-damaged-end", damaged.concat()),
+        sample(
+            "pcapng-joined.gz",
+            [
+                gzip(&[section(), raw_ip(), halves_of(&plain, 0..9)].concat()),
+                gzip(&[section(), raw_ip(), halves_of(&plain, 9..24)].concat()),
+            ]
+            .concat(),
+        ),
+    ]
+}
+
+/// Files of which some packets cannot be used.
+fn read_in_part() -> Vec<Sample> {
+    let plain = |at, packet: &Packet| enhanced(0, at, packet, &[]);
+    let monitor = || enhanced(1, 10, &Packet::new(LinkType::Ip, vec![0; 40].into()), &[]);
+    let unknown = || enhanced(9, 10, &Packet::new(LinkType::Ip, vec![0; 40].into()), &[]);
+    let first = built(LinkType::Ip).next().unwrap().2;
+    vec![
         Sample {
             left_out: &[("no_time", 1)],
             ..sample("pcapng-simple", [section(), raw_ip(), simple(&first), blocks(plain)].concat())
@@ -177,8 +168,39 @@ fn metadata() -> Vec<Sample> {
                 [section(), raw_ip(), unknown(), blocks(plain)].concat(),
             )
         },
-        sample("pcapng-time-offset", [section(), raw_ip(), later, blocks(ahead)].concat()),
-        sample("pcapng-damaged-end", damaged.concat()),
+    ]
+}
+
+/// Link types, byte orders and other forms of pcap.
+fn pcap_forms() -> Vec<Sample> {
+    let with_link = |link: u32| {
+        let mut file = raw_pcap();
+        file[20..24].copy_from_slice(&link.to_le_bytes());
+        file
+    };
+    let with_fcs = |(at, _, packet): (u64, Port, Packet)| {
+        let mut bytes = packet.bytes().to_vec();
+        bytes.resize(packet.wire_len() as usize, 0);
+        bytes.extend([0xde, 0xad, 0xbe, 0xef]);
+        (at, Packet::new(LinkType::Ethernet, bytes.into()))
+    };
+    let mut fcs = pcap(DataLink::ETHERNET, built(LinkType::Ethernet).map(with_fcs).take(24));
+    // The presence of a frame check sequence, and its length in words of 16 bits.
+    fcs[20..24].copy_from_slice(&0x2400_0001_u32.to_le_bytes());
+    let halves = |from: usize, to: usize| {
+        let part = built(LinkType::Ip).skip(from).take(to - from);
+        pcap(DataLink::RAW, part.map(|(at, _, packet)| (at, packet)))
+    };
+    let joined = [halves(0, 9), big_endian(&halves(9, 16)), halves(16, 24)].concat();
+    let cooked_vlan = pcap(
+        DataLink::LINUX_SLL,
+        built(LinkType::Ip).map(|(at, side, packet)| {
+            let mut bytes = cooked(&packet, side == Port::Wired).bytes().to_vec();
+            bytes.splice(14..16, [0x81, 0x00, 0x00, 0x07, 0x08, 0x00]);
+            (at, Packet::truncated(LinkType::Ip, bytes.into(), packet.wire_len() + 20))
+        }),
+    );
+    vec![
         sample("pcap-raw-12", with_link(12)),
         sample("pcap-raw-14", with_link(14)),
         sample("pcap-raw-12-fcs", with_link(0x2400_000c)),
@@ -189,14 +211,6 @@ fn metadata() -> Vec<Sample> {
         sample("pcap-joined", joined),
         sample("pcap-cooked-vlan", cooked_vlan),
         sample("pcap.gz", gzip(&raw_pcap())),
-        sample(
-            "pcapng-joined.gz",
-            [
-                gzip(&[section(), raw_ip(), halves_of(&plain, 0..9)].concat()),
-                gzip(&[section(), raw_ip(), halves_of(&plain, 9..24)].concat()),
-            ]
-            .concat(),
-        ),
     ]
 }
 
@@ -222,5 +236,92 @@ fn what_cannot_be_read_of_a_file_is_told() {
     ] {
         let sentence = Capture::read(file.as_slice()).unwrap_err().to_string();
         assert!(sentence.contains(words) && sentence.len() < 200, "{words}: {sentence}");
+    }
+}
+
+/// `download` with each packet behind these bytes, as Ethernet.
+fn behind(outer: &[u8]) -> Vec<u8> {
+    let wrapped = |(at, _, packet): (u64, Port, Packet)| {
+        let mut bytes = [outer, packet.bytes()].concat();
+        let wire_len = packet.wire_len() + outer.len() as u32;
+        if outer.get(12..24).is_some_and(|outer| outer.starts_with(&[8, 0]) && outer[11] == 17) {
+            bytes[38..40].copy_from_slice(&(wire_len as u16 - 34).to_be_bytes());
+        }
+        (at, Packet::truncated(LinkType::Ethernet, bytes.into(), wire_len))
+    };
+    pcap(DataLink::ETHERNET, built(LinkType::Ip).map(wrapped))
+}
+
+fn ethernet(ethertype: u16) -> Vec<u8> {
+    [[2; 12].as_slice(), &ethertype.to_be_bytes()].concat()
+}
+
+/// An IPv4 header in Ethernet, whose length is longer than any packet here needs.
+fn ipv4(protocol: u8, rest: &[u8]) -> Vec<u8> {
+    let header = [0x45, 0, 0, 0, 0, 0, 0, 0, 64, protocol, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
+    [&ethernet(0x0800), header.as_slice(), rest].concat()
+}
+
+fn udp(port: u16, rest: &[u8]) -> Vec<u8> {
+    ipv4(17, &[&[0xc0, 0], port.to_be_bytes().as_slice(), &[0; 4], rest].concat())
+}
+
+/// TCP in other protocols, and the IP length that segmentation offload leaves open.
+fn encapsulated() -> Vec<Sample> {
+    let tag = |ethertype: u16| [&[0, 7], ethertype.to_be_bytes().as_slice()].concat();
+    let qinq = [ethernet(0x9100), tag(0x8100), tag(0x8100), tag(0x0800)].concat();
+    let labels = [ethernet(0x8847), vec![0, 1, 0, 64, 0, 2, 1, 64]].concat();
+    let wire = [labels.clone(), vec![0; 4], ethernet(0x0800)].concat();
+    let pppoe = [ethernet(0x8864), vec![0x11, 0, 0, 1, 4, 0, 0, 0x21]].concat();
+    let vxlan = [vec![8, 0, 0, 0, 0, 0, 7, 0], ethernet(0x0800)].concat();
+    let geneve = [vec![1, 0, 0x65, 0x58, 0, 0, 7, 0, 1, 2, 3, 0], ethernet(0x0800)].concat();
+    let gtp = [0x34, 255, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0, 9, 0];
+    let llc = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+    let wifi = [[0x88, 1].as_slice(), &[2; 24], &llc].concat();
+    let capwap = [&[0, 0x10, 3, 0, 0, 0, 0, 0], wifi.as_slice()].concat();
+    let no_length = |(at, _, packet): (u64, Port, Packet)| {
+        let mut bytes = packet.bytes().to_vec();
+        bytes[16..18].copy_from_slice(&[0, 0]);
+        (at, Packet::truncated(LinkType::Ethernet, bytes.into(), packet.wire_len()))
+    };
+    let ppp = built(LinkType::Ip).map(|(at, _, packet)| {
+        let bytes = [&[0xff, 3, 0, 0x21], packet.bytes()].concat();
+        (at, Packet::truncated(LinkType::Ip, bytes.into(), packet.wire_len() + 4))
+    });
+    vec![
+        sample("pcap-qinq", behind(&qinq)),
+        sample("pcap-mpls", behind(&labels)),
+        sample("pcap-mpls-pseudowire", behind(&wire)),
+        sample("pcap-pppoe", behind(&pppoe)),
+        sample("pcap-ppp", pcap(DataLink::PPP, ppp)),
+        sample("pcap-gre", behind(&ipv4(47, &[0x20, 0, 8, 0, 0, 0, 0, 7]))),
+        sample("pcap-ip-in-ip", behind(&ipv4(4, &[]))),
+        sample("pcap-vxlan", behind(&udp(4789, &vxlan))),
+        sample("pcap-geneve", behind(&udp(6081, &geneve))),
+        sample("pcap-gtp-u", behind(&udp(2152, &gtp))),
+        sample("pcap-capwap", behind(&udp(5247, &capwap))),
+        sample(
+            "pcap-no-length",
+            pcap(DataLink::ETHERNET, built(LinkType::Ethernet).map(no_length)),
+        ),
+    ]
+}
+
+#[test]
+fn what_a_tunnel_hides_is_named() {
+    let dtls = behind(&udp(5247, &[1, 0, 0, 0]));
+    let cut = |(at, _, packet): (u64, Port, Packet)| {
+        let bytes = packet.bytes()[..46].to_vec();
+        (at, Packet::truncated(LinkType::Ethernet, bytes.into(), packet.wire_len()))
+    };
+    let cut = pcap(DataLink::ETHERNET, built(LinkType::Ethernet).map(cut));
+    for (file, words) in [
+        (dtls, "24 packets in CAPWAP encrypted"),
+        (behind(&ipv4(50, &[])), "24 packets encrypted"),
+        (cut, "24 packets captured too short for their headers; capture at least 128 bytes"),
+    ] {
+        let capture = Capture::read(file.as_slice()).unwrap();
+        let sentence = steps(&capture, &Sides::Payload).unwrap_err().to_string();
+        assert!(sentence.contains(words), "{words}: {sentence}");
     }
 }

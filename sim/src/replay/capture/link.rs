@@ -8,6 +8,8 @@ use airmend_proto::{LinkType, Packet};
 const ETHERNET_HEADER: usize = 14;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
+const PPP: u16 = 0x880b;
+const PPPOE: u16 = 0x8864;
 
 /// The packet behind a link header that agents do not parse, and the direction in that header
 /// (<https://www.tcpdump.org/linktypes.html>). Of a type that an EtherType names and that is not IP,
@@ -23,6 +25,11 @@ pub(super) fn unwrap_link(
         0 | 108 => (packet.ip(4), None),
         1 => (Packet::truncated(LinkType::Ethernet, data.to_vec().into(), wire_len), None),
         12 | 14 | 101 | 228 | 229 => (packet.ip(0), None),
+        // PPP, and PPPoE without Ethernet.
+        9 | 50 => (packet.frame(PPP, 0), None),
+        51 => (packet.frame(PPPOE, 0), None),
+        // Cisco's HDLC.
+        104 => (packet.typed(2, 4), None),
         // Linux cooked packets.
         113 => (packet.typed(14, 16), crossing(data.get(1))),
         276 => (packet.typed(0, 20), crossing(data.get(10))),
