@@ -71,6 +71,8 @@ fn losses(flows: &[FlowReport]) -> Value {
         "lost": sum(FlowReport::lost),
         "repaired_locally": sum(|flow| flow.repaired_locally),
         "repaired_by_sender": sum(|flow| flow.repaired_by_sender),
+        "unacknowledged": sum(|flow| flow.unacknowledged),
+        "sender_retransmits": sum(|flow| flow.sender_retransmits),
         "needless": sum(|flow| flow.needless),
         "local_retransmits": sum(|flow| flow.local_retransmits),
         "suppressed_dupacks": sum(|flow| flow.suppressed_dupacks),

@@ -136,8 +136,20 @@ fn losses(report: &Report) -> String {
         0 => String::new(),
         needless => format!("; {} sent again needlessly", text::counted(needless, "more segment")),
     };
+    let again = match sum(|flow| flow.sender_retransmits) {
+        0 => String::new(),
+        again => format!("\nSenders sent what was lost {} again.", text::counted(again, "time")),
+    };
+    let unacknowledged = match sum(|flow| flow.unacknowledged) {
+        0 => String::new(),
+        lost => format!(
+            "\n{} lost and not acknowledged before the connection or the capture ended.",
+            text::counted(lost, "segment")
+        ),
+    };
     format!(
-        "{} lost on the air: {} repaired first by the agent, {} by the sender{needless}.",
+        "{} lost on the air: {} repaired first by the agent, {} by the sender{needless}.\
+         {again}{unacknowledged}",
         text::counted(sum(FlowReport::lost), "segment"),
         text::count(sum(|flow| flow.repaired_locally)),
         text::count(sum(|flow| flow.repaired_by_sender)),

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// One flow. A segment counts as lost on the air, once, if it had departed to the air and was
-/// retransmitted before the mobile acknowledged it.
+/// retransmitted before the mobile acknowledged it; also if the connection or the capture ended
+/// before that.
 #[derive(Clone, Debug)]
 pub struct FlowReport {
     /// The addresses and ports.
@@ -21,6 +22,10 @@ pub struct FlowReport {
     pub repaired_locally: u64,
     /// Lost segments that the sender retransmitted first.
     pub repaired_by_sender: u64,
+    /// Lost segments that were not acknowledged before the connection or the capture ended.
+    pub unacknowledged: u64,
+    /// Retransmissions of lost segments by the sender, all of each.
+    pub sender_retransmits: u64,
     /// Segments that the agent retransmitted needlessly: reordered or late.
     pub needless: u64,
     /// Local retransmissions. They are many in a capture without an agent: a repair does not arrive
@@ -51,6 +56,8 @@ impl FlowReport {
             payload_bytes: 0,
             repaired_locally: 0,
             repaired_by_sender: 0,
+            unacknowledged: 0,
+            sender_retransmits: 0,
             needless: 0,
             local_retransmits: 0,
             suppressed_dupacks: 0,
@@ -73,9 +80,12 @@ pub(super) struct Flow {
     pub(super) report: FlowReport,
     /// Whether an agent was active in the capture, which then lacks the sender's repairs.
     is_mended: bool,
+    /// By the offset of the first byte; no two overlap.
     outstanding: BTreeMap<i64, Outstanding>,
     /// The highest end of data seen, as sequence number and as offset.
     highest: Option<(SeqNumber, i64)>,
+    /// All below this offset is acknowledged.
+    acked: i64,
     stall: Option<Stall>,
     handshake: Handshake,
 }
@@ -88,6 +98,8 @@ struct Outstanding {
     local: Option<Instant>,
     /// When the sender first retransmitted the segment.
     sender: Option<Instant>,
+    /// How often the sender has retransmitted it.
+    retransmits: u64,
 }
 
 /// A recovery: from the agent's first repair until all data is acknowledged that had been sent by
@@ -117,6 +129,7 @@ impl Flow {
             is_mended,
             outstanding: BTreeMap::new(),
             highest: None,
+            acked: i64::MIN,
             stall: None,
             handshake: Handshake::Unseen,
         }
@@ -126,8 +139,7 @@ impl Flow {
     pub(super) fn enters(&mut self, now: Instant, from: Port, segment: &Segment) {
         self.time_handshake(now, from, segment);
         if segment.flags.intersects(Flags::SYN.union(Flags::RST)) {
-            self.outstanding.clear();
-            (self.highest, self.stall) = (None, None);
+            self.end_connection();
             return;
         }
         match from {
@@ -144,14 +156,25 @@ impl Flow {
         }
         let Some(first) = self.offset(segment.seq) else { return };
         let end = first + i64::from(segment.payload_len);
-        let unsent = Outstanding { end, local: None, sender: None };
-        self.outstanding.entry(first).or_insert(unsent);
+        // Only what is neither on its way nor acknowledged is new.
+        let mut from = first.max(self.acked);
+        while from < end {
+            let next = self.outstanding.range(self.begin_of(from)..end).next();
+            let next = next.map(|(&begin, segment)| (begin, segment.end));
+            if next.is_none_or(|(begin, _)| from < begin) {
+                let end = next.map_or(end, |(begin, _)| begin);
+                let sent = Outstanding { end, local: None, sender: None, retransmits: 0 };
+                self.outstanding.insert(from, sent);
+            }
+            from = next.map_or(end, |(_, end)| end);
+        }
     }
 
     /// The agent retransmits a segment.
     pub(super) fn repairs(&mut self, now: Instant, seq: SeqNumber) {
         self.report.local_retransmits += 1;
         let (Some(first), Some((_, recover))) = (self.offset(seq), self.highest) else { return };
+        let first = self.begin_of(first);
         let Some(segment) = self.outstanding.get_mut(&first) else { return };
         if segment.local.is_none() && segment.sender.is_none() && self.stall.is_none() {
             self.stall = Some(Stall { first, recover });
@@ -159,13 +182,25 @@ impl Flow {
         segment.local.get_or_insert(now);
     }
 
+    /// The connection or the capture is over: what was retransmitted and is not acknowledged was
+    /// lost.
+    pub(super) fn end_connection(&mut self) {
+        for (first, segment) in std::mem::take(&mut self.outstanding) {
+            self.judge(first, segment, false);
+        }
+        (self.highest, self.acked, self.stall) = (None, i64::MIN, None);
+    }
+
     fn data_enters(&mut self, now: Instant, segment: &Segment) {
         self.report.segments += 1;
         self.report.payload_bytes += u64::from(segment.payload_len);
         let first = self.offset(segment.seq).unwrap_or(0);
         let end = first + i64::from(segment.payload_len);
-        for (_, again) in self.outstanding.range_mut(first..end) {
+        self.split(first);
+        self.split(end);
+        for (_, again) in self.outstanding.range_mut(self.begin_of(first)..end) {
             again.sender.get_or_insert(now);
+            again.retransmits += 1;
         }
         if self.highest.is_none_or(|(_, highest)| end > highest) {
             self.highest = Some((segment.seq + segment.payload_len, end));
@@ -174,27 +209,51 @@ impl Flow {
 
     fn acknowledge(&mut self, ack: SeqNumber) {
         let Some(ack) = self.offset(ack) else { return };
+        self.acked = self.acked.max(ack);
         while let Some(oldest) = self.outstanding.first_entry() {
             if oldest.get().end > ack {
                 break;
             }
             let (first, segment) = oldest.remove_entry();
-            self.judge(first, segment);
+            self.judge(first, segment, true);
         }
         self.stall.take_if(|stall| stall.recover <= ack);
     }
 
-    /// A segment is acknowledged, which decides whether it was lost.
-    fn judge(&mut self, first: i64, segment: Outstanding) {
+    /// The offset at which the outstanding segment begins that has this one; without any, the same.
+    fn begin_of(&self, offset: i64) -> i64 {
+        let before = self.outstanding.range(..=offset).next_back();
+        before.filter(|(_, segment)| offset < segment.end).map_or(offset, |(&begin, _)| begin)
+    }
+
+    /// Makes two of the outstanding segment that has this offset in its middle, since only a part
+    /// of it is sent again. One that the sender has sent again before stays whole.
+    fn split(&mut self, offset: i64) {
+        let begin = self.begin_of(offset);
+        let Some(segment) = self.outstanding.get_mut(&begin) else { return };
+        if begin < offset && segment.sender.is_none() {
+            let behind = *segment;
+            segment.end = offset;
+            self.outstanding.insert(offset, behind);
+        }
+    }
+
+    /// Whether a segment was lost, once it is acknowledged or nothing can acknowledge it.
+    fn judge(&mut self, first: i64, segment: Outstanding, is_acked: bool) {
         let began_stall = self.stall.is_some_and(|stall| stall.first == first);
         let report = &mut self.report;
-        let saved = match (segment.local, segment.sender) {
+        match (segment.local, segment.sender) {
             (None, None) => return,
             (Some(_), None) if !self.is_mended => {
-                // The original arrived.
-                report.needless += 1;
+                // The original arrived, as far as can be seen.
+                report.needless += u64::from(is_acked);
                 return;
             }
+            _ => {}
+        }
+        report.unacknowledged += u64::from(!is_acked);
+        report.sender_retransmits += segment.retransmits;
+        let saved = match (segment.local, segment.sender) {
             (Some(local), sender) if sender.is_none_or(|sender| local <= sender) => {
                 report.repaired_locally += 1;
                 sender.map(|sender| sender.since(local)).or(report.wired_round_trip)

@@ -110,6 +110,7 @@ impl Observer {
     }
 
     pub(super) fn finish(mut self) -> Report {
+        self.flows.iter_mut().for_each(Flow::end_connection);
         let reports = self.flows.into_iter().map(|flow| flow.report);
         self.report.flows = reports.filter(|flow| flow.segments > 0).collect();
         self.report

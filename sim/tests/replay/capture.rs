@@ -16,9 +16,9 @@ use std::time::Duration;
 
 pub(crate) const SERVER: ([u8; 4], u16) = ([10, 0, 0, 1], 80);
 pub(crate) const MOBILE: ([u8; 4], u16) = ([10, 0, 1, 2], 5000);
-const SEGMENT: u32 = 1_000;
+pub(crate) const SEGMENT: u32 = 1_000;
 /// The stream's numbers wrap within the capture.
-const FIRST: SeqNumber = SeqNumber(u32::MAX - 2_500);
+pub(crate) const FIRST: SeqNumber = SeqNumber(u32::MAX - 2_500);
 
 /// Milliseconds, the side it came from, and the packet.
 pub(crate) type Sent = (u64, Port, SegmentBuilder<'static>);

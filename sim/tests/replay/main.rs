@@ -4,6 +4,7 @@ mod blocks;
 mod capture;
 mod joined;
 mod samples;
+mod losses;
 
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::{Event, Forwarder, Instant, LinkType, Packet, Port};
