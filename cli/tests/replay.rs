@@ -3,6 +3,9 @@
 #[path = "kit/doctor.rs"]
 mod doctor;
 
+use airmend_proto::LinkType;
+use airmend_proto::wire::build::SegmentBuilder;
+use airmend_proto::wire::seq::SeqNumber;
 use airmend_testkit::Suite;
 use serde_json::Value;
 use std::fs;
@@ -13,10 +16,10 @@ const LABORATORY: [(&str, fn()); 1] = [(
     "a_run_recorded_and_replayed_gives_the_same_outputs",
     a_run_recorded_and_replayed_gives_the_same_outputs,
 )];
-const ANYWHERE: [(&str, fn()); 1] = [(
-    "what_cannot_be_replayed_ends_in_one_sentence",
-    what_cannot_be_replayed_ends_in_one_sentence,
-)];
+const ANYWHERE: [(&str, fn()); 2] = [
+    ("what_cannot_be_replayed_ends_in_one_sentence", what_cannot_be_replayed_ends_in_one_sentence),
+    ("losses_and_copies_are_told_as_they_are", losses_and_copies_are_told_as_they_are),
+];
 
 fn main() -> ExitCode {
     let lacks = doctor::lacks("run the laboratory");
@@ -78,6 +81,55 @@ fn what_cannot_be_replayed_ends_in_one_sentence() {
         let sentence = sentence(&airmend(&[&["replay", file.path()], flags].concat()), 2);
         assert!(sentence.contains(words), "{sentence}");
     }
+}
+
+/// One segment, sent six times and never acknowledged; each packet is captured twice.
+fn losses_and_copies_are_told_as_they_are() {
+    let file = Scratch::new("outage");
+    let sends = (0..6).map(|time| (200 << time, data(0)));
+    let packets = [(0, ack(0))].into_iter().chain(sends).flat_map(|packet| [packet; 2]);
+    fs::write(&file.0, pcap(packets)).expect("the file can be written");
+    let text = words(&airmend(&["replay", file.path()]));
+    for word in [
+        "1 segment lost on the air: 0 repaired first by the agent, 1 by the sender",
+        "retransmitted what was lost 5 times",
+        "1 segment lost and not acknowledged",
+        "Left out: 7 packets captured twice",
+    ] {
+        assert!(text.contains(word), "no {word:?} in {text}");
+    }
+    let run = last_line(&airmend(&["replay", file.path(), "--json"]));
+    let counts = ["lost", "unacknowledged", "sender_retransmits"];
+    assert_eq!(counts.map(|name| run[name].as_u64()), [1, 1, 5].map(Some), "{run}");
+    assert_eq!(run["left_out"]["copies"], 7, "{run}");
+}
+
+const SERVER: ([u8; 4], u16) = ([10, 0, 0, 1], 80);
+const MOBILE: ([u8; 4], u16) = ([10, 0, 1, 2], 5000);
+
+/// A segment of the download.
+fn data(number: u32) -> SegmentBuilder<'static> {
+    let down = SegmentBuilder::new(SERVER, MOBILE).ack(SeqNumber(1));
+    down.seq(SeqNumber(1 + number * 1_000)).payload_len(1_000)
+}
+
+/// The acknowledgment of so many.
+fn ack(segments: u32) -> SegmentBuilder<'static> {
+    let up = SegmentBuilder::new(MOBILE, SERVER).seq(SeqNumber(1));
+    up.ack(SeqNumber(1 + segments * 1_000))
+}
+
+/// A capture of raw IP; each packet with its time in milliseconds.
+fn pcap(packets: impl IntoIterator<Item = (u32, SegmentBuilder<'static>)>) -> Vec<u8> {
+    let mut file = pcap_header(101);
+    for (at, packet) in packets {
+        let packet = packet.build(LinkType::Ip);
+        let bytes = packet.bytes();
+        let fields = [at / 1_000, at % 1_000 * 1_000, bytes.len() as u32, packet.wire_len()];
+        file.extend(fields.into_iter().flat_map(u32::to_le_bytes));
+        file.extend(bytes);
+    }
+    file
 }
 
 /// The head of a pcap file with this link type (little endian, microseconds).

@@ -11,11 +11,11 @@ use std::path::PathBuf;
 #[command(after_help = "\
 The capture goes on as it was, whatever the agent does about it. A segment is lost on the air if
 it had left to the air and had to be sent again before the mobile host acknowledged it; if that
-never did, too, and once, however often it was sent. A stall begins when the agent repairs a loss
-and ends when all is acknowledged that had been sent by then; what is saved is the time from that
-repair to the sender's own in the capture. Where an agent was at work in the capture, the sender
-had nothing to repair: then one round trip of the wired side counts, which is the least that a
-sender needs.")]
+never did, too, and once, however often it was sent. Packets that were captured twice count once.
+A stall begins when the agent repairs a loss and ends when all is acknowledged that had been sent
+by then; what is saved is the time from that repair to the sender's own in the capture. Where an
+agent was at work in the capture, the sender had nothing to repair: then one round trip of the
+wired side counts, which is the least that a sender needs.")]
 pub(crate) struct ReplayArgs {
     /// A pcapng or pcap file.
     #[arg(value_name = "CAPTURE")]

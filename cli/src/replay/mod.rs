@@ -21,7 +21,8 @@ use std::path::Path;
 /// Replays a capture and reports what the agent did.
 pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let name = args.capture.display();
-    let capture = Capture::open(&args.capture).map_err(|error| anyhow!("{name} {error}"))?;
+    let mut capture = Capture::open(&args.capture).map_err(|error| anyhow!("{name} {error}"))?;
+    capture.remove_duplicates();
     let sides = match (&args.air, args.mobile) {
         (Some(air), _) => Sides::AirInterface(air.clone()),
         (None, Some(mobile)) => Sides::Mobile(mobile),

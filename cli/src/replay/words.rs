@@ -138,7 +138,7 @@ fn losses(report: &Report) -> String {
     };
     let again = match sum(|flow| flow.sender_retransmits) {
         0 => String::new(),
-        again => format!("\nSenders sent what was lost {} again.", text::counted(again, "time")),
+        again => format!("\nThe senders retransmitted what was lost {}.", text::counted(again, "time")),
     };
     let unacknowledged = match sum(|flow| flow.unacknowledged) {
         0 => String::new(),

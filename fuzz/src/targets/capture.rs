@@ -9,7 +9,7 @@ use airmend_sim::replay::{Capture, Pace, Record, Sides, replay, steps};
 const MOST_PACKED: usize = 1032;
 
 pub(crate) fn fuzz(data: &[u8]) {
-    let capture = match Capture::read(data) {
+    let mut capture = match Capture::read(data) {
         Ok(capture) => capture,
         Err(error) => return assert!(error.to_string().lines().count() <= 1, "{error}"),
     };
@@ -23,6 +23,10 @@ pub(crate) fn fuzz(data: &[u8]) {
         let is_same = |record: &&Record| record.packet.link_type() == link_type;
         written_and_read(records.iter().filter(is_same).collect(), link_type);
     }
+    capture.remove_duplicates();
+    let left = capture.records.len();
+    capture.remove_duplicates();
+    assert_eq!(capture.records.len(), left, "no copy is left");
     let Ok(steps) = steps(&capture, &Sides::of(&capture)) else { return };
     for (agent, pace) in [("snoop", Pace::Free), ("snoop95", Pace::Recorded)] {
         let agent = AgentConfig::by_name(agent).expect("it is registered");

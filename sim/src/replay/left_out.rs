@@ -18,6 +18,8 @@ pub enum Reason {
     NoInterface,
     /// The file does not say when it was captured.
     NoTime,
+    /// It was captured a second time within a millisecond.
+    Copy,
     /// Its direction of the connection is taken from another interface, or from the other way
     /// through this one.
     Again,
@@ -65,6 +67,7 @@ impl Reason {
             Self::LinkType(number) => format!("link_type_{number}"),
             Self::NoInterface => "no_interface".to_owned(),
             Self::NoTime => "no_time".to_owned(),
+            Self::Copy => "copies".to_owned(),
             Self::Again => "seen_again".to_owned(),
             Self::OtherHosts => "other_hosts".to_owned(),
             Self::Unread(None, unread) => unread.name().to_owned(),
@@ -111,6 +114,7 @@ impl fmt::Display for Reason {
             }
             Self::NoInterface => f.write_str("of an interface that the file does not describe"),
             Self::NoTime => f.write_str("without a time"),
+            Self::Copy => f.write_str("captured twice at once, as by mirror ports"),
             Self::Again => f.write_str("seen again at another interface"),
             Self::OtherHosts => f.write_str("of other hosts"),
             Self::Unread(None, unread) => unread.fmt(f),

@@ -9,6 +9,7 @@
 //! sender retransmits later. The time between the two repairs is what the agent saves.
 
 mod capture;
+mod duplicates;
 mod encapsulation;
 mod error;
 mod flow;

@@ -2,9 +2,10 @@
 
 mod blocks;
 mod capture;
+mod duplicates;
 mod joined;
-mod samples;
 mod losses;
+mod samples;
 
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::{Event, Forwarder, Instant, LinkType, Packet, Port};
