@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&error.to_string());
+            complain(&process::sentence(&error));
             ExitCode::from(if error.is::<BadUsage>() { 2 } else { 1 })
         }
     }

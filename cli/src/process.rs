@@ -39,9 +39,15 @@ pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// One sentence with its cause; an error without one keeps its type.
-pub(crate) fn with_cause(error: anyhow::Error) -> anyhow::Error {
-    if error.chain().len() > 1 { anyhow::anyhow!("{error:#}") } else { error }
+/// An error with what caused it, each cause once: many errors name theirs themselves.
+pub(crate) fn sentence(error: &anyhow::Error) -> String {
+    let mut sentence = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !sentence.contains(&cause) {
+            sentence = format!("{sentence}: {cause}");
+        }
+    }
+    sentence
 }
 
 /// Prints a sentence on stderr, the last one of the program.
@@ -66,4 +72,23 @@ pub(crate) fn files_below(directory: &Path, extension: &str) -> anyhow::Result<V
         }
     }
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use airmend_sim::replay::ReplayError;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let refused = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let file = anyhow::Error::new(refused()).context("x.csv cannot be written");
+        assert_eq!(
+            sentence(&file.context("no trace")),
+            "no trace: x.csv cannot be written: permission denied"
+        );
+        // This error names its cause itself.
+        let named = ReplayError::Unreadable(refused());
+        assert_eq!(sentence(&named.into()), "cannot be read (permission denied)");
+    }
 }

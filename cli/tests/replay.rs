@@ -16,9 +16,10 @@ const LABORATORY: [(&str, fn()); 1] = [(
     "a_run_recorded_and_replayed_gives_the_same_outputs",
     a_run_recorded_and_replayed_gives_the_same_outputs,
 )];
-const ANYWHERE: [(&str, fn()); 2] = [
+const ANYWHERE: [(&str, fn()); 3] = [
     ("what_cannot_be_replayed_ends_in_one_sentence", what_cannot_be_replayed_ends_in_one_sentence),
     ("losses_and_copies_are_told_as_they_are", losses_and_copies_are_told_as_they_are),
+    ("an_error_names_its_cause", an_error_names_its_cause),
 ];
 
 fn main() -> ExitCode {
@@ -102,6 +103,24 @@ fn losses_and_copies_are_told_as_they_are() {
     let counts = ["lost", "unacknowledged", "sender_retransmits"];
     assert_eq!(counts.map(|name| run[name].as_u64()), [1, 1, 5].map(Some), "{run}");
     assert_eq!(run["left_out"]["copies"], 7, "{run}");
+}
+
+fn an_error_names_its_cause() {
+    let file = Scratch::new("cause");
+    let trace = |packets: &[(u32, SegmentBuilder<'static>)]| {
+        fs::write(&file.0, pcap(packets.iter().copied())).expect("the file can be written");
+        sentence(&airmend(&["replay", "--trace", "/nonexistent/x.csv", file.path()]), 1)
+    };
+    let nothing = trace(&[(0, data(0))]);
+    assert!(nothing.contains("it shows neither the rate nor"), "{nothing}");
+    // Ten segments every 100 ms.
+    let sent = (0..200).map(|n| (n / 10 * 100 + n % 10, n));
+    let transfer = sent.flat_map(|(at, n)| [(at, data(n)), (at + 20, ack(n + 1))]);
+    let mut transfer: Vec<_> = transfer.collect();
+    transfer.sort_by_key(|(at, _)| *at);
+    let nowhere = trace(&transfer);
+    let why = format!("no trace of {}: /nonexistent/x.csv cannot be written: No ", file.path());
+    assert!(nowhere.contains(&why), "{nowhere}");
 }
 
 const SERVER: ([u8; 4], u16) = ([10, 0, 0, 1], 80);

@@ -10,7 +10,7 @@ mod report;
 
 pub(crate) use args::BoardArgs;
 
-use crate::process::{BadUsage, files_below, stop_flag, with_cause};
+use crate::process::{BadUsage, files_below, stop_flag};
 use crate::{progress, row};
 use anyhow::{Context, Result};
 use cells::Cells;
@@ -23,10 +23,6 @@ const DAY: u64 = 24 * 60 * 60;
 
 /// Runs the command.
 pub(crate) fn board(args: &BoardArgs) -> Result<()> {
-    run(args).map_err(with_cause)
-}
-
-fn run(args: &BoardArgs) -> Result<()> {
     // What cannot be read is found before the first run.
     let baseline = args.baseline.as_deref().map(record::read).transpose()?;
     let old = match &args.record {

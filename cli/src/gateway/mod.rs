@@ -13,7 +13,7 @@ pub(crate) use args::GatewayArgs;
 
 use crate::gateway_log::{Log, start_logging};
 use crate::log_lines::{self, LogLines};
-use crate::process::{BadUsage, stop_flag};
+use crate::process::{BadUsage, sentence, stop_flag};
 use airmend_live::gateway::telemetry::server::{Server, ServerConfig};
 use airmend_live::gateway::{Gateway, GatewayConfig, LogFormat, privileges};
 use anyhow::Result;
@@ -103,7 +103,7 @@ fn reload(wanted: Result<GatewayConfig>, gateway: &mut Gateway, format: LogForma
             "the configuration was read again; until a restart the old values stay of: {}",
             left.join(", ")
         ),
-        Err(error) => format!("nothing has changed: {error:#}"),
+        Err(error) => format!("nothing has changed: {}", sentence(&error)),
     };
     say(format, &sentence);
 }

@@ -76,7 +76,10 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
 fn write_trace(path: &Path, steps: &[Step]) -> Result<()> {
     let rows = record_hop(steps);
     if rows.is_empty() {
-        bail!("it shows neither the rate nor the round trip of the air: a transfer must go down");
+        bail!(
+            "it shows neither the rate nor the round trip of the air: a transfer of more than a \
+             second must go down"
+        );
     }
     let lines = std::iter::once(trace::header()).chain(rows.iter().map(trace::row));
     let text: String = lines.map(|line| line + "\n").collect();

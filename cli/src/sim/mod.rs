@@ -6,7 +6,7 @@ mod store;
 
 pub(crate) use args::Sim;
 
-use crate::process::{BadUsage, files_below, stop_flag, with_cause};
+use crate::process::{BadUsage, files_below, stop_flag};
 use crate::{progress, table};
 use airmend_sim::Experiment;
 use airmend_sim::results::{lines, name_of, trace_lines};
@@ -18,11 +18,10 @@ use store::Store;
 
 /// Runs the command.
 pub(crate) fn sim(command: &Sim) -> Result<()> {
-    let done = match command {
+    match command {
         Sim::List(args) => list(args),
         Sim::Run(args) => run(args),
-    };
-    done.map_err(with_cause)
+    }
 }
 
 fn list(args: &ListArgs) -> Result<()> {
