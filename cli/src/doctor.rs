@@ -7,6 +7,7 @@ use check::{Check, GATEWAY_BY_CLSACT, GATEWAY_BY_TCX};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+mod acknowledgments;
 mod check;
 mod inside;
 mod machine;
@@ -21,6 +22,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<ExitCode> {
     // In a child, because a user namespace cannot be left again.
     let mut checks = inside::in_child()?;
     checks.extend(machine::checks());
+    checks.extend(acknowledgments::checks());
     let can_run = checks.iter().all(|check| check.ok || !check.needed);
     if args.json {
         for check in &checks {

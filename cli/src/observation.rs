@@ -14,10 +14,14 @@ pub(crate) fn lines(observed: &Observation) -> Vec<(&'static str, String)> {
         rate(observed.goodput_bps),
         significant(observed.busy_seconds)
     );
-    let loss = observed.air_loss.map_or("nothing sent".to_owned(), |loss| {
-        let (lost, all) = (count(observed.air_losses), count(observed.air_frames));
-        format!("{} loss: {lost} of {all} frames, which would be repaired", percent(loss))
-    });
+    let loss = match (observed.air_loss, observed.air_frames) {
+        (_, 0) => "nothing sent".to_owned(),
+        (None, _) => "loss unknown: nothing is acknowledged here".to_owned(),
+        (Some(loss), frames) => {
+            let (lost, all) = (count(observed.air_losses), count(frames));
+            format!("{} loss: {lost} of {all} frames, which would be repaired", percent(loss))
+        }
+    };
     let senders = format!(
         "{} of these losses would be suppressed or edited, {} saved",
         counted(observed.hidden_acks, "ACK"),
@@ -140,6 +144,8 @@ mod tests {
         observed.capacity_from = CapacityFrom::Unknown;
         assert!(line(&observed, "mended").contains("--air-rate"));
         assert_eq!(line(&Observation::default(), "mended"), "nothing to say yet");
+        observed.air_loss = None;
+        assert!(line(&observed, "air").ends_with("loss unknown: nothing is acknowledged here"));
         assert_eq!(flows(&Observation::default()), None);
     }
 }

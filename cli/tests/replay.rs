@@ -6,6 +6,7 @@ mod doctor;
 use airmend_proto::LinkType;
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::wire::seq::SeqNumber;
+use airmend_proto::wire::tcp::Flags;
 use airmend_testkit::Suite;
 use serde_json::Value;
 use std::fs;
@@ -16,7 +17,8 @@ const LABORATORY: [(&str, fn()); 1] = [(
     "a_run_recorded_and_replayed_gives_the_same_outputs",
     a_run_recorded_and_replayed_gives_the_same_outputs,
 )];
-const ANYWHERE: [(&str, fn()); 3] = [
+const ANYWHERE: [(&str, fn()); 4] = [
+    ("where_nothing_can_be_seen_nothing_is_said", where_nothing_can_be_seen_nothing_is_said),
     ("what_cannot_be_replayed_ends_in_one_sentence", what_cannot_be_replayed_ends_in_one_sentence),
     ("losses_and_copies_are_told_as_they_are", losses_and_copies_are_told_as_they_are),
     ("an_error_names_its_cause", an_error_names_its_cause),
@@ -103,6 +105,33 @@ fn losses_and_copies_are_told_as_they_are() {
     let counts = ["lost", "unacknowledged", "sender_retransmits"];
     assert_eq!(counts.map(|name| run[name].as_u64()), [1, 1, 5].map(Some), "{run}");
     assert_eq!(run["left_out"]["copies"], 7, "{run}");
+}
+
+/// One direction only, and captures at one of the hosts.
+fn where_nothing_can_be_seen_nothing_is_said() {
+    let file = Scratch::new("vantage");
+    let replay = |packets: Vec<(u32, SegmentBuilder<'static>)>| {
+        fs::write(&file.0, pcap(packets)).expect("the file can be written");
+        let text = words(&airmend(&["replay", file.path()]));
+        (text, last_line(&airmend(&["replay", file.path(), "--json"])))
+    };
+    let down = || (0..40).map(|n| (20 * n, data(n)));
+    let (text, run) = replay(down().chain([(900, data(7))]).collect());
+    let unknown = "1 flow: losses are unknown, since no acknowledgment";
+    assert!(text.contains(unknown) && !text.contains("lost on the air"), "{text}");
+    assert_eq!((&run["lost"], run["one_way_flows"].as_u64()), (&Value::Null, Some(1)), "{run}");
+
+    let at_once = down().flat_map(|(at, data)| [(at, data), (at, ack(at / 20 + 1))]);
+    let (text, run) = replay(at_once.collect());
+    assert!(text.contains("1 flow: captured at the mobile host itself"), "{text}");
+    assert_eq!(run["lost"].as_u64(), Some(0), "{run}");
+
+    // The fixed host answers the SYN at once.
+    let syn = |packet: SegmentBuilder<'static>| packet.flags(Flags::SYN);
+    let shaken = [(0, syn(ack(0))), (0, syn(SegmentBuilder::new(SERVER, MOBILE)))];
+    let later = down().flat_map(|(at, data)| [(at + 50, data), (at + 55, ack(at / 20 + 1))]);
+    let (text, _) = replay(shaken.into_iter().chain(later).collect());
+    assert!(text.contains("1 flow: captured at the fixed host itself"), "{text}");
 }
 
 fn an_error_names_its_cause() {

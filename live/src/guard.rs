@@ -120,6 +120,10 @@ impl Agent for Guard {
         }
         load.unwrap_or_default()
     }
+
+    fn unanswered(&self) -> usize {
+        catch_unwind(AssertUnwindSafe(|| self.agent.unanswered())).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]

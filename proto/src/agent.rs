@@ -179,4 +179,10 @@ pub trait Agent {
     fn load(&self) -> Load {
         Load::default()
     }
+
+    /// The number of flows whose data has been passing for a second without any acknowledgment:
+    /// the mobile host is gone, or its packets take another way. The call looks at every flow.
+    fn unanswered(&self) -> usize {
+        0
+    }
 }

@@ -242,6 +242,11 @@ impl<A: Agent + ?Sized> Forwarder<A> {
         self.agent.load()
     }
 
+    /// The flows whose data passes and whose acknowledgments do not: see [`Agent::unanswered`].
+    pub fn unanswered(&self) -> usize {
+        self.agent.unanswered()
+    }
+
     fn check_arrival(&mut self, from: Port, packet: &Packet) {
         if let Some(checker) = &mut self.checker {
             checker.enters(from, packet);

@@ -27,11 +27,15 @@ pub(super) fn print(out: &mut impl Write, status: &Status, is_json: bool) -> io:
     let total = |map: &std::collections::BTreeMap<String, u64>| map.values().sum::<u64>();
     let loss =
         status.air_loss().map_or("unknown".to_owned(), |loss| format!("{:.2} %", 100.0 * loss));
+    let unanswered = match status.flows_unanswered {
+        0 => String::new(),
+        flows => format!("; no acknowledgment of {} passes here", counted(flows, "flow")),
+    };
     writeln!(
         out,
         "{} flows mended in {:.0} s: {} repairs, {} duplicate ACKs suppressed, \
-         {} loss signals forwarded; air loss {loss}, {} heartbeat timeouts",
-        status.counters.flows_opened,
+         {} loss signals forwarded; air loss {loss}, {} heartbeat timeouts{unanswered}",
+        status.counters.flows_opened.saturating_sub(status.flows_unanswered),
         status.uptime_seconds,
         total(&status.repairs),
         status.counters.suppressed_dupacks,

@@ -2,7 +2,7 @@
 
 use super::replayed::Replayed;
 use crate::row::{line, millis, rounded, write as write_line};
-use airmend_sim::replay::{Check, Encapsulation, FlowReport, LeftOut, Moment};
+use airmend_sim::replay::{Check, Encapsulation, FlowReport, LeftOut, Moment, Vantage};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -20,9 +20,13 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> Result<()>
             "flow": flow.key.to_string(),
             "segments": flow.segments,
             "payload_bytes": flow.payload_bytes,
+            "captured": captured(replayed, flow),
         });
-        let wired_rtt = json!({"wired_rtt_ms": flow.wired_round_trip.map(millis)});
-        write_line(out, &line([own, losses(slice::from_ref(flow)), wired_rtt]))?;
+        let round_trips = json!({
+            "air_rtt_ms": flow.air_round_trip.map(millis),
+            "wired_rtt_ms": flow.wired_round_trip.map(millis),
+        });
+        write_line(out, &line([own, losses(slice::from_ref(flow)), round_trips]))?;
     }
     let run = json!({
         "summary": true,
@@ -38,6 +42,7 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> Result<()>
         "oversized": report.oversized,
         "seconds": report.time.as_secs_f64(),
         "flows": report.flows.len(),
+        "one_way_flows": report.flows.iter().filter(|flow| is_one_way(flow)).count(),
     });
     let agent = json!({"agent_counters": report.counters, "check": replayed.check.map(check)});
     write_line(out, &line([run, losses(&report.flows), agent]))?;
@@ -63,12 +68,29 @@ fn within(within: &BTreeMap<Encapsulation, u64>) -> Value {
     within.iter().map(|(outer, packets)| (outer.name(), Value::from(*packets))).collect()
 }
 
-/// Of all these flows together.
+/// A recording of ours is made between the hosts, however near they are.
+fn captured(replayed: &Replayed<'_>, flow: &FlowReport) -> &'static str {
+    match flow.vantage() {
+        Vantage::OneWay => "one_way",
+        _ if replayed.capture.agent.is_some() => "between",
+        Vantage::Between => "between",
+        Vantage::MobileHost => "mobile_host",
+        Vantage::FixedHost => "fixed_host",
+    }
+}
+
+fn is_one_way(flow: &FlowReport) -> bool {
+    flow.vantage() == Vantage::OneWay
+}
+
+/// Of all these flows together; what is lost is that of flows of which both directions were
+/// captured, and unknown if there is none among several.
 fn losses(flows: &[FlowReport]) -> Value {
     let sum = |count: fn(&FlowReport) -> u64| flows.iter().map(count).sum::<u64>();
     let saved = flows.iter().map(|flow| millis(flow.stall_saved)).sum();
     json!({
-        "lost": sum(FlowReport::lost),
+        "lost": (flows.is_empty() || !flows.iter().all(is_one_way))
+            .then(|| sum(|flow| if is_one_way(flow) { 0 } else { flow.lost() })),
         "repaired_locally": sum(|flow| flow.repaired_locally),
         "repaired_by_sender": sum(|flow| flow.repaired_by_sender),
         "unacknowledged": sum(|flow| flow.unacknowledged),

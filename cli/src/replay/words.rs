@@ -2,7 +2,7 @@
 
 use super::replayed::Replayed;
 use crate::{table, text};
-use airmend_sim::replay::{Check, Encapsulation, FlowReport, LeftOut, Report};
+use airmend_sim::replay::{Check, Encapsulation, FlowReport, LeftOut, Report, Vantage};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -20,11 +20,18 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result
     let name = args.capture.display();
     writeln!(out, "{} · {name}, {packets} in {time} · {sides}\n", agent.name())?;
     if report.flows.is_empty() {
-        writeln!(out, "No data went to a mobile host: there was nothing to mend.")?;
+        writeln!(out, "No data to a mobile host is in the capture: there is nothing to mend.")?;
     } else {
         writeln!(out, "{}\n", flows(report))?;
-        writeln!(out, "{}", losses(report))?;
-        writeln!(out, "{}", stalls(report))?;
+        let seen: Vec<&FlowReport> = report.flows.iter().filter(|flow| !is_one_way(flow)).collect();
+        if !seen.is_empty() {
+            writeln!(out, "{}", losses(&seen))?;
+            writeln!(out, "{}", stalls(&seen))?;
+        }
+        // A recording of ours is made between the hosts, however near they are.
+        if let Some(doubts) = doubts(report, capture.agent.is_some()) {
+            writeln!(out, "{doubts}")?;
+        }
     }
     if !report.counters.is_empty() {
         let row = |(name, value): (&&str, &u64)| vec![name.replace('_', " "), text::count(*value)];
@@ -112,7 +119,7 @@ fn flows(report: &Report) -> String {
             flow.key.to_string(),
             text::count(flow.segments),
             text::bytes(flow.payload_bytes),
-            text::count(flow.lost()),
+            if is_one_way(flow) { "unknown".to_owned() } else { text::count(flow.lost()) },
             text::count(flow.repaired_locally),
             text::count(flow.repaired_by_sender),
             text::count(flow.suppressed_dupacks),
@@ -130,15 +137,47 @@ fn flows(report: &Report) -> String {
     }
 }
 
-fn losses(report: &Report) -> String {
-    let sum = |field: fn(&FlowReport) -> u64| report.flows.iter().map(field).sum::<u64>();
+fn is_one_way(flow: &FlowReport) -> bool {
+    flow.vantage() == Vantage::OneWay
+}
+
+/// Why the losses of some flows are not those of the air.
+fn doubts(report: &Report, is_recording: bool) -> Option<String> {
+    let kinds = [
+        (
+            Vantage::OneWay,
+            "losses are unknown, since no acknowledgment of theirs is in the capture: capture \
+             where both directions pass",
+        ),
+        (
+            Vantage::MobileHost,
+            "captured at the mobile host itself, which answers within 0.1 ms: what the air lost is \
+             not in the capture",
+        ),
+        (
+            Vantage::FixedHost,
+            "captured at the fixed host itself, which answers within 0.1 ms: all of the path \
+             counts as air",
+        ),
+    ];
+    let doubts = kinds.into_iter().filter_map(|(vantage, why)| {
+        let count = report.flows.iter().filter(|flow| flow.vantage() == vantage).count();
+        let is_told = count > 0 && (vantage == Vantage::OneWay || !is_recording);
+        is_told.then(|| format!("{}: {why}.", text::counted(count as u64, "flow")))
+    });
+    let doubts: Vec<_> = doubts.collect();
+    (!doubts.is_empty()).then(|| doubts.join("\n"))
+}
+
+fn losses(flows: &[&FlowReport]) -> String {
+    let sum = |field: fn(&FlowReport) -> u64| flows.iter().map(|flow| field(flow)).sum::<u64>();
     let needless = match sum(|flow| flow.needless) {
         0 => String::new(),
         needless => format!("; {} sent again needlessly", text::counted(needless, "more segment")),
     };
     let again = match sum(|flow| flow.sender_retransmits) {
         0 => String::new(),
-        again => format!("\nThe senders retransmitted what was lost {}.", text::counted(again, "time")),
+        again => format!("\nSenders retransmitted what was lost {}.", text::counted(again, "time")),
     };
     let unacknowledged = match sum(|flow| flow.unacknowledged) {
         0 => String::new(),
@@ -156,10 +195,10 @@ fn losses(report: &Report) -> String {
     )
 }
 
-fn stalls(report: &Report) -> String {
-    let stalls: u64 = report.flows.iter().map(|flow| flow.stalls).sum();
-    let unknown: u64 = report.flows.iter().map(|flow| flow.stalls_unknown).sum();
-    let total: Duration = report.flows.iter().map(|flow| flow.stall_saved).sum();
+fn stalls(flows: &[&FlowReport]) -> String {
+    let stalls: u64 = flows.iter().map(|flow| flow.stalls).sum();
+    let unknown: u64 = flows.iter().map(|flow| flow.stalls_unknown).sum();
+    let total: Duration = flows.iter().map(|flow| flow.stall_saved).sum();
     let known = u32::try_from(stalls - unknown).unwrap_or(u32::MAX);
     let mean =
         total.checked_div(known).map_or_else(String::new, |mean| format!(", {} each", saved(mean)));

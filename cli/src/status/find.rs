@@ -6,18 +6,11 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// Every gateway has a directory here, with its socket.
-pub(super) const DIRECTORY: &str = "/run/airmend";
+pub(crate) const DIRECTORY: &str = "/run/airmend";
 
 /// The socket of the only gateway that runs, or a sentence if there are none or several.
 pub(super) fn the_only_one(directory: &Path) -> Result<PathBuf, String> {
-    let mut running: Vec<String> = fs::read_dir(directory)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter(|interface| answers(&socket(directory, interface)))
-        .collect();
-    running.sort();
-    match &running[..] {
+    match &running(directory)[..] {
         [] => Err(format!(
             "no gateway runs here: nobody answers in {}; start one with `airmend gateway IF`, or \
              name the --socket of one that runs",
@@ -29,6 +22,18 @@ pub(super) fn the_only_one(directory: &Path) -> Result<PathBuf, String> {
             Err(format!("{count} gateways run here: {names}; name the interface of one of them"))
         }
     }
+}
+
+/// The interfaces of all gateways that run, in order.
+pub(crate) fn running(directory: &Path) -> Vec<String> {
+    let mut running: Vec<String> = fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|interface| answers(&socket(directory, interface)))
+        .collect();
+    running.sort();
+    running
 }
 
 fn socket(directory: &Path, interface: &str) -> PathBuf {

@@ -1,7 +1,7 @@
 //! `airmend status`: the status of a running gateway.
 
 pub(crate) mod client;
-mod find;
+pub(crate) mod find;
 mod report;
 
 pub(crate) use report::clock;

@@ -87,6 +87,7 @@ fn air(status: &Status) -> String {
     let rtt = &status.air_rtt_seconds;
     let loss = match status.air_loss() {
         Some(loss) => percent(loss) + " loss",
+        None if status.air_packets > 0 => "loss unknown: nothing is acknowledged here".to_owned(),
         None => "nothing sent".to_owned(),
     };
     match rtt.quantile(0.9) {
@@ -133,6 +134,11 @@ fn trouble(status: &Status) -> Vec<String> {
             status.counters.flow_table_full,
             "packet unmended for want of a place in the flow table",
             "packets unmended for want of a place in the flow table",
+        ),
+        (
+            status.flows_unanswered,
+            "flow of which no acknowledgment passes here (asymmetric route?)",
+            "flows of which no acknowledgment passes here (asymmetric routes?)",
         ),
         (memory, "packet not cached for want of memory", "packets not cached for want of memory"),
     ]
@@ -196,6 +202,19 @@ at most 0 timeouts saved
   CPU       0 % of a core
 ";
         assert_eq!(printed(&status), expected);
+    }
+
+    #[test]
+    fn what_nobody_acknowledges_here_has_no_loss_rate() {
+        let status =
+            Status { air_packets: 1_000, flows: 3, flows_unanswered: 2, ..Status::default() };
+        let text = printed(&status);
+        for words in [
+            "  air       loss unknown: nothing is acknowledged here\n",
+            "  trouble   2 flows of which no acknowledgment passes here (asymmetric routes?)\n",
+        ] {
+            assert!(text.contains(words), "no {words:?} in\n{text}");
+        }
     }
 
     #[test]

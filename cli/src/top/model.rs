@@ -128,8 +128,9 @@ fn interval(old: &Status, new: &Status, seconds: f64) -> Interval {
     let more = |new: u64, old: u64| new.saturating_sub(old) as f64;
     let mean = |sum: f64, count: f64| (count > 0.0).then(|| sum / count);
     let (rtt, past) = (&new.air_rtt_seconds, &old.air_rtt_seconds);
+    let loss = mean(more(new.air_losses, old.air_losses), more(new.air_packets, old.air_packets));
     Interval {
-        loss: mean(more(new.air_losses, old.air_losses), more(new.air_packets, old.air_packets)),
+        loss: loss.filter(|_| new.air_loss().is_some()),
         rtt_ms: mean((rtt.sum - past.sum) * 1e3, more(rtt.count, past.count)),
         repairs: more(total(new), total(old)) / seconds,
         cpu: (new.cpu_seconds - old.cpu_seconds) / seconds,

@@ -2,7 +2,7 @@
 
 use super::model::{Interval, Model, Order};
 use crate::status::clock;
-use crate::text::{bytes, count, percent, rate, significant};
+use crate::text::{bytes, count, counted, percent, rate, significant};
 use airmend_live::gateway::telemetry::FlowStatus;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -41,7 +41,12 @@ fn header_lines(model: &Model) -> [Line<'static>; 3] {
     let panics = status.counters.agent_panics;
     let health =
         format!("heartbeat timeouts {}  panics {panics}", count(status.heartbeat_timeouts));
-    let is_well = status.heartbeat_timeouts == 0 && panics == 0;
+    let unanswered = status.flows_unanswered;
+    let health = match unanswered {
+        0 => health,
+        _ => format!("{health}  no ACKs of {}", counted(unanswered, "flow")),
+    };
+    let is_well = status.heartbeat_timeouts == 0 && panics == 0 && unanswered == 0;
     let health = if is_well { health.into() } else { health.red() };
     [
         Line::from(vec![

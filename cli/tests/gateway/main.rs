@@ -4,6 +4,7 @@
 
 mod accidents;
 mod adversary;
+mod asymmetric;
 mod cable;
 mod changes;
 mod clsact;
@@ -37,7 +38,7 @@ use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 54] = [
+const TESTS: [(&str, Test); 55] = [
     ("nobody_reads", unread::nobody_reads),
     ("panicked_and_nobody_reads", unread::panicked_and_nobody_reads),
     ("killed", survival::killed),
@@ -71,6 +72,7 @@ const TESTS: [(&str, Test); 54] = [
     ("over_ipv6", places::over_ipv6),
     ("on_a_bridge", places::on_a_bridge),
     ("in_a_vlan", places::in_a_vlan),
+    ("acknowledged_elsewhere", asymmetric::acknowledged_elsewhere),
     ("with_offloads", places::with_offloads),
     ("with_snoop95", places::with_snoop95),
     ("released_at_end", withheld::released_at_end),

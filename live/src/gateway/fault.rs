@@ -97,4 +97,8 @@ impl Agent for Faulty {
     fn load(&self) -> Load {
         self.agent.load()
     }
+
+    fn unanswered(&self) -> usize {
+        self.agent.unanswered()
+    }
 }

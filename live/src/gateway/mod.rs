@@ -224,6 +224,7 @@ impl Gateway {
         };
         let now = self.clock.now();
         let mut status = self.journal.telemetry.status(now, self.forwarder.load(), &kernel);
+        status.flows_unanswered = self.forwarder.unanswered() as u64;
         status.shape = self.shaper.as_ref().map(Shaper::status);
         status.handoff = self.handoff.as_ref().map(Cooperation::status);
         match &mut self.observer {

@@ -21,13 +21,16 @@ const EVICTION_CANDIDATES: usize = 8;
 const RESERVE: usize = 128 << 10;
 
 /// The idle time after which a flow without an ACK from the mobile may be evicted: a flood of
-/// unanswered data must not keep real flows out.
+/// unanswered data must not keep real flows out. Until a sender knows the round trip, it waits as
+/// long for an ACK (RFC 6298 §2).
 const UNANSWERED: Duration = Duration::from_secs(1);
 
 /// The state of a flow that all agents keep.
 #[derive(Clone, Debug)]
 pub(super) struct FlowBase {
     pub(super) id: FlowId,
+    /// When the flow was picked up.
+    pub(super) opened_at: Instant,
     /// When either host last sent a packet.
     pub(super) active_at: Instant,
     /// The deadline that is entered in [`Deadlines`] for the flow.
@@ -36,7 +39,7 @@ pub(super) struct FlowBase {
 
 impl FlowBase {
     pub(super) fn new(id: FlowId, now: Instant) -> Self {
-        Self { id, active_at: now, scheduled: None }
+        Self { id, opened_at: now, active_at: now, scheduled: None }
     }
 }
 
@@ -98,6 +101,17 @@ impl<F: FlowState> Flows<F> {
     pub(super) fn load(&self) -> Load {
         let Self { cache_bytes, cache_packets, .. } = *self;
         Load { flows: self.table.len(), cache_bytes, cache_packets }
+    }
+
+    /// Flows whose data has been passing for [`UNANSWERED`] and longer without any ACK.
+    pub(super) fn unanswered(&self) -> usize {
+        let slots = 0..self.table.slots() as u32;
+        let flows = slots.filter_map(|slot| self.table.get(self.table.reference(slot)?));
+        let is_unanswered = |flow: &&F| {
+            let FlowBase { opened_at, active_at, .. } = *flow.base();
+            !flow.is_answered() && active_at - opened_at >= UNANSWERED
+        };
+        flows.filter(is_unanswered).count()
     }
 
     /// Bytes by which all caches may still grow.

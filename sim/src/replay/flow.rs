@@ -18,6 +18,8 @@ pub struct FlowReport {
     pub segments: u64,
     /// Payload bytes of these segments.
     pub payload_bytes: u64,
+    /// Packets from the mobile host.
+    pub answers: u64,
     /// Lost segments that the agent retransmitted first.
     pub repaired_locally: u64,
     /// Lost segments that the sender retransmitted first.
@@ -44,6 +46,8 @@ pub struct FlowReport {
     /// repair: each recovery then counts as one round trip of the wired side, the least that the
     /// sender needs.
     pub stall_saved: Duration,
+    /// The least time from a segment's departure to the air until it was acknowledged.
+    pub air_round_trip: Option<Duration>,
     /// The wired side's round trip, from the handshake.
     pub wired_round_trip: Option<Duration>,
 }
@@ -54,6 +58,7 @@ impl FlowReport {
             key,
             segments: 0,
             payload_bytes: 0,
+            answers: 0,
             repaired_locally: 0,
             repaired_by_sender: 0,
             unacknowledged: 0,
@@ -64,6 +69,7 @@ impl FlowReport {
             stalls: 0,
             stalls_unknown: 0,
             stall_saved: Duration::ZERO,
+            air_round_trip: None,
             wired_round_trip: None,
         }
     }
@@ -94,6 +100,7 @@ pub(super) struct Flow {
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
     end: i64,
+    sent: Instant,
     /// When the agent first retransmitted the segment.
     local: Option<Instant>,
     /// When the sender first retransmitted the segment.
@@ -138,19 +145,20 @@ impl Flow {
     /// A host's packet arrived.
     pub(super) fn enters(&mut self, now: Instant, from: Port, segment: &Segment) {
         self.time_handshake(now, from, segment);
+        self.report.answers += u64::from(from == Port::Air);
         if segment.flags.intersects(Flags::SYN.union(Flags::RST)) {
             self.end_connection();
             return;
         }
         match from {
             Port::Wired if segment.payload_len > 0 => self.data_enters(now, segment),
-            Port::Air if segment.flags.intersects(Flags::ACK) => self.acknowledge(segment.ack),
+            Port::Air if segment.flags.intersects(Flags::ACK) => self.acknowledge(now, segment.ack),
             _ => {}
         }
     }
 
     /// A packet departs to the air.
-    pub(super) fn leaves_to_air(&mut self, segment: &Segment) {
+    pub(super) fn leaves_to_air(&mut self, now: Instant, segment: &Segment) {
         if segment.payload_len == 0 {
             return;
         }
@@ -163,7 +171,8 @@ impl Flow {
             let next = next.map(|(&begin, segment)| (begin, segment.end));
             if next.is_none_or(|(begin, _)| from < begin) {
                 let end = next.map_or(end, |(begin, _)| begin);
-                let sent = Outstanding { end, local: None, sender: None, retransmits: 0 };
+                let sent =
+                    Outstanding { end, sent: now, local: None, sender: None, retransmits: 0 };
                 self.outstanding.insert(from, sent);
             }
             from = next.map_or(end, |(_, end)| end);
@@ -207,7 +216,7 @@ impl Flow {
         }
     }
 
-    fn acknowledge(&mut self, ack: SeqNumber) {
+    fn acknowledge(&mut self, now: Instant, ack: SeqNumber) {
         let Some(ack) = self.offset(ack) else { return };
         self.acked = self.acked.max(ack);
         while let Some(oldest) = self.outstanding.first_entry() {
@@ -215,6 +224,10 @@ impl Flow {
                 break;
             }
             let (first, segment) = oldest.remove_entry();
+            if segment.local.is_none() && segment.sender.is_none() {
+                let (least, sample) = (&mut self.report.air_round_trip, now.since(segment.sent));
+                *least = Some(least.map_or(sample, |least| least.min(sample)));
+            }
             self.judge(first, segment, true);
         }
         self.stall.take_if(|stall| stall.recover <= ack);

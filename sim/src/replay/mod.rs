@@ -21,6 +21,7 @@ mod run;
 mod side;
 mod united;
 mod unread;
+mod vantage;
 
 pub use capture::{Capture, Crossing, Interface, Record};
 pub use encapsulation::Encapsulation;
@@ -33,3 +34,4 @@ pub use report::{Moment, Report};
 pub use run::{Check, Difference, Pace, replay};
 pub use side::{Sides, Step, Steps, steps};
 pub use unread::Unread;
+pub use vantage::Vantage;

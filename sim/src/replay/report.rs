@@ -98,14 +98,14 @@ impl Observer {
     }
 
     /// The agent sends a packet.
-    pub(super) fn leaves(&mut self, to: Port, packet: &Packet) {
+    pub(super) fn leaves(&mut self, now: Instant, to: Port, packet: &Packet) {
         if to == Port::Wired {
             return;
         }
         let Ok(segment) = Segment::parse(packet) else { return };
         // The packet arrived on the opposite side.
         if let Some(&index) = self.by_key.get(&FlowKey::of(&segment, Port::Wired)) {
-            self.flows[index].leaves_to_air(&segment);
+            self.flows[index].leaves_to_air(now, &segment);
         }
     }
 

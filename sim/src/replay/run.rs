@@ -111,7 +111,7 @@ impl Run<'_> {
             }
             Step::Copied(now, from, packet) => {
                 self.observer.enters(*now, *from, packet);
-                self.observer.leaves(from.opposite(), packet);
+                self.observer.leaves(*now, from.opposite(), packet);
                 self.forwarder.handle_copy(*now, *from, packet);
                 self.run_timers(*now);
             }
@@ -129,7 +129,7 @@ impl Run<'_> {
                 let sent = self.forwarder.poll_transmit(*now, *to);
                 self.report_events(*now);
                 if let Some(sent) = &sent {
-                    self.observer.leaves(*to, sent);
+                    self.observer.leaves(*now, *to, sent);
                 }
                 self.compare(*now, *to, sent.as_ref(), recorded);
             }
@@ -181,8 +181,8 @@ impl Ports for FreeLinks<'_, '_> {
         true
     }
 
-    fn send(&mut self, _now: Instant, side: Port, packet: Packet) {
-        self.0.borrow_mut().leaves(side, &packet);
+    fn send(&mut self, now: Instant, side: Port, packet: Packet) {
+        self.0.borrow_mut().leaves(now, side, &packet);
     }
 }
 

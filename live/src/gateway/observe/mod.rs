@@ -22,6 +22,8 @@ use std::time::Duration;
 const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
 /// A flow that was silent for this time is removed; its measurements remain in the sums.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// A flow without an ACK for so long is unanswered; a sender waits as long at first (RFC 6298 §2).
+const UNANSWERED: Duration = Duration::from_secs(1);
 /// Flows that an observation names at most.
 const TOP: usize = 50;
 
@@ -51,6 +53,9 @@ pub(super) struct Observer {
 #[derive(Debug)]
 struct Observed {
     flow: FlowObserver,
+    opened: Instant,
+    /// Whether the mobile has sent an ACK.
+    is_answered: bool,
     /// Since when it is active, and what active flows had been served until then.
     since: Option<(Instant, f64)>,
     active: f64,
@@ -115,11 +120,12 @@ impl Observer {
                 return;
             };
             self.seen += 1;
-            self.flows.insert(key, Observed::new(FlowObserver::new(now, next)));
+            self.flows.insert(key, Observed::new(now, FlowObserver::new(now, next)));
         }
         let Some(observed) = self.flows.get_mut(&key) else { return };
         match from {
             Port::Air => {
+                observed.is_answered |= segment.flags.intersects(Flags::ACK);
                 if let Some(rate) = observed.flow.ack(now, &segment) {
                     self.fastest = Some(self.fastest.map_or(rate, |fastest| fastest.max(rate)));
                 }
@@ -217,7 +223,13 @@ impl Observer {
             (None, None) => CapacityFrom::Unknown,
         };
         let flows = flows.collect();
-        Observation { capacity_from: from, flows, ..self.total(now, &sums, capacity) }
+        let unanswered = self.flows.values().filter(|observed| observed.is_unanswered()).count();
+        Observation {
+            capacity_from: from,
+            flows,
+            flows_unanswered: unanswered as u64,
+            ..self.total(now, &sums, capacity)
+        }
     }
 
     /// The sums as rates, of which none exceeds what the air can carry.
@@ -244,7 +256,7 @@ impl Observer {
             capacity_bps: capacity,
             air_frames: sums.frames,
             air_losses: sums.losses,
-            air_loss: loss,
+            air_loss: loss.filter(|_| sums.delivered > 0),
             lost_before: sums.lost_before,
             hidden_acks: sums.loss_acks,
             timeouts: sums.timeouts,
@@ -255,8 +267,13 @@ impl Observer {
 }
 
 impl Observed {
-    fn new(flow: FlowObserver) -> Self {
-        Self { flow, since: None, active: 0.0, served: 0.0, periods: 0 }
+    fn new(opened: Instant, flow: FlowObserver) -> Self {
+        Self { flow, opened, is_answered: false, since: None, active: 0.0, served: 0.0, periods: 0 }
+    }
+
+    /// Whether its data passes here, and its acknowledgments do not.
+    fn is_unanswered(&self) -> bool {
+        !self.is_answered && self.flow.last_seen - self.opened >= UNANSWERED
     }
 
     /// Marks the flow as idle since then.
@@ -308,7 +325,8 @@ impl Observed {
             goodput_bps: measured.goodput(),
             estimate_bps: estimate.likely,
             limit: estimate.limit,
-            air_loss: (counts.frames > 0).then(|| counts.losses() as f64 / counts.frames as f64),
+            air_loss: (counts.frames > 0 && counts.delivered > 0)
+                .then(|| counts.losses() as f64 / counts.frames as f64),
             air_losses: counts.losses(),
             hidden_acks: counts.loss_acks,
             timeouts: counts.timeouts,

@@ -27,7 +27,7 @@ pub struct Observation {
     pub air_frames: u64,
     /// The number of these that the air lost: each would be mended.
     pub air_losses: u64,
-    /// `air_losses / air_frames`.
+    /// `air_losses / air_frames`, once anything was acknowledged.
     pub air_loss: Option<f64>,
     /// Frames that were lost before they left here: mending changes nothing about them.
     pub lost_before: u64,
@@ -37,6 +37,8 @@ pub struct Observation {
     pub timeouts: u64,
     /// Flows that were seen.
     pub flows_seen: u64,
+    /// Flows whose data has been passing for a second without any acknowledgment.
+    pub flows_unanswered: u64,
     /// The flows that would gain most, in this order.
     pub flows: Vec<ObservedFlow>,
 }

@@ -72,6 +72,19 @@ impl Script {
 }
 
 #[test]
+fn data_whose_acknowledgments_take_another_way_has_no_loss_rate() {
+    let mut script = Script::new();
+    script.data(0..10).at(500).data(10..20);
+    assert_eq!(script.observation().flows_unanswered, 0, "an answer may still come");
+    script.at(1_000).data(20..30).data(5..6);
+    let seen = script.observation();
+    assert_eq!((seen.flows_unanswered, seen.air_frames, seen.air_loss), (1, 31, None));
+    assert_eq!(seen.flows[0].air_loss, None);
+    let seen = script.at(1_001).ack(30, &[]).observation();
+    assert_eq!((seen.flows_unanswered, seen.air_loss.is_some()), (0, true));
+}
+
+#[test]
 fn a_hole_is_one_loss_however_often_it_is_told() {
     let mut script = Script::new();
     script.data(0..5).at(5).ack(1, &[]).ack(1, &[(2, 3)]).ack(1, &[(2, 4)]).ack(1, &[(2, 5)]);

@@ -145,7 +145,9 @@ impl TelemetryFlow {
             bytes: kernel.map(|kernel| kernel.bytes),
             repairs: self.repairs,
             losses: self.losses,
-            loss: kernel.and_then(|kernel| ratio(self.losses, kernel.packets + self.repairs)),
+            loss: kernel
+                .filter(|_| self.losses > 0 || self.srtt.is_some())
+                .and_then(|kernel| ratio(self.losses, kernel.packets + self.repairs)),
             suppressed_dupacks: self.suppressed_dupacks,
             stripped_acks: self.stripped_acks,
             forwarded_loss_signals: self.forwarded_loss_signals,

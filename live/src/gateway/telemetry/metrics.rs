@@ -65,6 +65,8 @@ impl Snapshot {
         let Self(status) = self;
         let (limits, counters) = (&status.limits, &status.counters);
         out.gauge("flows", "Flows that the agent keeps state for.", None, status.flows)?;
+        let help = "Flows whose data passes here and whose acknowledgments do not.";
+        out.gauge("flows_unanswered", help, None, status.flows_unanswered)?;
         out.gauge("flows_limit", "Flows that the agent may keep.", None, limits.flows)?;
         let bytes = Some(&Unit::Bytes);
         let help = "Memory that the agent's caches hold.";
@@ -220,6 +222,7 @@ mod tests {
             started_unix_seconds: 1_000.5,
             cpu_seconds: 0.25,
             flows: 3,
+            flows_unanswered: 2,
             cache_bytes: 4_096,
             air_packets: 100,
             air_losses: 5,
@@ -237,6 +240,7 @@ mod tests {
         for line in [
             "# TYPE airmend_flows gauge".to_owned(),
             format!("airmend_flows{{{same}}} 3"),
+            format!("airmend_flows_unanswered{{{same}}} 2"),
             format!("airmend_cache_bytes{{{same}}} 4096"),
             format!("airmend_build_info{{{same},version=\"1.2.3\"}} 1"),
             format!("airmend_shape_rate{{{same}}} 1000"),

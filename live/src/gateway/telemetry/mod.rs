@@ -154,6 +154,7 @@ impl Telemetry {
                 cache_bytes: self.about.limits.cache_bytes as u64,
             },
             flows: load.flows as u64,
+            flows_unanswered: 0,
             cache_bytes: load.cache_bytes as u64,
             heartbeat_timeouts: kernel.heartbeat_timeouts,
             copies_lost: kernel.copies_lost,

@@ -30,6 +30,9 @@ pub struct Status {
     pub limits: StatusLimits,
     /// Flows that the agent keeps state for.
     pub flows: u64,
+    /// Of these, flows whose data has been passing for a second without any acknowledgment: it
+    /// takes another way, or the mobile host is gone. Nothing is known of their losses.
+    pub flows_unanswered: u64,
     /// Memory that its caches hold.
     pub cache_bytes: u64,
     /// Times that the daemon's heartbeat timed out.
@@ -72,15 +75,19 @@ pub struct Status {
 }
 
 impl Status {
-    /// The share of packets that the air lost since the gateway began; `None` before the first.
+    /// The share of packets that the air lost since the gateway began; `None` if no acknowledgment
+    /// has measured anything.
     pub fn air_loss(&self) -> Option<f64> {
+        let is_measured = self.air_losses > 0 || self.air_rtt_seconds.count > 0;
         ratio(self.air_losses, self.air_packets)
+            .filter(|_| is_measured || self.observation.is_some())
     }
 
     /// With what was observed of so many flows in an agent's place.
     pub(in crate::gateway) fn observed(self, observation: Observation, flows: usize) -> Self {
         Self {
             flows: flows as u64,
+            flows_unanswered: observation.flows_unanswered,
             air_packets: observation.air_frames,
             air_losses: observation.air_losses,
             counters: Counters { flows_opened: observation.flows_seen, ..self.counters },
@@ -198,7 +205,7 @@ pub struct FlowStatus {
     pub repairs: u64,
     /// The number of these whose loss the mobile's ACKs proved.
     pub losses: u64,
-    /// The share of its packets that the air lost.
+    /// The share of its packets that the air lost, if an acknowledgment has measured anything.
     pub loss: Option<f64>,
     /// Duplicate ACKs kept from the sender.
     pub suppressed_dupacks: u64,

@@ -63,6 +63,17 @@ fn status(telemetry: &Telemetry) -> Status {
 }
 
 #[test]
+fn without_any_acknowledgment_the_loss_is_unknown() {
+    let mut telemetry = telemetry(&[7], &[repair(7, Cause::TailProbe)]);
+    telemetry.packets(Path::DataCopied, 100);
+    let before = status(&telemetry);
+    assert_eq!((before.air_packets, before.air_loss(), before.top[0].loss), (100, None, None));
+    telemetry.event(at(3), &rtt(7, 4));
+    let after = status(&telemetry);
+    assert_eq!((after.air_loss(), after.top[0].loss), (Some(0.0), Some(0.0)));
+}
+
+#[test]
 fn what_happens_is_counted_in_total_and_for_its_flow() {
     let flow = FlowId(7);
     let mut telemetry = telemetry(

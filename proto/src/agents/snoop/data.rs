@@ -168,7 +168,7 @@ impl Flow {
     fn is_acceptable(&self, now: Instant, segment: &Segment, span: Span) -> bool {
         let is_old =
             |recent| segment.options.timestamps.is_some_and(|stamp| is_before(stamp.value, recent));
-        let is_silent = !self.is_answered && now >= self.opened_at + UNANSWERED_TIME;
+        let is_silent = !self.is_answered && now >= self.base.opened_at + UNANSWERED_TIME;
         !is_silent && self.window.holds(span.end) && !self.ts_recent.is_some_and(is_old)
     }
 

@@ -44,8 +44,6 @@ pub(super) struct Flow {
     /// Whether the mobile has sent an ACK, of whatever number: nothing is retransmitted to a mobile
     /// that never answers [C-23].
     pub(super) is_answered: bool,
-    /// When the flow was picked up.
-    pub(super) opened_at: Instant,
     /// [C-24] The window of the mobile.
     pub(super) window: ReceiveWindow,
     /// The ACK number of the fixed host's last packet.
@@ -137,7 +135,6 @@ impl Flow {
         let first = (1 << 32) | u64::from(first.0);
         Self {
             quiet_since: base.active_at,
-            opened_at: base.active_at,
             base,
             mobile: key.air.address,
             cache: Cache::default(),
@@ -293,7 +290,7 @@ impl Flow {
     /// [C-24] The time at which the data of a mobile that has never answered is forgotten.
     pub(super) fn unanswered_due(&self) -> Option<Instant> {
         let is_held = !self.is_answered && !self.cache.is_empty();
-        is_held.then(|| self.opened_at + UNANSWERED_TIME)
+        is_held.then(|| self.base.opened_at + UNANSWERED_TIME)
     }
 }
 

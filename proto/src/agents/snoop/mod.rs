@@ -323,4 +323,8 @@ impl Agent for Snoop {
     fn load(&self) -> Load {
         self.flows.load()
     }
+
+    fn unanswered(&self) -> usize {
+        self.flows.unanswered()
+    }
 }

@@ -169,4 +169,8 @@ impl Agent for Snoop95 {
     fn load(&self) -> Load {
         self.flows.load()
     }
+
+    fn unanswered(&self) -> usize {
+        self.flows.unanswered()
+    }
 }

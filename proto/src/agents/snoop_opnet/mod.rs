@@ -162,4 +162,8 @@ impl Agent for SnoopOpnet {
     fn load(&self) -> Load {
         self.flows.load()
     }
+
+    fn unanswered(&self) -> usize {
+        self.flows.unanswered()
+    }
 }
