@@ -10,6 +10,7 @@ fn wrong_values_name_flag_and_value_and_what_would_be_right() {
     for (flag, value, right) in [
         ("--rate", "0", "20mbit"),
         ("--rate", "fast", "20mbit"),
+        ("--rate", "20", "kbit, mbit"),
         ("--wired-rate", "-5mbit", "20mbit"),
         ("--air-delay", "2", "40ms"),
         ("--wired-delay", "-1ms", "40ms"),

@@ -2,7 +2,7 @@
 //! reader of each.
 
 use crate::named::either;
-use crate::units;
+use crate::units::{self, Rate};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -67,9 +67,8 @@ impl Text<'_> {
         bytes.ok_or_else(|| self.refusal("more than 0 bytes"))
     }
 
-    /// Bits per second.
-    pub(crate) fn rate(&self) -> Result<u64, String> {
-        units::parse_rate(self.value).map_err(|error| self.explain(&error))
+    pub(crate) fn rate(&self) -> Result<Rate, String> {
+        units::parse_rate(self.value).map(Rate).map_err(|error| self.explain(&error))
     }
 
     pub(crate) fn one_of<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T, String> {
@@ -118,7 +117,7 @@ macro_rules! written_as_displayed {
 }
 pub(crate) use written_as_displayed;
 
-written_as_displayed!(bool, u32, u64, usize, f64);
+written_as_displayed!(bool, u32, u64, usize, f64, Rate);
 
 /// Gives a type `NAMES`, and a method that sets the field of a name from text. The literal refuses
 /// a name: its arguments are that name and those known.

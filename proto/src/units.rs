@@ -28,7 +28,18 @@ impl fmt::Display for UnitError {
 
 impl core::error::Error for UnitError {}
 
-/// A rate in bit/s, more than 0 and at most 1000gbit: `20mbit`, `1.6mbit`, `500kbit`, `2000000`.
+/// A rate in bit/s, which is written as it is read: with its unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rate(pub u64);
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&format_rate(self.0))
+    }
+}
+
+/// A rate in bit/s, more than 0 and at most 1000gbit: `20mbit`, `1.6mbit`, `500kbit`. A number
+/// without a unit is none: who writes `20` means no 20 bit/s.
 pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
     let refuse = refusal("rate", text, "20mbit");
     let Some(rate) = quantity(text, RATE_UNITS) else {
@@ -144,7 +155,7 @@ pub fn format_ber(ber: f64) -> String {
 type Units = &'static [(&'static str, f64)];
 
 const NO_UNIT: Units = &[("", 1.0)];
-const RATE_UNITS: Units = &[("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0), ("", 1.0)];
+const RATE_UNITS: Units = &[("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
 const DURATION_UNITS: Units =
     &[("min", 60e9), ("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("h", 3600e9)];
 const PROBABILITY_UNITS: Units = &[("%", 0.01), ("", 1.0)];

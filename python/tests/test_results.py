@@ -121,6 +121,8 @@ def test_a_setting_of_numbers_and_words_is_text() -> None:
     [
         (lambda: airmend.simulate("none.toml"), "none.toml: it cannot be read: No such file"),
         (lambda: airmend.simulate("title = 1\n"), "scenario:1: found integer"),
+        (lambda: airmend.simulate(TINY, links__air__rate=20), 'rate "20" must be a number with'),
+        (lambda: airmend.sweep(TINY, {"links.air.rate": [2e6]}), 'rate "2000000" must be a number'),
         (lambda: airmend.simulate(TINY, hots=1), "hots=1: unknown key `hots`; did you mean"),
         (lambda: airmend.simulate(TINY, seed=None), "seed is NoneType; write a number"),
         (lambda: airmend.simulate(TINY, rows="run"), 'rows is "runs", "summaries" or "trace"'),

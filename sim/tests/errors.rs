@@ -47,9 +47,13 @@ fn values_and_keys() {
     assert_eq!(with("1ms", "1 parsec"), format!("x.toml:11: duration \"1 parsec\" {unit}"));
     assert_eq!(with("\"1ms\"", "1"), format!("x.toml:11: duration \"1\" {unit}"));
     assert_eq!(
-        with("\"2mbit\"", "-2"),
-        "x.toml:15: rate \"-2\" must be more than 0, such as 20mbit"
+        with("2mbit", "-2bit"),
+        "x.toml:15: rate \"-2bit\" must be more than 0, such as 20mbit"
     );
+    let unit = "must be a number with bit, kbit, mbit or gbit, such as 20mbit";
+    for (number, read) in [("20", "20"), ("2e6", "2000000"), ("\"20\"", "20")] {
+        assert_eq!(with("\"2mbit\"", number), format!("x.toml:15: rate \"{read}\" {unit}"));
+    }
     assert_eq!(
         with("delay = \"5ms\"", "dealy = \"5ms\""),
         "x.toml:16: unknown key `dealy`; did you mean `delay`?"

@@ -47,7 +47,7 @@ fn half_duplex_radios_turn_round_and_links_are_told() {
     };
     let Ok([agent]) = set(&own[..2]) else { panic!("refused") };
     let settings = agent.settings();
-    let expected = ["half_duplex=true", "rate=20000000", "max_propagation_delay=20000ns"];
+    let expected = ["half_duplex=true", "rate=20mbit", "max_propagation_delay=20000ns"];
     for expected in expected.into_iter().chain(["ack_delay=1000000ns"]) {
         assert!(settings.split(' ').any(|word| word == expected), "{expected} in {settings}");
     }

@@ -11,7 +11,7 @@ fn reads_what_people_write() {
         ("1.6mbit", 1_600_000),
         ("500 kbit", 500_000),
         ("1Gbit", 1_000_000_000),
-        ("2000000", 2_000_000),
+        ("8 bit", 8),
         ("2e6bit", 2_000_000),
     ] {
         assert_eq!(parse_rate(text), Ok(bps), "{text}");
@@ -52,7 +52,11 @@ fn reads_what_people_write() {
 #[test]
 fn refuses_in_one_sentence() {
     for (error, sentence) in [
-        (parse_rate("0").unwrap_err(), r#"rate "0" must be more than 0, such as 20mbit"#),
+        (parse_rate("0bit").unwrap_err(), r#"rate "0bit" must be more than 0, such as 20mbit"#),
+        (
+            parse_rate("20").unwrap_err(),
+            r#"rate "20" must be a number with bit, kbit, mbit or gbit, such as 20mbit"#,
+        ),
         (
             parse_rate("20mbps").unwrap_err(),
             r#"rate "20mbps" must be a number with bit, kbit, mbit or gbit, such as 20mbit"#,

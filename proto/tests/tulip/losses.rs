@@ -2,6 +2,7 @@
 
 use crate::patterns::{DELAY, LOSSY_FRAMES, Lossy, RATE_BPS, enumerate, exchange};
 use airmend_proto::agents::tulip::Settings;
+use airmend_proto::units::Rate;
 use std::time::Duration;
 
 #[test]
@@ -13,7 +14,7 @@ fn every_loss_pattern_full_duplex() {
 #[test]
 fn every_loss_pattern_in_turns() {
     // [tulip99 §V.B S2-05]
-    let settings = Settings { rate: RATE_BPS, max_propagation_delay: DELAY, ..turns() };
+    let settings = Settings { rate: Rate(RATE_BPS), max_propagation_delay: DELAY, ..turns() };
     enumerate(&settings, Duration::from_millis(1_200));
 }
 

@@ -2,6 +2,7 @@
 
 use crate::exploration::{Budget, CALM, check, check_skips};
 use airmend_proto::agents::tulip::{Order, Settings};
+use airmend_proto::units::Rate;
 use std::time::Duration;
 
 fn settings(window: u32, order: Order, half_duplex: bool) -> Settings {
@@ -12,7 +13,7 @@ fn settings(window: u32, order: Order, half_duplex: bool) -> Settings {
         order,
         max_propagation_delay: Duration::ZERO,
         turnaround: Duration::ZERO,
-        rate: u64::MAX,
+        rate: Rate(u64::MAX),
         ack_every: 1,
         ack_delay: Duration::ZERO,
         ..Settings::default()

@@ -8,6 +8,7 @@ use crate::agents::limits::Limits;
 use crate::agents::link_protocol::LinkProtocol;
 use crate::agents::settings::AgentSettings;
 use crate::link::mac::MacParams;
+use crate::units::Rate;
 use alloc::boxed::Box;
 use core::time::Duration;
 
@@ -33,7 +34,7 @@ impl AgentSettings for Settings {
     fn follow_radio(&mut self, radio: Option<&MacParams>) {
         self.half_duplex = radio.is_some();
         if let Some(radio) = radio {
-            self.rate = radio.rate_bps;
+            self.rate = Rate(radio.rate_bps);
             self.max_propagation_delay = radio.delay;
             self.turnaround = radio.turnaround;
             self.ack_delay = radio.turnaround + radio.delay / 2;

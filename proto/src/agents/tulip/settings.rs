@@ -3,6 +3,7 @@
 use super::frame::{ACK_LEN, HEADER_LEN, MAX_WINDOW};
 use crate::agents::arq::{Order, Rules, WIDEST_WINDOW};
 use crate::agents::settings::settings;
+use crate::units::Rate;
 use alloc::format;
 use alloc::string::String;
 use core::time::Duration;
@@ -48,8 +49,8 @@ settings! {
     /// The longest time from the end of a frame to the beginning of its answer: the radio turns
     /// around and, without MAC acceleration, wins the channel.
     turnaround: Duration = Duration::from_millis(1), duration();
-    /// The rate of the link in bit/s; it gives the airtime of an answer.
-    rate: u64 = 1_000_000, rate();
+    /// The rate of the link; it gives the airtime of an answer.
+    rate: Rate = Rate(1_000_000), rate();
     /// The number of packets after which a link ACK is sent, unless `ack_delay` ends before.
     ack_every: u32 = 4, count(1, MAX_WINDOW);
     /// The longest time for which a link ACK waits for a packet to travel with.
@@ -85,7 +86,7 @@ impl Settings {
             strobe: 1,
             max_propagation_delay: Duration::from_micros(20),
             turnaround: Duration::from_millis(1),
-            rate: 1_000_000,
+            rate: Rate(1_000_000),
             ack_every: 1,
             ack_delay: Duration::from_micros(100),
             sparse_acks: false,
@@ -131,7 +132,7 @@ impl Settings {
     }
 
     fn airtime(&self, len: usize) -> Duration {
-        Duration::from_nanos(len as u64 * 8 * 1_000_000_000 / self.rate.max(1))
+        Duration::from_nanos(len as u64 * 8 * 1_000_000_000 / self.rate.0.max(1))
     }
 }
 
