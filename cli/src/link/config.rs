@@ -68,6 +68,14 @@ fn security(args: &LinkArgs) -> Result<Security> {
         .into());
     };
     let private = PrivateKey::read(file)?;
+    if args.peer_key == Some(private.public()) {
+        return Err(BadUsage(
+            "--peer-key: this is the public key of --key-file itself; write the other end's, \
+             or leave --peer-key out if both ends have the same key file"
+                .into(),
+        )
+        .into());
+    }
     let peer = args.peer_key.unwrap_or_else(|| private.public());
     let psk = args.psk_file.as_deref().map(PresharedKey::read).transpose()?;
     Ok(Security::Noise(Keys { private, peer, psk }, Rekey::default()))

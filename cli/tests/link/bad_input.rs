@@ -47,6 +47,9 @@ fn keys(world: &World) -> Result {
         [good, &open.0, &broken.0].map(|path| path.to_string_lossy().into_owned());
     let key = |file, more: &[&'static str]| [&LISTEN[..], &["--key-file", file], more].concat();
     check(
+    let shown = airmend().args(["keygen", "--show", &good]).output()?;
+    let public = String::from_utf8(shown.stdout)?;
+    let own = [&key(&good, &[])[..], &["--peer-key", public.trim()]].concat();
         world,
         &[
             (LISTEN.to_vec(), "airmend keygen", 2),
@@ -56,6 +59,7 @@ fn keys(world: &World) -> Result {
             (key(&good, &["--insecure"]), "exclude each other", 2),
             (key(&good, &["--peer-key", "12"]), "64 hexadecimal digits", 2),
             (key(&good, &["--psk-file", "/nowhere/psk"]), "cannot read", 1),
+            (own, "public key of --key-file itself", 2),
             (key(&good, &["--pad", "0"]), "write 16", 2),
             ([&LISTEN[..], &["--psk-file", &good]].concat(), "--key-file", 2),
             (vec!["keygen", &good], "exists already", 1),
