@@ -31,7 +31,7 @@ mod transfer;
 
 /// Makes TCP fast over a lossy air hop without touching either end host.
 #[derive(Debug, Parser)]
-#[command(name = "airmend", version, disable_help_subcommand = true)]
+#[command(name = "airmend", version)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -42,10 +42,10 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Measure agents on real kernel TCP across an emulated lossy air hop.
-    #[command(subcommand, disable_help_subcommand = true)]
+    #[command(subcommand)]
     Lab(Lab),
     /// Run experiments in virtual time.
-    #[command(subcommand, disable_help_subcommand = true)]
+    #[command(subcommand)]
     Sim(Sim),
     /// Draw where agents help: the share of the bound over two or three settings, as heat maps.
     Map(Box<MapArgs>),

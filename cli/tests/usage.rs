@@ -123,6 +123,17 @@ fn help_and_version_succeed() {
     }
 }
 
+#[test]
+fn help_is_a_command_as_well() {
+    for command in [&[][..], &["link"], &["lab"], &["lab", "compare"], &["sim", "run"]] {
+        let asked = airmend(&[&["help"], command].concat());
+        let flag = airmend(&[command, &["--help"]].concat());
+        assert!(asked.status.success() && asked.stderr.is_empty(), "{command:?}: {asked:?}");
+        assert_eq!(asked.stdout, flag.stdout, "{command:?}");
+    }
+    assert!(usage_error(&["help"], &["lob"]).contains("lob"));
+}
+
 fn airmend(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_airmend")).args(arguments).output().expect("airmend runs")
 }
