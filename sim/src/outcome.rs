@@ -20,6 +20,8 @@ pub struct Outcome {
     pub goodput_bps: f64,
     /// For each flow the bits per second from its own start to its own end.
     pub flow_goodput_bps: Vec<f64>,
+    /// Whether each flow began: the run may end before, with its last finite flow.
+    pub flow_begun: Vec<bool>,
     /// For each flow the seconds from its own start to its own end; of a flow that was not done, to
     /// the end of the run.
     pub flow_seconds: Vec<f64>,

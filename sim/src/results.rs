@@ -84,7 +84,8 @@ fn run(
         more["delay_ms"] = delay_ms(delay);
     }
     if setting.flows > 1 {
-        let goodputs = outcome.flow_goodput_bps.iter().map(|goodput| goodput.round());
+        let goodputs = outcome.flow_goodput_bps.iter().zip(&outcome.flow_begun);
+        let goodputs = goodputs.map(|(goodput, begun)| begun.then(|| goodput.round()));
         more["flow_goodput_bps"] = goodputs.collect();
         let delays = outcome.flow_delay.iter();
         more["flow_delay_ms"] = delays.map(|delay| delay.as_ref().map(delay_ms)).collect();
@@ -149,6 +150,11 @@ fn summary(
 fn mean_counters(outcomes: &[Outcome]) -> BTreeMap<&str, f64> {
     let mut means = BTreeMap::new();
     for (counter, count) in outcomes.iter().flat_map(|outcome| &outcome.agent_counters) {
+    let begun = outcomes.iter().flat_map(|outcome| &outcome.flow_begun);
+    let not_begun = begun.filter(|begun| !**begun).count();
+    if not_begun > 0 {
+        more["flows_not_begun_mean"] = short(not_begun as f64 / outcomes.len() as f64).into();
+    }
         *means.entry(*counter).or_default() += *count as f64;
     }
     means.values_mut().for_each(|mean| *mean = short(*mean / outcomes.len() as f64));

@@ -1,6 +1,6 @@
 //! Networks of any shape, channels that several stations share, and hosts that move.
 
-use airmend_sim::{Experiment, Outcome, run};
+use airmend_sim::{Experiment, Outcome, results, run};
 use std::sync::atomic::AtomicBool;
 
 fn outcome(text: &str) -> Outcome {
@@ -73,6 +73,28 @@ fn two_servers_behind_a_router_share_one_air() {
     assert_eq!(outcome.flow_goodput_bps.len(), 5);
     let [.., across] = outcome.flow_goodput_bps[..] else { panic!("no flows") };
     assert!(across > 2e6, "it does not cross the air: {across}");
+}
+
+/// A run ends with its last finite flow: an endless one that would begin later has no goodput, and
+/// does not seem to have had one of 0.
+#[test]
+fn a_flow_that_never_began_has_no_goodput() {
+    let text = [
+        HEAD,
+        "[hosts]\na = { profile = \"linux\" }\nmh = { profile = \"linux\" }\n\
+         [stations]\nbs = { agent = \"plain\" }\n",
+        &link("wired", ["a", "bs"], WIRED),
+        &link("air", ["bs", "mh"], AIR),
+        &flow("down", "a", "mh", "200kB"),
+        "[flows.later]\nfrom = \"a\"\nto = \"mh\"\nstart = \"50s\"\n",
+    ]
+    .concat();
+    let experiment = Experiment::parse("graph".to_owned(), text.clone(), &[]).unwrap();
+    let lines = results::lines("graph", &experiment, &[outcome(&text)]);
+    let [run, summary] = &lines[..] else { panic!("{lines:?}") };
+    let goodputs = run["flow_goodput_bps"].as_array().unwrap();
+    assert!(goodputs[0].as_f64().unwrap() > 1e6 && goodputs[1].is_null(), "{goodputs:?}");
+    assert_eq!(summary["flows_not_begun_mean"].as_f64(), Some(1.0));
 }
 
 #[test]

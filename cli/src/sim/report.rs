@@ -17,6 +17,7 @@ pub(crate) fn words(name: &str, experiment: &Experiment, results: &str) -> Resul
     let summaries = summaries(results)?;
     let any = |name: &str| summaries.iter().any(|summary| !summary[name].is_null());
     let has_delay = any("delay_mean_ms");
+    let has_not_begun = any("flows_not_begun_mean");
     let has_incomplete = incomplete(results) > 0;
     let mut header: Vec<String> = experiment.swept.clone();
     header.extend(["goodput (Mb/s)", "of bound", "timeouts"].map(str::to_owned));
@@ -24,6 +25,9 @@ pub(crate) fn words(name: &str, experiment: &Experiment, results: &str) -> Resul
         header.push("delay (ms)".to_owned());
     }
     header.extend(experiment.measure.iter().map(|name| name.replace('_', " ")));
+    if has_not_begun {
+        header.push("flows not begun".to_owned());
+    }
     if has_incomplete {
         header.push("incomplete".to_owned());
     }
@@ -52,6 +56,9 @@ pub(crate) fn words(name: &str, experiment: &Experiment, results: &str) -> Resul
                 Some(sd) => format!("{} ± {sd}", text::significant(mean)),
                 None => text::significant(mean),
             }));
+        }
+        if has_not_begun {
+            row.push(text::significant(number("flows_not_begun_mean").unwrap_or(0.0)));
         }
         if has_incomplete {
             let runs = number("runs").unwrap_or(0.0) - number("completed").unwrap_or(0.0);

@@ -41,6 +41,7 @@ impl World<'_> {
             acked_undelivered: self.flows.iter().map(Flow::acked_undelivered).sum(),
             goodput_bps: rate(bytes_received, seconds),
             flow_goodput_bps: self.flows.iter().map(|flow| flow.goodput_bps(self.now)).collect(),
+            flow_begun: self.flows.iter().map(|flow| flow.start < self.now).collect(),
             flow_seconds: self.flows.iter().map(|flow| flow.seconds(self.now)).collect(),
             flow_delay: self.flows.iter().map(|flow| Delay::of(flow.delays_ms().into())).collect(),
             wire_bytes_per_byte: self.wire_bytes_per_byte(bytes_received),
