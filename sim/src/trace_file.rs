@@ -1,6 +1,6 @@
 //! Files of hops that vary, read whole: traces as CSV, and Mahimahi's.
 
-use airmend_proto::link::trace::{MAX_BYTES, Opportunities, Trace, TraceError, parse_csv};
+use airmend_proto::link::trace::{MAX_BYTES, Opportunities, Trace, TraceError, parse_trace};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 /// # Errors
 /// One sentence with the name of the file.
 pub fn read_trace(path: &Path) -> Result<Trace, String> {
-    parse(path, &read_text(path)?, parse_csv)
+    parse(path, &read_text(path)?, parse_trace)
 }
 
 /// Reads a packet-delivery trace of Mahimahi.

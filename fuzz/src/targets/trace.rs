@@ -1,7 +1,7 @@
 //! Any text as a trace, and as a packet-delivery trace of Mahimahi: it is refused with one
 //! sentence, or a link follows it, on which frames arrive in their order.
 
-use airmend_proto::link::trace::{Opportunities, WayTrace, parse_csv};
+use airmend_proto::link::trace::{Opportunities, WayTrace, parse_trace};
 use airmend_proto::link::{ErrorModel, FullDuplex, LinkParams, Medium, Output, Pair};
 use airmend_proto::wire::build::SegmentBuilder;
 use airmend_proto::{Instant, LinkType};
@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_millis(130);
 
 pub(crate) fn fuzz(data: &[u8]) {
     let Ok(text) = core::str::from_utf8(data) else { return };
-    let trace = parse_csv(text).map_err(|error| error.to_string());
+    let trace = parse_trace(text).map_err(|error| error.to_string());
     let opportunities = Opportunities::parse(text).map_err(|error| error.to_string());
     for sentence in [trace.as_ref().err(), opportunities.as_ref().err()].into_iter().flatten() {
         assert_eq!(sentence.lines().count(), 1, "{sentence}");

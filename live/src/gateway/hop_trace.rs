@@ -81,7 +81,7 @@ fn write_all(mut file: File, rows: &Receiver<Row>) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::output_file;
-    use airmend_proto::link::trace::parse_csv;
+    use airmend_proto::link::trace::parse_trace;
     use std::fs;
     use std::time::Duration;
 
@@ -97,7 +97,7 @@ mod tests {
         };
         [row(0), row(3)].into_iter().for_each(|row| trace.rows.send(row).unwrap());
         trace.finish(Instant::from_millis(3_000)).unwrap();
-        let read = parse_csv(&fs::read_to_string(&path).unwrap()).unwrap();
+        let read = parse_trace(&fs::read_to_string(&path).unwrap()).unwrap();
         assert_eq!(read.period(), Some(Duration::from_secs(3)));
         fs::remove_file(&path).unwrap();
     }

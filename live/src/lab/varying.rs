@@ -64,11 +64,11 @@ impl LabConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use airmend_proto::link::trace::{WayTrace, parse_csv};
+    use airmend_proto::link::trace::{WayTrace, parse_trace};
     use std::time::Duration;
 
     fn trace(csv: &str) -> AirTrace {
-        let way = || WayTrace::new(parse_csv(csv).ok().as_ref(), None).unwrap();
+        let way = || WayTrace::new(parse_trace(csv).ok().as_ref(), None).unwrap();
         AirTrace { ways: [way(), way()], name: "walk.csv".to_owned() }
     }
 

@@ -4,7 +4,7 @@ use super::error::Fault;
 use super::spec::LinkSpec;
 use super::way_files::WayFiles;
 use crate::trace_file::{parse, read_text};
-use airmend_proto::link::trace::{Opportunities, Trace, TraceError, WayTrace, parse_csv};
+use airmend_proto::link::trace::{Opportunities, Trace, TraceError, WayTrace, parse_trace};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -58,7 +58,7 @@ impl TraceFiles {
         };
         for (way, varies) in ways.iter_mut().enumerate() {
             let trace =
-                self.read(link.trace.as_ref(), way, parse_csv, |files| &mut files.traces)?;
+                self.read(link.trace.as_ref(), way, parse_trace, |files| &mut files.traces)?;
             let mahimahi =
                 self.read(link.mahimahi.as_ref(), way, Opportunities::parse, |files| {
                     &mut files.opportunities

@@ -1,4 +1,5 @@
-//! Traces as CSV: `time_s,rate_bps,delay_ms,loss`, of which columns but the first may be left out.
+//! Traces as text: CSV with the header `time_s,rate_bps,delay_ms,loss`, of which columns but the
+//! first may be left out; or, as most public traces of rates are, `seconds Mbit/s` without a header.
 
 use super::error::TraceError;
 use super::rows::{Columns, Row, Trace};
@@ -21,7 +22,7 @@ pub fn header() -> String {
     COLUMNS.join(",")
 }
 
-/// A row of a trace with all columns, as [`parse_csv`] reads it.
+/// A row of a trace with all columns, as [`parse_trace`] reads it.
 pub fn row(row: &Row) -> String {
     let Row { at, rate_bps, delay, loss } = row;
     let delay_ms = delay.as_secs_f64() * 1e3;
@@ -29,12 +30,18 @@ pub fn row(row: &Row) -> String {
 }
 
 /// Reads a trace. Times count from the first row; they ascend, and values are what a link can have.
-pub fn parse_csv(text: &str) -> Result<Trace, TraceError> {
-    let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    let Some((number, line)) = lines.next() else {
+pub fn parse_trace(text: &str) -> Result<Trace, TraceError> {
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let mut lines = lines.peekable();
+    let Some(&(number, line)) = lines.peek() else {
         return Err(TraceError::of_file(format!("the file is empty; it begins with {}", header())));
     };
-    let places = places(line).map_err(|message| TraceError::at_line(number, message))?;
+    let places = if is_pair(line) {
+        PAIRS
+    } else {
+        lines.next();
+        places(line).map_err(|message| TraceError::at_line(number, message))?
+    };
     let [_, rate, delay, loss] = places.of.map(|place| place.is_some());
     let columns = Columns { rate, delay, loss };
     let mut rows: Vec<Row> = Vec::new();
@@ -79,6 +86,25 @@ fn seconds(time: Duration) -> f64 {
 struct Places {
     of: [Option<usize>; 4],
     cells: usize,
+    /// What separates the cells; white space if nothing else does.
+    comma: Option<char>,
+    /// The unit of the rate, in bit/s, and its name.
+    rate_unit: (f64, &'static str),
+}
+
+/// Those of `seconds Mbit/s`.
+const PAIRS: Places = Places {
+    of: [Some(0), Some(1), None, None],
+    cells: 2,
+    comma: None,
+    rate_unit: (1e6, " Mbit/s"),
+};
+
+/// Whether a line is two numbers with white space between them.
+fn is_pair(line: &str) -> bool {
+    let mut words = line.trim_start_matches('\u{feff}').split_whitespace();
+    let mut next = || words.next().map(|word| word.parse::<f64>().is_ok());
+    [next(), next(), next()] == [Some(true), Some(true), None]
 }
 
 fn places(line: &str) -> Result<Places, String> {
@@ -88,7 +114,11 @@ fn places(line: &str) -> Result<Places, String> {
     for name in line.trim_start_matches('\u{feff}').split(',').map(str::trim) {
         let Some(column) = COLUMNS.iter().position(|column| *column == name) else {
             if name.parse::<f64>().is_ok() {
-                return Err(format!("the header is missing: the columns are {}", known()));
+                return Err(format!(
+                    "the header is missing: the columns are {}; without one, a line is `seconds \
+                     Mbit/s`",
+                    known()
+                ));
             }
             return Err(format!("unknown column {name:?}; the columns are {}", known()));
         };
@@ -102,7 +132,7 @@ fn places(line: &str) -> Result<Places, String> {
         [Some(_), None, None, None] => {
             Err("there is no column but time_s: add rate_bps, delay_ms or loss".into())
         }
-        _ => Ok(Places { of, cells }),
+        _ => Ok(Places { of, cells, comma: Some(','), rate_unit: (1.0, " bit/s") }),
     }
 }
 
@@ -110,19 +140,28 @@ impl Places {
     fn read(&self, line: &str) -> Result<Row, String> {
         let mut values = [0.0; 4];
         let mut cells = 0;
-        for (place, cell) in line.split(',').map(str::trim).enumerate() {
+        let is_between = |c: char| self.comma.map_or(c.is_whitespace(), |comma| c == comma);
+        let line = line.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+        let words = line.split(is_between).map(str::trim);
+        for cell in words.filter(|word| self.comma.is_some() || !word.is_empty()) {
+            let place = cells;
             cells += 1;
             if let Some(column) = self.of.iter().position(|of| *of == Some(place)) {
-                values[column] = value(column, cell)?;
+                values[column] = value(column, cell, self.rate_unit)?;
             }
         }
         if cells != self.cells {
-            return Err(format!("it has {cells} cells and the header has {}", self.cells));
+            return Err(match self.comma {
+                Some(_) => format!("it has {cells} cells and the header has {}", self.cells),
+                None => {
+                    format!("it has {cells} words; without a header a line is `seconds Mbit/s`")
+                }
+            });
         }
         let [time, rate, delay, loss] = values;
         Ok(Row {
             at: from_nanos(time * 1e9),
-            rate_bps: libm::round(rate) as u64,
+            rate_bps: libm::round(rate * self.rate_unit.0) as u64,
             delay: from_nanos(delay * 1e6),
             loss: loss.abs(),
         })
@@ -134,14 +173,15 @@ fn from_nanos(nanos: f64) -> Duration {
 }
 
 /// The number in a cell, if its column can have it.
-fn value(column: usize, cell: &str) -> Result<f64, String> {
+fn value(column: usize, cell: &str, (rate, rate_name): (f64, &str)) -> Result<f64, String> {
     let name = COLUMNS[column];
     let number = match cell.parse::<f64>() {
         Ok(number) if number.is_finite() => number,
         _ => return Err(format!("{name} must be a number, not {cell:?}")),
     };
     let (most, unit) =
-        [(MAX_SECONDS, " s"), (MAX_RATE, " bit/s"), (MAX_DELAY_MS, " ms"), (1.0, "")][column];
+        [(MAX_SECONDS, " s"), (MAX_RATE / rate, rate_name), (MAX_DELAY_MS, " ms"), (1.0, "")]
+            [column];
     match (0.0..=most).contains(&number) {
         true => Ok(number),
         false => Err(format!("{name} must lie between 0 and {most}{unit}, and {cell} does not")),

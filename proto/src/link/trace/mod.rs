@@ -11,7 +11,7 @@ mod rate;
 mod rows;
 mod way;
 
-pub use csv::{COLUMNS, MAX_ROWS, header, parse_csv, row};
+pub use csv::{COLUMNS, MAX_ROWS, header, parse_trace, row};
 pub use error::TraceError;
 pub use opportunities::{MAX_OPPORTUNITIES, Opportunities};
 pub(super) use rate::RateProcess;

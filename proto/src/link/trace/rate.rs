@@ -111,11 +111,11 @@ impl Steps {
 
 #[cfg(test)]
 mod tests {
-    use super::super::csv::parse_csv;
+    use super::super::csv::parse_trace;
     use super::*;
 
     fn steps(text: &str) -> Steps {
-        match VariableRate::Trace(parse_csv(text).unwrap()).process() {
+        match VariableRate::Trace(parse_trace(text).unwrap()).process() {
             RateProcess::Steps(steps) => steps,
             RateProcess::Deliveries(_) => unreachable!(),
         }

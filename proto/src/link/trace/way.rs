@@ -144,11 +144,11 @@ impl ErrorProcess for Losses {
 
 #[cfg(test)]
 mod tests {
-    use super::super::csv::parse_csv;
+    use super::super::csv::parse_trace;
     use super::*;
 
     fn way(csv: &str) -> WayTrace {
-        WayTrace::new(Some(&parse_csv(csv).unwrap()), None).unwrap()
+        WayTrace::new(Some(&parse_trace(csv).unwrap()), None).unwrap()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 #[test]
 fn columns_may_be_left_out_and_stand_in_any_order() {
     let text = "loss, time_s ,rate_bps\r\n0.5,10,1e6\r\n\n0,10.5,2000000\r\n1,12,7\r\n";
-    let trace = parse_csv(text).unwrap();
+    let trace = parse_trace(text).unwrap();
     assert_eq!(trace.columns(), Columns { rate: true, delay: false, loss: true });
     assert_eq!(trace.period(), Some(Duration::from_secs(2)));
     let row = trace.at(Instant::from_millis(499));
@@ -14,10 +14,21 @@ fn columns_may_be_left_out_and_stand_in_any_order() {
     assert_eq!(trace.at(Instant::from_millis(500)).rate_bps, 2_000_000);
 }
 
+/// As Pensieve's cooked traces are: tabs or spaces, no header.
+#[test]
+fn seconds_and_megabits_need_no_header() {
+    let text = "\u{feff}3.0\t1.5\r\n\n 3.5   0.25 \r\n5 7\r\n";
+    let trace = parse_trace(text).unwrap();
+    assert_eq!(trace.columns(), Columns { rate: true, ..Columns::default() });
+    assert_eq!(trace.period(), Some(Duration::from_secs(2)));
+    assert_eq!(trace.at(Instant::from_millis(499)).rate_bps, 1_500_000);
+    assert_eq!(trace.at(Instant::from_millis(500)).rate_bps, 250_000);
+}
+
 /// Each in one sentence that says where.
 #[test]
 fn what_is_no_trace_is_refused() {
-    let refused = |text: &str| parse_csv(text).unwrap_err().to_string();
+    let refused = |text: &str| parse_trace(text).unwrap_err().to_string();
     for (text, sentence) in [
         ("", "the file is empty; it begins with time_s,rate_bps,delay_ms,loss"),
         ("\n \n", "the file is empty; it begins with time_s,rate_bps,delay_ms,loss"),
@@ -28,7 +39,8 @@ fn what_is_no_trace_is_refused() {
         ),
         (
             "0,1000000\n",
-            "line 1: the header is missing: the columns are time_s, rate_bps, delay_ms, loss",
+            "line 1: the header is missing: the columns are time_s, rate_bps, delay_ms, loss; \
+             without one, a line is `seconds Mbit/s`",
         ),
         ("rate_bps\n1\n", "line 1: the column time_s is missing"),
         ("time_s\n1\n", "line 1: there is no column but time_s: add rate_bps, delay_ms or loss"),
@@ -50,6 +62,12 @@ fn what_is_no_trace_is_refused() {
             "line 2: delay_ms must lie between 0 and 60000 ms, and 1e9 does not",
         ),
         ("time_s,loss\n0\n", "line 2: it has 1 cells and the header has 2"),
+        ("0 1.5\n1\n", "line 2: it has 1 words; without a header a line is `seconds Mbit/s`"),
+        ("0 1.5\n1 x\n", "line 2: rate_bps must be a number, not \"x\""),
+        (
+            "0 1.5\n1 2e6\n",
+            "line 2: rate_bps must lie between 0 and 1000000 Mbit/s, and 2e6 does not",
+        ),
         ("time_s,loss\n0,0,0\n", "line 2: it has 3 cells and the header has 2"),
     ] {
         assert_eq!(refused(text), sentence, "{text:?}");
@@ -62,7 +80,7 @@ fn what_is_no_trace_is_refused() {
 proptest! {
     #[test]
     fn any_text_is_a_trace_or_gets_one_sentence(text in "(?s).{0,80}") {
-        if let Err(error) = parse_csv(&text) {
+        if let Err(error) = parse_trace(&text) {
             prop_assert_eq!(error.to_string().lines().count(), 1);
         }
     }
@@ -76,7 +94,7 @@ proptest! {
         for (time, loss) in cells {
             text += &format!("{time},{loss}\n");
         }
-        match parse_csv(&text) {
+        match parse_trace(&text) {
             Err(error) => prop_assert_eq!(error.to_string().lines().count(), 1),
             Ok(trace) => {
                 let row = trace.at(Instant::from_millis(700));
@@ -108,6 +126,6 @@ proptest! {
             text += &row(written);
         }
         let columns = Columns { rate: true, delay: true, loss: true };
-        prop_assert_eq!(parse_csv(&text), Ok(Trace::new(columns, &rows)));
+        prop_assert_eq!(parse_trace(&text), Ok(Trace::new(columns, &rows)));
     }
 }
