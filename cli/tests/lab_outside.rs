@@ -31,11 +31,12 @@ fn main() -> ExitCode {
         let is_missing = |name: &&&str| Command::new(name).arg("--version").output().is_err();
         programs.iter().find(is_missing).map(|name| format!("{name} is not there"))
     });
-    let tests: [(&str, fn()); 4] = [
+    let tests: [(&str, fn()); 5] = [
         ("the_internet_and_the_machine_are_reached", the_internet_and_the_machine_are_reached),
         ("a_machine_that_does_not_forward_says_so", a_machine_that_does_not_forward_says_so),
         ("a_lan_behind_the_machine_is_left_alone", a_lan_behind_the_machine_is_left_alone),
         ("a_stranger_does_not_reach_the_fixed_host", a_stranger_does_not_reach_the_fixed_host),
+        ("a_machine_without_ipv6_says_so", a_machine_without_ipv6_says_so),
     ];
     Suite::default().tests(lacks.as_deref(), tests).run(None)
 }
@@ -122,6 +123,19 @@ fn answers(host: &Namespace, address: &str) -> bool {
     let mut ping = Command::new("ping");
     let ping = host.spawn(ping.args(["-c1", "-W2", address]).stdout(Stdio::null()));
     ping.and_then(|mut ping| ping.wait()).expect("ping runs").success()
+}
+
+/// And only where IPv6 was asked for.
+fn a_machine_without_ipv6_says_so() {
+    let world = World::new(true).expect("a network");
+    let off = world.machine.run(|| Ok(fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1")));
+    off.expect("a network").expect("a setting");
+    let output = world.exec(&["--ipv6"], "machine");
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{report}");
+    assert!(report.contains("IPv6 is off") && report.contains("leave --ipv6 out"), "{report}");
+    assert_eq!(report.lines().count(), 1, "{report}");
+    assert!(world.exec(&[], "machine").status.success());
 }
 
 /// A machine with a LAN and an uplink. The far host behind the uplink knows no way back to the

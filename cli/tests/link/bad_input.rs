@@ -34,7 +34,8 @@ pub(crate) fn bad_input() -> Result {
     keys(&world)?;
     flags(&world)?;
     addresses(&world)?;
-    busy(&world)
+    busy(&world)?;
+    no_ipv6(&world)
 }
 
 fn keys(world: &World) -> Result {
@@ -46,10 +47,10 @@ fn keys(world: &World) -> Result {
     let [good, open, broken] =
         [good, &open.0, &broken.0].map(|path| path.to_string_lossy().into_owned());
     let key = |file, more: &[&'static str]| [&LISTEN[..], &["--key-file", file], more].concat();
-    check(
     let shown = airmend().args(["keygen", "--show", &good]).output()?;
     let public = String::from_utf8(shown.stdout)?;
     let own = [&key(&good, &[])[..], &["--peer-key", public.trim()]].concat();
+    check(
         world,
         &[
             (LISTEN.to_vec(), "airmend keygen", 2),
@@ -58,8 +59,8 @@ fn keys(world: &World) -> Result {
             (key("/nowhere/key", &[]), "airmend keygen /nowhere/key", 1),
             (key(&good, &["--insecure"]), "exclude each other", 2),
             (key(&good, &["--peer-key", "12"]), "64 hexadecimal digits", 2),
-            (key(&good, &["--psk-file", "/nowhere/psk"]), "cannot read", 1),
             (own, "public key of --key-file itself", 2),
+            (key(&good, &["--psk-file", "/nowhere/psk"]), "cannot read", 1),
             (key(&good, &["--pad", "0"]), "write 16", 2),
             ([&LISTEN[..], &["--psk-file", &good]].concat(), "--key-file", 2),
             (vec!["keygen", &good], "exists already", 1),
@@ -117,6 +118,20 @@ fn addresses(world: &World) -> Result {
             (ethernet(&["--interface", "eth0", "--listen", "eth0"]), "write any", 2),
         ],
     )
+}
+
+/// IPv6 that is switched off is in nobody's way who asks for none.
+fn no_ipv6(world: &World) -> Result {
+    let sysctl = "net.ipv6.conf.all.disable_ipv6";
+    let file = format!("/proc/sys/{}", sysctl.replace('.', "/"));
+    world.left.run(|| Ok(fs::write(file, "1")))??;
+    let link = ["link", "--insecure", "--listen", "0.0.0.0:4433", "--address"];
+    let (code, sentence) = ends(&world.left, &[&link[..], &["fd09::1/64"]].concat())?;
+    assert!(code == Some(1) && sentence.contains("IPv6 is off here"), "{sentence}");
+    assert!(sentence.contains("--address fd09::1/64") && sentence.contains(sysctl), "{sentence}");
+    let mut command = airmend();
+    command.args(link).arg("10.9.0.1/24");
+    Link::start(&world.left, command)?.kill()
 }
 
 /// A second link on the same port, and one on the same interface.

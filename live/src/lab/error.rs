@@ -68,6 +68,9 @@ pub enum LabError {
         #[source]
         source: io::Error,
     },
+    /// IPv6 is switched off, or the kernel has none.
+    #[error("IPv6 is off {0}: leave --ipv6 out, or switch IPv6 on")]
+    NoIpv6(&'static str),
     /// A port could not be opened.
     #[error("cannot open a packet socket on the veth pair ({0})")]
     PacketDevice(#[source] io::Error),

@@ -154,6 +154,14 @@ impl TunnelConfig {
         let index = sys::interface_index(name).map_err(self.device_failed())?.cast_unsigned();
         for &(address, prefix) in addresses {
             add_address(index, address, prefix).map_err(|source| {
+                // No lack of rights, which is EPERM.
+                let is_off = matches!(
+                    source.raw_os_error(),
+                    Some(libc::EACCES | libc::EOPNOTSUPP | libc::EAFNOSUPPORT)
+                );
+                if address.is_ipv6() && is_off {
+                    return TunnelError::NoIpv6(format!("--address {address}/{prefix}"));
+                }
                 let interface = name.clone();
                 TunnelError::DeviceAddress { interface, address, prefix, source }
             })?;
@@ -169,6 +177,9 @@ impl TunnelConfig {
 
 fn listen(local: SocketAddr, source: io::Error) -> TunnelError {
     let address = local.to_string();
+    if source.raw_os_error() == Some(libc::EAFNOSUPPORT) && local.is_ipv6() {
+        return TunnelError::NoIpv6(address);
+    }
     match source.kind() {
         io::ErrorKind::AddrInUse => TunnelError::AddressInUse(address),
         io::ErrorKind::AddrNotAvailable => TunnelError::AddressNotHere(address),

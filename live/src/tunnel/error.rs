@@ -44,6 +44,12 @@ pub enum TunnelError {
         #[source]
         source: io::Error,
     },
+    /// IPv6 is switched off, or the kernel has none.
+    #[error(
+        "{0} cannot be used: IPv6 is off here; switch it on with `sysctl -w \
+         net.ipv6.conf.all.disable_ipv6=0`, or name IPv4 addresses only"
+    )]
+    NoIpv6(String),
     /// Another program listens there.
     #[error("{0} is in use: choose another port, or end the program that listens there")]
     AddressInUse(String),

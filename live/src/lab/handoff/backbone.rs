@@ -3,7 +3,7 @@
 use crate::group_socket::GroupSocket;
 use crate::lab::config::MTU;
 use crate::lab::error::LabError;
-use crate::lab::network::interface::INTERFACE;
+use crate::lab::network::interface::{INTERFACE, no_link_local};
 use crate::lab::network::namespace::Namespace;
 use airmend_proto::agents::handoff::DATA_OVERHEAD;
 use std::collections::BTreeSet;
@@ -37,7 +37,8 @@ pub(super) struct Member {
 /// first result.
 pub(super) fn create(hosts: u32) -> Result<(Namespace, Vec<Member>), LabError> {
     let hub = Namespace::new()?;
-    hub.ip("link add br0 type bridge\nlink set br0 addrgenmode none up\n")?;
+    let no_link_local = no_link_local();
+    hub.ip(&format!("link add br0 type bridge\nlink set br0 {no_link_local} up\n"))?;
     let members = (0..hosts).map(|number| Member::new(&hub, number));
     let mut members = members.collect::<Result<Vec<_>, _>>()?;
     wait(&mut members).map_err(LabError::socket("multicast between the stations"))?;
@@ -77,15 +78,16 @@ impl Member {
         let mtu = MTU as usize + DATA_OVERHEAD + UDP_IP;
         let address = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 78, 0, 1)) + number);
         let mut commands = String::new();
+        let no_link_local = no_link_local();
         let _ = write!(
             commands,
             "link add port{number} mtu {mtu} type veth peer name {INTERFACE} mtu {mtu} netns {}\n\
-             link set port{number} master br0 addrgenmode none up\n",
+             link set port{number} master br0 {no_link_local} up\n",
             namespace.path().display(),
         );
         hub.ip(&commands)?;
         namespace.ip(&format!(
-            "link set {INTERFACE} addrgenmode none up\naddress add {address}/24 dev {INTERFACE}\n"
+            "link set {INTERFACE} {no_link_local} up\naddress add {address}/24 dev {INTERFACE}\n"
         ))?;
         let socket = namespace.run(|| {
             GroupSocket::join(GROUP, INTERFACE, address)

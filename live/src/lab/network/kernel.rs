@@ -3,10 +3,10 @@
 
 use super::air_queue;
 use super::host::Pair;
-use super::interface::{AIR, WIRED, disable_offloads};
+use super::interface::{AIR, WIRED, disable_offloads, no_link_local};
 use super::iproute::{self, ip};
 use super::namespace::Namespace;
-use super::sysctl::{set, set_required};
+use super::sysctl::{set_ipv6, set_required};
 use super::veth::open_veth;
 use crate::device::Device;
 use crate::lab::config::{AirQueue, FarQueue, Hop, LabConfig};
@@ -72,6 +72,7 @@ impl Kernel {
         &Egress { discipline, hop, frames }: &Egress,
     ) -> Result<Self, LabError> {
         let namespace = Namespace::new()?;
+        namespace.run(|| set_ipv6(config.ipv6))?;
         let port = |end: &str, peer| station.run(|| open_veth(end, peer, &namespace));
         let (wired, air) = (port(wired_end, WIRED)?, port(air_end, AIR)?);
         namespace.run(|| {
@@ -101,13 +102,11 @@ fn set_up_forwarding(config: &LabConfig, pairs: &[Pair]) -> Result<(), LabError>
     if config.ipv6 {
         set_required("net.ipv6.conf.all.forwarding", 1)?;
     } else {
-        // No router solicitations and multicast reports among the measured packets.
-        set("net.ipv6.conf.all.disable_ipv6", "1").ok();
         set_required("net.ipv4.ip_forward", 1)?;
     }
     let mut commands = String::new();
     for interface in [WIRED, AIR] {
-        let _ = writeln!(commands, "link set {interface} addrgenmode none arp off up");
+        let _ = writeln!(commands, "link set {interface} {} arp off up", no_link_local());
     }
     for Pair { fixed, mobile } in pairs {
         for (host, interface) in [(fixed, WIRED), (mobile, AIR)] {

@@ -11,7 +11,7 @@
 use super::host::Host;
 use super::interface::INTERFACE;
 use super::iproute::{ip, run};
-use super::sysctl::set_required;
+use super::sysctl::{has_ipv6, set_required};
 use crate::lab::config::{LabConfig, MTU};
 use crate::lab::error::LabError;
 use nix::net::if_::if_nametoindex;
@@ -62,6 +62,9 @@ pub(crate) struct Outside {
 impl Outside {
     /// Joins the calling thread's network namespace, that of the machine, to the fixed host.
     pub(crate) fn open(config: &LabConfig, fixed: &Host, mobile: &Host) -> Result<Self, LabError> {
+        if config.ipv6 && !has_ipv6() {
+            return Err(LabError::NoIpv6("in the machine's network, which --outside joins"));
+        }
         let family = if config.ipv6 { &IPV6 } else { &IPV4 };
         // The kernel gives the name to one laboratory: only that one removes it.
         let made = ip(&format!(

@@ -1,11 +1,11 @@
 //! The hosts' interfaces and kernel settings, and the ports that join them to the base station.
 
 use super::host::{Host, Pair};
-use super::interface::{INTERFACE, disable_offloads};
+use super::interface::{INTERFACE, disable_offloads, no_link_local};
 use super::iproute::ip;
 use super::kernel::Kernel;
 use super::namespace::Namespace;
-use super::sysctl::{set, set_required};
+use super::sysctl::{set, set_ipv6, set_required};
 use super::veth::open_veth;
 use crate::device::Device;
 use crate::device::tun::TunDevice;
@@ -116,11 +116,12 @@ fn set_up_interface(config: &LabConfig, address: IpAddr) -> Result<(), LabError>
     let congestion = config.cc.name();
     // A TUN device drops what its queue cannot hold; a TCP may send a whole window at once.
     ip(&format!(
-        "link set {INTERFACE} addrgenmode none mtu {MTU} txqueuelen 4096 arp off\n\
+        "link set {INTERFACE} {no_link_local} mtu {MTU} txqueuelen 4096 arp off\n\
          link set {INTERFACE} up\n\
          address add {address} noprefixroute dev {INTERFACE}\n\
          route add {subnet} dev {INTERFACE}{window} congctl {congestion}\n\
          link set lo up\n",
+        no_link_local = no_link_local(),
     ))?;
     match config.port {
         DeviceKind::Veth => disable_offloads(INTERFACE),
@@ -148,11 +149,7 @@ fn set_up_kernel(config: &LabConfig) -> Result<(), LabError> {
         set_required("net.ipv4.tcp_moderate_rcvbuf", 1)?;
         set("net.ipv4.tcp_rmem", &buffer(RMEM_DEFAULT)).ok();
     }
-    if !config.ipv6 {
-        // No router solicitations and multicast reports among the measured packets.
-        set("net.ipv6.conf.all.disable_ipv6", "1").ok();
-    }
-    Ok(())
+    set_ipv6(config.ipv6)
 }
 
 /// The least, first and largest size of a TCP buffer, in the form of the kernel.

@@ -1,6 +1,6 @@
 //! Pairs of virtual Ethernet interfaces.
 
-use super::interface::{HOST_MAC, disable_offloads};
+use super::interface::{HOST_MAC, disable_offloads, no_link_local};
 use super::iproute::ip;
 use super::namespace::Namespace;
 use super::sysctl::set_required;
@@ -25,9 +25,10 @@ pub(super) fn open_veth(
     ip(&format!(
         "link add {end} mtu {MTU} type veth peer name {peer} mtu {MTU} \
          address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} netns {path}\n\
-         link set {end} addrgenmode none arp off\n\
+         link set {end} {no_link_local} arp off\n\
          link set {end} up\n",
         path = namespace.path().display(),
+        no_link_local = no_link_local(),
     ))?;
     disable_offloads(end)?;
     PacketDevice::open(end, HOST_MAC).map_err(LabError::PacketDevice)

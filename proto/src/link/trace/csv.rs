@@ -1,5 +1,6 @@
 //! Traces as text: CSV with the header `time_s,rate_bps,delay_ms,loss`, of which columns but the
-//! first may be left out; or, as most public traces of rates are, `seconds Mbit/s` without a header.
+//! first may be left out; or, as many public traces of rates are, `seconds Mbit/s` without a
+//! header.
 
 use super::error::TraceError;
 use super::rows::{Columns, Row, Trace};
