@@ -68,12 +68,13 @@ fn run(
     seed: u64,
     outcome: &Outcome,
 ) -> Line {
+    let bound_bps = point.plan.bound_of_run(outcome.seconds);
     let measured = json!({
         "completed": outcome.completed,
         "seconds": rounded(outcome.seconds, 6),
         "goodput_bps": outcome.goodput_bps.round(),
-        "bound_bps": setting.bound_bps.map(f64::round),
-        "of_bound": setting.bound_bps.map(|bound| short(outcome.goodput_bps / bound)),
+        "bound_bps": bound_bps.map(f64::round),
+        "of_bound": bound_bps.and_then(|bound| share(outcome.goodput_bps, bound)),
         "wire_bytes_per_byte": outcome.wire_bytes_per_byte.map(short),
         "sender": sender(&outcome.sender, Value::Null),
         "agent_counters": outcome.agent_counters,
@@ -95,6 +96,11 @@ fn run(
     line([settings(setting, seed), measured, swept(name, experiment, point), more])
 }
 
+/// The goodput relative to the bound; none where the link carried nothing.
+fn share(goodput: f64, bound: f64) -> Option<f64> {
+    (bound > 0.0).then(|| short(goodput / bound))
+}
+
 fn delay_ms(delay: &Delay) -> Value {
     let Delay { count, mean_ms, sd_ms, p50_ms, p95_ms, p99_ms } = *delay;
     let [mean, sd, p50, p95, p99] = [mean_ms, sd_ms, p50_ms, p95_ms, p99_ms].map(short);
@@ -112,13 +118,15 @@ fn summary(
     let mean = |value: &dyn Fn(&Outcome) -> f64| stats::mean(&each(value)).map(short);
     let goodputs = each(&|outcome| outcome.goodput_bps);
     let goodput = stats::mean(&goodputs);
+    let bounds = outcomes.iter().map(|outcome| point.plan.bound_of_run(outcome.seconds));
+    let bound_bps = bounds.collect::<Option<Vec<f64>>>().and_then(|bounds| stats::mean(&bounds));
     let measured = json!({
         "runs": outcomes.len(),
         "completed": outcomes.iter().filter(|outcome| outcome.completed).count(),
         "goodput_mean_bps": goodput.map(f64::round),
         "goodput_sd_bps": stats::standard_deviation(&goodputs).map(f64::round),
-        "bound_bps": setting.bound_bps.map(f64::round),
-        "of_bound": goodput.zip(setting.bound_bps).map(|(mean, bound)| short(mean / bound)),
+        "bound_bps": bound_bps.map(f64::round),
+        "of_bound": goodput.zip(bound_bps).and_then(|(mean, bound)| share(mean, bound)),
         "timeouts_mean": mean(&|outcome| outcome.sender.timeouts as f64),
         "retransmits_mean": mean(&|outcome| outcome.sender.retransmits as f64),
     });
@@ -137,11 +145,16 @@ fn summary(
         let of = |name: &String| value(&each(&|outcome| outcome.measure(name))).map(short);
         experiment.measure.iter().map(|name| (name.clone(), of(name))).collect()
     };
-    let more = json!({
+    let mut more = json!({
         "measures_mean": measures(&stats::mean),
         "measures_sd": measures(&stats::standard_deviation),
         "agent_counters_mean": mean_counters(outcomes),
     });
+    let begun = outcomes.iter().flat_map(|outcome| &outcome.flow_begun);
+    let not_begun = begun.filter(|begun| !**begun).count();
+    if not_begun > 0 {
+        more["flows_not_begun_mean"] = short(not_begun as f64 / outcomes.len() as f64).into();
+    }
     let settings = settings(setting, experiment.seed);
     let swept = swept(name, experiment, point);
     line([json!({"summary": true}), settings, measured, swept, delay, more])
@@ -150,11 +163,6 @@ fn summary(
 fn mean_counters(outcomes: &[Outcome]) -> BTreeMap<&str, f64> {
     let mut means = BTreeMap::new();
     for (counter, count) in outcomes.iter().flat_map(|outcome| &outcome.agent_counters) {
-    let begun = outcomes.iter().flat_map(|outcome| &outcome.flow_begun);
-    let not_begun = begun.filter(|begun| !**begun).count();
-    if not_begun > 0 {
-        more["flows_not_begun_mean"] = short(not_begun as f64 / outcomes.len() as f64).into();
-    }
         *means.entry(*counter).or_default() += *count as f64;
     }
     means.values_mut().for_each(|mean| *mean = short(*mean / outcomes.len() as f64));

@@ -1,6 +1,7 @@
 //! The settings of a run as its results report them: path and hosts of the first flow.
 
 use crate::plan::{Access, Direction, Flow, Plan, Traffic};
+use airmend_proto::Instant;
 use airmend_proto::link::{ErrorModel, goodput_bound};
 use airmend_proto::tcp::{CongestionControl, Profile};
 use std::time::Duration;
@@ -27,7 +28,8 @@ pub struct Setting {
     pub bytes: Option<u64>,
     /// The number of flows.
     pub flows: usize,
-    /// The upper bound of the goodput, in bit/s; `None` where flows take different paths.
+    /// The upper bound of the goodput in the long run, in bit/s; `None` where flows take different
+    /// paths. That of a run is [`Plan::bound_of_run`].
     pub bound_bps: Option<f64>,
 }
 
@@ -61,12 +63,28 @@ impl Plan {
                 _ => None,
             },
             flows: self.flows.len(),
-            bound_bps: same_path.then(|| self.bound_bps(flow)),
+            bound_bps: same_path.then(|| self.bound_bps(flow, None)),
         }
     }
 
-    /// (1) of the bounds: whoever repeats a frame, each attempt takes its time on the link.
-    fn bound_bps(&self, flow: &Flow) -> f64 {
+    /// The upper bound of the goodput of a run that took so many seconds from its first flow's
+    /// start, in bit/s: over a link that varies, it is that of this time. `None` where flows take
+    /// different paths.
+    pub fn bound_of_run(&self, seconds: f64) -> Option<f64> {
+        let flow = self.flows.first()?;
+        if !self.flows.iter().all(|other| self.is_same_path(flow, other)) {
+            return None;
+        }
+        let start = self.flows.iter().map(|flow| flow.start).min().unwrap_or_default();
+        let from = Instant::ZERO + start;
+        let took = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        let time = (!took.is_zero()).then(|| [from, from + took]);
+        Some(self.bound_bps(flow, time))
+    }
+
+    /// (1) of the bounds: whoever repeats a frame, each attempt takes its time on the link. In the
+    /// long run, or between two times.
+    fn bound_bps(&self, flow: &Flow, time: Option<[Instant; 2]>) -> f64 {
         let [sender, receiver] = &flow.profiles;
         let options = if sender.timestamps && receiver.timestamps { 12 } else { 0 };
         let frame = u32::from(sender.mss.min(receiver.mss)) + 40;
@@ -86,7 +104,11 @@ impl Plan {
             };
             let frame_error = direction.errors.frame_error(bits);
             if let Some(varies) = self.varies(direction) {
-                let arriving = varies[number as usize % 2].mean_arriving_bps(rate_bps, frame_error);
+                let way = &varies[number as usize % 2];
+                let arriving = match time {
+                    None => way.mean_arriving_bps(rate_bps, frame_error),
+                    Some([from, to]) => way.arriving_bps(from, to, rate_bps, frame_error),
+                };
                 return goodput_bound(arriving as u64, u64::MAX, payload, frame, 0.0);
             }
             goodput_bound(rate_bps, u64::MAX, payload, frame, frame_error)

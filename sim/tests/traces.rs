@@ -1,6 +1,6 @@
 //! Links that vary as files say.
 
-use airmend_sim::{Experiment, Outcome, run};
+use airmend_sim::{Experiment, Outcome, results, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -71,6 +71,41 @@ fn a_link_has_the_rates_of_its_trace() {
     assert!((mbps / 8.0 - 1.0).abs() < 0.02, "{mbps}");
     let bound = experiment.points[0].plan.setting().bound_bps.unwrap();
     assert!((bound - 8e6 * 1448.0 / 1500.0).abs() < 1.0, "{bound}");
+}
+
+/// A file whose first seconds are slow and whose rest is fast says nothing of a run that ends
+/// before: as in public traces of cellular hops, which last for minutes.
+#[test]
+fn the_bound_is_that_of_the_time_of_the_run() {
+    let directory = directory("part");
+    let text = "time_s,rate_bps\n0,1000000\n60,12000000\n120,0\n";
+    fs::write(directory.join("part.csv"), text).unwrap();
+    let experiment = load(&directory, "delay = \"5ms\"\ntrace = \"part.csv\"").unwrap();
+    let plan = &experiment.points[0].plan;
+    let useful = 1448.0 / 1500.0;
+    assert!((plan.setting().bound_bps.unwrap() - 6.5e6 * useful).abs() < 1.0);
+    for (seconds, mbps) in [(30.0, 1.0), (60.0, 1.0), (120.0, 6.5), (90.0, 14.0 / 3.0)] {
+        let bound = plan.bound_of_run(seconds).unwrap();
+        assert!((bound - mbps * 1e6 * useful).abs() < 1.0, "{seconds} {bound}");
+    }
+    let outcome = outcome(&experiment);
+    let lines = results::lines("part", &experiment, &[outcome]);
+    for line in &lines {
+        let share = line["of_bound"].as_f64().unwrap();
+        assert!((0.9..=1.0).contains(&share), "{share}");
+    }
+}
+
+/// What most public traces of rates are: seconds and Mbit/s.
+#[test]
+fn a_trace_may_be_seconds_and_megabits() {
+    let directory = directory("pairs");
+    fs::write(directory.join("bus.log"), "10 4.0\n11 12.0\n12 0\n").unwrap();
+    let keys = "delay = \"5ms\"\nqueue = 2000\ntrace = \"bus.log\"";
+    let experiment = load(&directory, keys).unwrap();
+    assert_eq!(experiment.points[0].plan.setting().rate_bps, 8_000_000);
+    let mbps = air_bps(&outcome(&experiment)) / 1e6;
+    assert!((mbps / 8.0 - 1.0).abs() < 0.02, "{mbps}");
 }
 
 /// Questions and answers over an air of 10 Mb/s that varies by this trace.

@@ -337,15 +337,23 @@ impl LabConfig {
         self.far_wired.map_or(u64::MAX, |far| far.rate_bps).min(self.wired.rate_bps)
     }
 
-    /// The upper bound of goodput, in application bits per second: bound (1) on both hops.
+    /// The upper bound of goodput in the long run, in application bits per second: bound (1) on
+    /// both hops.
     pub fn bound_bps(&self) -> f64 {
         let frame_error = self.errors.frame_error(self.frame_bits());
         let varying = self.arriving_bps(frame_error, None);
         varying.map_or_else(|| self.bound_at(frame_error), |bps| self.bound_of(bps as u64, 0.0))
     }
 
-    /// The bound with the fades of this run between two times, where the air fades; or with what
-    /// its trace says of this time.
+    /// The upper bound of goodput between two times: where the air varies as a trace says, that of
+    /// this time.
+    pub fn bound_between_bps(&self, from: Instant, to: Instant) -> f64 {
+        let frame_error = self.errors.frame_error(self.frame_bits());
+        let varying = self.arriving_bps(frame_error, Some([from, to]));
+        varying.map_or_else(|| self.bound_bps(), |bps| self.bound_of(bps as u64, 0.0))
+    }
+
+    /// The bound with the fades of this run between two times, where the air fades.
     ///
     /// Fades come with time: they are those of the seed whatever is sent. A scheme can do no more
     /// than keep the air busy all the time, so the bound takes the time that the channel was bad,
@@ -355,10 +363,8 @@ impl LabConfig {
     /// The other processes have none: independent errors have no run-wide state, and bursts come
     /// with bytes, as many in every run.
     pub fn realised_bound_bps(&self, from: Instant, to: Instant) -> Option<f64> {
-        let varying =
-            self.arriving_bps(self.errors.frame_error(self.frame_bits()), Some([from, to]));
-        if let Some(bps) = varying {
-            return Some(self.bound_of(bps as u64, 0.0));
+        if self.trace.is_some() {
+            return None;
         }
         let ErrorModel::Fading { bad_loss, good_ber, .. } = self.errors else { return None };
         let good_error = ErrorModel::Ber(good_ber).frame_error(self.frame_bits());

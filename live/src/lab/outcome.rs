@@ -32,7 +32,7 @@ pub struct Outcome {
     pub short: Option<ShortFlows>,
     /// The ping's round trips, if it was enabled.
     pub ping: Option<Ping>,
-    /// The upper bound of goodput on these links: (1) of the bounds.
+    /// The upper bound of goodput on these links in what was measured: (1) of the bounds.
     pub bound_bps: f64,
     /// The bound with the fades of this run instead of the long-run mean, where the air fades.
     pub realised_bound_bps: Option<f64>,

@@ -80,7 +80,7 @@ fn outcome(
         completion_seconds: transfer.completions,
         short,
         ping,
-        bound_bps: config.bound_bps(),
+        bound_bps: config.bound_between_bps(from, to),
         realised_bound_bps: config.realised_bound_bps(from, to),
         wire_bytes_per_byte: wire_bytes as f64 / (bytes_received as f64).max(1.0),
         sender: sender.counters,

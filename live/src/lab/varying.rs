@@ -81,8 +81,9 @@ mod tests {
         let useful = 1448.0 / 1500.0;
         assert_eq!(config.bound_bps(), 4.5e6 * useful);
         let [from, to] = [1_000, 2_000].map(Instant::from_millis);
-        let realised = config.realised_bound_bps(from, to).unwrap();
-        assert!((realised - 1e6 * useful).abs() < 2.0, "{realised}");
+        let bound = config.bound_between_bps(from, to);
+        assert!((bound - 1e6 * useful).abs() < 2.0, "{bound}");
+        assert_eq!(config.realised_bound_bps(from, to), None);
         let lossy = LabConfig { errors: ErrorModel::Loss(0.1), ..LabConfig::default() };
         assert!(lossy.follow(walk).is_err());
     }

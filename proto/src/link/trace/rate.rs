@@ -24,11 +24,19 @@ impl VariableRate {
         }
     }
 
-    /// The mean between two times that lie close together, in bits per second.
+    /// The mean between two times, in bits per second; of a trace, the rate of the first.
     pub(super) fn between(&self, from: Instant, to: Instant) -> f64 {
         match self {
             Self::Trace(trace) => trace.at(from).rate_bps as f64,
             Self::Opportunities(all) => all.between_bps(from, to),
+        }
+    }
+
+    /// Until when a trace has the rate of a time; opportunities have a mean over any time.
+    pub(super) fn until(&self, time: Instant) -> Instant {
+        match self {
+            Self::Trace(trace) => trace.until(time),
+            Self::Opportunities(_) => Instant::from_nanos(u64::MAX),
         }
     }
 

@@ -64,6 +64,13 @@ impl Trace {
         self.rows.get(Cursor::new(self.clone()).seek(time)).copied().unwrap_or_default()
     }
 
+    /// Until when that is valid.
+    pub(super) fn until(&self, time: Instant) -> Instant {
+        let mut cursor = Cursor::new(self.clone());
+        cursor.seek(time);
+        cursor.until()
+    }
+
     /// The mean of something over a period.
     pub fn mean(&self, value: impl Fn(&Row) -> f64) -> f64 {
         let Some(period) = self.period() else { return self.rows.first().map_or(0.0, value) };

@@ -12,8 +12,8 @@ use crate::time::Instant;
 use alloc::boxed::Box;
 use core::time::Duration;
 
-/// The interval at which a trace is looked at for a mean between two times.
-const STEP: Duration = Duration::from_millis(1);
+/// Looks at a trace for a mean between two times at most: a row that is shorter may be missed.
+const LOOKS: u32 = 1_000_000;
 
 /// What varies on one way of a hop; the default is nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -88,8 +88,12 @@ impl WayTrace {
     /// The same between two times.
     pub fn arriving_bps(&self, from: Instant, to: Instant, rate_bps: u64, frame_error: f64) -> f64 {
         let (mut at, mut bits) = (from, 0.0);
+        let least = (to.since(from) / LOOKS).max(Duration::from_nanos(1));
         while at < to {
-            let end = (at + STEP).min(to);
+            let never = Instant::from_nanos(u64::MAX);
+            let until = self.rate.as_ref().map_or(never, |rate| rate.until(at));
+            let until = until.min(self.loss.as_ref().map_or(never, |loss| loss.until(at)));
+            let end = until.max(at + least).min(to);
             let rate = self.rate.as_ref().map_or(rate_bps as f64, |rate| rate.between(at, end));
             let loss = self.loss.as_ref().map_or(frame_error, |loss| loss.at(at).loss);
             bits += rate * (1.0 - loss) * end.since(at).as_secs_f64();
