@@ -40,6 +40,7 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> Result<()>
         "is_cut": replayed.capture.is_cut,
         "damage": replayed.capture.damage,
         "oversized": report.oversized,
+        "open_checksums": replayed.open_checksums,
         "seconds": report.time.as_secs_f64(),
         "flows": report.flows.len(),
         "one_way_flows": report.flows.iter().filter(|flow| is_one_way(flow)).count(),

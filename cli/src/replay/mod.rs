@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         (None, Some(mobile)) => Sides::Mobile(mobile),
         (None, None) => Sides::of(&capture),
     };
-    let Steps { steps, left_out, within } =
+    let Steps { steps, left_out, within, open_checksums } =
         steps(&capture, &sides).map_err(|error| anyhow!("{name} {error}"))?;
     if let Some(path) = &args.trace {
         write_trace(path, &steps).with_context(|| format!("no trace of {name}"))?;
@@ -52,6 +52,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         capture: &capture,
         left_out: &left_out,
         within: &within,
+        open_checksums,
         agent: &config,
         sides: &sides,
         report: &report,

@@ -13,6 +13,8 @@ pub(super) struct Replayed<'a> {
     pub(super) left_out: &'a LeftOut,
     /// The packets that were read in another protocol.
     pub(super) within: &'a BTreeMap<Encapsulation, u64>,
+    /// The segments whose checksum the network card had not filled in.
+    pub(super) open_checksums: u64,
     pub(super) agent: &'a AgentConfig,
     pub(super) sides: &'a Sides,
     pub(super) report: &'a Report,

@@ -14,7 +14,7 @@ const MOST_REASONS: usize = 12;
 
 /// Prints what was replayed, the flows, the agent's counters, and the check.
 pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result<()> {
-    let Replayed { args, capture, left_out, within, agent, sides, report, check } = *replayed;
+    let Replayed { args, capture, agent, sides, report, check, .. } = *replayed;
     let packets = text::counted(report.packets, "packet");
     let time = text::duration(report.time);
     let name = args.capture.display();
@@ -42,6 +42,12 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result
     if let Some(check) = check {
         writeln!(out, "\n{}", checked(check))?;
     }
+    reservations(out, replayed)
+}
+
+/// Prints what the capture does not show, or shows in another way than a gateway would see it.
+fn reservations(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result<()> {
+    let Replayed { capture, left_out, within, report, .. } = *replayed;
     if report.oversized > 0 {
         let oversized = text::counted(report.oversized, "packet");
         let is = if report.oversized == 1 { "is" } else { "are" };
@@ -71,6 +77,14 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result
         writeln!(
             out,
             "\nRead as what they carry: {rows}. A gateway mends them only outside of it."
+        )?;
+    }
+    if replayed.open_checksums > 0 {
+        let open = text::counted(replayed.open_checksums, "segment");
+        writeln!(
+            out,
+            "\nTaken as right: the checksums of {open}, captured where they are left to the \
+             network card."
         )?;
     }
     if capture.is_cut {

@@ -15,6 +15,7 @@ mod error;
 mod flow;
 mod hop;
 mod left_out;
+mod open_checksum;
 mod prefix;
 mod report;
 mod run;

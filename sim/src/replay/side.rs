@@ -4,6 +4,7 @@ use super::capture::{Capture, Crossing, Record};
 use super::encapsulation::{Encapsulation, tcp_in};
 use super::error::ReplayError;
 use super::left_out::{LeftOut, Reason};
+use super::open_checksum::closed;
 use super::prefix::Prefix;
 use super::unread::Unread;
 use airmend_proto::wire::flow::{Endpoint, FlowKey};
@@ -77,6 +78,8 @@ pub struct Steps {
     pub left_out: LeftOut,
     /// The packets that were read in another protocol, by protocol.
     pub within: BTreeMap<Encapsulation, u64>,
+    /// The segments whose checksum the network card had not filled in; they count as right.
+    pub open_checksums: u64,
 }
 
 /// The steps at the position of the agent.
@@ -118,6 +121,7 @@ fn by_interface(capture: &Capture, air: &str, is_recorded: bool) -> Result<Steps
     let is_only_air = capture.records.iter().all(is_air);
     let mut steps = Vec::with_capacity(capture.records.len());
     let (mut left_out, mut within) = (capture.left_out.clone(), BTreeMap::new());
+    let mut open_checksums = 0;
     for record in &capture.records {
         let Record { at, ref packet, .. } = *record;
         let read = if is_recorded { Ok((packet.clone(), None)) } else { tcp_in(packet) };
@@ -126,6 +130,8 @@ fn by_interface(capture: &Capture, air: &str, is_recorded: bool) -> Result<Steps
         }
         let (packet, outer) = read.unwrap_or_else(|_| (packet.clone(), None));
         count_within(&mut within, outer);
+        let (packet, is_open) = if is_recorded { (packet, false) } else { closed(packet) };
+        open_checksums += u64::from(is_open);
         let side = if is_air(record) { Port::Air } else { Port::Wired };
         for &before in &record.timers {
             let nanos = u64::try_from(before.as_nanos()).unwrap_or(u64::MAX);
@@ -139,7 +145,7 @@ fn by_interface(capture: &Capture, air: &str, is_recorded: bool) -> Result<Steps
             Crossing::Outbound => Step::Leaves(at, side, packet.clone()),
         });
     }
-    Ok(Steps { steps, left_out, within })
+    Ok(Steps { steps, left_out, within, open_checksums })
 }
 
 /// The names of all interfaces, each once.
@@ -155,12 +161,13 @@ fn names(capture: &Capture) -> String {
 /// which it was first seen.
 fn by_address(capture: &Capture, side: impl Fn(&Segment) -> Option<Port>) -> Steps {
     let mut first_seen = FirstSeen::new();
-    let left_out = capture.left_out.clone();
-    let mut steps = Steps { steps: Vec::new(), left_out, within: BTreeMap::new() };
+    let mut steps = Steps { left_out: capture.left_out.clone(), ..Steps::default() };
     for record in &capture.records {
         match taken(record, &mut first_seen, &side) {
             Ok((from, packet, outer)) => {
                 count_within(&mut steps.within, outer);
+                let (packet, is_open) = closed(packet);
+                steps.open_checksums += u64::from(is_open);
                 steps.steps.push(Step::Enters(record.at, from, packet));
             }
             Err(reason) => steps.left_out.count(reason),

@@ -5,6 +5,7 @@ mod capture;
 mod duplicates;
 mod joined;
 mod losses;
+mod offload;
 mod samples;
 
 use airmend_proto::agents::{AgentConfig, Limits};
