@@ -58,6 +58,12 @@ pub(super) trait FlowState {
     /// Whether the mobile host has sent an ACK.
     fn is_answered(&self) -> bool;
 
+    /// Whether data has been passing for [`UNANSWERED`] and longer without any ACK.
+    fn is_unanswered(&self) -> bool {
+        let FlowBase { opened_at, active_at, .. } = *self.base();
+        !self.is_answered() && active_at - opened_at >= UNANSWERED
+    }
+
     /// Takes the withheld ACK and its number: an ACK outlives the state of its flow.
     fn take_withheld(&mut self) -> Option<(Packet, SeqNumber)> {
         None
@@ -107,11 +113,7 @@ impl<F: FlowState> Flows<F> {
     pub(super) fn unanswered(&self) -> usize {
         let slots = 0..self.table.slots() as u32;
         let flows = slots.filter_map(|slot| self.table.get(self.table.reference(slot)?));
-        let is_unanswered = |flow: &&F| {
-            let FlowBase { opened_at, active_at, .. } = *flow.base();
-            !flow.is_answered() && active_at - opened_at >= UNANSWERED
-        };
-        flows.filter(is_unanswered).count()
+        flows.filter(|flow| flow.is_unanswered()).count()
     }
 
     /// Bytes by which all caches may still grow.

@@ -81,6 +81,7 @@ impl Flow {
     ) -> Option<Taken> {
         let start = self.position(segment.seq)?;
         let span = Span { start, end: start + u64::from(segment.seq_len()) };
+        self.is_unanswered = self.is_silent(now);
         if !self.is_acceptable(now, segment, span) {
             return Some(Taken { is_resent: false, refused: Some(Uncached::Unacceptable) });
         }
@@ -162,14 +163,17 @@ impl Flow {
         self.resent = Some(Resent { lowest, timestamp: timestamps.value });
     }
 
+    /// Whether the mobile has not answered within [`UNANSWERED_TIME`].
+    fn is_silent(&self, now: Instant) -> bool {
+        !self.is_answered && now >= self.base.opened_at + UNANSWERED_TIME
+    }
+
     /// [C-24] Whether the mobile would take the data: it lies within the window, and is not older
-    /// than what the mobile has received (PAWS, RFC 7323 §5.3). A mobile that has not answered
-    /// within [`UNANSWERED_TIME`] takes nothing.
+    /// than what the mobile has received (PAWS, RFC 7323 §5.3). A silent mobile takes nothing.
     fn is_acceptable(&self, now: Instant, segment: &Segment, span: Span) -> bool {
         let is_old =
             |recent| segment.options.timestamps.is_some_and(|stamp| is_before(stamp.value, recent));
-        let is_silent = !self.is_answered && now >= self.base.opened_at + UNANSWERED_TIME;
-        !is_silent && self.window.holds(span.end) && !self.ts_recent.is_some_and(is_old)
+        !self.is_silent(now) && self.window.holds(span.end) && !self.ts_recent.is_some_and(is_old)
     }
 
     /// [C-9, C-10] The sender retransmitted `span`: its loss is no longer masked. Returns the end

@@ -44,6 +44,8 @@ pub(super) struct Flow {
     /// Whether the mobile has sent an ACK, of whatever number: nothing is retransmitted to a mobile
     /// that never answers [C-23].
     pub(super) is_answered: bool,
+    /// Whether data came after the time for an answer.
+    pub(super) is_unanswered: bool,
     /// [C-24] The window of the mobile.
     pub(super) window: ReceiveWindow,
     /// The ACK number of the fixed host's last packet.
@@ -141,6 +143,7 @@ impl Flow {
             acked: first,
             has_acked: false,
             is_answered: false,
+            is_unanswered: false,
             window: ReceiveWindow::new(first),
             wired_ack: None,
             highest: first,
@@ -313,6 +316,10 @@ impl FlowState for Flow {
 
     fn is_answered(&self) -> bool {
         self.is_answered
+    }
+
+    fn is_unanswered(&self) -> bool {
+        self.is_unanswered && !self.is_answered
     }
 
     fn take_withheld(&mut self) -> Option<(Packet, SeqNumber)> {
