@@ -24,6 +24,9 @@ const FEW_VALUES: usize = 5;
 /// if it begins with a SACK, which Linux may delay until after the next arrivals.
 const VARIANCE: f32 = 0.05;
 const SACK_VARIANCE: f32 = 1.0;
+/// The mean square of errors, in squares of packets, beyond which nothing is judged: where frames
+/// arrive in aggregates, several at one instant, an interval says nothing of one of them.
+const INEXACT: f32 = 1.0;
 /// The intervals, and the losses, that an average remembers.
 const MEMORY: f32 = 32.0;
 /// The most that one loss counts, and that all losses before it count.
@@ -136,7 +139,7 @@ impl Airtime {
             return 0.0;
         }
         let variance = *error + least;
-        if spare < -2.0 * libm::sqrtf(variance) {
+        if self.error > INEXACT || spare < -2.0 * libm::sqrtf(variance) {
             return 0.0;
         }
         (spare.clamp(0.0, lost) - lost / 2.0) / variance
@@ -265,6 +268,16 @@ mod tests {
         }
         let inexact = hop.arrive(1, 1);
         assert!(inexact < 0.0 && inexact > exact / 5.0, "{inexact} of {exact}");
+    }
+
+    #[test]
+    fn nothing_is_judged_where_frames_arrive_in_aggregates() {
+        let mut hop = Hop::busy();
+        for number in 0..2_000 {
+            let is_lost = number >= 200 && number % 10 == 0;
+            let evidence = hop.arrive(if number % 8 == 0 { 8 } else { 0 }, u64::from(is_lost));
+            assert!(!is_lost || !hop.airtime.lost(hop.now, evidence, ROUND_TRIP), "{number}");
+        }
     }
 
     #[test]
