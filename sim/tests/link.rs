@@ -81,20 +81,16 @@ fn a_path_whose_delay_varies_carries_on() {
     }
 }
 
-/// Spikes of delay, nothing lost, 15 s: the rate control takes them for a queue. That is a defect,
-/// and these are its figures; whoever cures it lets the shares be those of a link without rate
-/// control.
+/// Spikes of delay, nothing lost, 15 s: they are no congestion, and a link shows nothing of itself
+/// until the path has been full.
 #[test]
-fn spikes_of_delay_are_taken_for_congestion() {
+fn spikes_of_delay_are_no_congestion() {
     let figure = Figure::new("modern/link-spikes", &[]);
     let mbps = |scheme, path| mean_mbps(figure.runs(&[scheme, path]));
-    for (scheme, expected) in [("plain", 0.60), ("link", 0.30), ("link without rate control", 0.85)]
-    {
-        let (constant, spikes) = (mbps(scheme, "constant"), mbps(scheme, "spikes"));
-        println!("{scheme}: {constant:.2} and {spikes:.2} Mb/s");
-        let share = spikes / constant;
-        assert!((share - expected).abs() < 0.03, "{scheme}: {share:.3}");
+    for path in ["constant", "spikes"] {
+        let all = ["plain", "link", "link without rate control"].map(|scheme| mbps(scheme, path));
+        println!("{path}: {all:.2?} Mb/s");
+        let [plain, link, without] = all;
+        assert!(link > 0.95 * plain && link > 0.95 * without, "{path}: {all:.2?}");
     }
-    let share = mbps("link", "spikes") / mbps("plain", "spikes");
-    assert!((share - 0.27).abs() < 0.03, "{share:.3} of plain");
 }

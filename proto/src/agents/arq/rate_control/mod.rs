@@ -12,7 +12,8 @@
 //! 2. Losses beyond that, at a standing queue, reduce a window as CUBIC does ([`fair_window`]): BBR
 //!    ignores them, and pushes loss-based senders aside at short queues.
 //!    Marks of ECN do so at any queue.
-//! 3. Startup ends when the round trip grows ([`startup`]), before the queue overflows; and the
+//! 3. Until the path has been full, the link shows nothing of itself: it sends what the hosts send,
+//!    whose own slow start finds the path. That ends when the round trip grows ([`startup`]). The
 //!    minimum round trip is probed for only if it has not been seen again ([`min_round_trip`]).
 //!
 //! Time and frames go in; whether a frame may leave, and when, comes out. Sizes are bytes, rates
@@ -38,9 +39,9 @@ use startup::Startup;
 
 /// A gain of 1.
 const UNIT: u64 = 256;
-/// 2/ln 2: the least gain that doubles the rate each round trip, and its inverse.
-const STARTUP_GAIN: u64 = UNIT * 2_885 / 1_000 + 1;
-const DRAIN_GAIN: u64 = UNIT * 1_000 / 2_885;
+/// The window of startup: hosts in slow start send twice what arrived, and others may begin.
+const STARTUP_GAIN: u64 = 3 * UNIT;
+const DRAIN_GAIN: u64 = UNIT / 3;
 /// The gain cycle of the rate, one phase for each minimum round trip.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 /// The gain while others fill the queue: the fair window limits what is in flight.
@@ -82,9 +83,9 @@ pub(crate) struct RateControl {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
-    /// The rate doubles each round trip until the path is full.
+    /// The hosts find the path.
     Startup,
-    /// The queue that startup made drains.
+    /// The queue that they made drains.
     Drain,
     /// The gain cycle: the place in it, and since when.
     Cycle(usize, Instant),
@@ -145,6 +146,11 @@ impl RateControl {
     /// A frame leaves, of so many bytes.
     pub(crate) fn sent(&mut self, now: Instant, serial: SeqNumber, bytes: u32) {
         self.flight.sent(now, serial, bytes, self.gain() < UNIT);
+        // Bursts of the hosts cross as they would without the link: HyStart takes one that is
+        // stretched for a full path (RFC 9406), and ends their slow start.
+        if self.phase == Phase::Startup {
+            return;
+        }
         let Some(rate) = self.pacing_rate() else { return };
         let airtime = u64::from(bytes).saturating_mul(1_000_000_000) / rate.max(1);
         let earliest =
@@ -213,7 +219,8 @@ impl RateControl {
         // A full queue that CUBIC has left at 0.7 of its window adds three sevenths to the round
         // trip; the gain cycle of one link alone adds a quarter.
         self.is_shared = queueing > least * 3 / 10 + Duration::from_millis(1);
-        if self.flight.delivered() < self.recovered {
+        // In startup it is not known yet what the path loses by itself.
+        if self.phase == Phase::Startup || self.flight.delivered() < self.recovered {
             return;
         }
         self.floor = self.floor.min(round_trip);
@@ -229,7 +236,8 @@ impl RateControl {
     fn follow(&mut self, now: Instant, sample: &Sample, round_trip: Option<Duration>) {
         let Some(least) = self.least.get() else { return };
         if let (Phase::Startup, Some(round_trip)) = (self.phase, round_trip) {
-            self.startup.round_trip(round_trip, least);
+            let is_host_limited = sample.rate.is_none_or(|rate| rate.is_host_limited);
+            self.startup.round_trip(round_trip, least, is_host_limited);
         }
         let in_flight = self.flight.in_flight();
         self.phase = match self.phase {
@@ -254,7 +262,7 @@ impl RateControl {
     fn gain(&self) -> u64 {
         match self.phase {
             _ if self.least.is_probing() => UNIT,
-            Phase::Startup => STARTUP_GAIN,
+            Phase::Startup => UNIT,
             Phase::Drain => DRAIN_GAIN,
             // The fair window probes.
             Phase::Cycle(..) if self.is_shared && self.fair.is_bound() => SHARED_GAIN,
@@ -300,11 +308,9 @@ impl RateControl {
         let Some(least) = self.least.get() else { return INITIAL_WINDOW };
         let window = match self.phase {
             Phase::Startup => {
-                let doubled = INITIAL_WINDOW.saturating_add(self.flight.delivered());
-                self.product(STARTUP_GAIN).max(doubled.min(self.product(4 * UNIT)))
+                return self.product(STARTUP_GAIN).max(4 * INITIAL_WINDOW) + self.slack();
             }
-            Phase::Drain => self.product(STARTUP_GAIN),
-            Phase::Cycle(..) => self.product(2 * UNIT),
+            Phase::Drain | Phase::Cycle(..) => self.product(2 * UNIT),
         };
         let window = window.max(INITIAL_WINDOW) + self.slack();
         let window = match self.fair.bytes(now, least) {

@@ -1,4 +1,5 @@
-//! The end of startup: the delivery rate no longer grows (BBR), or the round trip does (HyStart).
+//! The end of startup: the delivery rate no longer grows (BBR), or the round trip has grown (HyStart)
+//! and stays so: a delay that passes within a round trip is no queue (HyStart++, RFC 9406 §4.2).
 
 use core::time::Duration;
 
@@ -18,12 +19,21 @@ pub(super) struct Startup {
     /// The least round trip of the present round, and the number of its samples.
     round_trip: Duration,
     samples: u32,
+    /// Whether all round trips of the present round are longer, and of the one before.
+    has_grown: [bool; 2],
     is_over: bool,
 }
 
 impl Startup {
     pub(super) fn new() -> Self {
-        Self { rate: 0, rounds: 0, round_trip: Duration::MAX, samples: 0, is_over: false }
+        Self {
+            rate: 0,
+            rounds: 0,
+            round_trip: Duration::MAX,
+            samples: 0,
+            has_grown: [false; 2],
+            is_over: false,
+        }
     }
 
     /// Whether the path has been full.
@@ -39,6 +49,7 @@ impl Startup {
     /// A round trip has ended, at this largest delivery rate; whether the hosts limited it.
     pub(super) fn round(&mut self, rate: u64, is_host_limited: bool) {
         (self.round_trip, self.samples) = (Duration::MAX, 0);
+        self.has_grown = [false, self.has_grown[0]];
         if is_host_limited || self.is_over {
             return;
         }
@@ -50,12 +61,14 @@ impl Startup {
         self.is_over = self.rounds >= FULL_ROUNDS;
     }
 
-    /// Takes a sample of the round trip, whose least is `least`.
-    pub(super) fn round_trip(&mut self, sample: Duration, least: Duration) {
+    /// Takes a sample of the round trip, whose least is `least`. Hosts that have more to send than the
+    /// window admits are not in slow start: the first long round ends it.
+    pub(super) fn round_trip(&mut self, sample: Duration, least: Duration, is_host_limited: bool) {
         self.round_trip = self.round_trip.min(sample);
         self.samples += 1;
         let growth = (least / 8).clamp(LEAST_GROWTH, LARGEST_GROWTH);
-        self.is_over |= self.samples >= SAMPLES && self.round_trip > least + growth;
+        self.has_grown[0] = self.samples >= SAMPLES && self.round_trip > least + growth;
+        self.is_over |= self.has_grown[0] && (self.has_grown[1] || !is_host_limited);
     }
 }
 
@@ -77,14 +90,17 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_when_all_round_trips_of_a_round_are_longer() {
+    fn it_ends_when_all_round_trips_of_two_rounds_are_longer() {
         let least = Duration::from_millis(40);
         let mut startup = Startup::new();
-        (0..10).for_each(|_| startup.round_trip(Duration::from_millis(60), least));
+        (0..10).for_each(|_| startup.round_trip(Duration::from_millis(60), least, true));
+        assert!(!startup.is_over(), "a delay may pass");
+        startup.round(0, true);
+        (0..10).for_each(|_| startup.round_trip(Duration::from_millis(60), least, true));
         assert!(startup.is_over());
         let mut startup = Startup::new();
-        startup.round_trip(Duration::from_millis(41), least);
-        (0..10).for_each(|_| startup.round_trip(Duration::from_millis(60), least));
+        startup.round_trip(Duration::from_millis(41), least, true);
+        (0..10).for_each(|_| startup.round_trip(Duration::from_millis(60), least, true));
         assert!(!startup.is_over(), "one was short: the others vary");
     }
 }
