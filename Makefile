@@ -12,7 +12,7 @@ DEMO_DIR := out/demo
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-python test-kernels lint bench bench-ns2 fuzz soak \
-	install uninstall deb cross
+	install uninstall deb cross figures
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' Makefile | expand -t 15
@@ -50,6 +50,9 @@ bench-ns2: ## cost of a packet in the simulator beside ns-2, if that is installe
 		{ echo "This compares with ns-2, which is not installed: apt-get install ns2" >&2; exit 1; }
 	@tools/setup
 	@$(CARGO) bench --locked -p airmend-sim --bench packet -- ns2
+
+figures: ## write the tables of the documents; RUN=simulator, RUN=lab or RUN=NAME measures again
+	@python3 -m figures $(if $(RUN),--run $(RUN))
 
 fuzz: setup ## fuzz every target for FUZZ_SECONDS (600) each, and try 10,000 cases of each property
 	@PROPTEST_CASES=10000 $(CARGO) test --release --locked -p airmend-proto --test invariants

@@ -3,6 +3,7 @@
 //! code. Each checker is also tested on text that it must refuse.
 
 mod constants;
+mod figures;
 mod imports;
 
 use std::collections::BTreeSet;

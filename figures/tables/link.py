@@ -1,0 +1,134 @@
+"""A link by TULIP (docs/link.md), and hops as traces (docs/scenarios.md)."""
+
+from figures.source import simulator, table
+from figures.text import mbps, percent
+
+NECK = (
+    "first=flow_goodput_bps.0 second=flow_goodput_bps.2 ping=flow_delay_ms.1.p50"
+    " frames=each_link.neck_down.frames dropped=each_link.neck_down.dropped"
+)
+LOSSES = (0, 0.01, 0.05, 0.1)
+
+marked = simulator(
+    "link-marked",
+    "airmend sim run experiments/modern/link-marked.toml --json",
+    keep=f"queue scheme loss {NECK}",
+    agents="tulip arq",
+    runs=True,
+)
+behind = simulator(
+    "link-behind",
+    "airmend sim run experiments/modern/link-behind.toml --json --set 'sweep.loss.values=[\"0%\"]'",
+    keep=f"queue scheme loss {NECK}",
+    agents="tulip arq",
+    runs=True,
+)
+
+
+def neck(results, digits, **where):
+    """Goodput of one flow or of both, the ping, and what the queue dropped."""
+    first, second, ping, frames, dropped = (
+        results.mean(column, **where) for column in ("first", "second", "ping", "frames", "dropped")
+    )
+    goodput = f"{mbps(first, 1)} + {mbps(second, 1)}" if second else mbps(first)
+    share = dropped / (dropped + frames)
+    return f"{goodput}, {ping:.1f}, {percent(share, digits) if share >= 0.00005 else '0'}"
+
+
+@table("link-marked", marked)
+def _(marked):
+    schemes = {
+        "plain": "CUBIC alone",
+        "link": "link alone",
+        "link without ECN": "link with `ecn=off`",
+        "link beside plain": "link and CUBIC",
+        "link without ECN beside plain": "link with `ecn=off` and CUBIC",
+    }
+    yield ["queue, random losses", *schemes.values()]
+    for queue in ("CoDel", "FQ-CoDel"):
+        for loss in (0, 0.01, 0.05):
+            where = {"queue": queue, "loss": loss}
+            cells = [neck(marked, 2, scheme=scheme, **where) for scheme in schemes]
+            yield [f"{queue}, {percent(loss)}", *cells]
+
+
+@table("link-behind", behind)
+def _(behind):
+    schemes = {
+        "plain": "CUBIC alone",
+        "link": "link alone",
+        "two plain": "two CUBIC flows",
+        "link beside plain": "link and CUBIC",
+        "two links": "two links",
+    }
+    yield ["FIFO", *schemes.values()]
+    for queue in ("0.5 BDP", "1 BDP", "2 BDP", "4 BDP"):
+        yield [queue, *(neck(behind, 2, scheme=scheme, queue=queue) for scheme in schemes)]
+
+
+long = simulator(
+    "link-long",
+    "airmend sim run experiments/modern/link-long.toml --set runs=1 --json",
+    keep="agent delay loss bps=flow_goodput_bps.0",
+    agents="tulip arq",
+    runs=True,
+)
+
+
+@table("link-long", long)
+def _(long):
+    yield ["delay by air", "plain", "without rate control", "with it"]
+    for delay in ("2ms", "20ms", "50ms", "140ms", "300ms"):
+        cells = [delay.replace("ms", " ms")]
+        for agent, losses in {
+            "plain": (0,),
+            "tulip": LOSSES,
+            "tulip, rate control": LOSSES,
+        }.items():
+            rows = [long.one(agent=agent, delay=delay, loss=loss) for loss in losses]
+            cells.append(", ".join(mbps(row["bps"], 1) for row in rows))
+        yield cells
+
+
+leo = simulator(
+    "link-leo",
+    "airmend sim run experiments/modern/link-leo.toml --json",
+    keep="agent path bps=goodput_mean_bps stall=measures_mean.stall_ms",
+    agents="tulip arq",
+)
+
+
+@table("link-leo", leo)
+def _(leo):
+    paths = {
+        "steps": "steps",
+        "jitter of 1 ms": "jitter of 1 ms",
+        "jitter of 5 ms": "of 5 ms",
+        "steps, jitter of 1 ms": "steps and 1 ms",
+    }
+    yield ["", *paths.values()]
+    for agent, name in {"tulip": "without rate control", "tulip, rate control": "with it"}.items():
+        constant = leo.one(agent=agent, path="constant")["bps"]
+        rows = [leo.one(agent=agent, path=path) for path in paths]
+        yield [name, *(f"{row['bps'] / constant:.3f}, {row['stall'] / 1000:.2f} s" for row in rows)]
+
+
+traces = simulator(
+    "traces",
+    "airmend sim run experiments/modern/traces.toml --json",
+    keep="hop agent bps=goodput_mean_bps of_bound",
+    agents="snoop tulip arq",
+)
+
+
+@table("traces", traces)
+def _(traces):
+    hops = {
+        "walk": "walk, 11.4 Mb/s at most",
+        "satellite": "satellite, 63 Mb/s",
+        "cell": "cell with 1 % of losses, 8.6 Mb/s",
+    }
+    yield ["hop", "plain", "`snoop`", "`tulip`"]
+    for hop, name in hops.items():
+        rows = [traces.one(hop=hop, agent=agent) for agent in ("plain", "snoop", "tulip")]
+        yield [name, *(f"{mbps(row['bps'])}, {row['of_bound']:.2f}" for row in rows)]

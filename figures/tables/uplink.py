@@ -1,0 +1,32 @@
+"""Data that the mobile sends (docs/uplink.md)."""
+
+from figures.source import simulator, table
+from figures.text import mbps, percent
+
+SCHEMES = {
+    "plain": "plain",
+    "base station: timestamps": "`timestamps`",
+    "base station: SACK": "`sack`",
+    "base station: both": "`both`",
+    "mobile host": "mobile host",
+    "mobile host, SACK of the base station": "both ends",
+    "tulip": "`tulip`",
+    "lack": "`lack`",
+}
+
+uplink = simulator(
+    "uplink",
+    "airmend sim run experiments/modern/uplink.toml --set runs=2 --json",
+    keep="scheme wired loss bps=goodput_mean_bps",
+    agents="snoop tulip lack arq",
+)
+
+
+@table("uplink", uplink)
+def _(uplink):
+    yield ["wire, loss", *SCHEMES.values()]
+    for wired in ("8ms", "40ms", "98ms"):
+        for loss in (0, 0.01, 0.05, 0.1):
+            found = [uplink.one(scheme=scheme, wired=wired, loss=loss) for scheme in SCHEMES]
+            where = f"{wired.removesuffix('ms')} ms, {percent(loss)}"
+            yield [where, *(mbps(row["bps"]) for row in found)]
