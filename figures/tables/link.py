@@ -90,6 +90,45 @@ def _(long):
         yield cells
 
 
+start = simulator(
+    "link-start",
+    "airmend sim run experiments/modern/link-start.toml --json",
+    keep="scheme path loss bps=flow_goodput_bps.0",
+    agents="tulip arq",
+    runs=True,
+)
+
+
+@table("link-start", start)
+def _(start):
+    schemes = ("plain", "link", "link without rate control")
+    yield ["round trip", *schemes]
+    for path in ("40 ms", "140 ms", "280 ms"):
+        cells = [path]
+        for scheme in schemes:
+            means = (start.mean("bps", scheme=scheme, path=path, loss=loss) for loss in LOSSES)
+            cells.append(", ".join(mbps(mean, 1) for mean in means))
+        yield cells
+
+
+spikes = simulator(
+    "link-spikes",
+    "airmend sim run experiments/modern/link-spikes.toml --json",
+    keep="scheme path bps=flow_goodput_bps.0",
+    agents="tulip arq",
+    runs=True,
+)
+
+
+@table("link-spikes", spikes)
+def _(spikes):
+    schemes = ("plain", "link", "link without rate control")
+    yield ["", *schemes]
+    for path in ("constant", "spikes"):
+        rows = (spikes.one(scheme=scheme, path=path) for scheme in schemes)
+        yield [path, *(mbps(row["bps"], 1) for row in rows)]
+
+
 leo = simulator(
     "link-leo",
     "airmend sim run experiments/modern/link-leo.toml --json",
