@@ -25,8 +25,9 @@ const FEW_VALUES: usize = 5;
 const VARIANCE: f32 = 0.05;
 const SACK_VARIANCE: f32 = 1.0;
 /// The mean square of errors, in squares of packets, beyond which nothing is judged: where frames
-/// arrive in aggregates, several at one instant, an interval says nothing of one of them.
-const INEXACT: f32 = 1.0;
+/// arrive in aggregates, several at one instant, an interval says nothing of one of them. It is
+/// (n - 1)/n if each of n frames is acknowledged alone, and more if an ACK answers several.
+const INEXACT: f32 = 0.5;
 /// The intervals, and the losses, that an average remembers.
 const MEMORY: f32 = 32.0;
 /// The most that one loss counts, and that all losses before it count.

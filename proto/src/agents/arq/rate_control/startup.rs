@@ -1,5 +1,5 @@
-//! The end of startup: the delivery rate no longer grows (BBR), or the round trip has grown (HyStart)
-//! and stays so: a delay that passes within a round trip is no queue (HyStart++, RFC 9406 §4.2).
+//! The end of startup: the delivery rate no longer grows (BBR), or the round trip has grown and
+//! stays so: a delay that passes within a round trip is no queue (HyStart++, RFC 9406 §4.2).
 
 use core::time::Duration;
 
@@ -61,8 +61,8 @@ impl Startup {
         self.is_over = self.rounds >= FULL_ROUNDS;
     }
 
-    /// Takes a sample of the round trip, whose least is `least`. Hosts that have more to send than the
-    /// window admits are not in slow start: the first long round ends it.
+    /// Takes a sample of the round trip, whose least is `least`. Hosts that have more to send than
+    /// the window admits are not in slow start: the first long round ends it.
     pub(super) fn round_trip(&mut self, sample: Duration, least: Duration, is_host_limited: bool) {
         self.round_trip = self.round_trip.min(sample);
         self.samples += 1;
