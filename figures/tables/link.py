@@ -1,5 +1,7 @@
 """A link by TULIP (docs/link.md), and hops as traces (docs/scenarios.md)."""
 
+from statistics import fmean
+
 from figures.source import simulator, table
 from figures.text import mbps, percent
 
@@ -27,10 +29,12 @@ behind = simulator(
 
 def neck(results, digits, **where):
     """Goodput of one flow or of both, the ping, and what the queue dropped."""
-    first, second, ping, frames, dropped = (
-        results.mean(column, **where) for column in ("first", "second", "ping", "frames", "dropped")
+    first, ping, frames, dropped = (
+        results.mean(column, **where) for column in ("first", "ping", "frames", "dropped")
     )
-    goodput = f"{mbps(first, 1)} + {mbps(second, 1)}" if second else mbps(first)
+    # A flow that never began has no goodput.
+    second = [bps for bps in results.each("second", **where) if bps is not None]
+    goodput = f"{mbps(first, 1)} + {mbps(fmean(second), 1)}" if second else mbps(first)
     share = dropped / (dropped + frames)
     return f"{goodput}, {ping:.1f}, {percent(share, digits) if share >= 0.00005 else '0'}"
 
@@ -114,7 +118,7 @@ def _(start):
 spikes = simulator(
     "link-spikes",
     "airmend sim run experiments/modern/link-spikes.toml --json",
-    keep="scheme path bps=flow_goodput_bps.0",
+    keep="scheme path bps=goodput_bps",
     agents="tulip arq",
     runs=True,
 )
