@@ -10,6 +10,7 @@ NECK = (
     " frames=each_link.neck_down.frames dropped=each_link.neck_down.dropped"
 )
 LOSSES = (0, 0.01, 0.05, 0.1)
+SCHEMES = ("plain", "link", "link without rate control")
 
 marked = simulator(
     "link-marked",
@@ -105,11 +106,10 @@ start = simulator(
 
 @table("link-start", start)
 def _(start):
-    schemes = ("plain", "link", "link without rate control")
-    yield ["round trip", *schemes]
+    yield ["round trip", *SCHEMES]
     for path in ("40 ms", "140 ms", "280 ms"):
         cells = [path]
-        for scheme in schemes:
+        for scheme in SCHEMES:
             means = (start.mean("bps", scheme=scheme, path=path, loss=loss) for loss in LOSSES)
             cells.append(", ".join(mbps(mean, 1) for mean in means))
         yield cells
@@ -126,10 +126,9 @@ spikes = simulator(
 
 @table("link-spikes", spikes)
 def _(spikes):
-    schemes = ("plain", "link", "link without rate control")
-    yield ["", *schemes]
+    yield ["", *SCHEMES]
     for path in ("constant", "spikes"):
-        rows = (spikes.one(scheme=scheme, path=path) for scheme in schemes)
+        rows = (spikes.one(scheme=scheme, path=path) for scheme in SCHEMES)
         yield [path, *(mbps(row["bps"], 1) for row in rows)]
 
 

@@ -34,6 +34,7 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     // Nothing can take the place of one end of a link, so a panic ends the process.
     std::panic::set_hook(Box::new(|defect| process::complain(&report::defect(defect))));
     log_lines::start(log_lines::lost)?;
+    let _end = log_lines::End;
     let figures = LogLines::new(io::stdout(), |_| String::new())?;
     let mut tunnel = Tunnel::open(&config, agent.build(Limits::default(), seed()), agent.link())?;
     say(&config::begins(&config, tunnel.mtu()));
@@ -49,9 +50,7 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     figures.push(report::lines(&tunnel.report(), args.json)?);
     // Its interface goes before anybody waits for a reader.
     drop(tunnel);
-    figures.finish()?;
-    log_lines::finish();
-    Ok(())
+    Ok(figures.finish()?)
 }
 
 /// The link protocol.

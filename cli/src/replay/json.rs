@@ -43,7 +43,7 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> Result<()>
         "open_checksums": replayed.open_checksums,
         "seconds": report.time.as_secs_f64(),
         "flows": report.flows.len(),
-        "one_way_flows": report.flows.iter().filter(|flow| is_one_way(flow)).count(),
+        "one_way_flows": report.flows.iter().filter(|flow| flow.is_one_way()).count(),
     });
     let agent = json!({"agent_counters": report.counters, "check": replayed.check.map(check)});
     write_line(out, &line([run, losses(&report.flows), agent]))?;
@@ -80,18 +80,14 @@ fn captured(replayed: &Replayed<'_>, flow: &FlowReport) -> &'static str {
     }
 }
 
-fn is_one_way(flow: &FlowReport) -> bool {
-    flow.vantage() == Vantage::OneWay
-}
-
 /// Of all these flows together; what is lost is that of flows of which both directions were
 /// captured, and unknown if there is none among several.
 fn losses(flows: &[FlowReport]) -> Value {
     let sum = |count: fn(&FlowReport) -> u64| flows.iter().map(count).sum::<u64>();
     let saved = flows.iter().map(|flow| millis(flow.stall_saved)).sum();
     json!({
-        "lost": (flows.is_empty() || !flows.iter().all(is_one_way))
-            .then(|| sum(|flow| if is_one_way(flow) { 0 } else { flow.lost() })),
+        "lost": (flows.is_empty() || !flows.iter().all(FlowReport::is_one_way))
+            .then(|| sum(|flow| if flow.is_one_way() { 0 } else { flow.lost() })),
         "repaired_locally": sum(|flow| flow.repaired_locally),
         "repaired_by_sender": sum(|flow| flow.repaired_by_sender),
         "unacknowledged": sum(|flow| flow.unacknowledged),

@@ -23,7 +23,8 @@ pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result
         writeln!(out, "No data to a mobile host is in the capture: there is nothing to mend.")?;
     } else {
         writeln!(out, "{}\n", flows(report))?;
-        let seen: Vec<&FlowReport> = report.flows.iter().filter(|flow| !is_one_way(flow)).collect();
+        let seen: Vec<&FlowReport> =
+            report.flows.iter().filter(|flow| !flow.is_one_way()).collect();
         if !seen.is_empty() {
             writeln!(out, "{}", losses(&seen))?;
             writeln!(out, "{}", stalls(&seen))?;
@@ -133,7 +134,7 @@ fn flows(report: &Report) -> String {
             flow.key.to_string(),
             text::count(flow.segments),
             text::bytes(flow.payload_bytes),
-            if is_one_way(flow) { "unknown".to_owned() } else { text::count(flow.lost()) },
+            if flow.is_one_way() { "unknown".to_owned() } else { text::count(flow.lost()) },
             text::count(flow.repaired_locally),
             text::count(flow.repaired_by_sender),
             text::count(flow.suppressed_dupacks),
@@ -149,10 +150,6 @@ fn flows(report: &Report) -> String {
             format!("{table}\nand {} (--json has all)", text::counted(more as u64, "more flow"))
         }
     }
-}
-
-fn is_one_way(flow: &FlowReport) -> bool {
-    flow.vantage() == Vantage::OneWay
 }
 
 /// Why the losses of some flows are not those of the air.

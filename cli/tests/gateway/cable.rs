@@ -2,7 +2,7 @@
 //! and so it knows what crossed when, whatever happens to the machines.
 
 use airmend_proto::link::{ErrorModel, Link, LinkParams};
-use airmend_proto::wire::checksum::tcp as tcp_checksum;
+use airmend_proto::wire::checksum::of_pseudo_header;
 use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{Instant as LinkInstant, LinkType, Packet};
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -248,7 +248,7 @@ fn forged(frame: &Packet, segment: &Segment, is_pseudo_header: bool) -> Vec<u8> 
         let (source, destination) = (&segment.source.address, &segment.destination.address);
         let length = u32::from(segment.payload_offset) - tcp as u32 + segment.payload_len;
         match is_pseudo_header {
-            true => [*high, *low] = (!tcp_checksum(source, destination, &[], length)).to_be_bytes(),
+            true => [*high, *low] = of_pseudo_header(source, destination, length).to_be_bytes(),
             false => *high ^= 1,
         }
     }

@@ -1,22 +1,18 @@
 //! What happens to the machine of an end: its interfaces go down, and nobody takes what it prints.
 
 use crate::interface::shown;
-use crate::kit::{Process, Result, TempFile, airmend, until};
+use crate::kit::unread::unread;
+use crate::kit::{Process, Result, TempFile, until};
 use crate::stream::transfer;
 use crate::world::{INNER, RIGHT, World};
 use airmend_live::lab::Namespace;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::fs::{File, OpenOptions, read_to_string};
-use std::io::{Write, pipe};
 use std::net::UdpSocket;
-use std::os::fd::AsFd;
 use std::process::Stdio;
 
 const BYTES: u64 = 300_000;
-/// What a pipe that is ready takes without waiting (pipe(7), `PIPE_BUF`).
-const PIPE_BUF: usize = 4096;
 
 /// Packets for an interface that is down are lost; the link stays.
 pub(crate) fn interface_down() -> Result {
@@ -64,12 +60,9 @@ pub(crate) fn radio_down() -> Result {
 
 /// Nobody reads the figures, or the disk is full: packets cross all the same.
 pub(crate) fn figures_that_nobody_takes() -> Result {
-    let full = || OpenOptions::new().write(true).open("/dev/full");
-    let (reader, mut writer) = pipe()?;
-    while poll(&mut [PollFd::new(writer.as_fd(), PollFlags::POLLOUT)], PollTimeout::ZERO)? > 0 {
-        writer.write_all(&[b'\n'; PIPE_BUF])?;
-    }
-    for printed in [Stdio::from(full()?), writer.into()] {
+    let full = OpenOptions::new().write(true).open("/dev/full")?;
+    let (unread, _kept) = unread()?;
+    for printed in [full.into(), unread] {
         let world = World::new()?;
         let mut right = listen(&world, printed)?;
         let dialer = world.dial(&format!("{RIGHT}:4433"))?;
@@ -85,16 +78,13 @@ pub(crate) fn figures_that_nobody_takes() -> Result {
         crate::ended(dialer)?;
         right.kill()?;
     }
-    drop(reader);
     Ok(())
 }
 
 /// The end that listens at the right, once its interface is up, with this standard output.
 fn listen(world: &World, printed: Stdio) -> Result<Process> {
-    let mut command = airmend();
-    command.args(["link", "--json", "--listen", "0.0.0.0:4433"]);
-    command.args(["--address", &format!("{}/24", INNER[1])]);
-    command.arg("--key-file").arg(&world.key.0).stdout(printed);
+    let mut command = world.command(INNER[1], &["--listen", "0.0.0.0:4433"]);
+    command.stdout(printed);
     let process = Process(world.right.run(|| Ok(command.spawn()))??);
     until("the interface", || has_address(&world.right).then_some(()))?;
     Ok(process)

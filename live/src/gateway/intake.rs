@@ -18,8 +18,6 @@ use std::time::Duration;
 
 /// Read at most in one turn: between two turns the heartbeat must be renewed and timers run.
 const REPORTS: usize = 512;
-/// The offset of the checksum in a TCP header.
-const TCP_CHECKSUM: usize = 16;
 
 /// The queues that the kernel fills.
 #[derive(Debug)]
@@ -167,12 +165,16 @@ fn arrival(clock: &Clock, link_type: LinkType, report: &Report<'_>) -> Option<Ar
     let packet = headers(link_type, report.vlan, report.bytes.into(), report.wire_len)?;
     let at = clock.at(Duration::from_nanos(report.at));
     let is_whole = report.bytes.len() == report.wire_len as usize;
-    let (kind, packet, damaged) = match checksum(&packet) {
-        _ if report.diverted && report.is_left_to_card => {
-            (Kind::Diverted, with_checksum(packet), false)
+    let (kind, packet, damaged) = match report.diverted {
+        true if report.is_left_to_card => (Kind::Diverted, with_checksum(packet), false),
+        true => {
+            let damaged = checksum(&packet) != Checksum::Right;
+            (Kind::Diverted, packet, damaged)
         }
-        checksum if report.diverted => (Kind::Diverted, packet, checksum != Checksum::Right),
-        checksum => (Kind::Passed, packet, is_whole && checksum == Checksum::Wrong),
+        false => {
+            let damaged = is_whole && checksum(&packet) == Checksum::Wrong;
+            (Kind::Passed, packet, damaged)
+        }
     };
     Some(Arrival { at, kind, packet, damaged, has_gap: report.has_gap })
 }
@@ -195,27 +197,24 @@ fn checksum(packet: &Packet) -> Checksum {
     if checksum::tcp(source, destination, tcp, length) == 0 {
         return Checksum::Right;
     }
-    let field = tcp.get(TCP_CHECKSUM..).and_then(|rest| rest.first_chunk());
-    let pseudo_header = !checksum::tcp(source, destination, &[], length);
+    let field = tcp.get(checksum::TCP_FIELD..).and_then(|rest| rest.first_chunk());
+    let pseudo_header = checksum::of_pseudo_header(source, destination, length);
     match field.map(|field| u16::from_be_bytes(*field)) == Some(pseudo_header) {
         true => Checksum::OfPseudoHeader,
         false => Checksum::Wrong,
     }
 }
 
-/// The packet with the sum that was left to a card.
+/// The packet with the sum that was left to a card, which adds it to that of the pseudo-header.
 fn with_checksum(packet: Packet) -> Packet {
     let Ok(segment) = Segment::parse(&packet) else { return packet };
     let tcp = tcp_of(&segment);
-    let field = tcp.start + TCP_CHECKSUM..tcp.start + TCP_CHECKSUM + 2;
+    let field = tcp.start + checksum::TCP_FIELD;
+    let Some(sum) = packet.bytes().get(tcp).map(checksum::internet) else { return packet };
     let mut bytes = packet.bytes().to_vec();
-    if tcp.end > bytes.len() || field.end > tcp.end {
-        return packet;
+    if let Some(field) = bytes.get_mut(field..).and_then(<[u8]>::first_chunk_mut) {
+        *field = sum.to_be_bytes();
     }
-    bytes[field.clone()].fill(0);
-    let (source, destination) = (&segment.source.address, &segment.destination.address);
-    let sum = checksum::tcp(source, destination, &bytes[tcp.clone()], tcp.len() as u32);
-    bytes[field].copy_from_slice(&sum.to_be_bytes());
     Packet::new(packet.link_type(), bytes.into())
 }
 
@@ -237,7 +236,7 @@ mod tests {
             .build(LinkType::Ethernet);
         assert_eq!(checksum(&packet), Checksum::Right);
         let segment = Segment::parse(&packet).unwrap();
-        let at = tcp_of(&segment).start + TCP_CHECKSUM;
+        let at = tcp_of(&segment).start + checksum::TCP_FIELD;
         let with = |field: u16| {
             let mut bytes = packet.bytes().to_vec();
             bytes[at..at + 2].copy_from_slice(&field.to_be_bytes());
@@ -245,8 +244,8 @@ mod tests {
         };
         let right = u16::from_be_bytes([packet.bytes()[at], packet.bytes()[at + 1]]);
         assert_eq!(checksum(&with(right ^ 0x40)), Checksum::Wrong);
-        let sum =
-            !checksum::tcp(&segment.source.address, &segment.destination.address, &[], 20 + 5);
+        let (source, destination) = (&segment.source.address, &segment.destination.address);
+        let sum = checksum::of_pseudo_header(source, destination, 20 + 5);
         assert_eq!(checksum(&with(sum)), Checksum::OfPseudoHeader);
         assert_eq!(with_checksum(with(sum)), packet);
     }

@@ -4,6 +4,9 @@ use crate::packet::Packet;
 use crate::wire::ip;
 use crate::wire::tcp::Segment;
 
+/// Where a TCP header has its checksum, in bytes.
+pub const TCP_FIELD: usize = 16;
+
 /// The Internet checksum of `bytes`: what a header's checksum field should hold if that field
 /// stands as zero in `bytes`; zero if `bytes` includes a checksum that is right.
 pub fn internet(bytes: &[u8]) -> u16 {
@@ -20,6 +23,12 @@ pub fn internet(bytes: &[u8]) -> u16 {
 pub fn tcp(source: &[u8; 16], destination: &[u8; 16], captured: &[u8], wire_len: u32) -> u16 {
     let pseudo_header = sum(source) + sum(destination) + u64::from(ip::TCP) + u64::from(wire_len);
     !fold(pseudo_header + sum(captured))
+}
+
+/// What a checksum field holds that is left to a network card: the sum of the pseudo-header alone,
+/// for a segment of `wire_len` bytes.
+pub fn of_pseudo_header(source: &[u8; 16], destination: &[u8; 16], wire_len: u32) -> u16 {
+    !tcp(source, destination, &[], wire_len)
 }
 
 /// Whether a segment, header and whole payload, carries the right TCP checksum.
@@ -95,6 +104,18 @@ mod tests {
             0x00, 0x01, 0xc0, 0xa8, 0x00, 0xc7,
         ];
         assert_eq!(internet(&header), 0);
+    }
+
+    #[test]
+    fn a_card_adds_the_segment_to_the_sum_of_the_pseudo_header() {
+        let (source, destination) = ([1; 16], [2; 16]);
+        let mut segment = *b"a header and a payload";
+        let length = segment.len() as u32;
+        segment[16..18].fill(0);
+        let whole = tcp(&source, &destination, &segment, length);
+        let left = of_pseudo_header(&source, &destination, length);
+        segment[16..18].copy_from_slice(&left.to_be_bytes());
+        assert_eq!(internet(&segment), whole);
     }
 
     #[test]

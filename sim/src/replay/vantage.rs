@@ -33,4 +33,9 @@ impl FlowReport {
             Vantage::Between
         }
     }
+
+    /// Whether no acknowledgment of the flow was captured, so that its losses are unknown.
+    pub fn is_one_way(&self) -> bool {
+        self.vantage() == Vantage::OneWay
+    }
 }

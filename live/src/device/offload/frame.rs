@@ -13,7 +13,6 @@ use std::num::NonZeroU16;
 
 /// The offset of a VLAN tag in an Ethernet frame, behind both addresses.
 const TAG_OFFSET: usize = 12;
-const TCP_CHECKSUM: usize = 16;
 
 /// The packet that a packet socket gave; `None` if it is cut, or its header contradicts it.
 pub(crate) fn parse_copy(link_type: LinkType, copied: Copied) -> Option<Packet> {
@@ -62,13 +61,12 @@ pub(crate) fn build_frame(packet: &Packet) -> Option<([u8; HEADER_LEN], Option<V
     let mut bytes = packet.bytes().to_vec();
     let transport = usize::from(segment.transport_offset);
     let length = u32::from(segment.payload_offset - segment.transport_offset);
-    let pseudo_header = !checksum::tcp(
+    let pseudo_header = checksum::of_pseudo_header(
         &segment.source.address,
         &segment.destination.address,
-        &[],
         length + segment.payload_len,
     );
-    put_u16(&mut bytes, transport + TCP_CHECKSUM, pseudo_header);
+    put_u16(&mut bytes, transport + checksum::TCP_FIELD, pseudo_header);
     let is_ipv4 = packet.bytes().get(usize::from(segment.network_offset))? >> 4 == 4;
     let header = Header {
         flags: NEEDS_CHECKSUM,
@@ -76,7 +74,7 @@ pub(crate) fn build_frame(packet: &Packet) -> Option<([u8; HEADER_LEN], Option<V
         header_len: segment.payload_offset,
         segment_size: size.get(),
         checksum_start: segment.transport_offset,
-        checksum_offset: TCP_CHECKSUM as u16,
+        checksum_offset: checksum::TCP_FIELD as u16,
     };
     Some((header.to_bytes(), Some(bytes)))
 }
@@ -121,7 +119,7 @@ mod tests {
             &[],
             25,
         );
-        put_u16(&mut bytes, 14 + 20 + TCP_CHECKSUM, sum);
+        put_u16(&mut bytes, 14 + 20 + checksum::TCP_FIELD, sum);
         let header = Header {
             flags: NEEDS_CHECKSUM,
             checksum_start: 34,
