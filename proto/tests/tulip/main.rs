@@ -24,5 +24,6 @@ mod properties;
 #[path = "../link/script.rs"]
 mod script;
 mod service;
+mod stream;
 #[path = "../link/bulk.rs"]
 mod transfer;

@@ -22,7 +22,7 @@ impl Tulip {
         if !self.controls_rate() {
             return true;
         }
-        if !self.rate.has_room(now) {
+        if !self.rate.admits(now, false) {
             return false;
         }
         let departure = self.rate.departure();
@@ -30,6 +30,11 @@ impl Tulip {
             self.departure_due = Due::At(departure);
         }
         departure <= now
+    }
+
+    /// Whether one may that is sent again if it is lost.
+    pub(super) fn may_leave_again(&self, now: Instant) -> bool {
+        !self.controls_rate() || self.rate.admits(now, true)
     }
 
     /// The parameters of CoDel in the egress queue. While the rate still grows by itself, a queue
@@ -44,12 +49,13 @@ impl Tulip {
     /// A frame leaves.
     pub(super) fn count_departure(&mut self, now: Instant, frame: &Frame) {
         if frame.kind != FrameKind::Control && self.settings.rate_control {
-            self.rate.sent(now, frame.serial, frame.wire_len());
+            let is_reliable = frame.kind != FrameKind::Unreliable;
+            self.rate.sent(now, frame.serial, (frame.wire_len(), is_reliable));
         }
     }
 
-    /// A link ACK has arrived, with this sample of the round trip.
-    pub(super) fn follow_path(&mut self, now: Instant, ack: &Ack, sample: Option<Duration>) {
+    /// A link ACK has arrived.
+    pub(super) fn follow_path(&mut self, now: Instant, ack: &Ack) {
         if ack.covered.is_some() && self.settings.rate_control {
             self.answer_marks(now, ack);
             // What a report no longer covers has been lost, or its arrival was not reported.
@@ -57,7 +63,7 @@ impl Tulip {
             // Link ACKs may overtake each other.
             let (highest, settled) = (ack.highest_serial, self.sender.settled());
             let settled = if settled < highest { settled } else { highest };
-            self.rate.acknowledge(now, (highest, settled), sample, &arrived);
+            self.rate.acknowledge(now, (highest, settled), ack.delay, &arrived);
         }
     }
 }

@@ -191,7 +191,7 @@ impl Tulip {
             match self.sender.acknowledge(now, ack) {
                 Err(event) => self.report(event),
                 Ok(summary) => {
-                    self.follow_path(now, ack, summary.round_trip);
+                    self.follow_path(now, ack);
                     if let Some(sample) = summary.round_trip {
                         self.pace.round_trip(now, sample);
                         self.report(LinkEvent::RoundTrip(sample));
@@ -303,6 +303,7 @@ impl Tulip {
         }
         if self.may_leave(now) {
             if self.is_below_limit()
+                && self.may_leave_again(now)
                 && let Some((numbered, event)) = self.sender.resend_lost(now)
             {
                 return Some(self.numbered_frame(numbered, event, false));
@@ -326,7 +327,8 @@ impl Tulip {
 
     /// Takes the next packet from the egress queue.
     fn next_queued(&mut self, now: Instant) -> Option<Queued> {
-        let queued = self.queue.pop(now, self.has_room(), self.codel());
+        let room = self.has_room() && self.may_leave_again(now);
+        let queued = self.queue.pop(now, room, self.codel());
         self.events.extend(self.queue.take_events());
         queued
     }

@@ -15,6 +15,8 @@ pub(super) struct Flight {
     first: SeqNumber,
     sent: VecDeque<Sent>,
     in_flight: u64,
+    /// Those of them that the link repeats if they are lost.
+    reliable: u64,
     /// All that has arrived, and when the last of it did.
     delivered: u64,
     delivered_at: Instant,
@@ -28,6 +30,7 @@ pub(super) struct Flight {
 struct Sent {
     at: Instant,
     bytes: u32,
+    is_reliable: bool,
     /// The state at its sending.
     delivered: u64,
     delivered_at: Instant,
@@ -54,6 +57,9 @@ pub(super) struct Sample {
     pub(super) slow_lost: u32,
     /// The delivery rate.
     pub(super) rate: Option<Rate>,
+    /// The round trip of the frame with the highest serial number, if this is the first that is
+    /// heard of it: from its departure to the link ACK.
+    pub(super) round_trip: Option<Duration>,
 }
 
 /// A delivery rate.
@@ -72,6 +78,7 @@ impl Flight {
             first: SeqNumber(0),
             sent: VecDeque::new(),
             in_flight: 0,
+            reliable: 0,
             delivered: 0,
             delivered_at: Instant::ZERO,
             first_sent: Instant::ZERO,
@@ -82,6 +89,11 @@ impl Flight {
     /// Bytes in flight.
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight
+    }
+
+    /// Bytes in flight that the link repeats if they are lost.
+    pub(super) fn reliable(&self) -> u64 {
+        self.reliable
     }
 
     /// All bytes that have arrived.
@@ -97,11 +109,17 @@ impl Flight {
     /// Serial numbers begin anew: nothing is in flight.
     pub(super) fn restart(&mut self) {
         self.sent.clear();
-        self.in_flight = 0;
+        (self.in_flight, self.reliable) = (0, 0);
     }
 
-    /// A frame leaves.
-    pub(super) fn sent(&mut self, now: Instant, serial: SeqNumber, bytes: u32, is_slow: bool) {
+    /// A frame leaves; `is_slow` if below the rate of the path.
+    pub(super) fn sent(
+        &mut self,
+        now: Instant,
+        serial: SeqNumber,
+        (bytes, is_reliable): (u32, bool),
+        is_slow: bool,
+    ) {
         if serial != self.first + self.sent.len() as u32 {
             self.restart();
             self.first = serial;
@@ -110,9 +128,11 @@ impl Flight {
             (self.first_sent, self.delivered_at) = (now, now);
         }
         self.in_flight += u64::from(bytes);
+        self.reliable += if is_reliable { u64::from(bytes) } else { 0 };
         self.sent.push_back(Sent {
             at: now,
             bytes,
+            is_reliable,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
@@ -142,6 +162,7 @@ impl Flight {
             }
             sent.is_settled = true;
             self.in_flight -= u64::from(sent.bytes);
+            self.reliable -= if sent.is_reliable { u64::from(sent.bytes) } else { 0 };
             sample.frames += 1;
             sample.lost += u32::from(!has_arrived);
             sample.slow_frames += u32::from(sent.is_slow);
@@ -149,6 +170,7 @@ impl Flight {
             if has_arrived {
                 sample.arrived += u64::from(sent.bytes);
                 latest = Some(*sent);
+                sample.round_trip = (serial == highest).then(|| now.since(sent.at));
             }
         }
         while self.sent.pop_front_if(|sent| sent.is_settled).is_some() {
@@ -190,7 +212,7 @@ mod tests {
         let mut rates = alloc::vec::Vec::new();
         for millis in 0..200u32 {
             let now = Instant::from_millis(u64::from(millis));
-            flight.sent(now, SeqNumber(millis), 1_000, false);
+            flight.sent(now, SeqNumber(millis), (1_000, true), false);
             if millis >= 20 && millis.is_multiple_of(4) {
                 let highest = SeqNumber(millis - 20);
                 let sample = flight.acknowledge(now, highest, highest, &|_| true);
@@ -204,15 +226,19 @@ mod tests {
     #[test]
     fn what_a_link_ack_does_not_show_is_lost_only_when_it_is_settled() {
         let mut flight = Flight::new();
-        (0..10).for_each(|serial| flight.sent(Instant::ZERO, SeqNumber(serial), 100, serial < 3));
+        (0..10).for_each(|serial| {
+            flight.sent(Instant::ZERO, SeqNumber(serial), (100, serial < 8), serial < 3);
+        });
         let now = Instant::from_millis(5);
         let arrived = |serial: SeqNumber| serial.0 != 1 && serial.0 != 6;
         let sample = flight.acknowledge(now, SeqNumber(7), SeqNumber(4), &arrived);
         assert_eq!((sample.frames, sample.lost), (7, 1));
         assert_eq!((sample.slow_frames, sample.slow_lost), (3, 1));
-        assert_eq!((sample.arrived, flight.in_flight()), (600, 300));
+        assert_eq!((sample.arrived, flight.in_flight(), flight.reliable()), (600, 300, 100));
+        assert_eq!(sample.round_trip, Some(Duration::from_millis(5)));
         // The missing one was overtaken.
         let sample = flight.acknowledge(now, SeqNumber(7), SeqNumber(4), &|_| true);
         assert_eq!((sample.frames, sample.lost, flight.in_flight()), (1, 0, 200));
+        assert_eq!(sample.round_trip, None, "it was known of");
     }
 }

@@ -13,8 +13,10 @@
 //!    ignores them, and pushes loss-based senders aside at short queues.
 //!    Marks of ECN do so at any queue.
 //! 3. Until the path has been full, the link shows nothing of itself: it sends what the hosts send,
-//!    whose own slow start finds the path. That ends when the round trip grows ([`startup`]). The
-//!    minimum round trip is probed for only if it has not been seen again ([`min_round_trip`]).
+//!    whose own slow start finds the path. Of what is sent once nothing is hidden from the hosts,
+//!    so that startup limits only what is repeated. It ends when the round trip grows
+//!    ([`startup`]). The minimum round trip is probed for only if it has not been seen again
+//!    ([`min_round_trip`]).
 //!
 //! Time and frames go in; whether a frame may leave, and when, comes out. Sizes are bytes, rates
 //! bytes per second.
@@ -126,9 +128,13 @@ impl RateControl {
         !self.startup.is_over()
     }
 
-    /// Whether the window admits another frame.
-    pub(crate) fn has_room(&self, now: Instant) -> bool {
-        self.flight.in_flight() < self.window(now)
+    /// Whether the window admits another frame, which is repeated if it is lost or not. In startup
+    /// it limits the former alone: of what is sent once the link hides no loss from the hosts.
+    pub(crate) fn admits(&self, now: Instant, is_reliable: bool) -> bool {
+        match self.phase {
+            Phase::Startup => !is_reliable || self.flight.reliable() < self.window(now),
+            Phase::Drain | Phase::Cycle(..) => self.flight.in_flight() < self.window(now),
+        }
     }
 
     /// When the next frame may leave.
@@ -138,36 +144,37 @@ impl RateControl {
 
     /// The hosts have nothing to send.
     pub(crate) fn limit_by_hosts(&mut self, now: Instant) {
-        if self.has_room(now) {
+        if self.flight.in_flight() < self.window(now) {
             self.flight.limit_by_hosts();
         }
     }
 
-    /// A frame leaves, of so many bytes.
-    pub(crate) fn sent(&mut self, now: Instant, serial: SeqNumber, bytes: u32) {
-        self.flight.sent(now, serial, bytes, self.gain() < UNIT);
+    /// A frame leaves, of so many bytes, which is repeated if it is lost or not.
+    pub(crate) fn sent(&mut self, now: Instant, serial: SeqNumber, frame: (u32, bool)) {
+        self.flight.sent(now, serial, frame, self.gain() < UNIT);
         // Bursts of the hosts cross as they would without the link: HyStart takes one that is
         // stretched for a full path (RFC 9406), and ends their slow start.
         if self.phase == Phase::Startup {
             return;
         }
         let Some(rate) = self.pacing_rate() else { return };
-        let airtime = u64::from(bytes).saturating_mul(1_000_000_000) / rate.max(1);
+        let airtime = u64::from(frame.0).saturating_mul(1_000_000_000) / rate.max(1);
         let earliest =
             Instant::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos() as u64));
         self.next_departure = self.next_departure.max(earliest) + Duration::from_nanos(airtime);
     }
 
-    /// Takes a link ACK, with a sample of the round trip if it gives one. `arrived` says of a
-    /// serial number up to `highest` whether it has arrived; what has not is lost up to `settled`.
+    /// Takes a link ACK, which was delayed by `delay`. `arrived` says of a serial number up to
+    /// `highest` whether it has arrived; what has not is lost up to `settled`.
     pub(crate) fn acknowledge(
         &mut self,
         now: Instant,
         (highest, settled): (SeqNumber, SeqNumber),
-        round_trip: Option<Duration>,
+        delay: Duration,
         arrived: &dyn Fn(SeqNumber) -> bool,
     ) {
         let sample = self.flight.acknowledge(now, highest, settled, arrived);
+        let round_trip = sample.round_trip.and_then(|time| time.checked_sub(delay));
         if let Some(round_trip) = round_trip {
             self.least.sample(now, round_trip);
         }

@@ -19,7 +19,7 @@ struct Path {
     serial: SeqNumber,
     free_at: Instant,
     /// Frames that arrive, with the time of their link ACK.
-    acks: VecDeque<(Instant, Instant, SeqNumber, bool)>,
+    acks: VecDeque<(Instant, SeqNumber, bool)>,
     sent: u64,
     arrived: u64,
     dropped: u64,
@@ -57,7 +57,7 @@ impl Path {
         while self.now < end {
             let next_ack = self.acks.front().map(|ack| ack.0);
             let next_frame = Some(self.control.departure().max(self.now));
-            let next_frame = next_frame.filter(|_| self.control.has_room(self.now));
+            let next_frame = next_frame.filter(|_| self.control.admits(self.now, true));
             match (next_ack, next_frame) {
                 (Some(ack), frame) if frame.is_none_or(|frame| ack <= frame) => self.acknowledge(),
                 (_, Some(frame)) => self.send(frame),
@@ -70,7 +70,7 @@ impl Path {
         self.now = at;
         self.serial += 1;
         self.sent += 1;
-        self.control.sent(at, self.serial, FRAME);
+        self.control.sent(at, self.serial, (FRAME, true));
         let waits = self.free_at.since(at);
         let is_dropped = waits.as_nanos() >= self.airtime().as_nanos() * (self.queue as u128 + 1);
         self.dropped += u64::from(is_dropped);
@@ -82,17 +82,16 @@ impl Path {
             self.free_at = begin + self.airtime();
             done = self.free_at + self.round_trip;
         }
-        self.acks.push_back((done, at, self.serial, !is_dropped && !lost));
+        self.acks.push_back((done, self.serial, !is_dropped && !lost));
     }
 
     fn acknowledge(&mut self) {
-        let Some((at, sent, serial, has_arrived)) = self.acks.pop_front() else { return };
+        let Some((at, serial, has_arrived)) = self.acks.pop_front() else { return };
         self.now = self.now.max(at);
         if has_arrived {
             self.arrived += 1;
-            let round_trip = Some(self.now - sent);
-            self.control
-                .acknowledge(self.now, (serial, serial), round_trip, &|other| other == serial);
+            let arrived = |other| other == serial;
+            self.control.acknowledge(self.now, (serial, serial), Duration::ZERO, &arrived);
         }
     }
 
