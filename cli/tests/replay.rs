@@ -121,6 +121,10 @@ fn where_nothing_can_be_seen_nothing_is_said() {
     assert!(text.contains(unknown) && !text.contains("lost on the air"), "{text}");
     assert_eq!((&run["lost"], run["one_way_flows"].as_u64()), (&Value::Null, Some(1)), "{run}");
 
+    let (text, run) = replay((0..40).map(|n| (20 * n, ack(n))).collect());
+    assert!(text.contains("No data to a mobile host is in the capture"), "{text}");
+    assert_eq!((&run["lost"], run["flows"].as_u64()), (&Value::Null, Some(0)), "{run}");
+
     let at_once = down().flat_map(|(at, data)| [(at, data), (at, ack(at / 20 + 1))]);
     let (text, run) = replay(at_once.collect());
     assert!(text.contains("1 flow: captured at the mobile host itself"), "{text}");

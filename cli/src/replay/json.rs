@@ -81,12 +81,12 @@ fn captured(replayed: &Replayed<'_>, flow: &FlowReport) -> &'static str {
 }
 
 /// Of all these flows together; what is lost is that of flows of which both directions were
-/// captured, and unknown if there is none among several.
+/// captured, and unknown if there is none.
 fn losses(flows: &[FlowReport]) -> Value {
     let sum = |count: fn(&FlowReport) -> u64| flows.iter().map(count).sum::<u64>();
     let saved = flows.iter().map(|flow| millis(flow.stall_saved)).sum();
     json!({
-        "lost": (flows.is_empty() || !flows.iter().all(FlowReport::is_one_way))
+        "lost": flows.iter().any(|flow| !flow.is_one_way())
             .then(|| sum(|flow| if flow.is_one_way() { 0 } else { flow.lost() })),
         "repaired_locally": sum(|flow| flow.repaired_locally),
         "repaired_by_sender": sum(|flow| flow.repaired_by_sender),
