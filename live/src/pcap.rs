@@ -23,6 +23,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Packets that wait at most to be written; about 100 MB of full frames.
 const BACKLOG: usize = 1 << 16;
+/// Runs of timers at most of which one record says when they were. A replay lets later ones, which
+/// an agent without packets hardly has, run with the next packet.
+const MOST_TIMERS: usize = 1_024;
 
 /// Which way a packet crossed a port of the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +101,9 @@ impl Recording {
 
     /// Notes that the agent's timers ran without a packet that entered; the next record says when.
     pub fn timers_ran(&mut self, at: Instant) {
-        self.timers.push(at);
+        if self.timers.len() < MOST_TIMERS {
+            self.timers.push(at);
+        }
     }
 
     /// Writes what is left. An error if anything is missing from the file.
@@ -175,5 +180,20 @@ fn into_io(error: PcapError) -> io::Error {
     match error {
         PcapError::IoError(error) => error,
         error => io::Error::other(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_without_packets_costs_no_memory() {
+        let path = std::env::temp_dir().join(format!("airmend-timers-{}", std::process::id()));
+        let mut recording = Recording::create(&path, LinkType::Ip, None).unwrap();
+        (0..100_000).for_each(|millis| recording.timers_ran(Instant::from_millis(millis)));
+        assert_eq!(recording.timers.len(), MOST_TIMERS);
+        recording.finish().unwrap();
+        std::fs::remove_file(path).unwrap();
     }
 }
