@@ -107,6 +107,10 @@ pub struct Load {
     pub cache_packets: usize,
 }
 
+/// A flow of which no acknowledgment has passed for so long is unanswered: a sender that knows no
+/// round trip waits as long for one (RFC 6298 §2).
+pub const UNANSWERED: Duration = Duration::from_secs(1);
+
 /// A protocol at a station, between its ports.
 ///
 /// A malformed packet passes unchanged and is counted, so no method returns a `Result`. `now` never
@@ -180,8 +184,9 @@ pub trait Agent {
         Load::default()
     }
 
-    /// The number of flows whose data has been passing for a second without any acknowledgment:
-    /// the mobile host is gone, or its packets take another way. The call looks at every flow.
+    /// The number of flows whose data has been passing for [`UNANSWERED`] without any
+    /// acknowledgment: the mobile host is gone, or its packets take another way. The call looks at
+    /// every flow.
     fn unanswered(&self) -> usize {
         0
     }

@@ -3,7 +3,7 @@
 use super::deadlines::Deadlines;
 use super::flow_table::{FlowRef, FlowTable};
 use super::limits::Limits;
-use crate::agent::{Deadline, Load};
+use crate::agent::{Deadline, Load, UNANSWERED};
 use crate::event::{Event, FlowEnd, FlowId};
 use crate::packet::Packet;
 use crate::port::Port;
@@ -19,11 +19,6 @@ const EVICTION_CANDIDATES: usize = 8;
 
 /// Bytes that are kept free for flows that hold little: two super-packets.
 const RESERVE: usize = 128 << 10;
-
-/// The idle time after which a flow without an ACK from the mobile may be evicted: a flood of
-/// unanswered data must not keep real flows out. Until a sender knows the round trip, it waits as
-/// long for an ACK (RFC 6298 §2).
-const UNANSWERED: Duration = Duration::from_secs(1);
 
 /// The state of a flow that all agents keep.
 #[derive(Clone, Debug)]
@@ -311,7 +306,8 @@ impl<F: FlowState> Flows<F> {
         is_idle
     }
 
-    /// Makes room in a full table: evicts a flow that is idle or was never answered.
+    /// Makes room in a full table: evicts a flow that is idle or unanswered. A flood of data that
+    /// nobody answers must not keep real flows out.
     fn evict(&mut self, now: Instant) {
         for slot in self.table.sweep(EVICTION_CANDIDATES) {
             if self.expire(now, slot) {

@@ -10,6 +10,7 @@ pub(super) mod shaper;
 
 pub use report::{CapacityFrom, Limit, Observation, ObservedFlow};
 
+use airmend_proto::agent::UNANSWERED;
 use airmend_proto::observer::{FlowCounts, FlowObserver, first_byte};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::tcp::{Flags, Segment};
@@ -22,8 +23,6 @@ use std::time::Duration;
 const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
 /// A flow that was silent for this time is removed; its measurements remain in the sums.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// A flow without an ACK for so long is unanswered; a sender waits as long at first (RFC 6298 §2).
-const UNANSWERED: Duration = Duration::from_secs(1);
 /// Flows that an observation names at most.
 const TOP: usize = 50;
 
