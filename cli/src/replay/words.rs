@@ -9,8 +9,6 @@ use std::time::Duration;
 
 /// Flows in the table at most.
 const MOST_FLOWS: usize = 20;
-/// Reasons to leave packets out in the sentence at most.
-const MOST_REASONS: usize = 12;
 
 /// Prints what was replayed, the flows, the agent's counters, and the check.
 pub(super) fn write(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result<()> {
@@ -103,9 +101,9 @@ fn reservations(out: &mut impl Write, replayed: &Replayed<'_>) -> io::Result<()>
 /// How many packets were left out for each reason.
 fn reasons(left_out: &LeftOut) -> String {
     let row = |(reason, packets)| format!("{} {reason}", text::counted(packets, "packet"));
-    let rows: Vec<_> = left_out.iter().map(row).take(MOST_REASONS).collect();
-    let more = left_out.iter().skip(MOST_REASONS).map(|(_, packets)| packets).sum::<u64>();
-    let more = match more {
+    let (most, others) = left_out.commonest();
+    let rows: Vec<_> = most.into_iter().map(row).collect();
+    let more = match others {
         0 => String::new(),
         more => format!(", {} (--json has all)", text::counted(more, "more packet")),
     };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// Reasons in a sentence at most.
-const MOST_REASONS: usize = 4;
+const MOST_REASONS: usize = 6;
 
 /// Why a packet of a capture takes no part in its replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +42,15 @@ impl LeftOut {
     /// Each reason with its number of packets.
     pub fn iter(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
         self.0.iter().map(|(reason, packets)| (*reason, *packets))
+    }
+
+    /// The reasons with most packets, those first, and the number of packets of all others: what
+    /// a sentence holds.
+    pub fn commonest(&self) -> (Vec<(Reason, u64)>, u64) {
+        let mut most: Vec<_> = self.iter().collect();
+        most.sort_by_key(|(_, packets)| Reverse(*packets));
+        let others = most.split_off(MOST_REASONS.min(most.len()));
+        (most, others.iter().map(|(_, packets)| packets).sum())
     }
 
     /// The bytes of each packet that should have been captured, where headers were cut; more for
@@ -90,12 +99,10 @@ fn link_name(number: u16) -> Option<&'static str> {
     })
 }
 
-/// `12 packets not TCP, 1 packet without a time`: the reasons with most packets.
+/// `12 packets not TCP, 1 packet without a time`: the commonest reasons.
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut most: Vec<_> = self.iter().collect();
-        most.sort_by_key(|(_, packets)| Reverse(*packets));
-        for (at, (reason, packets)) in most.into_iter().take(MOST_REASONS).enumerate() {
+        for (at, (reason, packets)) in self.commonest().0.into_iter().enumerate() {
             let separator = if at == 0 { "" } else { ", " };
             let plural = if packets == 1 { "" } else { "s" };
             write!(f, "{separator}{packets} packet{plural} {reason}")?;
