@@ -13,13 +13,11 @@ use toml::de::{DeTable, DeValue};
 pub(super) fn read(path: &Path) -> Result<(Options, bool), String> {
     let name = path.display().to_string();
     let text = text_of(path).map_err(|error| format!("{name}: it cannot be read: {error}"))?;
-    let options = read_text(&name, &text)?;
-    let sets_anything = DeTable::parse(&text).is_ok_and(|table| !table.get_ref().is_empty());
-    Ok((options, sets_anything))
+    read_text(&name, &text)
 }
 
-/// Parses text; `name` stands for it in errors.
-pub(super) fn read_text(name: &str, text: &str) -> Result<Options, String> {
+/// The same of text; `name` stands for it in errors.
+pub(super) fn read_text(name: &str, text: &str) -> Result<(Options, bool), String> {
     parse(text).map_err(|fault| {
         let before = text.get(..fault.span.start).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
@@ -50,7 +48,8 @@ impl Fault {
     }
 }
 
-fn parse(text: &str) -> Result<Options, Fault> {
+/// The options, and whether there are any.
+fn parse(text: &str) -> Result<(Options, bool), Fault> {
     let table = DeTable::parse(text).map_err(|error| {
         let first = error.message().lines().next().unwrap_or_default();
         Fault::new(error.span().unwrap_or_default(), first)
@@ -87,7 +86,7 @@ fn parse(text: &str) -> Result<Options, Fault> {
     if let Some(settings) = settings {
         read_settings(settings, &mut options)?;
     }
-    Ok(options)
+    Ok((options, !table.get_ref().is_empty()))
 }
 
 fn flow_rule<T: std::str::FromStr<Err = String>>(value: &Spanned<DeValue<'_>>) -> Result<T, Fault> {

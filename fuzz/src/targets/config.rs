@@ -10,7 +10,7 @@ mod gateway {
 
     /// The interface of the configuration that a text makes.
     pub(crate) fn read(name: &str, text: &str) -> Result<String, String> {
-        let options = file::read_text(name, text)?;
+        let (options, _) = file::read_text(name, text)?;
         let both = options.clone().over(options::Options::default());
         assert_eq!(format!("{both:?}"), format!("{options:?}"), "defaults change nothing");
         Ok(options.config("air0").expect("each of its values was right").interface)
