@@ -3,7 +3,7 @@
 #[path = "kit/doctor.rs"]
 mod doctor;
 
-use airmend_testkit::{GUEST, Suite, has_steady_clock};
+use airmend_testkit::{Suite, lacks_guest};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
@@ -25,9 +25,8 @@ const ANYWHERE: [(&str, fn()); 1] =
     [("what_is_no_trace_ends_in_one_sentence", what_is_no_trace_ends_in_one_sentence)];
 
 fn main() -> ExitCode {
-    let no_guest = || (!has_steady_clock()).then(|| format!("{GUEST} is not set"));
-    let [laboratory, gateway] =
-        ["run the laboratory", "run the gateway"].map(|what| doctor::lacks(what).or_else(no_guest));
+    let [laboratory, gateway] = ["run the laboratory", "run the gateway"]
+        .map(|what| doctor::lacks(what).or_else(lacks_guest));
     Suite::default()
         .tests(laboratory.as_deref(), LABORATORY)
         .tests(gateway.as_deref(), GATEWAY)

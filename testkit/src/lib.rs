@@ -15,13 +15,19 @@ pub type Result<T = ()> = std::result::Result<T, Box<dyn Error>>;
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// `tools/kernel-guest` sets it in its guests.
-pub const GUEST: &str = "AIRMEND_GUEST";
+const GUEST: &str = "AIRMEND_GUEST";
 
 /// Whether figures of time are the program's own: in a guest whose clock counts instructions. On
 /// any other machine they are those of its load as well: there they are printed and not judged.
 #[must_use]
 pub fn has_steady_clock() -> bool {
     std::env::var_os(GUEST).is_some()
+}
+
+/// Why a test cannot run that only a guest can.
+#[must_use]
+pub fn lacks_guest() -> Option<String> {
+    (!has_steady_clock()).then(|| format!("{GUEST} is not set"))
 }
 
 /// The tests of a file with `harness = false`.

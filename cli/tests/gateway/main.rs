@@ -33,7 +33,7 @@ mod world;
 use airmend_live::lab::{Namespace, enter_user_namespace};
 use airmend_testkit::Suite;
 use daemon::Daemon;
-use kit::{GUEST, Result};
+use kit::{Result, lacks_guest};
 use std::process::ExitCode;
 
 type Test = fn() -> Result;
@@ -120,15 +120,15 @@ const GUEST_TESTS: [(&str, Test); 15] = [
 /// one thread that lasts.
 fn main() -> ExitCode {
     let lacks = probe().err().map(|reason| reason.to_string());
-    let or_unset = |variable: &str| {
-        let unset = std::env::var_os(variable).is_none();
-        lacks.clone().or_else(|| unset.then(|| format!("{variable} is not set")))
-    };
+    let is_unset = std::env::var_os(soak::VARIABLE).is_none();
+    let lacks_time =
+        lacks.clone().or_else(|| is_unset.then(|| format!("{} is not set", soak::VARIABLE)));
+    let lacks_guest = lacks.clone().or_else(lacks_guest);
     let soak: Test = soak::soak;
     Suite::default()
         .tests(lacks.as_deref(), TESTS)
-        .tests(or_unset(soak::VARIABLE).as_deref(), [("soak", soak)])
-        .tests(or_unset(GUEST).as_deref(), GUEST_TESTS)
+        .tests(lacks_time.as_deref(), [("soak", soak)])
+        .tests(lacks_guest.as_deref(), GUEST_TESTS)
         // Each runs several machines already.
         .run(Some(1))
 }

@@ -3,7 +3,7 @@
 pub(crate) mod raw;
 pub(crate) mod unread;
 
-pub(crate) use airmend_testkit::{GUEST, PATIENCE, Result, bytes, has_steady_clock, until};
+pub(crate) use airmend_testkit::{PATIENCE, Result, bytes, has_steady_clock, lacks_guest, until};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

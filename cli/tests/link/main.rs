@@ -25,7 +25,7 @@ mod world;
 
 use airmend_live::lab::{Namespace, enter_user_namespace};
 use airmend_testkit::Suite;
-use kit::{GUEST, Result, TempFile, airmend, has_steady_clock, until};
+use kit::{Result, TempFile, airmend, lacks_guest, until};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::fs::OpenOptions;
@@ -132,8 +132,7 @@ fn main() -> ExitCode {
     let lacks_dhcp = lacks.clone().or_else(dhcp::lacks);
     let lacks_uso = lacks.clone().or_else(bridge::lacks_super_packets_of_udp);
     let lacks_nft = lacks.clone().or_else(ecn::lacks);
-    let is_unset = !has_steady_clock();
-    let lacks_guest = lacks.clone().or(is_unset.then(|| format!("{GUEST} is not set")));
+    let lacks_guest = lacks.clone().or_else(lacks_guest);
     // Each runs several processes already.
     Suite::default()
         .tests(lacks.as_deref(), TESTS)
