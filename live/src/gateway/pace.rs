@@ -96,7 +96,11 @@ impl Pace {
         }
         let most = self.postponed.iter().max_by_key(|(_, queue)| queue.len());
         let most = most.map(|(mobile, _)| *mobile)?;
-        self.take_oldest(&most)
+        let oldest = self.take_oldest(&most);
+        if !self.postponed.contains_key(&most) {
+            self.order.retain(|mobile| *mobile != most);
+        }
+        oldest
     }
 
     /// The next packet that waited; none when the turn is over. Whoever has a share left comes
@@ -117,15 +121,19 @@ impl Pace {
     /// The next packet that waits.
     pub(super) fn take_next(&mut self) -> Option<(Mobile, Arrival)> {
         let mobile = *self.order.front()?;
-        Some((mobile, self.take_oldest(&mobile)?))
+        let arrival = self.take_oldest(&mobile)?;
+        if !self.postponed.contains_key(&mobile) {
+            self.order.pop_front();
+        }
+        Some((mobile, arrival))
     }
 
+    /// Its place in `order` is left to the caller.
     fn take_oldest(&mut self, mobile: &Mobile) -> Option<Arrival> {
         let queue = self.postponed.get_mut(mobile)?;
         let arrival = queue.pop_front()?;
         if queue.is_empty() {
             self.postponed.remove(mobile);
-            self.order.retain(|waits| waits != mobile);
         }
         self.postponed_packets -= 1;
         self.postponed_bytes -= arrival.packet.bytes().len();
