@@ -119,8 +119,8 @@ const OF_GUESTS: [(&str, Test); 3] = [
     ("flooded_inside", crowd::flooded),
 ];
 
-/// Not reached yet: each challenge costs so much that on a busy machine the socket's buffer
-/// overflows, and a link that is up loses packets (docs/security.md, "The link").
+/// Not reached yet: on a busy machine a link that is up loses packets that the kernel does not
+/// count (docs/security.md, "Not reached").
 const NOT_YET: [(&str, Test); 1] = [("flood_with_the_public_key", flood::keyed)];
 
 /// A harness of its own, since a user namespace can only be entered before there are threads.
