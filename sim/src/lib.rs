@@ -27,6 +27,7 @@
 
 mod agenda;
 mod batch;
+mod bound;
 mod graph;
 mod outcome;
 mod plan;

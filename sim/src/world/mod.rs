@@ -24,6 +24,7 @@ mod tunnel;
 mod turns;
 
 pub(crate) use address::MAX_FLOWS;
+pub(crate) use airmail::most_of_rate;
 pub(crate) use medium::Medium;
 
 use crate::graph::{Graph, opposite};
