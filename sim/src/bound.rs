@@ -1,6 +1,6 @@
 //! The upper bound of the goodput of a plan's flows.
 
-use crate::plan::{Access, AirmailSpec, Direction, Flow, Plan};
+use crate::plan::{Access, AirmailSpec, Direction, Flow, Plan, Traffic};
 use crate::world::most_of_rate;
 use airmend_proto::Instant;
 use airmend_proto::link::goodput_bound;
@@ -19,6 +19,9 @@ struct Packets {
 
 impl Packets {
     fn of(flow: &Flow) -> Self {
+        if let Traffic::Datagrams { size, .. } = flow.traffic {
+            return Self { frame: size + 28, payload: size, answer: 0, answers: 0.0 };
+        }
         let [sender, receiver] = &flow.profiles;
         let options = if sender.timestamps && receiver.timestamps { 12 } else { 0 };
         let frame = u32::from(sender.mss.min(receiver.mss)) + 40;

@@ -29,6 +29,7 @@ mod agenda;
 mod batch;
 mod bound;
 mod graph;
+mod measure;
 mod outcome;
 mod plan;
 pub mod replay;
@@ -41,7 +42,9 @@ mod trace_file;
 mod world;
 
 pub use batch::RunId;
-pub use outcome::{Delay, LinkReport, Outcome, SenderCounters, TraceKind, TracePoint};
+pub use outcome::{
+    DatagramCounters, Delay, LinkReport, Outcome, SenderCounters, TraceKind, TracePoint,
+};
 pub use plan::Plan;
 pub use scenario::{Experiment, Family, Point, ScenarioError, TraceFiles};
 pub use setting::Setting;

@@ -81,6 +81,9 @@ fn run(
         "bytes_received": outcome.bytes_received,
     });
     let mut more = json!({"flows": setting.flows});
+    if outcome.datagrams.sent > 0 {
+        more["datagrams"] = json!(outcome.datagrams);
+    }
     if let Some(delay) = &outcome.delay {
         more["delay_ms"] = delay_ms(delay);
     }

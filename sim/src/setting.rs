@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct Setting {
     /// The agent of the first station on the path; none without a station.
     pub agent: Option<&'static str>,
-    /// The sender's congestion control.
+    /// The sender's congestion control; `udp` of datagrams.
     pub cc: &'static str,
     /// `down` if the data leaves stations on their air side.
     pub direction: &'static str,
@@ -49,7 +49,10 @@ impl Plan {
         let enters_from_air = path.iter().any(|hop| hop.air && Some(hop.to) == first);
         Setting {
             agent: station.map(|station| station.agent.name()),
-            cc: cc(&flow.profiles[0]),
+            cc: match flow.traffic {
+                Traffic::Datagrams { .. } => "udp",
+                _ => cc(&flow.profiles[0]),
+            },
             direction: if enters_from_air { "up" } else { "down" },
             rate_bps: air.map_or(0, |direction| direction.rate_bps),
             air_delay: delay(true),
