@@ -39,6 +39,7 @@ mod scenario;
 mod setting;
 pub mod stats;
 mod trace_file;
+mod trace_writer;
 mod world;
 
 pub use batch::RunId;
@@ -49,4 +50,5 @@ pub use plan::Plan;
 pub use scenario::{Experiment, Family, Point, ScenarioError, TraceFiles};
 pub use setting::Setting;
 pub use trace_file::{read_opportunities, read_trace};
+pub use trace_writer::{TraceWriter, open_results};
 pub use world::{RunError, run};

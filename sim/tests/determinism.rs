@@ -62,7 +62,7 @@ queue = { key = "links.air.queue", from = 10, to = 40, factor = 2 }
 fn outcomes(text: &str, jobs: usize) -> Vec<Outcome> {
     let experiment = Experiment::parse("test".to_owned(), text.to_owned(), &[]);
     let experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
-    experiment.run_all(jobs, &AtomicBool::new(false), || ()).unwrap()
+    experiment.run_all(jobs, &AtomicBool::new(false), |_, _| ()).unwrap()
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn all_kinds_of_flows_complete_and_are_measured() {
 #[test]
 fn a_run_can_be_stopped() {
     let experiment = Experiment::parse("test".to_owned(), MIXED.to_owned(), &[]).unwrap();
-    let stopped = experiment.run_all(1, &AtomicBool::new(true), || ()).map(|_| ());
+    let stopped = experiment.run_all(1, &AtomicBool::new(true), |_, _| ()).map(|_| ());
     assert_eq!(stopped, Err(RunError::Stopped));
 }
 

@@ -113,7 +113,10 @@ fn simulate(args: &BoardArgs, families: &[Cells]) -> Result<Vec<Figures>> {
     for cells in families {
         bar.set_message(cells.name.clone());
         let outcomes =
-            cells.experiment.run_some(cells.runs(), args.jobs.into(), &stop, || bar.inc(1));
+            cells.experiment.run_some(cells.runs(), args.jobs.into(), &stop, |_, outcome| {
+                outcome.trace = Vec::new();
+                bar.inc(1);
+            });
         let describe = || format!("the board has not come beyond {}", cells.name);
         lines.extend(judge(cells, &outcomes.with_context(describe)?, &args.revision));
     }

@@ -123,6 +123,11 @@ impl Experiment {
         self.points.len() * self.runs as usize
     }
 
+    /// Whether runs note a trace.
+    pub fn has_trace(&self) -> bool {
+        self.points.iter().any(|point| point.plan.trace)
+    }
+
     /// Whether it has none: never, since a sweep has at least one value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
