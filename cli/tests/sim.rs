@@ -1,10 +1,12 @@
 //! `airmend sim` from the outside: results on disk and on stdout, and when they are made again.
 
+use airmend_sim::open_results;
 use airmend_testkit::until;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use std::fs;
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -64,7 +66,9 @@ fn the_same_bytes_whatever_the_number_of_jobs() {
     assert_eq!((&summary["runs"], &summary["completed"]), (&2.into(), &2.into()));
     assert!(summary["goodput_sd_bps"].as_u64() > Some(0), "{summary}");
     assert!(summary["measures_mean"]["local_retransmits"].as_f64() > Some(0.0), "{summary}");
-    let trace = fs::read_to_string(place.0.join("out/scenario.trace.jsonl")).unwrap();
+    let mut trace = String::new();
+    let mut file = open_results(&place.0.join("out/scenario.trace.jsonl.gz")).unwrap();
+    file.read_to_string(&mut trace).unwrap();
     assert!(trace.contains(r#""kind":"local_retransmit""#) && trace.contains(r#""kind":"ack""#));
 }
 

@@ -209,6 +209,43 @@ impl Event {
         }
     }
 
+    /// The names of [`Self::counter`], without those of [`Self::Own`].
+    pub const COUNTERS: [&'static str; 33] = [
+        "bypassed_not_ip",
+        "bypassed_not_tcp",
+        "bypassed_fragments",
+        "bypassed_truncated",
+        "bypassed_malformed",
+        "syns_and_rsts",
+        "flows_opened",
+        "flows_evicted",
+        "flows_expired",
+        "flows_closed",
+        "flow_table_full",
+        "uncached_high_water",
+        "uncached_memory",
+        "uncached_reclaimed",
+        "uncached_unacceptable",
+        "egress_drops_air",
+        "egress_drops_wired",
+        "local_retransmits",
+        "sender_retransmits",
+        "suppressed_dupacks",
+        "forwarded_dupacks",
+        "spurious_acks",
+        "discarded_data",
+        "repeated_acks",
+        "stripped_acks",
+        "forwarded_loss_signals",
+        "reneged",
+        "renewed_timestamps",
+        "repeated_handshakes",
+        "congestion_marks",
+        "air_rtt_samples",
+        "broken_rules",
+        "agent_panics",
+    ];
+
     /// The name of the event's counter, such as `local_retransmits`; stable.
     pub fn counter(&self) -> &'static str {
         match self {

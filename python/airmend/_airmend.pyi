@@ -53,7 +53,8 @@ class Scenario:
     def run(self, jobs: int = 0) -> tuple[bytes, bytes]:
         """Does all runs on `jobs` threads (0: one for each core).
 
-        Returns the bytes of the files that `airmend sim run` writes: the results, and the trace.
+        Returns the bytes of the files that `airmend sim run` writes: the results, and the trace,
+        which is compressed.
         """
 
     def run_rounds(self, start: int, stop: int, jobs: int = 0) -> bytes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import glob
+import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -62,9 +64,11 @@ def read_lines(files: Sequence[Path], rows: Rows) -> pd.DataFrame:
     tables = []
     for file in files:
         try:
-            chosen = _of_kind(file.read_bytes(), rows)
-        except OSError as error:
-            raise Error(f"{file}: it cannot be read: {error.strerror}") from None
+            lines = file.read_bytes()
+            chosen = _of_kind(gzip.decompress(lines) if file.suffix == ".gz" else lines, rows)
+        except (OSError, EOFError, zlib.error) as error:
+            why = getattr(error, "strerror", None) or error
+            raise Error(f"{file}: it cannot be read: {why}") from None
         if chosen:
             try:
                 tables.append(table(chosen))

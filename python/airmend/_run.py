@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from operator import index
@@ -161,7 +162,7 @@ def _with_trace(overrides: Mapping[str, object], rows: Rows) -> Mapping[str, obj
 
 def _simulated(wanted: Request, rows: Rows, jobs: int) -> pd.DataFrame:
     results, trace = wanted.load().run(jobs)
-    return _frame.frame(trace if rows == "trace" else results, rows)
+    return _frame.frame(gzip.decompress(trace) if rows == "trace" else results, rows)
 
 
 def _streamed(wanted: Request, directory: Path, client: Client | None, jobs: int) -> Dataset:

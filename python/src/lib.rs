@@ -7,7 +7,7 @@ mod interrupt;
 
 use airmend_sim::results;
 use airmend_sim::row::{self, Line};
-use airmend_sim::{Experiment, RunError, RunId, TraceFiles};
+use airmend_sim::{Experiment, RunError, RunId, TraceFiles, TraceWriter};
 use interrupt::interruptible;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -87,7 +87,7 @@ impl Scenario {
     }
 
     /// Does all runs; returns the bytes of the files that `airmend sim run` writes: the results,
-    /// and the trace.
+    /// and the trace, which is compressed.
     #[pyo3(signature = (jobs = 0))]
     fn run<'py>(
         &self,
@@ -95,10 +95,12 @@ impl Scenario {
         jobs: usize,
     ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
         let (lines, trace) = interruptible(py, |stop| {
-            let outcomes = self.experiment.run_all(jobs, stop, || ())?;
+            let trace = TraceWriter::new(&self.name, &self.experiment, Vec::new());
+            let outcomes =
+                self.experiment.run_all(jobs, stop, |id, outcome| trace.take(id, outcome))?;
             let lines = results::lines(&self.name, &self.experiment, &outcomes);
-            let trace = results::trace_lines(&self.name, &self.experiment, &outcomes);
-            Ok::<_, RunError>((bytes(&lines), bytes(&trace)))
+            // Memory takes every byte.
+            Ok::<_, RunError>((bytes(&lines), trace.finish().unwrap_or_default()))
         })?
         .map_err(|error| failed(&error))?;
         Ok((PyBytes::new(py, &lines), PyBytes::new(py, &trace)))
@@ -125,7 +127,9 @@ impl Scenario {
         let id = |number: usize| experiment.run_id(number % points, (number / points) as u32);
         let ids: Vec<RunId> = (start..stop).map(id).collect();
         let lines = interruptible(py, |flag| {
-            let outcomes = experiment.run_some(ids.clone(), jobs, flag, || ())?;
+            let outcomes = experiment.run_some(ids.clone(), jobs, flag, |_, outcome| {
+                outcome.trace = Vec::new();
+            })?;
             let line = |(id, outcome)| results::run_line(&self.name, experiment, id, outcome);
             Ok::<_, RunError>(bytes(&ids.into_iter().zip(&outcomes).map(line).collect::<Vec<_>>()))
         })?;

@@ -51,7 +51,7 @@ def test_lines_are_those_of_the_command_line_byte_for_byte(
 def test_traces_are_those_of_the_command_line(program: str, tmp_path: Path) -> None:
     file = EXPERIMENTS / "snoop95/fig5.toml"
     command_line(program, file, tmp_path, {"time_limit": "5s"})
-    written = airmend.read(tmp_path / "**/*.trace.jsonl", rows="trace")
+    written = airmend.read(tmp_path / "**/*.trace.jsonl.gz", rows="trace")
     assert len(written) > 100
     here = airmend.simulate(file, rows="trace", time_limit="5s")
     pd.testing.assert_frame_equal(here, written)

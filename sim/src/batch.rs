@@ -32,14 +32,15 @@ impl Experiment {
     }
 
     /// Runs everything on `jobs` threads (0: one for each core). Results come in the order of
-    /// [`Experiment::run_ids`], whatever `jobs` is. `done` is called after each run.
+    /// [`Experiment::run_ids`], whatever `jobs` is. `ended` is called after each run, on
+    /// its thread, and may take the trace out of the outcome, which is large.
     pub fn run_all(
         &self,
         jobs: usize,
         stop: &AtomicBool,
-        done: impl Fn() + Sync,
+        ended: impl Fn(RunId, &mut Outcome) + Sync,
     ) -> Result<Vec<Outcome>, RunError> {
-        self.run_some(self.run_ids().collect(), jobs, stop, done)
+        self.run_some(self.run_ids().collect(), jobs, stop, ended)
     }
 
     /// Runs these on `jobs` threads, as [`Experiment::run_all`] does all; results come in their
@@ -49,19 +50,23 @@ impl Experiment {
         ids: Vec<RunId>,
         jobs: usize,
         stop: &AtomicBool,
-        done: impl Fn() + Sync,
+        ended: impl Fn(RunId, &mut Outcome) + Sync,
     ) -> Result<Vec<Outcome>, RunError> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
         let one = |id: RunId| {
-            let outcome = run(&self.points[id.point].plan, id.seed, stop);
-            done();
-            outcome
+            let mut outcome = run(&self.points[id.point].plan, id.seed, stop)?;
+            ended(id, &mut outcome);
+            Ok(outcome)
         };
-        match pool {
-            // The slow runs of a sweep are adjacent: distribute runs one by one.
-            Ok(pool) => pool.install(|| ids.into_par_iter().with_max_len(1).map(one).collect()),
-            // No threads can be started: sequential runs give the same results.
-            Err(_) => ids.into_iter().map(one).collect(),
-        }
+        // No threads can be started: sequential runs give the same results.
+        let Ok(pool) = pool else { return ids.into_iter().map(one).collect() };
+        // The slow runs of a sweep are adjacent: they are distributed one by one, and in their
+        // order, so that what is written in order waits for few.
+        let numbered = ids.into_iter().enumerate().par_bridge();
+        let numbered = numbered.map(|(number, id)| Ok((number, one(id)?)));
+        let outcomes: Result<Vec<(usize, Outcome)>, RunError> = pool.install(|| numbered.collect());
+        let mut outcomes = outcomes?;
+        outcomes.sort_by_key(|(number, _)| *number);
+        Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
     }
 }

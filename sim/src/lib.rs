@@ -27,7 +27,9 @@
 
 mod agenda;
 mod batch;
+mod bound;
 mod graph;
+mod measure;
 mod outcome;
 mod plan;
 pub mod replay;
@@ -37,12 +39,16 @@ mod scenario;
 mod setting;
 pub mod stats;
 mod trace_file;
+mod trace_writer;
 mod world;
 
 pub use batch::RunId;
-pub use outcome::{Delay, LinkReport, Outcome, SenderCounters, TraceKind, TracePoint};
+pub use outcome::{
+    DatagramCounters, Delay, LinkReport, Outcome, SenderCounters, TraceKind, TracePoint,
+};
 pub use plan::Plan;
 pub use scenario::{Experiment, Family, Point, ScenarioError, TraceFiles};
 pub use setting::Setting;
 pub use trace_file::{read_opportunities, read_trace};
+pub use trace_writer::{TraceWriter, open_results};
 pub use world::{RunError, run};

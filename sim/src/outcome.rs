@@ -1,7 +1,9 @@
 //! The measurements of one run.
 
 pub use airmend_proto::outcome::{LinkReport, SenderCounters, TraceKind};
+use serde::Serialize;
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 /// The measurements of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +34,8 @@ pub struct Outcome {
     pub wire_bytes_per_byte: Option<f64>,
     /// The counters of the sending ends.
     pub sender: SenderCounters,
+    /// The datagrams of all flows that have no connection.
+    pub datagrams: DatagramCounters,
     /// The counters of the agents, by name.
     pub agent_counters: BTreeMap<&'static str, u64>,
     /// All directions of all links together; `dropped` is of the hosts' queues, since drops of a
@@ -55,6 +59,22 @@ pub struct Outcome {
     pub handoff: Option<Delay>,
     /// The number of events that the simulator processed.
     pub steps: u64,
+}
+
+/// UDP datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DatagramCounters {
+    /// Sent by their hosts.
+    pub sent: u64,
+    /// Arrived.
+    pub received: u64,
+}
+
+impl AddAssign for DatagramCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+    }
 }
 
 /// Delays of packets or exchanges.
@@ -83,99 +103,6 @@ pub struct TracePoint {
     pub offset: u64,
     /// The kind of the packet.
     pub kind: TraceKind,
-}
-
-impl Outcome {
-    /// The names that [`Outcome::measure`] accepts, besides those of [`Outcome::is_measure`].
-    pub const MEASURES: [&str; 30] = [
-        "acked_undelivered",
-        "retransmits",
-        "fast_retransmits",
-        "timeouts",
-        "undone_recoveries",
-        "loss_probes",
-        "loss_probe_recoveries",
-        "reorderings",
-        "frames_lost",
-        "frames_collided",
-        "packets_given_up",
-        "response_s",
-        "max_cached",
-        "stall_ms",
-        "handoff_p50_ms",
-        "handoff_p99_ms",
-        "handoff_packets_primed",
-        "handoff_packets_released",
-        "handoff_packets_relayed",
-        "wire_bytes_per_byte",
-        "delay_sd_ms",
-        "delay_p50_ms",
-        "delay_p99_ms",
-        "local_retransmits",
-        "sender_retransmits",
-        "resent_by_both",
-        "suppressed_dupacks",
-        "forwarded_dupacks",
-        "repeated_acks",
-        "egress_drops_air",
-    ];
-
-    /// Whether this is the name of a measure, in a scenario with these tables of links: one of
-    /// [`Outcome::MEASURES`], `flow_N_s`, the seconds of flow N, or `airtime_LINK_down` or `_up`,
-    /// the share of the run in which frames were sent in this direction.
-    pub fn is_measure(name: &str, links: &[&str]) -> bool {
-        let is_airtime = |name: &str| {
-            let link = name.strip_suffix("_down").or_else(|| name.strip_suffix("_up"));
-            link.is_some_and(|link| links.contains(&link))
-        };
-        Self::MEASURES.contains(&name)
-            || flow_of(name).is_some()
-            || name.strip_prefix(AIRTIME).is_some_and(is_airtime)
-    }
-
-    /// A measure by its name; 0 for a counter that no agent incremented.
-    pub fn measure(&self, name: &str) -> f64 {
-        if let Some(flow) = flow_of(name) {
-            return self.flow_seconds.get(flow).copied().unwrap_or(0.0);
-        }
-        if let Some(link) = name.strip_prefix(AIRTIME) {
-            let airtime_us = self.each_link.get(link).map_or(0, |link| link.airtime_us);
-            return airtime_us as f64 / 1e6 / self.seconds.max(1e-6);
-        }
-        let flows = self.flow_seconds.len().max(1) as f64;
-        match name {
-            "frames_collided" => self.links.collided as f64,
-            "packets_given_up" => self.links.given_up as f64,
-            "response_s" => self.flow_seconds.iter().sum::<f64>() / flows,
-            "max_cached" => self.max_cached as f64,
-            "stall_ms" => self.stall_ms,
-            "handoff_p50_ms" => self.handoff.map_or(0.0, |handoff| handoff.p50_ms),
-            "handoff_p99_ms" => self.handoff.map_or(0.0, |handoff| handoff.p99_ms),
-            "acked_undelivered" => self.acked_undelivered as f64,
-            "retransmits" => self.sender.retransmits as f64,
-            "fast_retransmits" => self.sender.recoveries as f64,
-            "timeouts" => self.sender.timeouts as f64,
-            "undone_recoveries" => self.sender.undone_recoveries as f64,
-            "loss_probes" => self.sender.loss_probes as f64,
-            "loss_probe_recoveries" => self.sender.loss_probe_recoveries as f64,
-            "reorderings" => self.sender.reorderings as f64,
-            "frames_lost" => self.links.lost as f64,
-            "wire_bytes_per_byte" => self.wire_bytes_per_byte.unwrap_or(0.0),
-            "delay_p50_ms" => self.delay.map_or(0.0, |delay| delay.p50_ms),
-            "delay_p99_ms" => self.delay.map_or(0.0, |delay| delay.p99_ms),
-            "delay_sd_ms" => self.delay.map_or(0.0, |delay| delay.sd_ms),
-            counter => self.agent_counters.get(counter).copied().unwrap_or(0) as f64,
-        }
-    }
-}
-
-/// Before the name of a direction of a link.
-const AIRTIME: &str = "airtime_";
-
-/// The index of the flow in `flow_1_s`.
-fn flow_of(measure: &str) -> Option<usize> {
-    let number = measure.strip_prefix("flow_")?.strip_suffix("_s")?;
-    number.parse::<usize>().ok()?.checked_sub(1)
 }
 
 impl Delay {

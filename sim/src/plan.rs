@@ -187,7 +187,7 @@ pub(crate) struct Handoff {
     pub(crate) acks: u32,
 }
 
-/// A connection and its applications.
+/// A connection and its applications, or a source of datagrams.
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     /// The sending and the receiving host, by number.
@@ -228,6 +228,13 @@ pub(crate) enum Traffic {
         interval: Duration,
         /// How many; without end if none.
         count: Option<u64>,
+    },
+    /// UDP datagrams at a constant rate, or whenever the link can take one, without end.
+    Datagrams {
+        /// Bytes of payload of each.
+        size: u32,
+        /// Bits of payload per second; none of a saturating source.
+        rate_bps: Option<u64>,
     },
     /// Sends a request, waits for the whole response and a think time, and repeats.
     Exchange {

@@ -1,7 +1,7 @@
 //! The results of an experiment as JSON lines: one for each run, and a summary for each point.
 
 use crate::batch::RunId;
-use crate::outcome::{Delay, Outcome};
+use crate::outcome::{Delay, Outcome, TracePoint};
 use crate::row::{Line, ber_and_loss, line, millis, rounded, sender, short};
 use crate::scenario::{Experiment, Point};
 use crate::setting::Setting;
@@ -42,22 +42,23 @@ pub fn run_line(name: &str, experiment: &Experiment, id: RunId, outcome: &Outcom
     run(name, experiment, point, &point.plan.setting(), id.seed, outcome)
 }
 
-/// The traces of all runs that have one.
-pub fn trace_lines(name: &str, experiment: &Experiment, outcomes: &[Outcome]) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for (id, outcome) in experiment.run_ids().zip(outcomes) {
-        let swept = swept(name, experiment, &experiment.points[id.point]);
-        lines.extend(outcome.trace.iter().map(|point| {
-            let packet = json!({
-                "seed": id.seed,
-                "seconds": rounded(point.seconds, 6),
-                "offset": point.offset,
-                "kind": point.kind,
-            });
-            line([swept.clone(), packet])
-        }));
-    }
-    lines
+/// The lines of the trace of a run.
+pub(crate) fn trace_lines(
+    name: &str,
+    experiment: &Experiment,
+    id: RunId,
+    points: &[TracePoint],
+) -> impl Iterator<Item = Line> {
+    let swept = swept(name, experiment, &experiment.points[id.point]);
+    points.iter().map(move |point| {
+        let packet = json!({
+            "seed": id.seed,
+            "seconds": rounded(point.seconds, 6),
+            "offset": point.offset,
+            "kind": point.kind,
+        });
+        line([swept.clone(), packet])
+    })
 }
 
 fn run(
@@ -81,6 +82,9 @@ fn run(
         "bytes_received": outcome.bytes_received,
     });
     let mut more = json!({"flows": setting.flows});
+    if outcome.datagrams.sent > 0 {
+        more["datagrams"] = json!(outcome.datagrams);
+    }
     if let Some(delay) = &outcome.delay {
         more["delay_ms"] = delay_ms(delay);
     }

@@ -1,8 +1,7 @@
 //! The settings of a run as its results report them: path and hosts of the first flow.
 
-use crate::plan::{Access, Direction, Flow, Plan, Traffic};
-use airmend_proto::Instant;
-use airmend_proto::link::{ErrorModel, goodput_bound};
+use crate::plan::{Direction, Flow, Plan, Traffic};
+use airmend_proto::link::ErrorModel;
 use airmend_proto::tcp::{CongestionControl, Profile};
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use std::time::Duration;
 pub struct Setting {
     /// The agent of the first station on the path; none without a station.
     pub agent: Option<&'static str>,
-    /// The sender's congestion control.
+    /// The sender's congestion control; `udp` of datagrams.
     pub cc: &'static str,
     /// `down` if the data leaves stations on their air side.
     pub direction: &'static str,
@@ -48,10 +47,12 @@ impl Plan {
         let station = flow.stations.first().map(|station| &self.stations[*station as usize]);
         let first = flow.stations.first().map(|station| self.hosts + station);
         let enters_from_air = path.iter().any(|hop| hop.air && Some(hop.to) == first);
-        let same_path = self.flows.iter().all(|other| self.is_same_path(flow, other));
         Setting {
             agent: station.map(|station| station.agent.name()),
-            cc: cc(&flow.profiles[0]),
+            cc: match flow.traffic {
+                Traffic::Datagrams { .. } => "udp",
+                _ => cc(&flow.profiles[0]),
+            },
             direction: if enters_from_air { "up" } else { "down" },
             rate_bps: air.map_or(0, |direction| direction.rate_bps),
             air_delay: delay(true),
@@ -63,61 +64,12 @@ impl Plan {
                 _ => None,
             },
             flows: self.flows.len(),
-            bound_bps: same_path.then(|| self.bound_bps(flow, None)),
+            bound_bps: self.bound_bps(None),
         }
-    }
-
-    /// The upper bound of the goodput of a run that took so many seconds from its first flow's
-    /// start, in bit/s: over a link that varies, it is that of this time. `None` where flows take
-    /// different paths.
-    pub fn bound_of_run(&self, seconds: f64) -> Option<f64> {
-        let flow = self.flows.first()?;
-        if !self.flows.iter().all(|other| self.is_same_path(flow, other)) {
-            return None;
-        }
-        let start = self.flows.iter().map(|flow| flow.start).min().unwrap_or_default();
-        let from = Instant::ZERO + start;
-        let took = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let time = (!took.is_zero()).then(|| [from, from + took]);
-        Some(self.bound_bps(flow, time))
-    }
-
-    /// (1) of the bounds: whoever repeats a frame, each attempt takes its time on the link. In the
-    /// long run, or between two times.
-    fn bound_bps(&self, flow: &Flow, time: Option<[Instant; 2]>) -> f64 {
-        let [sender, receiver] = &flow.profiles;
-        let options = if sender.timestamps && receiver.timestamps { 12 } else { 0 };
-        let frame = u32::from(sender.mss.min(receiver.mss)) + 40;
-        let payload = frame - 40 - options;
-        let hop = |(number, direction): (u32, &Direction)| {
-            let answer = (40 + options, receiver.ack.every);
-            let rate = |time: Duration| (f64::from(8 * frame) / time.as_secs_f64()).round() as u64;
-            let (bits, rate_bps) = match direction.access {
-                None => (u64::from(frame) * 8, direction.rate_bps),
-                Some(Access::FamaNcs(mac)) => {
-                    let time = mac.mean_exchange(frame, answer.0, answer.1);
-                    (mac.packet_bits(frame), rate(time))
-                }
-                Some(Access::Dcf(wifi)) => {
-                    (wifi.frame_bits(frame), rate(wifi.time_of_packet(frame, answer.0, answer.1)))
-                }
-            };
-            let frame_error = direction.errors.frame_error(bits);
-            if let Some(varies) = self.varies(direction) {
-                let way = &varies[number as usize % 2];
-                let arriving = match time {
-                    None => way.mean_arriving_bps(rate_bps, frame_error),
-                    Some([from, to]) => way.arriving_bps(from, to, rate_bps, frame_error),
-                };
-                return goodput_bound(arriving as u64, u64::MAX, payload, frame, 0.0);
-            }
-            goodput_bound(rate_bps, u64::MAX, payload, frame, frame_error)
-        };
-        flow.route.iter().copied().zip(self.path(flow)).map(hop).fold(f64::INFINITY, f64::min)
     }
 
     /// Whether two flows share all channels, in the same direction, and meet the same there.
-    fn is_same_path(&self, one: &Flow, other: &Flow) -> bool {
+    pub(crate) fn is_same_path(&self, one: &Flow, other: &Flow) -> bool {
         let key = |direction: &u32| {
             let Direction { channel, delay, variation, trace, errors, .. } =
                 self.directions[*direction as usize];
@@ -126,7 +78,7 @@ impl Plan {
         one.route == other.route || one.route.iter().map(key).eq(other.route.iter().map(key))
     }
 
-    fn path<'a>(&'a self, flow: &'a Flow) -> impl Iterator<Item = &'a Direction> {
+    pub(crate) fn path<'a>(&'a self, flow: &'a Flow) -> impl Iterator<Item = &'a Direction> {
         flow.route.iter().map(|direction| &self.directions[*direction as usize])
     }
 }

@@ -19,7 +19,13 @@ fn at<'a>(points: &'a Points, values: &[&str]) -> &'a [Outcome] {
 #[test]
 fn codes_of_airmail_pay_where_errors_are_many() {
     let settings = [("runs", "2"), ("flows.transfer.bytes", "2MB"), ("time_limit", "30min")];
-    let points = measure(&load("snoop95/alternatives", &settings));
+    let experiment = load("snoop95/alternatives", &settings);
+    let points = measure(&experiment);
+    for ((values, runs), point) in points.iter().zip(&experiment.points) {
+        let share = mean_mbps(runs) / point.plan.setting().bound_bps.unwrap() * 1e6;
+        // The bound is that of the mean errors, and few frames may be lucky.
+        assert!(share < 1.02, "{values:?}: {share} of the bound");
+    }
     let mbps = |scheme: &str, ber: &str| mean_mbps(at(&points, &[scheme, ber]));
     for ber in ["1/16Ki", "1/64Ki"] {
         let [coded, bare] = [mbps("AIRMAIL", ber), mbps("AIRMAIL, no code", ber)];

@@ -62,7 +62,7 @@ queue = { key = "links.air.queue", from = 10, to = 40, factor = 2 }
 fn outcomes(text: &str, jobs: usize) -> Vec<Outcome> {
     let experiment = Experiment::parse("test".to_owned(), text.to_owned(), &[]);
     let experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
-    experiment.run_all(jobs, &AtomicBool::new(false), || ()).unwrap()
+    experiment.run_all(jobs, &AtomicBool::new(false), |_, _| ()).unwrap()
 }
 
 #[test]
@@ -93,6 +93,54 @@ fn all_kinds_of_flows_complete_and_are_measured() {
 #[test]
 fn a_run_can_be_stopped() {
     let experiment = Experiment::parse("test".to_owned(), MIXED.to_owned(), &[]).unwrap();
-    let stopped = experiment.run_all(1, &AtomicBool::new(true), || ()).map(|_| ());
+    let stopped = experiment.run_all(1, &AtomicBool::new(true), |_, _| ()).map(|_| ());
     assert_eq!(stopped, Err(RunError::Stopped));
+}
+
+/// Datagrams are counted and timed one by one, at a constant rate and where the link is full.
+#[test]
+fn datagrams_arrive_without_a_connection() {
+    let text = r#"
+        title = "datagrams"
+        time_limit = "2s"
+        hosts = { a = { profile = "linux" }, b = { profile = "linux" } }
+        stations = { bs = { agent = "snoop" } }
+        [links]
+        wired = { between = ["a", "bs"], rate = "8mbit", delay = "10ms" }
+        air = { between = ["bs", "b"], air = true, rate = "20mbit", delay = "1ms" }
+        [flows]
+        even = { from = "a", to = "b", packets = { size = 972, rate = "1mbit" } }
+        full = { from = "a", to = "b", count = 2, packets = { size = 972, rate = "saturating" } }
+    "#;
+    let [outcome] = &outcomes(text, 1)[..] else { panic!("one run") };
+    // 8 Mb/s are 1000 packets of 1000 bytes a second.
+    let sent = outcome.datagrams.sent;
+    assert!((1998..=2002).contains(&sent), "{:?}", outcome.datagrams);
+    assert!(sent - outcome.datagrams.received < 20, "{:?}", outcome.datagrams);
+    let mbps: Vec<f64> = outcome.flow_goodput_bps.iter().map(|bps| bps / 1e6).collect();
+    assert!((0.98..=1.01).contains(&mbps[0]), "{mbps:?}");
+    assert!((mbps[1] - mbps[2]).abs() < 0.01 && mbps[1] > 3.2, "{mbps:?}");
+    // 1 ms and 0.4 ms of transmission and 11 ms of propagation; two others may be before.
+    let delay = outcome.delay.expect("datagrams have delays");
+    assert!((12.4..14.5).contains(&delay.p50_ms), "{delay:?}");
+}
+
+/// A link that drops all before its queue is never full, and holds up no run.
+#[test]
+fn a_saturating_source_goes_on_where_everything_is_dropped() {
+    let text = r#"
+        title = "dropped"
+        time_limit = "5ms"
+        hosts = { a = { profile = "linux" }, b = { profile = "linux" } }
+        [links.air]
+        between = ["a", "b"]
+        rate = "8mbit"
+        delay = "1ms"
+        generator = { at = "a", rate = "100%" }
+        [flows]
+        full = { from = "a", to = "b", packets = { size = 972, rate = "saturating" } }
+    "#;
+    let [outcome] = &outcomes(text, 1)[..] else { panic!("one run") };
+    assert_eq!(outcome.datagrams.received, 0);
+    assert!(outcome.datagrams.sent > 1000, "{:?}", outcome.datagrams);
 }

@@ -184,6 +184,36 @@ fn stations_of_802_11() {
 }
 
 #[test]
+fn datagrams_and_measures() {
+    let packets = |fields: &str| with("bytes = \"10kB\"", &format!("packets = {{ {fields} }}"));
+    assert_eq!(packets("size = \"1kB\", rate = \"saturating\""), "no error");
+    assert_eq!(packets("size = 8, rate = \"1mbit\""), "no error");
+    for (fields, says) in [
+        ("size = 7, rate = \"1mbit\"", "`size` of a datagram must be 8 to 65507 bytes"),
+        ("size = \"1MB\", rate = \"1mbit\"", "`size` of a datagram must be 8 to 65507 bytes"),
+        ("size = 9, rate = \"fast\"", "expected a rate such as \"20mbit\", or \"saturating\""),
+        ("size = 9, rate = \"1mbit\", count = 2", "they are sent until the run ends"),
+        ("size = 9", "needs one of `interval` (packets over TCP) and `rate` (datagrams)"),
+    ] {
+        let error = packets(fields);
+        assert!(error.contains(says), "{fields}: {error}");
+    }
+    let closed = "packets = { size = 9, rate = \"1mbit\" }\nuntil_closed = true";
+    let error = with("bytes = \"10kB\"", closed);
+    assert!(error.contains("datagrams have no connection"), "{error}");
+    let measure = |name: &str| {
+        with("time_limit = \"1min\"", &format!("time_limit = \"1min\"\nmeasure = [{name:?}]"))
+    };
+    assert_eq!(measure("air_up.collided"), "no error");
+    assert_eq!(measure("negative_acks"), "no error");
+    assert_eq!(
+        measure("retransmit"),
+        "x.toml:3: unknown measure `retransmit`; the nearest are `retransmits`, \
+         `local_retransmits`, `sender_retransmits`"
+    );
+}
+
+#[test]
 fn generators_and_messages() {
     let air = "delay = \"5ms\"\n";
     let generator = |table: &str| with(air, &format!("{air}generator = {{ {table} }}\n"));

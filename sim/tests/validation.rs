@@ -39,7 +39,7 @@ fn kernel() -> BTreeMap<Place, Vec<f64>> {
 fn model() -> BTreeMap<Place, Vec<f64>> {
     let experiment = Experiment::load(&directory().join("kernel.toml"), &[]);
     let experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
-    let outcomes = experiment.run_all(2, &AtomicBool::new(false), || ()).unwrap();
+    let outcomes = experiment.run_all(2, &AtomicBool::new(false), |_, _| ()).unwrap();
     let runs = outcomes.chunks(experiment.runs as usize);
     let goodputs = |runs: &[Outcome]| runs.iter().map(|run| run.goodput_bps).collect();
     let points = experiment.points.iter().zip(runs).map(|(point, runs)| {

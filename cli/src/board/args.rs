@@ -12,10 +12,14 @@ pub(crate) struct BoardArgs {
     #[arg(value_name = "FILE", default_value = "experiments/board")]
     pub(crate) files: Vec<PathBuf>,
     /// Run a twentieth of the cells, chosen at random by the day, and at least four of each family.
-    #[arg(long)]
+    #[arg(long, group = "drawn")]
     pub(crate) quick: bool,
-    /// Choose the cells of --quick by this number instead of the day's.
-    #[arg(long, value_name = "N", requires = "quick")]
+    /// Run recorded cells, chosen at random by the day, for about a minute of a processor, and fail
+    /// if one is worse than its record by more than its noise.
+    #[arg(long, group = "drawn", requires = "baseline", conflicts_with = "agents")]
+    pub(crate) check: bool,
+    /// Choose the cells of --quick or --check by this number instead of the day's.
+    #[arg(long, value_name = "N", requires = "drawn")]
     pub(crate) seed: Option<u64>,
     /// Only cells whose names contain this text, such as "objects: size 10kB"; may be repeated.
     #[arg(long, value_name = "TEXT")]

@@ -36,6 +36,8 @@ pub(crate) struct Comparison {
     pub(crate) changes: Vec<Change>,
     /// Cells that both runs have, by family.
     pub(crate) compared: BTreeMap<String, usize>,
+    /// How many of these have the same figures.
+    pub(crate) same: usize,
 }
 
 /// Compares each cell with the one in `before`; `agent` says whose figures are compared with those
@@ -54,6 +56,8 @@ pub(crate) fn compare(
         let key = (now.family.as_str(), agent.as_str(), now.cell.as_str());
         let Some(before_it) = known.get(&key) else { continue };
         *comparison.compared.entry(now.family.clone()).or_default() += 1;
+        let is_same = Figure::ALL.iter().all(|figure| figure.of(now) == figure.of(before_it));
+        comparison.same += usize::from(is_same);
         for figure in Figure::ALL {
             let kind = (now.family.clone(), agent.clone(), figure.name());
             let usual = *usual.entry(kind).or_insert_with(|| {
@@ -109,6 +113,7 @@ mod tests {
             bytes: bytes.into(),
             ping: Vec::new(),
             beside: Vec::new(),
+            steps: 0,
             at: String::new(),
         }
     }

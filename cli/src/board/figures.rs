@@ -26,6 +26,9 @@ pub(crate) struct Figures {
     /// Goodput of the flows beside relative to what they have beside plain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) beside: Vec<f64>,
+    /// Events of the simulator in its runs; with the first agent, also in those without losses.
+    #[serde(default)]
+    pub(crate) steps: u64,
     /// The program, and when it ran.
     pub(crate) at: String,
 }
@@ -91,8 +94,10 @@ pub(crate) fn judge(cells: &Cells, outcomes: &[Outcome], at: &str) -> Vec<Figure
             Variant::of(point, outcomes, cells.family.beside)
         };
         let clean = cells.has_clean().then(|| variants.next().map(measured)).flatten();
+        let mut steps = clean.as_ref().map_or(0, |clean| clean.steps);
         for (agent, variant) in cells.agents.iter().zip(variants) {
             let variant = measured(variant);
+            steps += variant.steps;
             let relative = |values: &[f64], reference: Option<f64>, factor: f64| -> Vec<f64> {
                 let reference = reference.filter(|reference| *reference > 0.0);
                 let share = |value: &f64| reference.map(|reference| value * factor / reference);
@@ -118,6 +123,7 @@ pub(crate) fn judge(cells: &Cells, outcomes: &[Outcome], at: &str) -> Vec<Figure
                 bytes: relative(&variant.bytes, clean_mean(|clean| &clean.bytes), left),
                 ping: relative(&variant.ping, clean_mean(|clean| &clean.ping), 1.0),
                 beside: relative(&variant.beside, clean_mean(|clean| &clean.beside), 1.0),
+                steps: std::mem::take(&mut steps),
                 at: at.to_owned(),
             });
         }
@@ -135,6 +141,7 @@ struct Variant {
     ping: Vec<f64>,
     /// Bits per second.
     beside: Vec<f64>,
+    steps: u64,
 }
 
 impl Variant {
@@ -169,6 +176,7 @@ impl Variant {
             bytes: outcomes.iter().filter_map(|outcome| outcome.wire_bytes_per_byte).collect(),
             ping: outcomes.iter().filter_map(ping).collect(),
             beside: beside.iter().map(kept).collect(),
+            steps: outcomes.iter().map(|outcome| outcome.steps).sum(),
         }
     }
 }

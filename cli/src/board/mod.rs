@@ -4,6 +4,7 @@
 mod args;
 mod cells;
 mod compare;
+mod draw;
 mod figures;
 mod record;
 mod report;
@@ -30,11 +31,11 @@ pub(crate) fn board(args: &BoardArgs) -> Result<()> {
         _ => Vec::new(),
     };
     let seed = args.seed.unwrap_or_else(day);
-    let families = families(args, seed)?;
+    let families = families(args, seed, baseline.as_deref())?;
     let lines = simulate(args, &families)?;
     record::write(&args.out, &lines)?;
     if let Some(file) = &args.record {
-        let is_whole = !args.quick && args.only.is_empty() && args.agents.is_empty();
+        let is_whole = !args.quick && !args.check && args.only.is_empty() && args.agents.is_empty();
         let names = families.iter().map(|cells| cells.name.clone());
         let whole: Vec<String> = if is_whole { names.collect() } else { Vec::new() };
         record::write(file, &record::merge(old, &lines, &whole))?;
@@ -46,18 +47,20 @@ pub(crate) fn board(args: &BoardArgs) -> Result<()> {
         }
         return Ok(());
     }
-    if args.quick {
+    if args.quick || args.check {
         writeln!(out, "cells of seed {seed}:\n")?;
     }
-    if args.quick || !args.only.is_empty() {
+    if args.quick || args.check || !args.only.is_empty() {
         writeln!(out, "{}", report::cells(&lines))?;
     }
     writeln!(out, "{}", report::families(&families, &lines))?;
+    let mut worse = 0;
     if let (Some(file), Some(before)) = (&args.baseline, &baseline) {
         // An agent with settings is compared with what is recorded of it.
         let name = |line: &Figures| line.agent.split(':').next().unwrap_or_default().to_owned();
         let comparison = compare::compare(&lines, before, name);
         writeln!(out, "{}", report::comparison(&file.display().to_string(), &comparison))?;
+        worse = comparison.changes.iter().filter(|change| change.gain() < 0.0).count();
     }
     if let [first, others @ ..] = &args.agents[..] {
         for other in others.iter().filter(|_| first.name != "plain") {
@@ -69,11 +72,16 @@ pub(crate) fn board(args: &BoardArgs) -> Result<()> {
         }
     }
     writeln!(out, "{}", args.out.display())?;
+    anyhow::ensure!(
+        worse == 0 || !args.check,
+        "{worse} figures are worse than recorded by more than their noise; if that is wanted, \
+         record these cells anew (docs/board.md)"
+    );
     Ok(())
 }
 
 /// The families with the cells to run.
-fn families(args: &BoardArgs, seed: u64) -> Result<Vec<Cells>> {
+fn families(args: &BoardArgs, seed: u64, record: Option<&[Figures]>) -> Result<Vec<Cells>> {
     let mut files = Vec::new();
     for path in &args.files {
         if path.is_dir() {
@@ -91,6 +99,9 @@ fn families(args: &BoardArgs, seed: u64) -> Result<Vec<Cells>> {
             cells.thin(seed, number);
         }
         families.push(cells);
+    }
+    if let (true, Some(record)) = (args.check, record) {
+        draw::draw(&mut families, record, seed);
     }
     families.retain(|cells| !cells.chosen.is_empty());
     if families.is_empty() {
@@ -113,7 +124,10 @@ fn simulate(args: &BoardArgs, families: &[Cells]) -> Result<Vec<Figures>> {
     for cells in families {
         bar.set_message(cells.name.clone());
         let outcomes =
-            cells.experiment.run_some(cells.runs(), args.jobs.into(), &stop, || bar.inc(1));
+            cells.experiment.run_some(cells.runs(), args.jobs.into(), &stop, |_, outcome| {
+                outcome.trace = Vec::new();
+                bar.inc(1);
+            });
         let describe = || format!("the board has not come beyond {}", cells.name);
         lines.extend(judge(cells, &outcomes.with_context(describe)?, &args.revision));
     }

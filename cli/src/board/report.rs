@@ -104,9 +104,10 @@ pub(crate) fn cells(lines: &[Figures]) -> String {
 
 /// What moved against another run: by family, the ten best and the ten worst.
 pub(crate) fn comparison(against: &str, comparison: &Comparison) -> String {
-    let Comparison { changes, compared } = comparison;
+    let Comparison { changes, compared, same } = comparison;
     let cells = text::counted(compared.values().sum::<usize>() as u64, "cell");
     let mut words = format!("against {against}, {cells} compared: ");
+    words += &format!("{same} to the digit, ");
     if changes.is_empty() {
         return words + "none moved by more than its noise\n";
     }

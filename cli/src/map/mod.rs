@@ -35,7 +35,10 @@ pub(crate) fn map(args: &MapArgs) -> Result<()> {
     let mut grid = Grid::new(&experiment, &chosen).map_err(BadUsage)?;
     let bar = progress::comparison(experiment.len() as u64);
     let stop = stop_flag()?;
-    let outcomes = experiment.run_all(args.jobs.into(), &stop, || bar.inc(1));
+    let outcomes = experiment.run_all(args.jobs.into(), &stop, |_, outcome| {
+        outcome.trace = Vec::new();
+        bar.inc(1);
+    });
     bar.finish_and_clear();
     let outcomes = outcomes.context("there is no map")?;
     grid.fill(&experiment, &outcomes);

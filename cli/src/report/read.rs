@@ -5,11 +5,11 @@ use crate::plot::traces::Packet;
 use crate::process::{BadUsage, files_below};
 use crate::text;
 use airmend_proto::outcome::TraceKind;
+use airmend_sim::open_results;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The fields of one line.
 pub(super) type Fields = Map<String, Value>;
@@ -34,17 +34,35 @@ pub(super) struct Experiment {
     pub(super) runs: Vec<Fields>,
     /// One for each combination of settings.
     pub(super) summaries: Vec<Fields>,
-    /// Packets, each with the fields of its line.
-    pub(super) trace: Vec<(Fields, Packet)>,
+    /// The packets of the first run of each combination of settings, with its other fields.
+    pub(super) traces: Vec<(Fields, Vec<Packet>)>,
 }
 
-/// Reads every `*.jsonl` in `directory` and below.
+impl Experiment {
+    /// The packets of the run with these fields; `None` if it is not the first of its combination.
+    fn trace(&mut self, run: Fields) -> Option<&mut Vec<Packet>> {
+        if self.traces.first().is_some_and(|(first, _)| first.get("seed") != run.get("seed")) {
+            return None;
+        }
+        // The packets of a run stand together.
+        let place = self.traces.iter().rposition(|(known, _)| *known == run);
+        let place = place.unwrap_or(self.traces.len());
+        if place == self.traces.len() {
+            self.traces.push((run, Vec::new()));
+        }
+        Some(&mut self.traces[place].1)
+    }
+}
+
+/// Reads every `*.jsonl` and `*.jsonl.gz` in `directory` and below.
 pub(super) fn read(directory: &Path) -> Result<Results> {
     if !directory.is_dir() {
         let sentence = format!("{} is no directory of results", directory.display());
         return Err(BadUsage(sentence).into());
     }
-    let files = files_below(directory, "jsonl")?;
+    let mut files = files_below(directory, "jsonl")?;
+    let is_results = |path: &PathBuf| path.to_string_lossy().ends_with(".jsonl.gz");
+    files.extend(files_below(directory, "gz")?.into_iter().filter(is_results));
     if files.is_empty() {
         let sentence = format!(
             "{} holds no results (*.jsonl): make some with airmend sim run or with airmend lab \
@@ -55,15 +73,21 @@ pub(super) fn read(directory: &Path) -> Result<Results> {
     }
     let mut results = Results::default();
     for path in &files {
-        let bytes = fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let describe = || format!("{} cannot be read", path.display());
+        let mut file = open_results(path).with_context(describe)?;
         let name = path.strip_prefix(directory).unwrap_or(path).to_string_lossy();
-        let stem = name.trim_end_matches(".jsonl").trim_end_matches(".trace").to_owned();
-        let mut refused = Vec::new();
-        for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
+        let stem = name.trim_end_matches(".gz").trim_end_matches(".jsonl");
+        let stem = stem.trim_end_matches(".trace").to_owned();
+        let (mut refused, mut line) = (Vec::new(), Vec::new());
+        for number in 1.. {
+            line.clear();
+            if file.read_until(b'\n', &mut line).with_context(describe)? == 0 {
+                break;
+            }
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            if let Err(why) = results.take(&stem, line) {
+            if let Err(why) = results.take(&stem, &line) {
                 refused.push(format!("{}:{number}: {why}; the line is left out", path.display()));
             }
         }
@@ -74,7 +98,7 @@ pub(super) fn read(directory: &Path) -> Result<Results> {
 
 impl Results {
     fn take(&mut self, stem: &str, line: &[u8]) -> Result<(), String> {
-        let fields: Fields = serde_json::from_slice(line).map_err(|error| {
+        let mut fields: Fields = serde_json::from_slice(line).map_err(|error| {
             let kind =
                 if error.is_eof() { "the line is cut off" } else { "this is no JSON object" };
             format!("{kind} (column {})", error.column())
@@ -86,8 +110,12 @@ impl Results {
             self.experiment(stem, name).summaries.push(fields);
         } else if fields.contains_key("kind") {
             let packet = packet(&fields)?;
-            let trace = &mut self.experiment(stem, name).trace;
-            trace.extend(packet.map(|packet| (fields, packet)));
+            if let Some(packet) = packet {
+                ["seconds", "offset", "kind"].iter().for_each(|name| _ = fields.remove(*name));
+                if let Some(trace) = self.experiment(stem, name).trace(fields) {
+                    trace.push(packet);
+                }
+            }
         } else {
             number_at_least_0(&fields, "goodput_bps")?;
             self.experiment(stem, name).runs.push(fields);

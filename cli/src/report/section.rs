@@ -319,17 +319,13 @@ fn traces(
     common: &Settings,
 ) -> Vec<Trace> {
     let names: Vec<String> = by.iter().chain(along).cloned().collect();
-    let seed = experiment.trace.first().and_then(|(fields, _)| fields.get("seed"));
     let mut traces: Vec<Trace> = Vec::new();
-    for (fields, packet) in &experiment.trace {
-        if fields.get("seed") != seed {
-            continue;
-        }
+    for (fields, packets) in &experiment.traces {
         let settings = fields.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let label = label(&names, &settings, common);
         match traces.iter_mut().find(|trace| trace.label == label) {
-            Some(trace) => trace.packets.push(*packet),
-            None => traces.push(Trace { label, packets: vec![*packet] }),
+            Some(trace) => trace.packets.extend(packets),
+            None => traces.push(Trace { label, packets: packets.clone() }),
         }
     }
     traces

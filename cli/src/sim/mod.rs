@@ -8,8 +8,8 @@ pub(crate) use args::Sim;
 
 use crate::process::{BadUsage, files_below, stop_flag};
 use crate::{progress, table};
-use airmend_sim::Experiment;
-use airmend_sim::results::{lines, name_of, trace_lines};
+use airmend_sim::results::{lines, name_of};
+use airmend_sim::{Experiment, Outcome};
 use anyhow::{Context, Result};
 use args::{ListArgs, RunArgs};
 use std::io::{self, Write};
@@ -56,11 +56,21 @@ fn run(args: &RunArgs) -> Result<()> {
             Some(results) => results,
             None => {
                 let bar = progress::comparison(experiment.len() as u64).with_message(name.clone());
-                let outcomes = experiment.run_all(args.jobs.into(), &stop, || bar.inc(1));
+                store.begin()?;
+                let trace = store.trace(name, experiment)?;
+                let ended = |id, outcome: &mut Outcome| {
+                    if let Some(trace) = &trace {
+                        trace.take(id, outcome);
+                    }
+                    bar.inc(1);
+                };
+                let outcomes = experiment.run_all(args.jobs.into(), &stop, ended);
                 bar.finish_and_clear();
                 let outcomes = outcomes.with_context(|| format!("{name} has no results"))?;
+                if let Some(trace) = trace {
+                    trace.finish().context("the trace cannot be written")?;
+                }
                 store.write(&lines(name, experiment, &outcomes))?;
-                store.write_trace(&trace_lines(name, experiment, &outcomes))?;
                 store.finish()?;
                 store.read()?.with_context(|| format!("{} is gone", store.results().display()))?
             }

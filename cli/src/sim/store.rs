@@ -1,9 +1,9 @@
 //! Results on disk: JSON lines, and a mark that identifies their scenario.
 
 use crate::row::{self, Line};
-use airmend_sim::Experiment;
+use airmend_sim::{Experiment, TraceWriter};
 use anyhow::{Context, Result};
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -42,27 +42,38 @@ impl Store {
         fs::read_to_string(&self.results).map(Some).with_context(|| describe(&self.results))
     }
 
-    /// Writes the results. They count once they are [finished](Self::finish).
-    pub(crate) fn write(&self, lines: &[Line]) -> Result<()> {
+    /// Gives up old results.
+    pub(crate) fn begin(&self) -> Result<()> {
         if let Some(directory) = self.results.parent() {
             let describe = || format!("{} cannot be made", directory.display());
             fs::create_dir_all(directory).with_context(describe)?;
         }
         match fs::remove_file(self.mark()) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(error).context("old results cannot be replaced");
+                Err(error).context("old results cannot be replaced")
             }
-            _ => {}
+            _ => Ok(()),
         }
-        write_lines(&self.results, lines)
     }
 
-    /// Writes the traces, if there are any.
-    pub(crate) fn write_trace(&self, lines: &[Line]) -> Result<()> {
-        if lines.is_empty() {
-            return Ok(());
+    /// What writes the traces, if the runs of the experiment have any.
+    pub(crate) fn trace<'a>(
+        &self,
+        name: &'a str,
+        experiment: &'a Experiment,
+    ) -> Result<Option<TraceWriter<'a, File>>> {
+        if !experiment.has_trace() {
+            return Ok(None);
         }
-        write_lines(&self.results.with_extension("trace.jsonl"), lines)
+        let path = self.results.with_extension("trace.jsonl.gz");
+        let describe = || format!("{} cannot be written", path.display());
+        let file = File::create(&path).with_context(describe)?;
+        Ok(Some(TraceWriter::new(name, experiment, file)))
+    }
+
+    /// Writes the results. They count once they are [finished](Self::finish).
+    pub(crate) fn write(&self, lines: &[Line]) -> Result<()> {
+        write_lines(&self.results, lines)
     }
 
     /// Marks the results with their scenario, settings and program.

@@ -398,7 +398,7 @@ impl LabConfig {
     fn bound_at(&self, frame_error: f64) -> f64 {
         let payload = self.payload_per_frame();
         let air_rate_bps = self.mac().map_or(self.air.rate_bps, |mac| {
-            let exchange = mac.mean_exchange(MTU, MTU - payload, 2);
+            let exchange = mac.mean_exchange(MTU, MTU - payload, 0.5);
             (f64::from(8 * MTU) / exchange.as_secs_f64()) as u64
         });
         self.bound_of(air_rate_bps, frame_error)

@@ -29,6 +29,7 @@ pub use link_protocol::LinkProtocol;
 pub use settings::AgentSettings;
 pub use tulip::compression::Compressor;
 
+use crate::event::Event;
 use alloc::boxed::Box;
 use plain::Plain;
 use settings::NoSettings;
@@ -44,6 +45,8 @@ pub struct Registration {
     pub link: Option<LinkProtocol>,
     /// Settings under which a test reaches every limit and timer soon.
     pub tight: &'static [(&'static str, &'static str)],
+    /// The counters of its own events, besides those of all agents.
+    pub counters: &'static [&'static str],
 }
 
 /// The baseline of every comparison.
@@ -52,6 +55,7 @@ pub(crate) const PLAIN: Registration = Registration {
     settings: || Box::new(NoSettings::<Plain>::default()),
     link: None,
     tight: &[],
+    counters: &[],
 };
 
 /// All agents.
@@ -62,56 +66,71 @@ pub static AGENTS: &[Registration] = &[
         settings: || Box::new(snoop95::Settings::default()),
         link: None,
         tight: &[("cache_packets", "6"), ("high_water", "0.5"), ("idle_timeout", "2s")],
+        counters: &[],
     },
     Registration {
         name: "snoop",
         settings: || Box::new(snoop::Settings::default()),
         link: None,
         tight: &[("idle_timeout", "2s")],
+        counters: snoop::COUNTERS,
     },
     Registration {
         name: "snoop-nosuppress",
         settings: || Box::new(snoop::Settings { suppress: false, ..Default::default() }),
         link: None,
         tight: &[("idle_timeout", "2s")],
+        counters: snoop::COUNTERS,
     },
     Registration {
         name: "snoop-opnet",
         settings: || Box::new(snoop_opnet::Settings::default()),
         link: None,
         tight: &[("cache_packets", "6"), ("idle_timeout", "2s")],
+        counters: snoop_opnet::COUNTERS,
     },
     Registration {
         name: "snoop-opnet-adaptive",
         settings: || Box::new(snoop_opnet::Settings::adaptive()),
         link: None,
         tight: &[("cache_packets", "6"), ("min_timeout", "10ms"), ("idle_timeout", "2s")],
+        counters: snoop_opnet::COUNTERS,
     },
     Registration {
         name: "lack",
         settings: || Box::new(lack::Settings::default()),
         link: Some(lack::PROTOCOL),
         tight: &[],
+        counters: arq::LINK_COUNTERS,
     },
     Registration {
         name: "lack-flow",
         settings: || Box::new(lack::Settings::flow()),
         link: Some(lack::PROTOCOL),
         tight: &[],
+        counters: arq::LINK_COUNTERS,
     },
     Registration {
         name: "tulip",
         settings: || Box::new(tulip::Settings::default()),
         link: Some(tulip::PROTOCOL),
         tight: &[],
+        counters: arq::LINK_COUNTERS,
     },
     Registration {
         name: "tulip99",
         settings: || Box::new(tulip::Settings::tulip99()),
         link: Some(tulip::PROTOCOL),
         tight: &[],
+        counters: arq::LINK_COUNTERS,
     },
 ];
+
+/// The names of all counters of agents, queues and handoffs.
+pub fn counters() -> impl Iterator<Item = &'static str> {
+    let own = AGENTS.iter().flat_map(|agent| agent.counters).chain(handoff::COUNTERS);
+    Event::COUNTERS.into_iter().chain(own.copied())
+}
 
 /// The agents that stand alone at a gateway.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -9,7 +9,8 @@ use super::named::in_order;
 use super::spec::{FlowSpec, ScenarioSpec, StationSpec};
 use super::topology::Topology;
 use super::trace::TraceFiles;
-use super::value::{Scalar, Size, Time};
+use super::traffic::traffic;
+use super::value::{Scalar, Time};
 use crate::graph::Tree;
 use crate::plan::{Flow, Plan, SplitSpec, Station, StationAgent, Traffic};
 use airmend_proto::agents::{self, AgentConfig};
@@ -175,6 +176,9 @@ impl Flows<'_> {
         if spec.serial && spec.message.is_none() {
             return refuse("is `serial`, and needs `message`, the size of a message".to_owned());
         }
+        if until_closed && matches!(traffic, Traffic::Datagrams { .. }) {
+            return refuse("has `until_closed`, but datagrams have no connection".to_owned());
+        }
         let turns = spec.serial.then_some(self.flows.len() as u32);
         let start = spec.start.map_or(Duration::ZERO, |Time(start)| start);
         let stagger = spec.stagger.map_or(Duration::ZERO, |Time(stagger)| stagger);
@@ -216,45 +220,6 @@ impl Flows<'_> {
             Some(route) if !route.is_empty() => Ok(route),
             Some(_) => refuse(format!("it leads from `{from}` to itself")),
             None => refuse(format!("no links lead from `{from}` to `{to}`")),
-        }
-    }
-}
-
-fn traffic(name: &Spanned<String>, spec: &FlowSpec) -> Result<Traffic, Fault> {
-    if let (Some(message), None) = (&spec.message, &spec.bytes) {
-        let needs = "`message` needs `bytes`, the size of all messages";
-        return Err(Fault::new(message.span(), needs));
-    }
-    let no_time = "`interval` must be more than 0, such as \"10ms\"";
-    match (&spec.bytes, &spec.packets, &spec.exchange) {
-        (Some(bytes), None, None) if bytes.get_ref().0 == 0 => {
-            Err(Fault::new(bytes.span(), "`bytes` must be more than 0, such as \"10MB\""))
-        }
-        (bytes, None, None) => {
-            let bytes = bytes.as_ref().map(|bytes| bytes.get_ref().0);
-            let Some(message) = &spec.message else { return Ok(Traffic::Bulk(bytes)) };
-            match (bytes, message.get_ref().0) {
-                (Some(bytes), size @ 1..) => Ok(Traffic::Messages { size, bytes }),
-                _ => Err(Fault::new(message.span(), "`message` must be more than 0 bytes")),
-            }
-        }
-        (None, Some(packets), None) => match packets.interval.get_ref().0 {
-            Duration::ZERO => Err(Fault::new(packets.interval.span(), no_time)),
-            interval => {
-                let Size(size) = packets.size;
-                Ok(Traffic::Poisson { size: size.max(1), interval, count: packets.count })
-            }
-        },
-        (None, None, Some(exchange)) => Ok(Traffic::Exchange {
-            request: exchange.request.get_ref().0.max(1),
-            response: exchange.response.get_ref().0.max(1),
-            think: exchange.think.map_or(Duration::ZERO, |Time(think)| think),
-            count: exchange.count,
-        }),
-        _ => {
-            let message = "has several of bytes, packets and exchange; give one, or none to send \
-                           without end";
-            Err(Fault::new(name.span(), format!("flow `{name}` {message}")))
         }
     }
 }

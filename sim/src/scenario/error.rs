@@ -77,9 +77,25 @@ impl Source {
 
 /// The known name nearest to `name`, if it is near.
 pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let (score, best) = by_nearness(name, known).next()?;
+    (score > 0.7).then_some(best)
+}
+
+/// The three known names nearest to `name`, in words.
+pub(super) fn three_nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let near = by_nearness(name, known).take(3).map(|(_, known)| format!("`{known}`"));
+    near.collect::<Vec<_>>().join(", ")
+}
+
+/// Known names with their likeness to `name`, the nearest first.
+fn by_nearness<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> impl Iterator<Item = (f64, &'a str)> {
     let scored = known.into_iter().map(|known| (strsim::jaro_winkler(name, known), known));
-    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (best.0 > 0.7).then_some(best.1)
+    let mut scored: Vec<(f64, &str)> = scored.collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
+    scored.into_iter()
 }
 
 /// `unknown …; did you mean …?`, or what is known.

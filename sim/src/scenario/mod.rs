@@ -21,6 +21,7 @@ mod spec;
 mod sweep;
 mod topology;
 mod trace;
+mod traffic;
 mod value;
 mod variation;
 mod way_files;
@@ -29,7 +30,7 @@ pub use board::Family;
 pub use error::ScenarioError;
 pub use trace::TraceFiles;
 
-use crate::outcome::Outcome;
+use crate::measure;
 use crate::plan::Plan;
 use error::{Fault, Source};
 use serde::Deserialize;
@@ -57,7 +58,8 @@ pub struct Experiment {
     pub runs: u32,
     /// Seed of the first run of each point; the others count up.
     pub seed: u64,
-    /// What else the table of results shows, of [`Outcome::MEASURES`](crate::Outcome::MEASURES).
+    /// What else the table of results shows, by the names of
+    /// [`Outcome::measure`](crate::Outcome::measure).
     pub measure: Vec<String>,
     /// How it is judged as a family of the board, if it is one.
     pub family: Option<Family>,
@@ -119,6 +121,11 @@ impl Experiment {
     /// How many runs it has.
     pub fn len(&self) -> usize {
         self.points.len() * self.runs as usize
+    }
+
+    /// Whether runs note a trace.
+    pub fn has_trace(&self) -> bool {
+        self.points.iter().any(|point| point.plan.trace)
     }
 
     /// Whether it has none: never, since a sweep has at least one value.
@@ -224,11 +231,17 @@ fn check_runs(runs: &Spanned<u32>, points: usize) -> Result<(), Fault> {
 }
 
 fn check_measures(spec: &ScenarioSpec) -> Result<(), Fault> {
+    if spec.measure.is_empty() {
+        return Ok(());
+    }
     let links: Vec<&str> = spec.links.keys().map(|name| name.get_ref().as_str()).collect();
-    match spec.measure.iter().find(|name| !Outcome::is_measure(name.get_ref(), &links)) {
+    let known = measure::names(&links);
+    let is_known = |name: &str| known.contains(name) || measure::flow_of(name).is_some();
+    match spec.measure.iter().find(|name| !is_known(name.get_ref())) {
         None => Ok(()),
         Some(name) => {
-            let message = error::unknown("measure", name.get_ref(), &Outcome::MEASURES);
+            let near = error::three_nearest(name.get_ref(), known.iter().map(String::as_str));
+            let message = format!("unknown measure `{}`; the nearest are {near}", name.get_ref());
             Err(Fault::new(name.span(), message))
         }
     }

@@ -7,7 +7,7 @@ use super::host::HostSpec;
 use super::named::Named;
 use super::radio::{MacTable, WifiTable};
 use super::roaming::RoamingTable;
-use super::value::{Queue, Rate, Scalar, Size, Time};
+use super::value::{Pace, Queue, Rate, Scalar, Size, Time};
 use super::variation::VariationTable;
 use super::way_files::WayFiles;
 use airmend_proto::link::ErrorModel;
@@ -249,12 +249,13 @@ pub(super) struct MoveSpec {
     pub(super) to: Spanned<String>,
 }
 
-/// Packets at the times of a Poisson process.
+/// Packets at the times of a Poisson process over TCP, or datagrams at a rate.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PacketsSpec {
-    pub(super) size: Size,
-    pub(super) interval: Spanned<Time>,
+    pub(super) size: Spanned<Size>,
+    pub(super) interval: Option<Spanned<Time>>,
+    pub(super) rate: Option<Spanned<Pace>>,
     pub(super) count: Option<u64>,
 }
 

@@ -88,6 +88,32 @@ impl<'de> Deserialize<'de> for Queue {
     }
 }
 
+/// The rate of a source of datagrams.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pace {
+    /// Bits per second.
+    Constant(u64),
+    /// As many as the link takes.
+    Saturating,
+}
+
+impl Quantity for Pace {
+    const EXPECTED: &'static str = "a rate such as \"20mbit\", or \"saturating\"";
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "saturating" {
+            return Ok(Self::Saturating);
+        }
+        let rate = parse_rate(text).map(Self::Constant);
+        rate.map_err(|_| format!("expected {}, not {text}", Self::EXPECTED))
+    }
+}
+
+impl<'de> Deserialize<'de> for Pace {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reader(PhantomData))
+    }
+}
+
 fn any(text: &str) -> Result<String, UnitError> {
     Ok(text.to_owned())
 }

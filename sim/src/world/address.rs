@@ -3,7 +3,8 @@
 use airmend_proto::agents::handoff::{self, StationId};
 use airmend_proto::wire::edit::ecn;
 use airmend_proto::wire::tcp::{Endpoint as Address, Segment};
-use airmend_proto::{Ecn, LinkType, Packet};
+use airmend_proto::{Ecn, Instant, LinkType, Packet};
+use std::ops::RangeInclusive;
 
 /// The most flows that ports can distinguish.
 pub(crate) const MAX_FLOWS: usize = 4_000 * SENDER_PORTS as usize;
@@ -22,11 +23,12 @@ pub(crate) fn of_flow(flow: u32, hosts: [u32; 2]) -> [Address; 2] {
 /// The flow that a segment belongs to, and the end (0 sending, 1 receiving) that it goes to.
 pub(crate) fn flow_and_end(segment: &Segment) -> (u32, usize) {
     let (from, to) = (segment.source.port, segment.destination.port);
-    let flow = |sender: u16, receiver: u16| {
-        u32::from(receiver - FIRST_RECEIVER_PORT) * SENDER_PORTS
-            + u32::from(sender - FIRST_SENDER_PORT)
-    };
-    if to >= FIRST_SENDER_PORT { (flow(to, from), 0) } else { (flow(from, to), 1) }
+    if to >= FIRST_SENDER_PORT { (flow_of(to, from), 0) } else { (flow_of(from, to), 1) }
+}
+
+/// The flow with these ports.
+fn flow_of(sender: u16, receiver: u16) -> u32 {
+    u32::from(receiver - FIRST_RECEIVER_PORT) * SENDER_PORTS + u32::from(sender - FIRST_SENDER_PORT)
 }
 
 /// The destination host of a packet; `None` for a frame of a link protocol.
@@ -48,13 +50,32 @@ pub(crate) fn station_id(station: u32) -> StationId {
 
 /// A UDP packet with a handoff message from one node to another.
 pub(crate) fn datagram(nodes: [u32; 2], payload: &[u8]) -> Packet {
-    udp(nodes, Ecn::NotEct, payload, handoff::wire_len(payload))
+    udp(nodes, [0; 2], Ecn::NotEct, payload, handoff::wire_len(payload))
+}
+
+/// A UDP packet of a flow, with so many bytes of payload, which begin with the time of sending.
+pub(crate) fn flow_datagram(flow: u32, hosts: [u32; 2], now: Instant, size: u32) -> Packet {
+    let ports = of_flow(flow, hosts).map(|end| end.port);
+    udp(hosts, ports, Ecn::NotEct, &now.as_nanos().to_be_bytes(), size)
+}
+
+/// The least and the largest payload of a flow's datagram.
+pub(crate) const DATAGRAM_SIZES: RangeInclusive<u64> =
+    8..=(u16::MAX as u64 - UDP_OFFSET as u64 - 8);
+
+/// The flow of a datagram, and when it was sent.
+pub(crate) fn datagram_of_flow(packet: &Packet) -> Option<(u32, Instant)> {
+    let payload = datagram_to(destination(packet)?, packet)?;
+    let [a, b, c, d] = *packet.bytes().get(UDP_OFFSET..UDP_OFFSET + 4)? else { return None };
+    let sent_at = u64::from_be_bytes(payload.get(..8)?.try_into().ok()?);
+    let [sender, receiver] = [[a, b], [c, d]].map(u16::from_be_bytes);
+    Some((flow_of(sender, receiver), Instant::from_nanos(sent_at)))
 }
 
 /// A UDP packet with a frame of a link protocol from one end of the link to the other, and with
 /// the frame's outer ECN field.
 pub(crate) fn tunnelled(nodes: [u32; 2], frame: &Packet) -> Packet {
-    udp(nodes, frame.outer_ecn(), frame.bytes(), frame.wire_len())
+    udp(nodes, [0; 2], frame.outer_ecn(), frame.bytes(), frame.wire_len())
 }
 
 /// The frame in a UDP packet to this node.
@@ -65,7 +86,14 @@ pub(crate) fn frame_to(node: u32, packet: &Packet) -> Option<Packet> {
     Some(frame.with_outer_ecn(ecn(packet)))
 }
 
-fn udp([from, to]: [u32; 2], ecn: Ecn, payload: &[u8], payload_len: u32) -> Packet {
+/// A packet between nodes and ports; of a payload of so many bytes these are the first.
+fn udp(
+    [from, to]: [u32; 2],
+    ports: [u16; 2],
+    ecn: Ecn,
+    payload: &[u8],
+    payload_len: u32,
+) -> Packet {
     let wire_len = UDP_OFFSET as u32 + 8 + payload_len;
     let len = wire_len.min(u16::MAX.into()) as u16;
     let mut bytes = vec![0x45, ecn as u8];
@@ -73,7 +101,7 @@ fn udp([from, to]: [u32; 2], ecn: Ecn, payload: &[u8], payload_len: u32) -> Pack
     bytes.extend([0, 0, 0, 0, 64, UDP, 0, 0]);
     bytes.extend(of_host(from));
     bytes.extend(of_host(to));
-    bytes.extend([0, 0, 0, 0]);
+    bytes.extend(ports.into_iter().flat_map(u16::to_be_bytes));
     bytes.extend((len - UDP_OFFSET as u16).to_be_bytes());
     bytes.extend([0, 0]);
     bytes.extend(payload);
@@ -112,6 +140,10 @@ mod tests {
                 assert_eq!(flow_and_end(&Segment::parse(&packet).unwrap()), (flow, end));
                 assert_eq!(destination(&packet), Some([0, 70_000][end]));
             }
+            let sent_at = Instant::from_millis(7);
+            let datagram = flow_datagram(flow, [0, 70_000], sent_at, 1472);
+            assert_eq!(datagram.wire_len(), 1500);
+            assert_eq!(datagram_of_flow(&datagram), Some((flow, sent_at)));
         }
     }
 

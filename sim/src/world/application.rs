@@ -36,6 +36,7 @@ impl Application {
             Traffic::Bulk(_) => Some(1),
             Traffic::Messages { size, bytes } => Some(bytes.div_ceil(size.max(1))),
             Traffic::Poisson { count, .. } | Traffic::Exchange { count, .. } => count,
+            Traffic::Datagrams { .. } => None,
         };
         Self {
             traffic,
@@ -133,6 +134,8 @@ impl Application {
                 self.give(0, request);
                 self.under_way.push_back((self.given[1] + response, now));
             }
+            // They have no connection to be written to.
+            Traffic::Datagrams { .. } => {}
         }
     }
 

@@ -9,9 +9,12 @@ mod address;
 mod airmail;
 mod application;
 mod arq;
+mod connection;
+mod datagrams;
 mod delay;
 mod delivery;
 mod ends;
+mod flow;
 mod handoff;
 mod medium;
 mod moves;
@@ -23,21 +26,19 @@ mod trace;
 mod tunnel;
 mod turns;
 
-pub(crate) use address::MAX_FLOWS;
+pub(crate) use address::{DATAGRAM_SIZES, MAX_FLOWS};
+pub(crate) use airmail::most_of_rate;
 pub(crate) use medium::Medium;
 
 use crate::graph::{Graph, opposite};
 use crate::outcome::Outcome;
-use crate::plan::{self, Direction, Handoff, Plan, StationAgent};
+use crate::plan::{Direction, Plan};
 use airmend_proto::agent::LinkSignal;
 use airmend_proto::invariants::Violation;
-use airmend_proto::tcp::{Endpoint, State};
-use airmend_proto::wire::seq::SeqNumber;
 use airmend_proto::wire::tcp::Segment;
 use airmend_proto::{Instant, Packet, Port};
-use application::Application;
-use delay::PacketDelays;
-use delivery::Delivery;
+use datagrams::Saturating;
+use flow::{Flow, Transport};
 use medium::Happening;
 use station::Station;
 use std::collections::BTreeSet;
@@ -84,6 +85,8 @@ struct World<'a> {
     stations: Vec<Station>,
     flows: Vec<Flow>,
     turns: Turns,
+    /// The hosts' flows that always have a datagram to send.
+    saturating: Saturating,
     /// Moves of the plan so far.
     moved: usize,
     /// Packets that came over a link that was down, since its host had moved.
@@ -95,24 +98,6 @@ struct World<'a> {
     /// The number of unfinished flows.
     open: usize,
     steps: u64,
-}
-
-struct Flow {
-    ends: [Endpoint; 2],
-    application: Application,
-    /// The directions into which the ends send.
-    outbound: [u32; 2],
-    start: Instant,
-    done: Option<Instant>,
-    /// Handoffs of the receiving host, and when the next one will be over.
-    handoff: Option<(Handoff, Instant)>,
-    delivery: Delivery,
-    /// Delays of the sender's packets, if they are to be measured.
-    packet_delays: Option<PacketDelays>,
-    /// A split connection acknowledges what the receiver does not have; that is measured.
-    is_split: bool,
-    /// Whether the flow is done only when both ends have closed the connection.
-    until_closed: bool,
 }
 
 /// How many steps pass between two looks at the stop flag.
@@ -136,7 +121,7 @@ impl<'a> World<'a> {
         }
         let first_move = plan.moves.first().map(|first| Instant::ZERO + first.at);
         medium.agenda.set(machines as u32 - 1, first_move);
-        let open = flows.iter().filter(|flow| flow.application.is_finite()).count();
+        let open = flows.iter().filter(|flow| flow.is_finite()).count();
         let mut world = Self {
             plan,
             now: Instant::ZERO,
@@ -145,6 +130,7 @@ impl<'a> World<'a> {
             stations,
             flows,
             turns: Turns::new(&plan.flows),
+            saturating: Saturating::default(),
             moved: 0,
             left_behind: 0,
             air_routes: BTreeSet::new(),
@@ -204,12 +190,11 @@ impl<'a> World<'a> {
         } else if machine < channels + stations + flows {
             let number = machine - channels - stations;
             let flow = &mut self.flows[number as usize];
-            for endpoint in &mut flow.ends {
-                endpoint.handle_timeout(self.now);
+            if let Transport::Tcp(connection) = &mut flow.transport {
+                connection.handle_timeout(self.now, flow.done.is_some());
             }
-            flow.hand_off(self.now);
             self.serve_flow(number);
-            let next = self.flows[number as usize].deadline();
+            let next = self.flows[number as usize].deadline(self.now, &self.medium);
             self.medium.agenda.set(machine, next);
         } else {
             self.move_host();
@@ -242,14 +227,16 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// A signal of a channel to a node, or its readiness to take a packet. Hosts ignore it: their
-    /// packets wait in the channel's queue.
+    /// A signal of a channel to a node, or its readiness to take a packet. Only saturating flows
+    /// of hosts heed it: all other packets wait in the channel's queue.
     fn signal(&mut self, node: u32, signal: Option<LinkSignal>) {
         if let Some(station) = self.plan.station(node) {
             if let Some(signal) = signal {
                 self.stations[station as usize].signal(self.now, signal);
             }
             self.serve_station(station);
+        } else {
+            self.saturate(node);
         }
     }
 
@@ -294,20 +281,27 @@ impl<'a> World<'a> {
     }
 
     fn arrive_at_host(&mut self, packet: &Packet) -> Result<(), RunError> {
+        if let Some((number, sent_at)) = address::datagram_of_flow(packet) {
+            let flow = &mut self.flows[number as usize];
+            if let Transport::Datagrams(datagrams) = &mut flow.transport {
+                datagrams.arrived(self.now, sent_at);
+                flow.delivery.arrived(self.now, datagrams.delivered());
+            }
+            return Ok(());
+        }
         let Ok(segment) = Segment::parse(packet) else { return Ok(()) };
         let (number, end) = address::flow_and_end(&segment);
         let flow = &mut self.flows[number as usize];
-        flow.ends[end].handle_segment(self.now, &segment);
-        flow.delivery.arrived(self.now, flow.ends[1].delivered());
-        if let Some(delays) = &mut flow.packet_delays {
-            delays.arrived(self.now, flow.ends[1].delivered());
-        }
-        let (acked, delivered) = (flow.ends[end].acked(), flow.ends[1 - end].delivered());
-        if acked > delivered && !flow.is_split {
+        let Transport::Tcp(connection) = &mut flow.transport else { return Ok(()) };
+        connection.arrived(self.now, end, &segment);
+        flow.delivery.arrived(self.now, connection.ends[1].delivered());
+        let (acked, delivered) =
+            (connection.ends[end].acked(), connection.ends[1 - end].delivered());
+        if acked > delivered && !connection.is_split {
             return Err(RunError::AckInvented { flow: number, acked, delivered });
         }
         self.serve_flow(number);
-        if let Some(at) = self.flows[number as usize].deadline() {
+        if let Some(at) = self.flows[number as usize].deadline(self.now, &self.medium) {
             self.schedule_flow(number, at);
         }
         Ok(())
@@ -319,85 +313,58 @@ impl<'a> World<'a> {
         if self.now < flow.start {
             return;
         }
+        match &mut flow.transport {
+            Transport::Tcp(_) => self.serve_connection(number),
+            Transport::Datagrams(datagrams) if datagrams.is_saturating() => {
+                let host = self.plan.flows[number as usize].hosts[0];
+                self.saturating.begin(host, number);
+                self.saturate(host);
+            }
+            Transport::Datagrams(datagrams) => {
+                while let Some(packet) = datagrams.poll_transmit(self.now) {
+                    self.medium.send(self.now, flow.outbound[0], packet);
+                }
+            }
+        }
+    }
+
+    /// The saturating flows of a host send in turns, each as soon as its link can take a datagram.
+    fn saturate(&mut self, host: u32) {
+        let Self { saturating, flows, medium, now, .. } = self;
+        for _ in 0..datagrams::MOST_AT_ONCE {
+            let can_send = |number| medium.can_send(*now, flows[number as usize].outbound[0]);
+            let Some(number) = saturating.next(host, can_send) else { break };
+            let flow = &mut flows[number as usize];
+            if let Transport::Datagrams(datagrams) = &mut flow.transport {
+                medium.send(*now, flow.outbound[0], datagrams.write(*now));
+            }
+        }
+    }
+
+    fn serve_connection(&mut self, number: u32) {
+        let flow = &mut self.flows[number as usize];
+        let Transport::Tcp(connection) = &mut flow.transport else { return };
         let mut next_turn = None;
-        if flow.application.all_acknowledged(&flow.ends) {
+        if connection.application.all_acknowledged(&connection.ends) {
             next_turn = self.turns.acknowledged(number).filter(|next| *next != number);
         }
-        if flow.application.serve(self.now, &mut flow.ends, self.turns.may_write(number)) {
-            self.turns.wrote(number, flow.application.has_more());
+        if connection.serve(self.now, self.turns.may_write(number)) {
+            self.turns.wrote(number, connection.application.has_more());
         }
         if let (0, Some(progress)) = (number, &mut self.progress) {
-            progress.note(self.now, &flow.ends);
+            progress.note(self.now, &connection.ends);
         }
         for (end, outbound) in flow.outbound.into_iter().enumerate() {
-            while let Some(packet) = flow.ends[end].poll_transmit(self.now) {
-                if let (0, Some(delays)) = (end, &mut flow.packet_delays) {
-                    delays.leaves(self.now, &packet);
-                }
+            while let Some(packet) = connection.poll_transmit(self.now, end) {
                 self.medium.send(self.now, outbound, packet);
             }
         }
-        if flow.done.is_none() && flow.is_done() {
+        if flow.done.is_none() && connection.is_done() {
             flow.done = Some(self.now);
             self.open -= 1;
         }
         if let Some(next) = next_turn {
             self.schedule_flow(next, self.now);
-        }
-    }
-}
-
-impl Flow {
-    fn new(plan: &Plan, number: u32, seed: u64) -> Self {
-        let flow = &plan.flows[number as usize];
-        let splits = |station: &plan::Station| station.agent.name() == StationAgent::SPLIT;
-        let mut on_route = flow.stations.iter().map(|station| &plan.stations[*station as usize]);
-        let last = flow.route.last().map(|last| plan.directions[*last as usize]);
-        let handoff = last.and_then(|last| last.handoff).filter(|handoff| handoff.acks > 0);
-        let is_split = match plan.moves.is_empty() {
-            true => on_route.any(splits),
-            false => plan.stations.iter().any(splits),
-        };
-        let [sender, receiver] = address::of_flow(number, flow.hosts);
-        let [isn, peer_isn] = [1, 2].map(|end| SeqNumber(number.wrapping_mul(0x9e37_79b9) + end));
-        let start = Instant::ZERO + flow.start;
-        Self {
-            ends: [
-                Endpoint::connect(flow.profiles[0], sender, receiver, isn),
-                Endpoint::listen(flow.profiles[1], receiver, peer_isn),
-            ],
-            application: Application::new(flow.traffic, start, seed, number),
-            outbound: [0; 2],
-            start,
-            done: None,
-            handoff: handoff.map(|handoff| (handoff, handoff.next_end(start))),
-            delivery: Delivery::new(start),
-            packet_delays: plan.packet_delays.then(PacketDelays::default),
-            is_split,
-            until_closed: flow.until_closed,
-        }
-    }
-
-    fn is_done(&self) -> bool {
-        let is_closed = |end: &Endpoint| matches!(end.state(), State::TimeWait | State::Closed);
-        self.application.is_done(&self.ends)
-            && (!self.until_closed || self.ends.iter().all(is_closed))
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        let ends = self.ends.iter().filter_map(Endpoint::poll_timeout);
-        let handoff = self.handoff.map(|(_, end)| end);
-        ends.map(|deadline| deadline.at).chain(self.application.deadline()).chain(handoff).min()
-    }
-
-    /// The fast retransmission after a handoff of [CI94]: the moved host sends as many duplicate
-    /// ACKs as make its sender retransmit lost data.
-    fn hand_off(&mut self, now: Instant) {
-        if let Some((handoff, end)) = self.handoff
-            && end <= now
-        {
-            self.ends[1].repeat_acks(handoff.acks);
-            self.handoff = self.done.is_none().then_some((handoff, handoff.next_end(now)));
         }
     }
 }

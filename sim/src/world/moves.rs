@@ -2,6 +2,7 @@
 
 use super::World;
 use super::address::{self, station_id};
+use super::flow::Transport;
 use crate::graph::opposite;
 use crate::plan::{Move, MoveEvent, Plan, StationAgent};
 use airmend_proto::Packet;
@@ -92,7 +93,9 @@ impl World<'_> {
             if self.plan.flows[number].hosts[1] == host {
                 let flow = &mut self.flows[number];
                 flow.delivery.attached(self.now);
-                flow.ends[1].repeat_acks(acks);
+                if let Transport::Tcp(connection) = &mut flow.transport {
+                    connection.ends[1].repeat_acks(acks);
+                }
                 self.serve_flow(number as u32);
             }
         }

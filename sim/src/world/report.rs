@@ -1,8 +1,11 @@
 //! The outcome of a finished run.
 
-use super::{Flow, World};
-use crate::outcome::{Delay, LinkReport, Outcome, SenderCounters};
-use airmend_proto::Instant;
+use super::World;
+use super::connection::Connection;
+use super::flow::{Flow, Transport};
+use super::station::RESENT_BY_BOTH;
+use crate::outcome::{DatagramCounters, Delay, LinkReport, Outcome, SenderCounters};
+use airmend_proto::{Instant, agents};
 use std::collections::BTreeMap;
 
 impl World<'_> {
@@ -22,8 +25,21 @@ impl World<'_> {
                 *agent_counters.entry(*name).or_default() += count;
             }
         }
+        debug_assert_eq!(
+            agent_counters.keys().find(|name| {
+                **name != RESENT_BY_BOTH && !agents::counters().any(|known| known == **name)
+            }),
+            None,
+            "a counter that its agent does not register"
+        );
         let mut sender = SenderCounters::default();
-        self.flows.iter().for_each(|flow| sender += flow.ends[0].stats().sender);
+        let mut datagrams = DatagramCounters::default();
+        for flow in &self.flows {
+            match &flow.transport {
+                Transport::Tcp(connection) => sender += connection.ends[0].stats().sender,
+                Transport::Datagrams(source) => datagrams += source.counters,
+            }
+        }
         let mut links = LinkReport { lost: self.left_behind, ..LinkReport::default() };
         let mut each_link: BTreeMap<String, LinkReport> = BTreeMap::new();
         for (direction, counters) in (0u32..).zip(self.medium.counters()) {
@@ -32,13 +48,14 @@ impl World<'_> {
         }
         let stall = self.flows.iter().map(|flow| flow.delivery.longest_stall).max();
         let handoffs = self.flows.iter().flat_map(|flow| &flow.delivery.handoffs);
+        let connections = self.flows.iter().filter_map(Flow::connection);
         Outcome {
             stall_ms: stall.unwrap_or_default().as_secs_f64() * 1e3,
             handoff: Delay::of(handoffs.map(|handoff| handoff.as_secs_f64() * 1e3).collect()),
             completed: self.open == 0,
             seconds,
             bytes_received,
-            acked_undelivered: self.flows.iter().map(Flow::acked_undelivered).sum(),
+            acked_undelivered: connections.map(Connection::acked_undelivered).sum(),
             goodput_bps: rate(bytes_received, seconds),
             flow_goodput_bps: self.flows.iter().map(|flow| flow.goodput_bps(self.now)).collect(),
             flow_begun: self.flows.iter().map(|flow| flow.start < self.now).collect(),
@@ -46,6 +63,7 @@ impl World<'_> {
             flow_delay: self.flows.iter().map(|flow| Delay::of(flow.delays_ms().into())).collect(),
             wire_bytes_per_byte: self.wire_bytes_per_byte(bytes_received),
             sender,
+            datagrams,
             agent_counters,
             links,
             each_link,
@@ -66,24 +84,6 @@ impl World<'_> {
 }
 
 impl Flow {
-    /// Bytes that arrived in order, both ways.
-    fn received(&self) -> u64 {
-        self.ends.iter().map(|endpoint| endpoint.delivered()).sum()
-    }
-
-    /// Bytes that were acknowledged to an end and did not arrive at the other one.
-    fn acked_undelivered(&self) -> u64 {
-        let [a, b] = &self.ends;
-        a.acked().saturating_sub(b.delivered()) + b.acked().saturating_sub(a.delivered())
-    }
-
-    fn delays_ms(&self) -> &[f64] {
-        match &self.packet_delays {
-            Some(delays) => delays.millis(),
-            None => self.application.delays_ms(),
-        }
-    }
-
     /// The time at which the flow was done, or the end of the run.
     fn end(&self, now: Instant) -> Instant {
         self.done.unwrap_or(now)

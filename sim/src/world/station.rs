@@ -19,6 +19,9 @@ use airmend_proto::{
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+/// Counts data that both an agent and the sender retransmitted.
+pub(super) const RESENT_BY_BOTH: &str = "resent_by_both";
+
 /// A base station in a run.
 pub(crate) struct Station {
     forwarder: Forwarder,
@@ -213,7 +216,7 @@ impl Station {
                     violation.get_or_insert(broken);
                 }
                 Event::SenderRetransmit(flow, seq) if resent.contains(&(flow, seq)) => {
-                    *counters.entry("resent_by_both").or_default() += 1;
+                    *counters.entry(RESENT_BY_BOTH).or_default() += 1;
                 }
                 _ => {}
             }

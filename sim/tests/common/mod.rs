@@ -21,7 +21,7 @@ pub(crate) fn load(name: &str, settings: &[(&str, &str)]) -> Experiment {
 
 /// The runs of each point, with the point's values.
 pub(crate) fn measure(experiment: &Experiment) -> Vec<(Vec<String>, Vec<Outcome>)> {
-    let outcomes = experiment.run_all(2, &AtomicBool::new(false), || ()).unwrap();
+    let outcomes = experiment.run_all(2, &AtomicBool::new(false), |_, _| ()).unwrap();
     let runs = outcomes.chunks(experiment.runs as usize).map(<[Outcome]>::to_vec);
     experiment.points.iter().map(|point| point.values.clone()).zip(runs).collect()
 }
@@ -51,7 +51,7 @@ impl Figure {
         let number = number.unwrap_or_else(|| panic!("no {values:?}"));
         self.runs[number].get_or_init(|| {
             let ids = (0..self.experiment.runs).map(|run| self.experiment.run_id(number, run));
-            self.experiment.run_some(ids.collect(), 2, &AtomicBool::new(false), || ()).unwrap()
+            self.experiment.run_some(ids.collect(), 2, &AtomicBool::new(false), |_, _| ()).unwrap()
         })
     }
 

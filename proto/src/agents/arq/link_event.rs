@@ -61,6 +61,32 @@ pub(crate) enum LinkEvent {
     Copied(SeqNumber),
 }
 
+/// The counters of these events.
+pub(crate) const LINK_COUNTERS: &[&str] = &[
+    "link_peers",
+    "link_restarts",
+    "link_epochs_raised",
+    "link_retransmits",
+    "link_probes",
+    "link_given_up",
+    "link_bare_acks",
+    "link_duplicates",
+    "link_beyond_window",
+    "link_hold_drops",
+    "link_ecn_drops",
+    "link_ce_reports",
+    "link_stale",
+    "link_malformed",
+    "link_bad_acks",
+    "link_too_long",
+    "link_sender_duplicates",
+    "link_lost_before",
+    "link_copies",
+    "link_eacks",
+    "link_damaged",
+    "link_rtt_samples",
+];
+
 impl From<LinkEvent> for Event {
     fn from(event: LinkEvent) -> Self {
         use LinkEvent as E;

@@ -25,7 +25,7 @@ pub(crate) use classes::View;
 pub use classes::{Class, Rules};
 pub(crate) use due::Due;
 pub(crate) use epochs::Epochs;
-pub(crate) use link_event::LinkEvent;
+pub(crate) use link_event::{LINK_COUNTERS, LinkEvent};
 pub use malformed::Malformed;
 pub use order::Order;
 pub(crate) use pace::Pace;

@@ -37,6 +37,25 @@ pub(super) enum Counted {
     TooManyStations,
 }
 
+/// What handoffs count, by name.
+pub const COUNTERS: &[&str] = &[
+    "handoffs_claimed",
+    "handoffs_completed",
+    "handoffs_without_state",
+    "handoffs_away",
+    "handoff_stale_claims",
+    "handoff_packets_primed",
+    "handoff_packets_released",
+    "handoff_packets_relayed",
+    "handoff_packets_stray",
+    "handoff_messages_forged",
+    "handoff_messages_replayed",
+    "handoff_messages_unknown_run",
+    "handoff_messages_version",
+    "handoff_messages_malformed",
+    "handoff_stations_refused",
+];
+
 impl Counted {
     pub(super) fn event(self) -> OwnEvent {
         let (counter, text) = match self {

@@ -19,6 +19,7 @@ mod peers;
 #[cfg(test)]
 mod tests;
 
+pub use counters::COUNTERS;
 #[cfg(feature = "fuzzing")]
 pub use message::authenticate;
 pub use message::{DATA_OVERHEAD, Key, Mobile, StationId, To, wire_len};

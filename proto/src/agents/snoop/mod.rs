@@ -68,6 +68,16 @@ use local_queues::LocalQueues;
 use queued_repair::Repair;
 use uplink::Uplinks;
 
+/// The counters of its own events.
+pub(crate) const COUNTERS: &[&str] = &[
+    "reported_duplicates",
+    "withheld_duplicates",
+    "consumed_negative_acks",
+    "resent_reported_data",
+    "negative_acks",
+    "restored_timestamps",
+];
+
 /// The agent `snoop`. Data from the wired side is cached and repaired; data from the air side
 /// passes.
 #[derive(Debug)]

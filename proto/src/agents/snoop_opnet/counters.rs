@@ -2,6 +2,9 @@
 
 use crate::event::{Event, OwnEvent};
 
+/// The counters of these events.
+pub(crate) const COUNTERS: &[&str] = &["num_cached", "max_cached", "num_removed"];
+
 /// What has entered the cache of all flows, and how much of it is reported.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CacheCounters {

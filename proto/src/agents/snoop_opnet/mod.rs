@@ -16,6 +16,7 @@ mod resend;
 mod settings;
 mod timers;
 
+pub(crate) use counters::COUNTERS;
 pub use settings::{Resend, Settings, TimerPeriod};
 
 use super::flow_table::FlowRef;

@@ -69,16 +69,16 @@ impl MacParams {
     }
 
     /// Least mean time that the channel needs for one packet of so many bytes and its share of the
-    /// packets that return: one of `answer_bytes` for every `answer_every`.
+    /// packets that return, `answers` of `answer_bytes` for each.
     ///
     /// An end that sends all the time backs off before each packet, half of the longest in the
     /// mean. Packets that return come one by one and need no backoff, and with acceleration no
     /// handshake either.
-    pub fn mean_exchange(&self, bytes: u32, answer_bytes: u32, answer_every: u32) -> Duration {
+    pub fn mean_exchange(&self, bytes: u32, answer_bytes: u32, answers: f64) -> Duration {
         let answer = self.delay + self.packet_time(answer_bytes);
         let packet = self.backoff_time() / 2 + self.handshake_time() + self.packet_time(bytes);
         let floor = if self.acceleration { self.turnaround } else { self.handshake_time() };
-        packet + self.delay + (floor + answer) / answer_every.max(1)
+        packet + self.delay + (floor + answer).mul_f64(answers)
     }
 
     fn airtime(&self, bits: u64) -> Duration {

@@ -173,7 +173,7 @@ fn an_accelerated_answer_needs_no_handshake() {
     let counters = channel.mac_counters();
     assert!(counters.answers + 1 >= arrivals.len() as u64, "{counters:?}");
     let ratio =
-        arrivals.len() as f64 * ACCELERATED.mean_exchange(DATA, ACK, 1).as_secs_f64() / 20.0;
+        arrivals.len() as f64 * ACCELERATED.mean_exchange(DATA, ACK, 1.0).as_secs_f64() / 20.0;
     assert!((0.99..1.01).contains(&ratio), "{ratio}");
 }
 

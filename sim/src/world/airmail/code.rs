@@ -60,6 +60,16 @@ impl Code {
     }
 }
 
+/// The share of the rate that arrives as frames of `bytes` at most, with the best code for this bit
+/// error rate, or without any.
+pub(super) fn best_share(bytes: u32, ber: f64, with_codes: bool) -> f64 {
+    let codes = (0..if with_codes { CORRECTS.len() } else { 1 }).map(Code);
+    let share = |code: Code| {
+        f64::from(bytes) / f64::from(code.coded(bytes)) * (1.0 - code.failure(bytes, ber))
+    };
+    codes.map(share).fold(0.0, f64::max)
+}
+
 /// Multiplications only: the same on every machine.
 fn power(base: f64, exponent: u32) -> f64 {
     (0..exponent).fold(1.0, |power, _| power * base)
@@ -126,6 +136,13 @@ mod tests {
         assert_eq!(Code(1).coded(10), 14);
         // 251 bytes fill a block, one more begins another.
         assert_eq!((Code(1).coded(251), Code(1).coded(252)), (255, 260));
+    }
+
+    #[test]
+    fn the_best_code_is_none_without_errors_and_a_strong_one_with_many() {
+        assert_eq!(best_share(1508, 0.0, true), 1.0);
+        let (without, with) = (best_share(1508, 2e-4, false), best_share(1508, 2e-4, true));
+        assert!(without < 0.1 && with > 0.9, "{without} {with}");
     }
 
     #[test]

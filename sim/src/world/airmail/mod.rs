@@ -28,6 +28,13 @@ const STATUS: u32 = HEADER + 4 + AirmailSpec::MOST_WINDOW / 8;
 /// The side of the base station, which is the first end of the link.
 const BASE: usize = 0;
 
+/// The share of a link's rate that arrives as packets of so many bytes at most, whatever code the
+/// frames bear.
+pub(crate) fn most_of_rate(bytes: u32, errors: ErrorModel, fec: bool) -> f64 {
+    let frame = bytes + HEADER;
+    f64::from(bytes) / f64::from(frame) * code::best_share(frame, bit_errors(errors), fec)
+}
+
 /// A medium of two stations, the base station and a mobile.
 pub(crate) struct Airmail {
     spec: AirmailSpec,
@@ -212,10 +219,7 @@ impl Way {
         self.counters.frames += 1;
         self.counters.bytes += u64::from(coded);
         self.counters.busy += airtime;
-        let ber = match self.params.errors {
-            ErrorModel::Ber(ber) => ber,
-            _ => 0.0,
-        };
+        let ber = bit_errors(self.params.errors);
         let is_damaged = self.errors.happens(code.failure(bytes, ber));
         if self.params.handoff.is_some_and(|handoff| handoff.is_under_way(now)) {
             self.counters.lost += 1;
@@ -292,6 +296,14 @@ impl Medium for Airmail {
 
     fn counters(&self, from: usize, _to: usize) -> LinkCounters {
         self.ways[self.side(from)].counters
+    }
+}
+
+/// The bit error rate: a scenario allows no other errors.
+fn bit_errors(errors: ErrorModel) -> f64 {
+    match errors {
+        ErrorModel::Ber(ber) => ber,
+        _ => 0.0,
     }
 }
 

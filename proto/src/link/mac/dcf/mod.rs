@@ -9,6 +9,7 @@
 //! exchange carries several frames, each with errors of its own, and the receiver delivers them in
 //! the order of their numbers [IEEE 802.11-2020 §10.3, §10.25].
 
+mod contention;
 mod order;
 mod params;
 mod phy;

@@ -1,5 +1,6 @@
 //! The settings of an 802.11 channel, and the airtime of its exchanges.
 
+use super::contention::Contention;
 use super::phy::Phy;
 use core::time::Duration;
 
@@ -113,34 +114,50 @@ impl DcfParams {
         self.rts_threshold.is_some_and(|threshold| bytes > threshold)
     }
 
-    /// The time from one exchange to the next of a station that always has `frames` packets of so
-    /// many bytes to send, alone on a channel without errors: DIFS, mean backoff, data, response.
-    pub fn mean_exchange(&self, bytes: u32, frames: u32) -> Duration {
-        let announcement = match self.announces(bytes * frames) {
-            true => self.announcement_time() + self.phy.sifs,
-            false => Duration::ZERO,
-        };
+    /// The mean time from one exchange that succeeds to the next where so many stations always have
+    /// `frames` packets of so many bytes to send, on a channel without errors: idle slots and
+    /// collisions by Bianchi's model, DIFS, data, response.
+    pub fn mean_exchange(&self, bytes: u32, frames: u32, stations: u32) -> Duration {
         let data = self.data_time(u64::from(frames) * self.frame_bits(bytes));
-        let backoff = self.phy.slot * self.phy.cw_min / 2;
-        self.phy.difs() + backoff + announcement + data + self.response_time(self.ack_time())
+        let data = data + self.response_time(self.ack_time());
+        let (announcement, collision) = match self.announces(bytes * frames) {
+            true => (self.announcement_time() + self.phy.sifs, self.announcement_time()),
+            false => (Duration::ZERO, data),
+        };
+        let difs = self.phy.difs();
+        let contention = Contention::of(&self.phy, self.retries, stations);
+        self.phy.slot.mul_f64(contention.idle)
+            + (difs + collision).mul_f64(contention.collisions)
+            + (difs + announcement + data)
     }
 
     /// Least mean time that the channel needs for one packet of so many bytes and its share of the
-    /// packets that return, one of `answer_bytes` for every `answer_every`: both ends fill their
-    /// exchanges, and the answering end's backoff is over when the other one's is.
-    pub fn time_of_packet(&self, bytes: u32, answer_bytes: u32, answer_every: u32) -> Duration {
-        let (bits, answer_bits) = (self.frame_bits(bytes), self.frame_bits(answer_bytes));
+    /// packets that return, `answers` of `answer_bytes` for each. All exchanges are full, also
+    /// those of answers, whose backoffs are over when the others' are. Of the stations that send
+    /// packets, `senders` at most, as many contend at a time as wastes least.
+    pub fn time_of_packet(
+        &self,
+        bytes: u32,
+        answer_bytes: u32,
+        answers: f64,
+        senders: u32,
+    ) -> Duration {
+        let frames = self.most_frames(bytes);
+        let exchange = |stations| self.mean_exchange(bytes, frames, stations);
+        let exchange = (1..=senders.max(1)).map(exchange).min().unwrap_or_default();
+        let full = self.most_frames(answer_bytes);
+        let answer = self.data_time(u64::from(full) * self.frame_bits(answer_bytes));
+        let answer = self.phy.difs() + answer + self.response_time(self.ack_time());
+        exchange / frames + answer.mul_f64(answers / f64::from(full))
+    }
+
+    /// Packets of so many bytes that one exchange carries at most.
+    fn most_frames(&self, bytes: u32) -> u32 {
+        let bits = self.frame_bits(bytes);
         let fits =
             |frames: &u32| self.data_time(u64::from(*frames) * bits) <= self.longest_aggregate;
         let most = u32::try_from(self.aggregate).unwrap_or(u32::MAX);
-        let frames = (1..=most).take_while(fits).last().unwrap_or(1);
-        let answers = f64::from(frames) / f64::from(answer_every.max(1));
-        let answer = self.phy.difs() + self.response_time(self.ack_time()) + self.phy.preamble;
-        let answer_body = self.data_time(answer_bits) - self.phy.preamble;
-        let all = self.mean_exchange(bytes, frames)
-            + answer.mul_f64(answers.min(1.0))
-            + answer_body.mul_f64(answers);
-        all / frames
+        (1..=most).take_while(fits).last().unwrap_or(1)
     }
 
     fn control_time(&self, bytes: u32) -> Duration {

@@ -114,7 +114,7 @@ fn one_station_has_the_throughput_of_the_closed_form() {
     ] {
         for rts_threshold in [None, Some(500)] {
             let params = DcfParams { rts_threshold, ..params(phy, mbps) };
-            let end = Instant::ZERO + params.mean_exchange(1500, frames) * 4000;
+            let end = Instant::ZERO + params.mean_exchange(1500, frames, 1) * 4000;
             let mut channel = channel(params, 1, ErrorModel::None, 3);
             let arrived = saturate(&mut channel, 1500, end)[1] as f64;
             let expected = 4000.0 * f64::from(frames);
@@ -124,62 +124,13 @@ fn one_station_has_the_throughput_of_the_closed_form() {
     }
 }
 
-/// Bianchi's fixed point: the probability that a station sends in a slot, and that it collides.
-/// With a bounded number of retries [Wu et al., INFOCOM 2002].
-fn bianchi(phy: Phy, stations: u32, retries: u32) -> f64 {
-    let windows: Vec<f64> = (0..=retries)
-        .scan(phy.cw_min, |window, _| {
-            let this = *window;
-            *window = (2 * this + 1).min(phy.cw_max);
-            Some(f64::from(this))
-        })
-        .collect();
-    let sends = |collides: f64| {
-        let weights = (0..).map(|attempt| collides.powi(attempt));
-        let (attempts, slots) = windows
-            .iter()
-            .zip(weights)
-            .fold((0.0, 0.0), |sums, (window, p)| (sums.0 + p, sums.1 + p * (1.0 + window / 2.0)));
-        attempts / slots
-    };
-    // The right side falls as the left one rises: bisection.
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..60 {
-        let collides = f64::midpoint(low, high);
-        let implied = 1.0 - (1.0 - sends(collides)).powi(stations as i32 - 1);
-        if implied > collides { low = collides } else { high = collides }
-    }
-    sends(low)
-}
-
-/// Packets a second by Bianchi's model [IEEE JSAC 18(3), eq. 13].
-fn bianchi_rate(params: &DcfParams, bytes: u32, stations: u32) -> f64 {
-    let sends = bianchi(params.phy, stations, params.retries);
-    let none = (1.0 - sends).powi(stations as i32);
-    let one = f64::from(stations) * sends * (1.0 - sends).powi(stations as i32 - 1);
-    let several = 1.0 - none - one;
-    let data = params.data_time(params.frame_bits(bytes));
-    let response = params.response_time(params.ack_time());
-    let (success, collision) = if params.announces(bytes) {
-        let announcement = params.announcement_time();
-        (announcement + params.phy.sifs + data + response, announcement)
-    } else {
-        (data + response, data + response)
-    };
-    let [success, collision] = [success, collision].map(|time| time + params.phy.difs());
-    let slot = none * params.phy.slot.as_secs_f64()
-        + one * success.as_secs_f64()
-        + several * collision.as_secs_f64();
-    one / slot
-}
-
 #[test]
 fn saturation_throughput_is_that_of_bianchi() {
     for (phy, mbps) in [(Phy::FHSS, 1.0), (Phy::DSSS, 11.0), (Phy::OFDM, 54.0)] {
         for rts_threshold in [None, Some(500)] {
             for stations in [1, 2, 3, 5, 10, 15, 20] {
                 let params = DcfParams { rts_threshold, ..params(phy, mbps) };
-                let rate = bianchi_rate(&params, 1500, stations);
+                let rate = 1.0 / params.mean_exchange(1500, 1, stations).as_secs_f64();
                 let seconds = 8000.0 / rate;
                 let end = Instant::from_nanos((seconds * 1e9) as u64);
                 let mut channel = channel(params, stations as usize, ErrorModel::None, 5);
