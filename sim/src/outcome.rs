@@ -121,8 +121,9 @@ impl Outcome {
     ];
 
     /// Whether this is the name of a measure, in a scenario with these tables of links: one of
-    /// [`Outcome::MEASURES`], `flow_N_s`, the seconds of flow N, or `airtime_LINK_down` or `_up`,
-    /// the share of the run in which frames were sent in this direction.
+    /// [`Outcome::MEASURES`], `flow_N_s`, the seconds of flow N, `airtime_LINK_down` or `_up`, the
+    /// share of the run in which frames were sent in this direction, or how often an agent decided
+    /// so on a loss: `left_CAUSE`, `masked_CAUSE` or `shown_CAUSE`.
     pub fn is_measure(name: &str, links: &[&str]) -> bool {
         let is_airtime = |name: &str| {
             let link = name.strip_suffix("_down").or_else(|| name.strip_suffix("_up"));
@@ -130,6 +131,7 @@ impl Outcome {
         };
         Self::MEASURES.contains(&name)
             || flow_of(name).is_some()
+            || DECISIONS.iter().any(|decision| name.starts_with(decision))
             || name.strip_prefix(AIRTIME).is_some_and(is_airtime)
     }
 
@@ -168,6 +170,9 @@ impl Outcome {
         }
     }
 }
+
+/// Before the cause of a decision.
+const DECISIONS: [&str; 3] = ["left_", "masked_", "shown_"];
 
 /// Before the name of a direction of a link.
 const AIRTIME: &str = "airtime_";

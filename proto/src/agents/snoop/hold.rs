@@ -1,6 +1,7 @@
 //! Which holes are masked, and for how long [C-7, C-10, C-13, C-31].
 
 use super::cache::Cached;
+use super::decision::Sight;
 use super::flow::Flow;
 use super::settings::Settings;
 use crate::time::Instant;
@@ -33,9 +34,15 @@ impl Flow {
         budget.min(settings.hold_limit)
     }
 
-    /// Whether holes are masked at all [C-31].
-    fn masks(&self) -> bool {
-        !self.uses_sack || self.wired.round_trip().is_none() || self.masking.is_needed()
+    /// What the sender sees of holes under repair as such [C-31].
+    fn policy(&self) -> Sight {
+        if !self.uses_sack {
+            Sight::MaskedNoSack
+        } else if self.wired.round_trip().is_none() {
+            Sight::MaskedNoRoundTrip
+        } else {
+            self.masking.policy()
+        }
     }
 
     /// Measures a round trip of the sender that has ended, and learns whether masks are better in
@@ -60,16 +67,34 @@ impl Flow {
         self.masking.is_better = masked < CHEAP_MASK || is_late;
     }
 
-    /// Whether the loss of a cached range is masked: the range was found missing, the sender has
-    /// not retransmitted it, and the hold budget is not spent [C-7, C-10]. In a recovery the sender
+    /// What the sender sees of a cached range that is under repair.
+    pub(super) fn sight(&self, cached: &Cached, now: Instant, settings: &Settings) -> Sight {
+        if self.is_at_sender() || !settings.suppress {
+            return Sight::ShownAlways;
+        }
+        self.hole(cached, now, self.hold_budget(settings))
+    }
+
+    /// What the sender sees of a hole: it is masked if it was found missing, the sender has not
+    /// retransmitted it, and the hold budget is not spent [C-7, C-10]. In a recovery the sender
     /// sees all losses: without the SACK blocks above a masked hole it would take its window for
     /// lost [C-22].
+    fn hole(&self, cached: &Cached, now: Instant, budget: Duration) -> Sight {
+        if cached.start < self.recovery_point {
+            Sight::ShownRecovery
+        } else if cached.resent {
+            Sight::ShownResent
+        } else if cached.missing_since.is_none_or(|since| now >= since + budget) {
+            Sight::ShownLate
+        } else {
+            self.policy()
+        }
+    }
+
+    /// Whether the loss of a cached range is masked.
     fn is_masked(&self, cached: &Cached, now: Instant, budget: Duration) -> bool {
-        cached.start >= self.recovery_point
-            && !cached.resent
-            && !cached.is_congestion
-            && !cached.is_disputed
-            && cached.missing_since.is_some_and(|since| now < since + budget)
+        let is_left = cached.is_congestion || cached.is_disputed;
+        !is_left && self.hole(cached, now, budget).is_masked()
     }
 
     /// The lowest masked hole: loss signals above it are suppressed.
@@ -78,7 +103,7 @@ impl Flow {
     /// has retransmitted, or whose hold budget is spent. The search ends after [`MAX_EXAMINED`]
     /// ranges: the loss signals are then forwarded.
     pub(super) fn lowest_masked(&self, now: Instant, budget: Duration) -> Option<&Cached> {
-        if !self.masks() {
+        if !self.policy().is_masked() {
             return None;
         }
         if self.sacked.is_empty() {

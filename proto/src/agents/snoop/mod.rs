@@ -16,6 +16,7 @@ mod airtime;
 mod budget;
 mod cache;
 mod data;
+mod decision;
 mod delivery;
 mod dsack;
 mod duplicates;
