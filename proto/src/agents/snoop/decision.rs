@@ -20,8 +20,6 @@ pub(super) enum Left {
     LongQueue,
     /// More is lost than without a queue [C-22].
     Excess,
-    /// More is lost than any air hop loses [C-22].
-    LossRate,
     /// Several flows share the queue, which outlasts the answer of this one [C-34].
     SharedQueue,
     /// The loss belongs to the last sign of congestion, which the sender cannot have answered yet
@@ -75,9 +73,6 @@ impl From<Left> for Decision {
             }
             Left::Excess => {
                 ("left_excess", "left to the sender: more is lost than without a queue")
-            }
-            Left::LossRate => {
-                ("left_loss_rate", "left to the sender: more is lost than the air can lose")
             }
             Left::SharedQueue => {
                 ("left_shared_queue", "left to the sender: the queue outlasts its answer")

@@ -4,11 +4,11 @@
 //! A loss counts as congestion only while a queue stands: for a third of the sender's round trip no
 //! sample came near the least round trip (the sojourn rule of RFC 8289, with the interval of the
 //! sender). Then one of these findings is enough: the path loses nothing while its queue is short;
-//! more is lost than while the queue is short, or more than air hops lose; the delay is at a peak
-//! that it does not exceed any more; or the queue is so long that it does not empty if the sender
-//! halves its window, alone, or as one of several that share the queue [C-34]. As long as too few
-//! packets passed while the queue was short, each loss counts once the queue has stood for a whole
-//! round trip. In a recovery that answers congestion, a queue that has fallen is none again.
+//! more is lost than while the queue is short; the delay is at a peak that it does not exceed any
+//! more; or the queue is so long that it does not empty if the sender halves its window, alone, or
+//! as one of several that share the queue [C-34]. As long as too few packets passed while the queue
+//! was short, each loss counts once the queue has stood for a whole round trip. In a recovery that
+//! answers congestion, a queue that has fallen is none again.
 
 use super::airtime::Airtime;
 use super::decision::Left;
@@ -24,8 +24,6 @@ const TARGET: Duration = Duration::from_millis(5);
 const PEAK_WINDOW: Duration = Duration::from_secs(15);
 /// The window of the least round trip: a queue of another sender may stand for long.
 const LEAST_WINDOW: Duration = Duration::from_secs(60);
-/// The share of losses above which a standing queue is congested, whatever the air loses.
-const MOST_LOST: f32 = 0.2;
 /// The deviations from the expected number of losses that chance explains.
 const CHANCE: f32 = 3.5;
 /// The losses among the last 32 packets that make a train.
@@ -265,10 +263,8 @@ impl History {
             Some(Left::FullQueue)
         } else if self.latest - self.least() >= wired + self.least() {
             Some(Left::LongQueue)
-        } else if self.standing.exceeds(&self.short, CHANCE) {
-            Some(Left::Excess)
         } else {
-            self.loses_many().then_some(Left::LossRate)
+            self.standing.exceeds(&self.short, CHANCE).then_some(Left::Excess)
         }
     }
 
@@ -280,12 +276,6 @@ impl History {
     /// Whether too few packets have shown what the air loses.
     fn is_unknown(&self) -> bool {
         !self.short.is_known()
-    }
-
-    /// Whether more packets are lost, whatever the queue, than an air hop loses.
-    fn loses_many(&self) -> bool {
-        let all = self.short.and(&self.standing);
-        all.is_known() && all.share() > MOST_LOST
     }
 
     /// Whether the delay is within a tenth of its peak, or two packets, which a short queue has as
