@@ -25,6 +25,10 @@ pub enum Cause {
     DupAck,
     /// Loss detection by transmit order: a packet sent later arrived (RFC 8985 §4, "RACK").
     Rack,
+    /// The sender has forgotten a loss that was left to it.
+    Forgotten,
+    /// A second copy of a repair, since the repair of a lost repair would come too late.
+    SecondCopy,
     /// Tail loss probe: no ACK arrived within the probe timeout (RFC 8985 §4, "TLP").
     TailProbe,
     /// A timeout after an unanswered probe.
@@ -42,6 +46,32 @@ impl Cause {
     pub fn is_probe(self) -> bool {
         matches!(self, Self::TailProbe | Self::LocalTimeout)
     }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DupAck => "duplicate ACK",
+            Self::Rack => "later data arrived",
+            Self::Forgotten => "the sender has forgotten it",
+            Self::SecondCopy => "second copy",
+            Self::TailProbe => "tail probe",
+            Self::LocalTimeout => "timeout",
+            Self::RoundTripTimer => "round-trip timer",
+            Self::PersistTimer => "persist timer",
+            Self::Nack => "negative acknowledgment",
+        })
+    }
+}
+
+/// What an agent decided on a range of data that is missing, with the cause: a name and words that
+/// only this agent has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Decision {
+    /// The name of the counter, such as `left_budget`: what was decided, and the cause; stable.
+    pub counter: &'static str,
+    /// Both in words, behind the range.
+    pub words: &'static str,
 }
 
 /// The reason why an agent did not cache a packet.
@@ -98,6 +128,15 @@ pub enum Event {
         cause: Cause,
         /// 1 for the first local retransmission.
         attempt: u32,
+    },
+    /// What was decided on a range that is missing.
+    Decided {
+        /// The flow.
+        flow: FlowId,
+        /// The sequence numbers of its first byte and behind its last one.
+        range: (SeqNumber, SeqNumber),
+        /// The decision.
+        decision: Decision,
     },
     /// The sender retransmitted this packet, which is forwarded and marked in the cache.
     SenderRetransmit(FlowId, SeqNumber),
@@ -186,6 +225,7 @@ impl Event {
             | Self::FlowEnded(flow, _)
             | Self::Uncached(flow, ..)
             | Self::LocalRetransmit { flow, .. }
+            | Self::Decided { flow, .. }
             | Self::SenderRetransmit(flow, _)
             | Self::DupAckSuppressed(flow, _)
             | Self::DupAckForwarded(flow, _)
@@ -263,6 +303,7 @@ impl Event {
             Self::EgressDropped(Port::Air) => "egress_drops_air",
             Self::EgressDropped(Port::Wired) => "egress_drops_wired",
             Self::LocalRetransmit { .. } => "local_retransmits",
+            Self::Decided { decision, .. } => decision.counter,
             Self::SenderRetransmit(..) => "sender_retransmits",
             Self::DupAckSuppressed(..) => "suppressed_dupacks",
             Self::DupAckForwarded(..) => "forwarded_dupacks",
@@ -307,16 +348,10 @@ impl fmt::Display for Event {
             Self::EgressDropped(Port::Air) => f.write_str("dropped: the air queue is full"),
             Self::EgressDropped(Port::Wired) => f.write_str("dropped: the wired queue is full"),
             Self::LocalRetransmit { flow, seq, cause, attempt } => {
-                let cause = match cause {
-                    Cause::DupAck => "duplicate ACK",
-                    Cause::Rack => "later data arrived",
-                    Cause::TailProbe => "tail probe",
-                    Cause::LocalTimeout => "timeout",
-                    Cause::RoundTripTimer => "round-trip timer",
-                    Cause::PersistTimer => "persist timer",
-                    Cause::Nack => "negative acknowledgment",
-                };
                 write!(f, "{flow}: {seq} retransmitted locally ({cause}, attempt {attempt})")
+            }
+            Self::Decided { flow, range: (start, end), decision } => {
+                write!(f, "{flow}: {start} to {end} {}", decision.words)
             }
             Self::SenderRetransmit(flow, seq) => write!(f, "{flow}: {seq} resent by the sender"),
             Self::DupAckSuppressed(flow, ack) => write!(f, "{flow}: DUPACK {ack} suppressed"),

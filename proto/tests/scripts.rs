@@ -11,7 +11,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
-    let mut trials = vec![Trial::test("a_wrong_line_is_named", a_wrong_line_is_named)];
+    let mut trials = vec![
+        Trial::test("a_wrong_line_is_named", a_wrong_line_is_named),
+        Trial::test("each_decision_has_a_script", each_decision_has_a_script),
+    ];
     for folder in entries(&root) {
         let agent = file_name(&folder);
         for file in entries(&folder) {
@@ -22,6 +25,29 @@ fn main() -> ExitCode {
     }
     assert!(trials.len() > 1, "no scripts under {}", root.display());
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+/// Of each decision of `snoop`, one script says that it was made.
+fn each_decision_has_a_script() -> Result<(), Failed> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = fs::read_to_string(root.join("src/agents/snoop/decision.rs"))?;
+    let folders = ["tests/scripts/snoop", "tests/scripts/snoop-nosuppress"];
+    let scripts = folders.iter().flat_map(|folder| entries(&root.join(folder)));
+    let scripts: String = scripts.filter_map(|file| fs::read_to_string(file).ok()).collect();
+    let names = source.split('"').filter(|text| {
+        let prefixes = ["left_", "masked_", "shown_"];
+        prefixes.iter().any(|prefix| text.starts_with(prefix))
+    });
+    let missing: Vec<_> = names
+        .filter(|name| {
+            let made = |line: &str| {
+                let count = line.split_once(&format!("event {name} ")).map(|(_, count)| count);
+                count.is_some_and(|count| count.trim() != "0")
+            };
+            !scripts.lines().any(made)
+        })
+        .collect();
+    if missing.is_empty() { Ok(()) } else { Err(format!("no script has {missing:?}").into()) }
 }
 
 fn play(agent: &str, file: &Path) -> Result<(), Failed> {

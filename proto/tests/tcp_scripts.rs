@@ -235,6 +235,7 @@ fn as_written(packet: &Packet) -> Tcp {
         ecn: 0,
         dscp: 0,
         segment_size: packet.segment_size(),
+        is_other: false,
     }
 }
 

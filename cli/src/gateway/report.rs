@@ -48,7 +48,7 @@ pub(super) fn print(out: &mut impl Write, status: &Status, is_json: bool) -> io:
 /// The counters under the names that all runs of airmend use; zeros are left out.
 fn agent_counters(status: &Status) -> Line {
     let repairs = json!({"local_retransmits": status.repairs.values().sum::<u64>()});
-    let mut counters = line([json!(status.counters), repairs]);
+    let mut counters = line([json!(status.counters), json!(status.decisions), repairs]);
     counters.retain(|_, count| *count != json!(0));
     counters
 }

@@ -4,7 +4,7 @@ pub(crate) mod client;
 pub(crate) mod find;
 mod report;
 
-pub(crate) use report::clock;
+pub(crate) use report::{clock, decisions};
 
 use crate::process::BadUsage;
 use crate::row;

@@ -4,6 +4,7 @@ use crate::observation;
 use crate::table;
 use crate::text::{bytes, count, counted, percent, significant};
 use airmend_live::gateway::telemetry::{FlowStatus, HandoffStatus, ShapeStatus, Status};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -65,11 +66,12 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
 }
 
 /// The work of the agent.
-fn mending(status: &Status) -> [(&'static str, String); 3] {
+fn mending(status: &Status) -> [(&'static str, String); 4] {
     let counters = &status.counters;
     [
         ("air", air(status)),
         ("repairs", by_name(&status.repairs)),
+        ("losses", decisions(status)),
         (
             "senders",
             format!(
@@ -101,6 +103,25 @@ fn air(status: &Status) -> String {
             format!("{loss}, round trip {mean} ms on average{most}")
         }
     }
+}
+
+/// What the agent decided on losses: `left to senders: 12 full queue, 3 budget; masked: 90 better`.
+pub(crate) fn decisions(status: &Status) -> String {
+    let groups = [("left_", "left to senders"), ("masked_", "masked"), ("shown_", "shown")];
+    let group = |(prefix, words): (&str, &str)| {
+        let causes = status.decisions.iter();
+        let mut causes: Vec<_> =
+            causes.filter_map(|(name, value)| Some((name.strip_prefix(prefix)?, *value))).collect();
+        causes.sort_by_key(|(_, value)| Reverse(*value));
+        let causes = causes.iter().map(|(cause, value)| {
+            let cause = cause.replace('_', " ");
+            format!("{} {cause}", count(*value))
+        });
+        let causes = causes.collect::<Vec<_>>().join(", ");
+        (!causes.is_empty()).then(|| format!("{words}: {causes}"))
+    };
+    let groups: Vec<_> = groups.into_iter().filter_map(group).collect();
+    if groups.is_empty() { "none".to_owned() } else { groups.join("; ") }
 }
 
 /// `19.2 Mb/s (auto), fq_codel`.
@@ -196,6 +217,7 @@ wlan0: snoop (airmend 1.2.3), only observing, up 1 d 1:01:01
   flows     0 of at most 0, caches 0 bytes of 0 bytes
   air       nothing sent
   repairs   none
+  losses    none
   senders   0 DUPACKs suppressed, 0 ACKs stripped, 0 loss signals forwarded, \
 at most 0 timeouts saved
   packets   none

@@ -36,6 +36,9 @@ fn status(seconds: u64) -> Status {
         air_packets: 1_000 * seconds,
         air_losses: 5 * seconds * (seconds + 1),
         repairs: [("rack".to_owned(), 1_000 + 60 * seconds)].into(),
+        decisions: [("left_budget", 3), ("left_full_queue", 12), ("masked_better", 1_465)]
+            .map(|(name, number)| (name.to_owned(), number))
+            .into(),
         top: vec![
             flow(1, 250_000 * seconds, 40, Some(4.0)),
             flow(2, 1_000_000 * seconds, 20, None),
@@ -73,6 +76,7 @@ fn the_screen_shows_header_sparklines_flows_and_keys() {
 airmend wlan0  snoop 1.2.3  up 1:00:08
 flows 2/100,000  cache 1.5 MB/256 MB  CPU 12.5 %  heartbeat timeouts 0  panics 0
 repairs 1,480 (60.00/s)  suppressed DUPACKs 1,204  forwarded 0  timeouts saved ≤ 7
+losses left to senders: 12 full queue, 3 budget; masked: 1,465 better
 loss 8 %, at most 8 %                         air RTT 4.00 ms, at most 4.00 ms
                                           ▂▅█                                     ████████
                                        ▁▄▇███                                     ████████
@@ -84,12 +88,12 @@ fixed host           mobile                     rate    loss  repairs↓    hidd
 
 
 q quit  s sort (by repairs)  p pause";
-    assert_eq!(screen(&model(8), 90, 14).join("\n"), expected);
+    assert_eq!(screen(&model(8), 90, 15).join("\n"), expected);
 }
 
 #[test]
 fn any_size_is_drawn() {
-    for (width, height) in [(0, 0), (1, 1), (5, 3), (20, 13), (20, 14), (300, 100)] {
+    for (width, height) in [(0, 0), (1, 1), (5, 3), (20, 14), (20, 15), (300, 100)] {
         let lines = screen(&model(700), width.max(1), height.max(1));
         assert_eq!(lines.len(), usize::from(height.max(1)));
     }

@@ -1,7 +1,7 @@
 //! Draws the model.
 
 use super::model::{Interval, Model, Order};
-use crate::status::clock;
+use crate::status::{clock, decisions};
 use crate::text::{bytes, count, counted, percent, rate, significant};
 use airmend_live::gateway::telemetry::FlowStatus;
 use ratatui::Frame;
@@ -11,14 +11,14 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
 
 /// With fewer lines than this the flows need the place of the sparklines.
-const HEIGHT_FOR_SPARKLINES: u16 = 14;
+const HEIGHT_FOR_SPARKLINES: u16 = 15;
 const SPARKLINES: u16 = 4;
 
 /// The whole screen.
 pub(super) fn draw(frame: &mut Frame<'_>, model: &Model) {
     let sparklines = if frame.area().height < HEIGHT_FOR_SPARKLINES { 0 } else { SPARKLINES };
     let [header, charts, flows, footer] = Layout::vertical([
-        Constraint::Length(3),
+        Constraint::Length(4),
         Constraint::Length(sparklines),
         Constraint::Min(0),
         Constraint::Length(1),
@@ -33,7 +33,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model) {
     frame.render_widget(footer_line(model), footer);
 }
 
-fn header_lines(model: &Model) -> [Line<'static>; 3] {
+fn header_lines(model: &Model) -> [Line<'static>; 4] {
     let status = &model.status;
     let now = model.history.back().copied().unwrap_or_default();
     let observe = if status.observe { "  only observing" } else { "" };
@@ -79,6 +79,7 @@ fn header_lines(model: &Model) -> [Line<'static>; 3] {
             count(status.counters.forwarded_loss_signals),
             count(saved)
         )),
+        Line::from(format!("losses {}", decisions(status))),
     ]
 }
 

@@ -21,7 +21,7 @@ const PORTS: [u16; 2] = [5001, 5002];
 /// Bytes of a segment.
 const LEN: u32 = 100;
 /// Nothing is released because its time is over.
-const PATIENT: &[&str] = &["--set", "hold_unknown=50s", "--set", "hold_limit=50s"];
+const PATIENT: &[&str] = &["--set", "hold_limit=50s"];
 
 /// Two flows between hosts that say nothing by themselves, and what leaves to the wire.
 struct Talk {

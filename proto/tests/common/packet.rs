@@ -43,6 +43,8 @@ pub(crate) struct Tcp {
     pub(crate) dscp: u8,
     /// Payload bytes per segment of a super-packet.
     pub(crate) segment_size: Option<NonZeroU16>,
+    /// Whether the payload is not what belongs at this place of the stream.
+    pub(crate) is_other: bool,
 }
 
 /// The codepoints "congestion experienced", and "ECN-capable transport" 0 and 1 (RFC 3168 §5).
@@ -69,6 +71,7 @@ impl Tcp {
             ecn: 0,
             dscp: 0,
             segment_size: None,
+            is_other: false,
         }
     }
 
@@ -160,10 +163,11 @@ impl Tcp {
             ecn,
             dscp,
             segment_size: packet.segment_size(),
+            is_other: false,
         })
     }
 
-    /// The payload that belongs at this place of the stream.
+    /// The payload that belongs at this place of the stream, or another one.
     pub(crate) fn payload(&self) -> Vec<u8> {
         let first = self.seq.wrapping_add(u32::from(self.flags.intersects(Flags::SYN)));
         (0..u32::from(self.len)).map(|i| self.byte(first.wrapping_add(i))).collect()
@@ -171,7 +175,8 @@ impl Tcp {
 
     fn byte(&self, seq: u32) -> u8 {
         let stream = u32::from(self.flow) << 1 | u32::from(self.sender == Port::Air);
-        ((seq ^ stream << 7).wrapping_mul(2_654_435_761) >> 24) as u8
+        let byte = ((seq ^ stream << 7).wrapping_mul(2_654_435_761) >> 24) as u8;
+        if self.is_other { !byte } else { byte }
     }
 
     fn header(&self) -> TcpHeader {

@@ -10,6 +10,7 @@
 //! +0.005 air   < flow 1 . 1:1(0) ack 1461 <nop,nop,TS val 5 ecr 6>
 //! +0     wired < udp (100)                        // also: fragment, malformed, not-ip
 //! +0     wired < gso 1000 . 1:3001(3000) ack 1    // a super-packet; ECN: ect0, ect1, ce
+//! +0     wired < other . 1:1001(1000) ack 1       // other bytes than before
 //! +0     air   < dscp 43 . 1:1(0) ack 1001        // a differentiated services codepoint
 //! +0     air   > edited . 1:1001(1000) ack 1 <nops 12>  // differs from all that came in
 //! +.02~+.05 air > . 1:1461(1460) ack 1            // leaves between 20 and 50 ms from now

@@ -63,8 +63,8 @@ impl Pattern {
         wanted == *actual
     }
 
-    /// Reads `[edited] [ce] [gso N] [dscp N] [flow N] flags first:end(length) [ack N] [win N]
-    /// [<options>]`.
+    /// Reads `[edited] [other] [ce] [gso N] [dscp N] [flow N] flags first:end(length) [ack N]
+    /// [win N] [<options>]`.
     pub(crate) fn parse(
         text: &str,
         sender: Port,
@@ -85,6 +85,7 @@ impl Pattern {
         let flags = loop {
             match next("flags")? {
                 "edited" => edited = true,
+                "other" => tcp.is_other = true,
                 "gso" => tcp.segment_size = NonZeroU16::new(number(next("a size")?)? as u16),
                 "dscp" => tcp.dscp = number(next("a codepoint")?)?.min(63) as u8,
                 "flow" => tcp.flow = number(next("the flow's number")?)? as u16,

@@ -93,6 +93,8 @@ impl Snapshot {
         out.count("air_losses", help, status.air_losses)?;
         let help = "Local retransmissions, by cause.";
         out.family("repairs", help, "cause", &status.repairs)?;
+        let help = "What the agent decided on losses, by decision and cause.";
+        out.family("decisions", help, "decision", &status.decisions)?;
         let help = "SYNs and SYN-ACKs that were repeated.";
         out.count("repeated_handshakes", help, status.counters.repeated_handshakes)?;
         if let Some(rate) = status.shape.as_ref().and_then(|shape| shape.rate_bps) {

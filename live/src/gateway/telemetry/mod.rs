@@ -25,6 +25,7 @@ use airmend_proto::event::{Cause, FlowEnd, FlowId};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::{Event, Instant, Load, Port};
 use flows::{TelemetryFlows, is_evidence};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tally::Tallies;
 
@@ -52,6 +53,7 @@ pub struct Telemetry {
     tallies: Tallies,
     counters: Counters,
     timeouts_saved: TimeoutsSaved,
+    decisions: BTreeMap<&'static str, u64>,
     losses: u64,
     air_rtt: Histogram,
     ack_wait: Histogram,
@@ -66,6 +68,7 @@ impl Telemetry {
             tallies: Tallies::default(),
             counters: Counters::default(),
             timeouts_saved: TimeoutsSaved::default(),
+            decisions: BTreeMap::new(),
             losses: 0,
             air_rtt: Histogram::default(),
             ack_wait: Histogram::default(),
@@ -94,6 +97,9 @@ impl Telemetry {
     pub fn event(&mut self, now: Instant, event: &Event) {
         match *event {
             Event::LocalRetransmit { flow, cause, .. } => self.repaired(flow, cause),
+            Event::Decided { decision, .. } => {
+                *self.decisions.entry(decision.counter).or_default() += 1;
+            }
             Event::AirRtt { flow, sample, srtt } => {
                 self.air_rtt.add(sample);
                 let saved = self.flows.get(flow, |flow| flow.measured(srtt));
@@ -163,6 +169,7 @@ impl Telemetry {
             air_losses: self.losses,
             repairs: self.tallies.repairs.named(),
             timeouts_saved: self.timeouts_saved,
+            decisions: named(&self.decisions),
             bypasses: self.tallies.bypasses.named(),
             uncached: self.tallies.uncached.named(),
             flows_ended: self.tallies.ends.named(),
@@ -187,6 +194,10 @@ impl Telemetry {
         let saved = self.flows.end(flow).is_some_and(|flow| flow.is_probed());
         self.timeouts_saved.tail += u64::from(saved && end == FlowEnd::Closed);
     }
+}
+
+fn named(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
+    counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
 }
 
 impl Counters {

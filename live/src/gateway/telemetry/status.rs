@@ -47,6 +47,9 @@ pub struct Status {
     pub air_losses: u64,
     /// Local retransmissions by cause.
     pub repairs: BTreeMap<String, u64>,
+    /// What the agent decided on losses, by decision and cause: left to the sender (`left_budget`),
+    /// or repaired while the sender did not see it (`masked_...`) or did (`shown_...`).
+    pub decisions: BTreeMap<String, u64>,
     /// Timeouts of the senders that did not come; an estimate from above.
     pub timeouts_saved: TimeoutsSaved,
     /// Packets that passed untouched, by reason.

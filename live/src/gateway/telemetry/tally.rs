@@ -50,9 +50,9 @@ labels! {
         Unjudged = "unjudged"
     }
     Cause {
-        DupAck = "dup_ack", Rack = "rack", TailProbe = "tail_probe",
-        LocalTimeout = "local_timeout", RoundTripTimer = "round_trip_timer",
-        PersistTimer = "persist_timer"
+        DupAck = "dup_ack", Rack = "rack", Forgotten = "forgotten", SecondCopy = "second_copy",
+        TailProbe = "tail_probe", LocalTimeout = "local_timeout",
+        RoundTripTimer = "round_trip_timer", PersistTimer = "persist_timer", Nack = "nack"
     }
     Bypass {
         NotIp = "not_ip", NotTcp = "not_tcp", Fragment = "fragment", Truncated = "truncated",
@@ -66,7 +66,7 @@ labels! {
 }
 
 /// The most labels that any set has.
-const PLACES: usize = 8;
+const PLACES: usize = 9;
 
 /// One counter for each label.
 #[derive(Clone, Copy, Debug)]

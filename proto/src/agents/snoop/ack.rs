@@ -1,11 +1,14 @@
 //! ACKs from the mobile host: their verdict, and the loss signals in them that are masked.
 
 use super::Snoop;
+use super::cache::Cached;
+use super::decision::Sight;
 use super::flow::{AckFields, Flow, SuppressedAck};
 use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Event, FlowEnd};
 use crate::packet::Packet;
+use crate::ranges::Span;
 use crate::time::Instant;
 use crate::wire::edit::keep_sack_blocks;
 use crate::wire::flow::FlowKey;
@@ -18,9 +21,13 @@ use core::time::Duration;
 const LOST_SIGHT: Duration = Duration::from_secs(1);
 
 /// The part of an ACK that is forwarded to the sender.
+#[derive(Clone, Copy)]
 enum Visible {
     /// The whole ACK.
     All,
+    /// The whole ACK, although it is a loss signal for this masked hole: it answers a
+    /// retransmission of the sender [C-9].
+    Answer(Span),
     /// All but the SACK blocks that begin at this position or above.
     Below(u64),
     /// Nothing: the ACK is only a loss signal for masked holes; the position of the lowest one.
@@ -136,7 +143,7 @@ impl Snoop {
             false => Visible::All,
         };
         let limit = match visible {
-            Visible::All => u64::MAX,
+            Visible::All | Visible::Answer(_) => u64::MAX,
             Visible::Below(limit) => limit,
             Visible::Nothing(hole) => {
                 flow.suppress(now, budget, segment, packet, hole);
@@ -160,6 +167,9 @@ impl Snoop {
         flow.ack_left(now, budget);
         if matches!(verdict, Verdict::Replace(_)) {
             self.event(Event::SackStripped(id, segment.ack));
+        }
+        if let Visible::Answer(hole) = visible {
+            self.decided(reference, hole, Sight::ShownAnswer);
         }
         verdict
     }
@@ -272,29 +282,29 @@ impl Flow {
         segment: &Segment,
         progress: Progress,
     ) -> Visible {
-        if progress.resent {
-            // Data that the sender sent after the holes has arrived. The sender takes all
-            // unacknowledged data for lost, masked packets included.
-            return Visible::All;
-        }
-        if self.answers_retransmission(segment) {
-            return Visible::All;
-        }
+        // If data that the sender sent after the holes has arrived, the sender takes all
+        // unacknowledged data for lost, masked packets included.
+        let is_answer = progress.resent || self.answers_retransmission(segment);
         if self.is_at_sender() {
-            let is_held = !budget.is_zero()
+            let is_held = !is_answer
+                && !budget.is_zero()
                 && !progress.advances
                 && self.is_loss_signal(segment)
                 && !self.reports_duplicates(segment);
             return if is_held { Visible::Nothing(self.acked) } else { Visible::All };
         }
-        let Some(limit) = self.lowest_masked(now, budget).map(|hole| hole.start) else {
+        let Some(hole) = self.lowest_masked(now, budget).map(Cached::span) else {
             return Visible::All;
         };
+        let limit = hole.start;
         let blocks = segment.options.sack.as_slice();
         let shows_loss = |left: SeqNumber| self.position(left).is_some_and(|left| left >= limit);
         let loss_signals = blocks.iter().filter(|(left, _)| shows_loss(*left)).count();
         if loss_signals == 0 && self.uses_sack {
             return Visible::All;
+        }
+        if is_answer {
+            return if loss_signals > 0 { Visible::Answer(hole) } else { Visible::All };
         }
         let is_only_loss_signal = !progress.advances && loss_signals == blocks.len();
         if is_only_loss_signal && self.says_nothing_else(segment) {

@@ -156,21 +156,30 @@ impl Airtime {
         }
     }
 
-    /// Takes the evidence of a loss. Returns whether the packet was dropped before the air: its own
-    /// evidence and that of the losses before it say so, they have for a third of the sender's
-    /// `round_trip`, and more is lost than on an idle hop.
-    pub(super) fn lost(&mut self, now: Instant, evidence: f32, round_trip: Duration) -> bool {
-        let evidence = evidence.clamp(-LIMIT, LIMIT);
-        let ratio = self.evidence + evidence + DOUBT / (1.0 + 5.0 * self.error);
-        let sum = self.evidence * (1.0 - 1.0 / MEMORY) + evidence;
-        self.evidence = sum.clamp(-LIMIT, LIMIT);
+    /// Whether a packet with this evidence was dropped before the air: its own evidence and that of
+    /// the losses before it say so, they have for a third of the sender's `round_trip`, and more is
+    /// lost than on an idle hop.
+    pub(super) fn is_dropped(&self, now: Instant, evidence: f32, round_trip: Duration) -> bool {
+        let ratio = self.evidence + limited(evidence) + DOUBT / (1.0 + 5.0 * self.error);
+        let since = self.dropped_since.unwrap_or(now);
+        let has_lasted = now.since(since) >= round_trip / 3;
+        let is_negative = evidence < 0.0 && ratio < 0.0 && self.evidence_with(evidence) < 0.0;
+        is_negative && has_lasted && self.loses_by_queue()
+    }
+
+    /// Takes the evidence of a loss.
+    pub(super) fn lost(&mut self, now: Instant, evidence: f32) {
+        self.evidence = self.evidence_with(evidence);
         if self.evidence >= 0.0 {
             self.dropped_since = None;
-            return false;
+        } else {
+            self.dropped_since.get_or_insert(now);
         }
-        let since = *self.dropped_since.get_or_insert(now);
-        let has_lasted = now.since(since) >= round_trip / 3;
-        evidence < 0.0 && ratio < 0.0 && has_lasted && self.loses_by_queue()
+    }
+
+    /// The sum of the evidence with that of one more loss.
+    fn evidence_with(&self, evidence: f32) -> f32 {
+        limited(self.evidence * (1.0 - 1.0 / MEMORY) + limited(evidence))
     }
 
     /// Whether more is lost on a busy hop than on an idle one, or no loss of an idle one is known.
@@ -179,6 +188,10 @@ impl Airtime {
     fn loses_by_queue(&self) -> bool {
         !self.idle.is_known() || self.busy_losses.exceeds(&self.idle, CHANCE)
     }
+}
+
+fn limited(evidence: f32) -> f32 {
+    evidence.clamp(-LIMIT, LIMIT)
 }
 
 #[cfg(test)]
@@ -223,11 +236,17 @@ mod tests {
                 let times = 1 + u32::from(is_lost && is_on_air);
                 let evidence = self.arrive(times, u64::from(is_lost));
                 if is_lost {
-                    let is_dropped = self.airtime.lost(self.now, evidence, ROUND_TRIP);
-                    dropped += u32::from(is_dropped);
+                    dropped += u32::from(self.lost(evidence));
                 }
             }
             dropped
+        }
+
+        /// Takes a loss; returns whether the packet was dropped.
+        fn lost(&mut self, evidence: f32) -> bool {
+            let is_dropped = self.airtime.is_dropped(self.now, evidence, ROUND_TRIP);
+            self.airtime.lost(self.now, evidence);
+            is_dropped
         }
     }
 
@@ -278,7 +297,7 @@ mod tests {
         for number in 0..2_000 {
             let is_lost = number >= 200 && number % 10 == 0;
             let evidence = hop.arrive(if number % 8 == 0 { 8 } else { 0 }, u64::from(is_lost));
-            assert!(!is_lost || !hop.airtime.lost(hop.now, evidence, ROUND_TRIP), "{number}");
+            assert!(!is_lost || !hop.lost(evidence), "{number}");
         }
     }
 

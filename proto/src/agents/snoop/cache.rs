@@ -52,6 +52,11 @@ pub(super) struct Cached {
 }
 
 impl Cached {
+    /// The range.
+    pub(super) fn span(&self) -> Span {
+        Span { start: self.start, end: self.end }
+    }
+
     /// Whether the acknowledgment is ambiguous: there was more than one transmission.
     pub(super) fn is_ambiguous(&self) -> bool {
         self.attempts > 0 || self.resent
@@ -113,8 +118,7 @@ impl Cached {
 
     /// Notes a retransmission, as the next one in `flight`.
     pub(super) fn depart(&mut self, now: Instant, delivered: u64, flight: &mut Flight) {
-        let span = Span { start: self.start, end: self.end };
-        let sent = Sent { at: now, order: flight.depart(span, self.segments()) };
+        let sent = Sent { at: now, order: flight.depart(self.span(), self.segments()) };
         let earliest = self.proven(delivered);
         self.earliest = if earliest.order >= delivered { earliest } else { sent };
         self.sent = sent;
@@ -211,6 +215,11 @@ impl Cache {
 
     pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Cached> {
         self.ranges.get_mut(index)
+    }
+
+    /// The range that holds `position`, to be read.
+    pub(super) fn at(&self, position: u64) -> Option<&Cached> {
+        self.get(self.first_beyond(position)).filter(|cached| cached.start <= position)
     }
 
     /// The range that holds `position`.

@@ -1,6 +1,7 @@
 //! Data of the fixed host that has departed to the air: cached until the mobile acknowledges it.
 
 use super::cache::{Cached, Sent};
+use super::decision::Left;
 use super::flow::Flow;
 use super::rtt::is_before;
 use super::ts_recent::Resent;
@@ -22,6 +23,8 @@ struct Taken {
     is_resent: bool,
     /// The reason why it was not cached.
     refused: Option<Uncached>,
+    /// A range for which the sender had sent other bytes before.
+    disputed: Option<Span>,
 }
 
 impl Snoop {
@@ -53,6 +56,9 @@ impl Snoop {
         if let Some(reason) = taken.refused {
             self.event(Event::Uncached(id, segment.seq, reason));
         }
+        if let Some(span) = taken.disputed {
+            self.decided(reference, span, Left::OtherBytes);
+        }
         self.schedule(now, reference);
     }
 
@@ -83,7 +89,7 @@ impl Flow {
         let span = Span { start, end: start + u64::from(segment.seq_len()) };
         self.is_unanswered = self.is_silent(now);
         if !self.is_acceptable(now, segment, span) {
-            return Some(Taken { is_resent: false, refused: Some(Uncached::Unacceptable) });
+            return Some(Taken { refused: Some(Uncached::Unacceptable), ..Taken::default() });
         }
         self.note_sent(now, segment, span);
         // [C-16] Keep-alives, window probes and data that has arrived already lie below the
@@ -96,7 +102,7 @@ impl Flow {
             return None;
         }
         self.quiet_since = now;
-        let mut taken = Taken { is_resent: span.start < self.highest, refused: None };
+        let mut taken = Taken { is_resent: span.start < self.highest, ..Taken::default() };
         if span.end > self.highest {
             self.highest = span.end;
             self.new_data_at = now;
@@ -107,7 +113,7 @@ impl Flow {
         self.response.in_flight(self.in_flight());
         // Data that overlaps with cached ranges is cached already, with whatever segment
         // boundaries, up to the end of these ranges.
-        let known = self.mark_resent(now, segment, packet, span);
+        let known = self.mark_resent(now, &Copy { packet, segment, span }, &mut taken);
         let sent = Sent { at: now, order: 0 };
         let mut cached = Cached {
             start: known.unwrap_or(span.start).max(self.acked),
@@ -176,19 +182,16 @@ impl Flow {
         !self.is_silent(now) && self.window.holds(span.end) && !self.ts_recent.is_some_and(is_old)
     }
 
-    /// [C-9, C-10] The sender retransmitted `span`: its loss is no longer masked. Returns the end
+    /// [C-9, C-10] The sender retransmitted a range: its loss is no longer masked. Returns the end
     /// of the last cached range that overlaps, if there is one.
-    fn mark_resent(
-        &mut self,
-        now: Instant,
-        segment: &Segment,
-        packet: &Packet,
-        span: Span,
-    ) -> Option<u64> {
+    fn mark_resent(&mut self, now: Instant, copy: &Copy<'_>, taken: &mut Taken) -> Option<u64> {
         let mut end = None;
-        let copy = Copy { packet, segment, span };
-        for cached in self.cache.overlapping(span.start, span.end) {
+        for cached in self.cache.overlapping(copy.span.start, copy.span.end) {
+            let was_disputed = cached.is_disputed;
             copy.replace(cached);
+            if cached.is_disputed && !was_disputed {
+                taken.disputed = Some(cached.span());
+            }
             if cached.is_congestion {
                 self.response.retransmitted(self.highest);
             } else if cached.is_under_repair() {

@@ -1,6 +1,7 @@
 //! Which holes are masked, and for how long [C-7, C-10, C-13, C-31].
 
 use super::cache::Cached;
+use super::decision::Sight;
 use super::flow::Flow;
 use super::settings::Settings;
 use crate::time::Instant;
@@ -16,26 +17,28 @@ const FEW_LATE: f32 = 0.05;
 const MAX_EXAMINED: u32 = 256;
 
 impl Flow {
-    /// [C-13] The longest time for which a hole may be masked; [C-28] in the sending host, for
-    /// which a loss signal may be withheld.
+    /// [C-13] The longest time for which a hole may be masked: that of two repairs, or the limit
+    /// for a sender whose round trip is unknown, and which without timestamps cannot undo what it
+    /// does too early. [C-28] In the sending host, for which a loss signal may be withheld.
     pub(super) fn hold_budget(&self, settings: &Settings) -> Duration {
         if self.is_at_sender() {
             return self.air.min().mul_f64(settings.hold_own).min(settings.hold_limit);
         }
-        let budget = match self.wired.round_trip() {
-            Some(wired) => {
-                let round_trip = (wired + self.air.srtt()).min(Duration::from_secs(60));
-                let brief = (self.air.min() * 2).max(round_trip.mul_f64(settings.hold_brief));
-                brief.min(round_trip.mul_f64(settings.hold_share))
-            }
-            None => settings.hold_unknown,
-        };
-        budget.min(settings.hold_limit)
+        match self.wired.round_trip() {
+            Some(_) => (self.air.min() * 2).min(settings.hold_limit),
+            None => settings.hold_limit,
+        }
     }
 
-    /// Whether holes are masked at all [C-31].
-    fn masks(&self) -> bool {
-        !self.uses_sack || self.wired.round_trip().is_none() || self.masking.is_needed()
+    /// What the sender sees of holes under repair as such [C-31].
+    fn policy(&self) -> Sight {
+        if !self.uses_sack {
+            Sight::MaskedNoSack
+        } else if self.wired.round_trip().is_none() {
+            Sight::MaskedNoRoundTrip
+        } else {
+            self.masking.policy()
+        }
     }
 
     /// Measures a round trip of the sender that has ended, and learns whether masks are better in
@@ -60,16 +63,34 @@ impl Flow {
         self.masking.is_better = masked < CHEAP_MASK || is_late;
     }
 
-    /// Whether the loss of a cached range is masked: the range was found missing, the sender has
-    /// not retransmitted it, and the hold budget is not spent [C-7, C-10]. In a recovery the sender
+    /// What the sender sees of a cached range that is under repair.
+    pub(super) fn sight(&self, cached: &Cached, now: Instant, settings: &Settings) -> Sight {
+        if self.is_at_sender() || !settings.suppress {
+            return Sight::ShownAlways;
+        }
+        self.hole(cached, now, self.hold_budget(settings))
+    }
+
+    /// What the sender sees of a hole: it is masked if it was found missing, the sender has not
+    /// retransmitted it, and the hold budget is not spent [C-7, C-10]. In a recovery the sender
     /// sees all losses: without the SACK blocks above a masked hole it would take its window for
     /// lost [C-22].
+    fn hole(&self, cached: &Cached, now: Instant, budget: Duration) -> Sight {
+        if cached.start < self.recovery_point {
+            Sight::ShownRecovery
+        } else if cached.resent {
+            Sight::ShownResent
+        } else if cached.missing_since.is_none_or(|since| now >= since + budget) {
+            Sight::ShownLate
+        } else {
+            self.policy()
+        }
+    }
+
+    /// Whether the loss of a cached range is masked.
     fn is_masked(&self, cached: &Cached, now: Instant, budget: Duration) -> bool {
-        cached.start >= self.recovery_point
-            && !cached.resent
-            && !cached.is_congestion
-            && !cached.is_disputed
-            && cached.missing_since.is_some_and(|since| now < since + budget)
+        let is_left = cached.is_congestion || cached.is_disputed;
+        !is_left && self.hole(cached, now, budget).is_masked()
     }
 
     /// The lowest masked hole: loss signals above it are suppressed.
@@ -78,7 +99,7 @@ impl Flow {
     /// has retransmitted, or whose hold budget is spent. The search ends after [`MAX_EXAMINED`]
     /// ranges: the loss signals are then forwarded.
     pub(super) fn lowest_masked(&self, now: Instant, budget: Duration) -> Option<&Cached> {
-        if !self.masks() {
+        if !self.policy().is_masked() {
             return None;
         }
         if self.sacked.is_empty() {
@@ -140,24 +161,15 @@ mod tests {
     use crate::agents::snoop::flow::tests::flow;
 
     #[test]
-    fn the_budget_is_a_share_of_the_senders_round_trip() {
-        let mut flow = flow(0);
+    fn the_budget_is_the_time_of_two_repairs() {
         let settings = Settings::default();
-        assert_eq!(flow.hold_budget(&settings), settings.hold_unknown);
-        let mut value = 7;
-        let mut take = |flow: &mut Flow, millis| {
-            for _ in 0..8 {
-                value += 1;
-                flow.wired.ack_left(Instant::ZERO, value);
-                flow.wired.data_came(Instant::from_millis(millis), value);
-            }
-            flow.hold_budget(&settings).as_micros()
-        };
-        // 20 ms of the air are a guess as yet.
-        assert_eq!(take(&mut flow, 80), 10_000);
-        assert_eq!(take(&mut flow, 2_000), 150_000, "a timeout must not be risked");
-        flow.air.sample(Instant::ZERO, Duration::from_millis(30));
-        assert_eq!(take(&mut flow, 80), 60_000, "time for two repairs");
-        assert_eq!(take(&mut flow, 10), 38_000, "but no tail loss probe is caused");
+        for (air, budget) in [(30, 60), (100, 150)] {
+            let mut flow = flow(0);
+            flow.air.sample(Instant::ZERO, Duration::from_millis(air));
+            assert_eq!(flow.hold_budget(&settings), settings.hold_limit, "an unknown sender");
+            flow.wired.ack_left(Instant::ZERO, 7);
+            flow.wired.data_came(Instant::from_millis(80), 7);
+            assert_eq!(flow.hold_budget(&settings), Duration::from_millis(budget));
+        }
     }
 }

@@ -4,13 +4,14 @@
 //! A loss counts as congestion only while a queue stands: for a third of the sender's round trip no
 //! sample came near the least round trip (the sojourn rule of RFC 8289, with the interval of the
 //! sender). Then one of these findings is enough: the path loses nothing while its queue is short;
-//! more is lost than while the queue is short, or more than air hops lose; the delay is at a peak
-//! that it does not exceed any more; or the queue is so long that it does not empty if the sender
-//! halves its window, alone, or as one of several that share the queue [C-34]. As long as too few
-//! packets passed while the queue was short, each loss counts once the queue has stood for a whole
-//! round trip. In a recovery that answers congestion, a queue that has fallen is none again.
+//! more is lost than while the queue is short; the delay is at a peak that it does not exceed any
+//! more; or the queue is so long that it does not empty if the sender halves its window, alone, or
+//! as one of several that share the queue [C-34]. As long as too few packets passed while the queue
+//! was short, each loss counts once the queue has stood for a whole round trip. In a recovery that
+//! answers congestion, a queue that has fallen is none again.
 
 use super::airtime::Airtime;
+use super::decision::Left;
 use super::extreme::Extreme;
 use super::surplus::{Share, Surplus};
 use super::tally::Tally;
@@ -23,8 +24,6 @@ const TARGET: Duration = Duration::from_millis(5);
 const PEAK_WINDOW: Duration = Duration::from_secs(15);
 /// The window of the least round trip: a queue of another sender may stand for long.
 const LEAST_WINDOW: Duration = Duration::from_secs(60);
-/// The share of losses above which a standing queue is congested, whatever the air loses.
-const MOST_LOST: f32 = 0.2;
 /// The deviations from the expected number of losses that chance explains.
 const CHANCE: f32 = 3.5;
 /// The losses among the last 32 packets that make a train.
@@ -40,8 +39,8 @@ pub(super) struct LocalQueue {
 }
 
 /// A loss of a flow.
-#[derive(Debug)]
-pub(super) struct Loss<'a> {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loss {
     /// When the lost packet departed.
     pub(super) sent_at: Instant,
     /// The round trip of the wired side of the flow.
@@ -53,7 +52,7 @@ pub(super) struct Loss<'a> {
     /// Whether the sender is in the recovery that answers the last sign of congestion.
     pub(super) is_recovering: bool,
     /// When a loss of the flow was last taken for congestion.
-    pub(super) signalled_at: &'a mut Option<Instant>,
+    pub(super) signalled_at: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -128,46 +127,57 @@ impl LocalQueue {
         history.tally().add(segments as f32, 0.0);
     }
 
-    /// Counts a loss that is found now; returns whether the loss counts as congestion.
-    pub(super) fn lost(&mut self, now: Instant, loss: Loss<'_>) -> bool {
-        let Some(history) = &mut self.history else { return false };
-        history.outcomes = history.outcomes << 1 | 1;
-        let Loss { sent_at, wired, window, evidence, is_recovering, signalled_at } = loss;
-        let round_trip = wired + history.least();
-        let is_told = signalled_at.is_some_and(|at| sent_at <= at + wired);
-        let is_dropped = self.airtime.lost(now, evidence, round_trip);
-        if is_told {
+    /// Decides why a loss that is found now counts as congestion, if it does, and counts it.
+    pub(super) fn judge(&mut self, now: Instant, loss: &Loss) -> Option<Left> {
+        let cause = self.congestion(now, loss);
+        self.count(now, loss, cause);
+        cause
+    }
+
+    /// Why a loss that is found now counts as congestion, if it does.
+    fn congestion(&self, now: Instant, loss: &Loss) -> Option<Left> {
+        let history = self.history.as_ref()?;
+        let is_dropped = self.airtime.is_dropped(now, loss.evidence, loss.wired + history.least());
+        if loss.is_told() {
             // The sender counts this loss and the last one as one event.
-            return is_dropped || history.standing_since.is_some();
+            let is_congestion = is_dropped || history.standing_since.is_some();
+            return is_congestion.then_some(Left::SameEvent);
         }
         if is_dropped {
-            *signalled_at = Some(now);
-            return true;
+            return Some(Left::NoAirtime);
         }
-        if is_recovering && history.has_fallen() {
-            return false;
+        if loss.is_recovering && history.has_fallen() {
+            return None;
         }
-        history.tally().add(1.0, 1.0);
-        let Some(standing_since) = history.standing_since else { return false };
-        // The sender has answered by then, and the queue shows it.
-        let answered_at = signalled_at.map(|at| at + wired + history.latest);
-        let since = answered_at.map_or(standing_since, |at| standing_since.max(at));
-        let stood = now.since(since);
-        // A queue that has grown stands for as long as it takes to empty. A late ACK in a fade, in
-        // which those before it were lost, is one sample.
-        let has_grown = now >= standing_since + (history.latest - history.least());
-        let has_stood = stood >= round_trip / 3 || has_grown && history.is_train();
-        // In doubt the sender is told. Its answer empties the queue, and ends the doubt.
-        let is_doubtful = history.is_unknown() && stood >= round_trip;
-        let share = Share { window, round_trip: wired + history.latest };
-        let is_congestion = is_doubtful
-            || has_stood && (history.is_full(now, wired) || history.outlasts(now, share));
-        if is_congestion {
-            *signalled_at = Some(now);
+        history.with_loss().congestion(now, loss)
+    }
+
+    /// Counts a loss that is found now, and that counts as congestion for this cause.
+    fn count(&mut self, now: Instant, loss: &Loss, cause: Option<Left>) {
+        let Some(history) = &mut self.history else { return };
+        self.airtime.lost(now, loss.evidence);
+        let is_answered = loss.is_told() || loss.is_recovering && history.has_fallen();
+        if is_answered || cause == Some(Left::NoAirtime) {
+            history.outcomes = history.outcomes << 1 | 1;
+            return;
+        }
+        *history = history.with_loss();
+        let share = history.share_of(loss);
+        let is_asked = cause.is_none_or(|cause| cause == Left::SharedQueue);
+        if is_asked && history.has_stood(now, loss) {
+            history.surplus.watch(now, share);
+        }
+        if cause.is_some() {
             history.surplus.take(now, share);
             history.standing = Tally::default();
         }
-        is_congestion
+    }
+}
+
+impl Loss {
+    /// Whether the sender cannot have answered the last sign of congestion when it sent the packet.
+    fn is_told(&self) -> bool {
+        self.signalled_at.is_some_and(|at| self.sent_at <= at + self.wired)
     }
 }
 
@@ -198,31 +208,74 @@ impl History {
         if short.is_known() { short.share() } else { short.and(standing).share() }
     }
 
-    /// Whether the standing queue loses packets.
-    fn is_full(&self, now: Instant, wired: Duration) -> bool {
-        let is_clean = !self.is_unknown() && self.short.lost < 0.5;
-        // The peak is that of a full queue if the delay has stopped to rise.
-        let is_at_peak = self.is_near_peak()
-            && (now.since(self.raised_at) >= wired + self.latest || self.is_train());
-        let is_long = self.latest - self.least() >= wired + self.least();
-        let has_excess = self.standing.exceeds(&self.short, CHANCE);
-        is_clean || is_at_peak || is_long || has_excess || self.loses_many()
+    /// With one more loss.
+    fn with_loss(&self) -> Self {
+        let mut history = *self;
+        history.outcomes = history.outcomes << 1 | 1;
+        history.tally().add(1.0, 1.0);
+        history
     }
 
-    /// Whether the queue stays when this sender halves its window [C-34].
-    fn outlasts(&mut self, now: Instant, share: Share) -> bool {
-        self.surplus.outlasts(now, share, self.least(), self.air_loss())
+    /// Why a loss that was counted is congestion of a standing queue.
+    fn congestion(&self, now: Instant, loss: &Loss) -> Option<Left> {
+        // In doubt the sender is told. Its answer empties the queue, and ends the doubt.
+        if self.is_unknown() && self.stood(now, loss)? >= loss.wired + self.least() {
+            return Some(Left::UnknownAir);
+        }
+        if !self.has_stood(now, loss) {
+            return None;
+        }
+        let shared = || {
+            let share = self.share_of(loss);
+            self.surplus.outlasts(now, share, self.least(), self.air_loss())
+        };
+        self.full(now, loss.wired).or_else(|| shared().then_some(Left::SharedQueue))
+    }
+
+    /// For how long a queue stands that the sender has not answered yet.
+    fn stood(&self, now: Instant, loss: &Loss) -> Option<Duration> {
+        // The sender has answered by then, and the queue shows it.
+        let answered_at = loss.signalled_at.map(|at| at + loss.wired + self.latest);
+        Some(now.since(self.standing_since?.max(answered_at.unwrap_or_default())))
+    }
+
+    /// Whether a queue stands for long enough.
+    fn has_stood(&self, now: Instant, loss: &Loss) -> bool {
+        let (Some(since), Some(stood)) = (self.standing_since, self.stood(now, loss)) else {
+            return false;
+        };
+        // A queue that has grown stands for as long as it takes to empty. A late ACK in a fade, in
+        // which those before it were lost, is one sample.
+        let has_grown = now >= since + (self.latest - self.least());
+        stood >= (loss.wired + self.least()) / 3 || has_grown && self.is_train()
+    }
+
+    /// The finding that shows that the standing queue loses packets.
+    fn full(&self, now: Instant, wired: Duration) -> Option<Left> {
+        // The peak is that of a full queue if the delay has stopped to rise.
+        let is_at_peak = || {
+            let has_stopped = now.since(self.raised_at) >= wired + self.latest;
+            self.is_near_peak() && (has_stopped || self.is_train())
+        };
+        if !self.is_unknown() && self.short.lost < 0.5 {
+            Some(Left::CleanAir)
+        } else if is_at_peak() {
+            Some(Left::FullQueue)
+        } else if self.latest - self.least() >= wired + self.least() {
+            Some(Left::LongQueue)
+        } else {
+            self.standing.exceeds(&self.short, CHANCE).then_some(Left::Excess)
+        }
+    }
+
+    /// What the flow of a loss has of the queue.
+    fn share_of(&self, loss: &Loss) -> Share {
+        Share { window: loss.window, round_trip: loss.wired + self.latest }
     }
 
     /// Whether too few packets have shown what the air loses.
     fn is_unknown(&self) -> bool {
         !self.short.is_known()
-    }
-
-    /// Whether more packets are lost, whatever the queue, than an air hop loses.
-    fn loses_many(&self) -> bool {
-        let all = self.short.and(&self.standing);
-        all.is_known() && all.share() > MOST_LOST
     }
 
     /// Whether the delay is within a tenth of its peak, or two packets, which a short queue has as
@@ -310,12 +363,16 @@ mod tests {
         fn lose_while(&mut self, millis: u64, is_recovering: bool) -> bool {
             let now = self.now();
             let sent_at = Instant::from_millis(1_000 + self.millis - millis);
-            let signalled_at = &mut self.signalled_at;
-            self.queue.lost(now, Loss { is_recovering, ..loss(sent_at, signalled_at) })
+            let loss = Loss { is_recovering, ..loss(sent_at, self.signalled_at) };
+            let cause = self.queue.judge(now, &loss);
+            if cause.is_some_and(Left::is_new_congestion) {
+                self.signalled_at = Some(now);
+            }
+            cause.is_some()
         }
     }
 
-    fn loss(sent_at: Instant, signalled_at: &mut Option<Instant>) -> Loss<'_> {
+    fn loss(sent_at: Instant, signalled_at: Option<Instant>) -> Loss {
         let is_recovering = false;
         Loss { sent_at, wired: WIRED, window: 0, evidence: 0.0, is_recovering, signalled_at }
     }
@@ -410,10 +467,7 @@ mod tests {
         path.feed(|_| 0, 300, u64::MAX);
         path.feed(|number| number / 10, 400, u64::MAX);
         assert!(path.lose(4));
-        let mut other = None;
-        let (sent_at, signalled_at) = (path.now(), &mut other);
-        let loss = loss(sent_at, signalled_at);
-        assert!(path.queue.lost(path.now(), loss), "the history of the first flow");
-        assert_eq!(other, Some(path.now()));
+        let cause = path.queue.judge(path.now(), &loss(path.now(), None));
+        assert!(cause.is_some_and(Left::is_new_congestion), "the history of the first flow");
     }
 }

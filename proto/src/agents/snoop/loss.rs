@@ -3,9 +3,12 @@
 use super::Shared;
 use super::airtime::HEADERS;
 use super::cache::Cached;
+use super::decision::{Left, Sight};
 use super::flight::{Overtaken, Transmission};
 use super::flow::Flow;
 use super::local_queue::Loss;
+use super::settings::Settings;
+use crate::event::Cause;
 use crate::ranges::Span;
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -15,18 +18,38 @@ const PROBED: usize = 64;
 /// The most ranges that are judged again when the mobile has discarded data [C-26].
 const RECONSIDERED: usize = 64;
 
+/// A range that is lost, and what is decided on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Judged {
+    pub(super) span: Span,
+    pub(super) fate: Fate,
+}
+
+/// What becomes of a loss.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fate {
+    /// It is left to the sender.
+    Left(Left),
+    /// It is repaired, and meanwhile the sender sees this of it.
+    Repaired(Cause, Sight),
+}
+
 impl Flow {
-    /// The positions of lost segments: a later transmission arrived, and the segment did not within
-    /// the reordering window. Notes since when each is missing, and the end of the reordering
-    /// window.
+    /// Decides on lost segments: a later transmission arrived, and the segment did not within the
+    /// reordering window. Notes the end of the reordering window.
     ///
     /// Each transmission is judged once, whatever the number of ACKs and of holes [C-26].
-    pub(super) fn find_lost(&mut self, now: Instant, shared: &mut Shared) -> Vec<u64> {
+    pub(super) fn find_lost(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        settings: &Settings,
+    ) -> Vec<Judged> {
         let mut lost = Vec::new();
         self.reordering_due = None;
         if !self.uses_sack {
             // Without SACK, duplicate ACKs show the loss of the first segment only.
-            lost.extend(self.find_first_lost(now, shared));
+            lost.extend(self.find_first_lost(now, shared, settings));
             return lost;
         }
         while let Some(&Overtaken { transmission, evidence }) = self.flight.overtaken.front() {
@@ -42,19 +65,23 @@ impl Flow {
                     self.reordering_due = Some(lost_at);
                     break;
                 }
-                let is_congestion = self.is_congestion(now, span.start, evidence, shared);
-                lost.extend((!is_congestion).then_some(span.start));
+                lost.extend(self.judge(now, span.start, evidence, shared, settings));
             }
             self.flight.overtaken.pop_front();
         }
         lost
     }
 
-    /// [C-33] The positions of ranges that were left to the sender and that the sender has
-    /// forgotten: it has sent new data two round trips later. A sender sends what it takes for lost
-    /// first, and waits for a round trip at most (RFC 8985 §6.2). But Linux forgets what it has
-    /// found lost when it undoes a reduction (`tcp_undo_cwnd_reduction`), until its next timeout.
-    pub(super) fn find_forgotten(&mut self, shared: &mut Shared) -> Vec<u64> {
+    /// [C-33] Ranges that were left to the sender and that the sender has forgotten: it has sent
+    /// new data two round trips later. A sender sends what it takes for lost first, and waits for a
+    /// round trip at most (RFC 8985 §6.2). But Linux forgets what it has found lost when it undoes
+    /// a reduction (`tcp_undo_cwnd_reduction`), until its next timeout.
+    pub(super) fn find_forgotten(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        settings: &Settings,
+    ) -> Vec<Judged> {
         let mut forgotten = Vec::new();
         let Some(round_trip) = self.round_trip() else { return forgotten };
         let wait = self.air.srtt() + round_trip * 2;
@@ -67,7 +94,9 @@ impl Flow {
                 break;
             }
             if is_forgotten && self.repair_budget.spend(&mut shared.credit) {
-                forgotten.push(cached.start);
+                let span = cached.span();
+                let sight = self.sight(cached, now, settings);
+                forgotten.push(Judged { span, fate: Fate::Repaired(Cause::Forgotten, sight) });
             }
         }
         forgotten
@@ -143,8 +172,13 @@ impl Flow {
         }
     }
 
-    /// The position of the first segment in the cache, if it is lost.
-    fn find_first_lost(&mut self, now: Instant, shared: &mut Shared) -> Option<u64> {
+    /// Decides on the first segment in the cache, if it is lost.
+    fn find_first_lost(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        settings: &Settings,
+    ) -> Option<Judged> {
         let acked = self.acked;
         let first = self.cache.get(0).filter(|first| first.start <= acked)?;
         if !first.is_open() || first.sent.order >= self.delivered.sent.order {
@@ -160,38 +194,53 @@ impl Flow {
             self.reordering_due = Some(lost_at);
             return None;
         }
-        (!self.is_congestion(now, acked, 0.0, shared)).then_some(acked)
+        self.judge(now, acked, 0.0, shared, settings)
     }
 
-    /// Whether the loss of the range at `position` counts as congestion [C-22], as each loss does
-    /// that the budget cannot repair [C-23].
-    fn is_congestion(
+    /// Decides on the loss of the range at `position`, and notes what follows from that for the
+    /// flow and for the queue.
+    fn judge(
         &mut self,
         now: Instant,
         position: u64,
         evidence: f32,
         shared: &mut Shared,
-    ) -> bool {
-        let wired = self.wired_round_trip();
-        let Some(cached) = self.cache.at_mut(position) else { return true };
-        let sent_at = cached.sent.at;
-        let is_recovering = self.acked < self.recovery_point;
-        let signalled_at = &mut self.signalled_at;
-        let window = self.masking.window();
-        let loss = Loss { sent_at, wired, window, evidence, is_recovering, signalled_at };
-        let is_congestion = shared.queues.get(now, self.mobile).lost(now, loss)
-            || self.response.ignores_losses()
-            || !self.repair_budget.spend(&mut shared.credit);
-        cached.is_congestion = is_congestion;
-        if self.signalled_at == Some(now) {
+        settings: &Settings,
+    ) -> Option<Judged> {
+        let cached = self.cache.at(position)?;
+        let span = cached.span();
+        let loss = Loss {
+            sent_at: cached.sent.at,
+            wired: self.wired_round_trip(),
+            window: self.masking.window(),
+            evidence,
+            is_recovering: self.acked < self.recovery_point,
+            signalled_at: self.signalled_at,
+        };
+        let congestion = shared.queues.get(now, self.mobile).judge(now, &loss);
+        if congestion.is_some_and(Left::is_new_congestion) {
+            self.signalled_at = Some(now);
             self.recovery_point = self.highest;
         }
-        if is_congestion {
-            self.masking.congested();
-        } else {
-            self.masking.repaired();
+        let ignores = || self.response.ignores_losses().then_some(Left::IgnoringSender);
+        let mut cause = congestion.or_else(ignores);
+        // [C-23] What the budget cannot repair is left to the sender as well.
+        if cause.is_none() && !self.repair_budget.spend(&mut shared.credit) {
+            cause = Some(Left::Budget);
         }
-        is_congestion
+        let fate = match cause {
+            Some(cause) => {
+                self.cache.at_mut(position)?.is_congestion = true;
+                self.masking.congested();
+                Fate::Left(cause)
+            }
+            None => {
+                self.masking.repaired();
+                let sight = self.sight(self.cache.at(position)?, now, settings);
+                Fate::Repaired(Cause::Rack, sight)
+            }
+        };
+        Some(Judged { span, fate })
     }
 
     /// The position of the segment to send as a probe [C-5]: first the last segment, whose SACK

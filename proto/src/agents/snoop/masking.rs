@@ -6,6 +6,7 @@
 //! masks are brief, where that time is often too short for the repair, and for a sender that
 //! reduces its window all the same or retransmits what it should wait for.
 
+use super::decision::Sight;
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -79,10 +80,17 @@ impl Default for Masking {
 }
 
 impl Masking {
-    /// Whether holes are masked. An unknown sender whose answer is being measured is shown no
-    /// further hole.
-    pub(super) fn is_needed(&self) -> bool {
-        self.is_better || self.rounds_left > 0 || self.trust == 0 && self.answer.is_some()
+    /// What the sender sees of holes under repair. An unknown sender whose answer is being measured
+    /// is shown no further hole.
+    pub(super) fn policy(&self) -> Sight {
+        let is_measured = self.trust == 0 && self.answer.is_some();
+        if self.is_better {
+            Sight::MaskedBetter
+        } else if self.rounds_left > 0 || is_measured {
+            Sight::MaskedUntrusted
+        } else {
+            Sight::ShownPatient
+        }
     }
 
     /// The sender has retransmitted what was under repair, or what has arrived.
@@ -228,7 +236,7 @@ mod tests {
                 self.round();
                 (0..4).for_each(|_| self.masking.repaired());
                 self.window = WINDOW.min(self.window + WINDOW * (1.0 - factor) / 20.0);
-                if self.masking.is_needed() {
+                if self.masking.policy().is_masked() {
                     masked += 1;
                 } else {
                     self.masking.answered();
@@ -262,11 +270,11 @@ mod tests {
             sender.round();
             for _ in 0..10 {
                 sender.masking.repaired();
-                if !sender.masking.is_needed() {
+                if !sender.masking.policy().is_masked() {
                     sender.masking.answered();
                 }
             }
-            shown += u32::from(!sender.masking.is_needed());
+            shown += u32::from(!sender.masking.policy().is_masked());
         }
         assert!(shown < 200, "{shown} of 2000 rounds");
     }
@@ -284,7 +292,7 @@ mod tests {
             (0..4).for_each(|_| sender.masking.repaired());
             sender.masking.answered();
             sender.round();
-            assert!(!sender.masking.is_needed(), "round {round}");
+            assert!(!sender.masking.policy().is_masked(), "round {round}");
         }
     }
 

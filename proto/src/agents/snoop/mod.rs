@@ -16,6 +16,7 @@ mod airtime;
 mod budget;
 mod cache;
 mod data;
+mod decision;
 mod delivery;
 mod dsack;
 mod duplicates;
@@ -76,6 +77,29 @@ pub(crate) const COUNTERS: &[&str] = &[
     "resent_reported_data",
     "negative_acks",
     "restored_timestamps",
+    "left_no_airtime",
+    "left_unknown_air",
+    "left_clean_air",
+    "left_full_queue",
+    "left_long_queue",
+    "left_excess",
+    "left_shared_queue",
+    "left_same_event",
+    "left_ignoring_sender",
+    "left_budget",
+    "left_refused",
+    "left_unrepairable",
+    "left_other_bytes",
+    "masked_no_sack",
+    "masked_no_round_trip",
+    "masked_better",
+    "masked_untrusted",
+    "shown_patient",
+    "shown_recovery",
+    "shown_resent",
+    "shown_late",
+    "shown_answer",
+    "shown_always",
 ];
 
 /// The agent `snoop`. Data from the wired side is cached and repaired; data from the air side

@@ -4,6 +4,7 @@
 
 use super::Snoop;
 use super::cache::Cached;
+use super::decision::Left;
 use super::flow::Flow;
 use super::uplink::NACK_CODEPOINT;
 use crate::event::{Cause, Event, OwnEvent};
@@ -28,14 +29,11 @@ impl Snoop {
             && !segment.options.sack.is_empty()
             && codepoint(packet, segment) == Some(NACK_CODEPOINT);
         let Some(reference) = self.flows.find(key).filter(|_| is_nack) else { return false };
-        let credit = &mut self.shared.credit;
         let mut id = 0;
         let lost = self.flows.update(reference, |flow| {
             flow.is_reported = true;
             id = flow.base.id.0;
-            let mut lost = flow.lost_on_the_air(now, segment);
-            lost.retain(|_| flow.repair_budget.spend(credit));
-            lost
+            flow.lost_on_the_air(now, segment)
         });
         self.event(Event::Own(OwnEvent {
             counter: "consumed_negative_acks",
@@ -43,17 +41,21 @@ impl Snoop {
             values: [id, segment.ack.0.into()],
             is_retransmission: false,
         }));
-        for start in lost.unwrap_or_default() {
-            self.retransmit(now, reference, start, Cause::Nack);
+        for span in lost.unwrap_or_default() {
+            let Some(flow) = self.flows.get_mut(reference) else { break };
+            match flow.repair_budget.spend(&mut self.shared.credit) {
+                true => self.retransmit(now, reference, span.start, Cause::Nack),
+                false => self.decided(reference, span, Left::Budget),
+            }
         }
         true
     }
 }
 
 impl Flow {
-    /// The positions of segments between and directly below the blocks, if something that was sent
-    /// later is in a block.
-    fn lost_on_the_air(&mut self, now: Instant, segment: &Segment) -> Vec<u64> {
+    /// The segments between and directly below the blocks, if something that was sent later is in a
+    /// block.
+    fn lost_on_the_air(&mut self, now: Instant, segment: &Segment) -> Vec<Span> {
         let mut blocks: Vec<Span> = Vec::new();
         for &(left, right) in segment.options.sack.as_slice() {
             let (Some(start), Some(end)) = (self.position(left), self.position(right)) else {
@@ -83,7 +85,7 @@ impl Flow {
                 let is_late = cached.order_at(cached.start) < newest;
                 if is_late && cached.is_open() && sacked.span_at(cached.start).is_none() {
                     cached.missing_since.get_or_insert(now);
-                    lost.push(cached.start);
+                    lost.push(cached.span());
                 }
             }
         }

@@ -1,15 +1,17 @@
 //! Local retransmissions: their queue, and the packets that are sent.
 
 use super::cache::Cached;
+use super::decision::Left;
 use super::flow::Flow;
 use super::local_queue::LocalQueue;
+use super::loss::{Fate, Judged};
 use super::queued_repair::Repair;
 use super::rtt::is_before;
 use super::ts_recent::recent_at;
 use super::{Snoop, seq};
 use crate::agent::Port;
 use crate::agents::flow_table::FlowRef;
-use crate::event::{Cause, Event};
+use crate::event::{Cause, Decision, Event};
 use crate::packet::Packet;
 use crate::ranges::Span;
 use crate::time::Instant;
@@ -24,10 +26,10 @@ const SPARE: u32 = 32;
 
 /// A retransmission that is sent.
 struct Retransmission {
-    packet: Packet,
+    /// The packet, and whether its timestamp was renewed; `None` if the mobile would refuse it.
+    copy: Option<(Packet, bool)>,
     sent: Span,
     attempt: u32,
-    is_timestamp_renewed: bool,
     /// The rest of the queued range, if the range was split since.
     rest: Option<Span>,
 }
@@ -35,16 +37,28 @@ struct Retransmission {
 impl Snoop {
     /// [C-4] Queues retransmissions of all ranges that are lost.
     pub(super) fn repair_losses(&mut self, now: Instant, reference: FlowRef) {
-        let shared = &mut self.shared;
+        let (shared, settings) = (&mut self.shared, &self.settings);
         let lost = self.flows.update(reference, |flow| {
-            let mut lost = flow.find_lost(now, shared);
-            lost.append(&mut flow.find_forgotten(shared));
+            let mut lost = flow.find_lost(now, shared, settings);
+            lost.append(&mut flow.find_forgotten(now, shared, settings));
             lost
         });
-        let lost = lost.unwrap_or_default();
-        for start in lost {
-            self.retransmit(now, reference, start, Cause::Rack);
+        for Judged { span, fate } in lost.unwrap_or_default() {
+            match fate {
+                Fate::Left(cause) => self.decided(reference, span, cause),
+                Fate::Repaired(cause, sight) => {
+                    self.decided(reference, span, sight);
+                    self.retransmit(now, reference, span.start, cause);
+                }
+            }
         }
+    }
+
+    /// Says what was decided on a range.
+    pub(super) fn decided(&mut self, flow: FlowRef, span: Span, decision: impl Into<Decision>) {
+        let Some(flow) = self.flows.get(flow).map(|flow| flow.base.id) else { return };
+        let range = (seq(span.start), seq(span.end));
+        self.event(Event::Decided { flow, range, decision: decision.into() });
     }
 
     /// [C-6] Queues a retransmission of the range that begins at `start`, in the priority class; at
@@ -53,13 +67,14 @@ impl Snoop {
         let is_full = self.repairs.is_full();
         let Some(state) = self.flows.get_mut(flow) else { return };
         let Some(cached) = state.cache.at_mut(start).filter(|c| !c.is_queued) else { return };
+        let span = cached.span();
         if is_full {
             // [C-3] What a full queue refuses is congestion.
             cached.is_congestion = true;
-            return self.event(Event::EgressDropped(Port::Air));
+            self.event(Event::EgressDropped(Port::Air));
+            return self.decided(flow, span, Left::Refused);
         }
         cached.is_queued = true;
-        let span = Span { start: cached.start, end: cached.end };
         state.is_probing |= cause.is_probe();
         self.repairs.push(Repair { flow, span, cause, since: now });
     }
@@ -76,11 +91,14 @@ impl Snoop {
                 continue;
             }
             let Some(retransmission) = state.take_repair(span) else { continue };
-            let Retransmission { packet, sent, attempt, is_timestamp_renewed, rest } =
-                retransmission;
+            let Retransmission { copy, sent, attempt, rest } = retransmission;
             if let Some(span) = rest {
                 self.repairs.put_back(Repair { flow, span, cause, since });
             }
+            let Some((packet, is_timestamp_renewed)) = copy else {
+                self.decided(flow, sent, Left::Unrepairable);
+                continue;
+            };
             if is_timestamp_renewed {
                 self.event(Event::TimestampRenewed(id, seq(sent.start)));
             }
@@ -146,18 +164,23 @@ impl Snoop {
         }
         flow.duplicates.has_own |= !starts.is_empty();
         for start in starts {
-            self.retransmit(now, reference, start, Cause::Rack);
+            self.retransmit(now, reference, start, Cause::SecondCopy);
         }
     }
 
     /// [C-3] The queue refused the oldest retransmission of those handed over: its loss is
     /// congestion.
     fn refuse_oldest(&mut self) {
-        let Some((flow, span)) = self.handed_over.pop_front() else { return };
-        let Some(flow) = self.flows.get_mut(flow) else { return };
+        let Some((reference, span)) = self.handed_over.pop_front() else { return };
+        let Some(flow) = self.flows.get_mut(reference) else { return };
+        let mut is_refused = false;
         for cached in flow.cache.overlapping(span.start, span.end).filter(|c| c.is_queued) {
             cached.is_queued = false;
             cached.is_congestion = true;
+            is_refused = true;
+        }
+        if is_refused {
+            self.decided(reference, span, Left::Refused);
         }
     }
 }
@@ -203,20 +226,15 @@ impl Flow {
             if !is_needed {
                 continue;
             }
-            let Some((packet, is_timestamp_renewed)) =
-                copy_of(cached, recent_at(cached.start, recent, resent))
-            else {
-                cached.resent = true;
-                continue;
-            };
-            cached.attempts += 1;
-            cached.is_queued = true;
+            let copy = copy_of(cached, recent_at(cached.start, recent, resent));
+            cached.attempts += u32::from(copy.is_some());
+            cached.is_queued = copy.is_some();
+            cached.resent |= copy.is_none();
             let rest = Span { start: cached.end, end: span.end };
             return Some(Retransmission {
-                packet,
-                sent: Span { start: cached.start, end: cached.end },
+                copy,
+                sent: cached.span(),
                 attempt: cached.attempts,
-                is_timestamp_renewed,
                 rest: (rest.start < rest.end).then_some(rest),
             });
         }

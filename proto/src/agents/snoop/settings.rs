@@ -31,12 +31,6 @@ settings! {
     /// Whether loss signals of masked holes are suppressed. Without suppression the agent only
     /// repairs: the baseline `snoop-nosuppress` [C-18].
     suppress: bool = true;
-    /// The share of the sender's round trip for which a hole may be masked: after it the sender
-    /// would send a tail loss probe [C-13, RFC 8985 §7.2].
-    hold_share: f64 = 0.95, number(0.0, 10.0);
-    /// The share of the sender's round trip for which a hole is masked, if it is more than two
-    /// least round trips of the air [C-13].
-    hold_brief: f64 = 0.1, number(0.0, 10.0);
     /// The repairs of a round trip that may come too late for a sender that is shown the holes,
     /// relative to the share of the round trip for which masks would stop it: up to this, holes are
     /// shown. With 0 they are always masked [C-31].
@@ -45,13 +39,10 @@ settings! {
     /// that only signals losses [C-28]. Measured: 0 and 1/16 leave some transfers with many
     /// recoveries, and 1/4 makes long paths slower.
     hold_own: f64 = 0.125, number(0.0, 1.0);
-    /// The longest time for which a hole may be masked: less than the 200 ms by which the sender's
-    /// retransmission timeout exceeds its round trip [C-13].
+    /// The longest time for which a hole may be masked, and that for which it is while the sender's
+    /// round trip is unknown, which it always is without timestamps: less than the 200 ms by which
+    /// the sender's retransmission timeout exceeds its round trip [C-13].
     hold_limit: Duration = Duration::from_millis(150), timeout();
-    /// The longest time for which a hole may be masked while the sender's round trip is unknown,
-    /// which it always is without timestamps. 60 ms fits the budget of every sender farther away
-    /// than 75 ms, and is less than half of what would cause a timeout.
-    hold_unknown: Duration = Duration::from_millis(60), timeout();
     /// The round trip of the air hop before the first sample.
     initial_rtt: Duration = Duration::from_millis(20), timeout();
     /// What is done for data that the mobile sends.
@@ -70,7 +61,7 @@ mod tests {
         for &name in Settings::NAMES {
             let before = settings.clone();
             let value = match name {
-                "hold_share" | "hold_brief" | "hold_own" | "show_share" => "0.7",
+                "hold_own" | "show_share" => "0.7",
                 "uplink" => "off",
                 _ => "7ms",
             };
@@ -91,7 +82,7 @@ mod tests {
         let mut refusal = |name, value| settings.set(name, value).unwrap_err();
         assert!(refusal("hold", "1ms").contains("hold_limit"));
         assert!(refusal("hold_limit", "0ms").contains("more than 0"));
-        assert!(refusal("hold_share", "-1").contains("from 0 to 10"));
+        assert!(refusal("show_share", "-1").contains("from 0 to 10"));
         assert_eq!(settings, Settings::default());
     }
 }

@@ -81,31 +81,33 @@ impl Surplus {
 
     /// Whether the queue outlasts that this sender halves its window too. The round trip without a
     /// queue is `least`; the air loses the share `loss` of all packets.
-    pub(super) fn outlasts(
-        &mut self,
-        now: Instant,
-        share: Share,
-        least: Duration,
-        loss: f32,
-    ) -> bool {
-        self.round_trip = share.round_trip;
-        if now >= self.taken_until {
-            self.taken = Duration::ZERO;
-        }
+    pub(super) fn outlasts(&self, now: Instant, share: Share, least: Duration, loss: f32) -> bool {
         let Some((pace, least_pace)) = self.pace else { return false };
         // Other flows, whose host has no losses, would take what these ones give.
         let is_alone = pace.mul_f64(LEAST_RATE) <= least_pace.get(Duration::min);
         let packets = share.window as f64 / PACKET;
         let is_shared = pace.mul_f64(packets) <= share.round_trip.mul_f64(MOST_SHARE);
         let queued = self.lowest.get(Duration::min).saturating_sub(least);
-        let is_enough = self.half(share).is_some_and(|half| queued >= self.taken + half);
+        let taken = self.taken_at(now);
+        let is_enough = self.half(share).is_some_and(|half| queued >= taken + half);
         is_alone && is_shared && is_enough && packets * f64::from(loss) <= MOST_LOSSES
+    }
+
+    /// The sender of a flow that has lost a packet sets the interval.
+    pub(super) fn watch(&mut self, now: Instant, share: Share) {
+        self.round_trip = share.round_trip;
+        self.taken = self.taken_at(now);
     }
 
     /// A loss is shown to a sender, which halves its window within its round trip.
     pub(super) fn take(&mut self, now: Instant, share: Share) {
         self.taken += self.half(share).unwrap_or_default();
         self.taken_until = now + share.round_trip;
+    }
+
+    /// What senders will still take.
+    fn taken_at(&self, now: Instant) -> Duration {
+        if now < self.taken_until { self.taken } else { Duration::ZERO }
     }
 
     /// Half of a window, as the time that it stands in the queue.
@@ -163,7 +165,9 @@ mod tests {
 
         fn outlasts(&mut self, packets: u64, loss: f32) -> bool {
             let share = self.share(packets);
-            self.surplus.outlasts(self.now, share, LEAST, loss)
+            let outlasts = self.surplus.outlasts(self.now, share, LEAST, loss);
+            self.surplus.watch(self.now, share);
+            outlasts
         }
     }
 

@@ -1,10 +1,12 @@
 //! The timer of a flow, shared by probe, reordering window and hold budget.
 
 use super::Snoop;
+use super::decision::Left;
 use super::flow::Flow;
 use crate::agent::{Deadline, Timer};
 use crate::agents::flow_table::FlowRef;
 use crate::event::Cause;
+use crate::ranges::Span;
 use crate::time::Instant;
 
 impl Snoop {
@@ -63,7 +65,8 @@ impl Snoop {
         flow.quiet_since = now;
         if !flow.repair_budget.spend(&mut self.shared.credit) {
             flow.timeouts += 1;
-            return;
+            let span = Span { start: flow.acked, end: flow.highest };
+            return self.decided(reference, span, Left::Budget);
         }
         let Some(start) = self.flows.update(reference, |flow| flow.probe()).flatten() else {
             return;

@@ -3,6 +3,7 @@
 use super::echo::EchoTimes;
 use super::nack::Nack;
 use crate::agents::flows::{FlowBase, FlowState};
+use crate::agents::snoop::decision::Left;
 use crate::agents::snoop::local_queue::{LocalQueue, Loss};
 use crate::agents::snoop::rtt::{OWN_HOST, WiredPath, is_before};
 use crate::event::FlowId;
@@ -186,16 +187,19 @@ impl UplinkFlow {
         let wired = self.wired_round_trip();
         let mut is_congestion = self.air_sample.is_none();
         for _ in 0..span.len().div_ceil(size).min(64) {
-            let signalled_at = &mut self.signalled_at;
             let loss = Loss {
                 sent_at: now,
                 wired,
                 window: 0,
                 evidence: 0.0,
                 is_recovering: false,
-                signalled_at,
+                signalled_at: self.signalled_at,
             };
-            is_congestion |= queue.lost(now, loss);
+            let cause = queue.judge(now, &loss);
+            if cause.is_some_and(Left::is_new_congestion) {
+                self.signalled_at = Some(now);
+            }
+            is_congestion |= cause.is_some();
         }
         if self.holes.len() < MAX_HOLES {
             self.holes.push_back(Hole { span, sent_by, is_congestion });
