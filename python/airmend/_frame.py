@@ -31,6 +31,10 @@ def table(lines: bytes) -> Any:
     options = pa_json.ReadOptions(block_size=block)
     try:
         read = pa_json.read_json(pa.BufferReader(lines), read_options=options)
+        if any(pa.types.is_list(field.type) for field in read.schema):
+            # While it infers types, the reader loses nulls before the first value in lists.
+            known = pa_json.ParseOptions(explicit_schema=read.schema)
+            read = pa_json.read_json(pa.BufferReader(lines), options, known)
     except pa.ArrowInvalid:
         # A swept setting may be a number in one line and a word in another.
         read = _mixed_table(lines)

@@ -1,5 +1,6 @@
 """The results are those of the command line."""
 
+import itertools
 import json
 import subprocess
 from collections.abc import Mapping
@@ -141,6 +142,16 @@ def test_what_is_wrong_gets_a_sentence(call: object, sentence: str) -> None:
         call()  # type: ignore[operator]
     assert sentence in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_nulls_in_lists_are_kept(tmp_path: Path) -> None:
+    # Which runs are in one table depends on how long runs take: each order must do.
+    bulk, mixed, packets = [None, None], [None, 3.5], [1.5, 2.5]
+    for number, delays in enumerate(itertools.product((bulk, mixed, packets), repeat=3)):
+        file = tmp_path / f"{number}.jsonl"
+        file.write_text("\n".join(json.dumps({"flow_delay_ms": d}) for d in delays))
+        read = [list(d) for d in airmend.read(file)["flow_delay_ms"]]
+        assert [[None if pd.isna(d) else d for d in row] for row in read] == list(delays)
 
 
 def test_an_unknown_column_gets_a_sentence(tiny: Path, tmp_path: Path) -> None:
