@@ -41,6 +41,8 @@ test-kernels: setup ## the gateway and the link on stock Debian kernels, in QEMU
 lint: setup ## formatting, and clippy with warnings as errors
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+# As `pip install` builds it: with the features that its crates ask for themselves.
+	@$(CARGO) check --quiet --locked -p airmend-python
 
 bench: setup ## what a packet costs in agents and simulator, and a gateway; how true the lab is
 	@$(CARGO) bench --locked --no-fail-fast -p airmend-proto -p airmend-sim -p airmend-live
