@@ -84,6 +84,8 @@ fn relay([near, far]: [&UdpSocket; 2], loss: f64, sent: &Sent, stop: &AtomicBool
             if !fate.happens(loss) {
                 far.send(datagram).ok();
             }
+            // A dialer that has waited long repeats its initiation: that is a replay, too.
+            sent.replayed.fetch_add(u64::from(datagram[0] == 1), Ordering::Relaxed);
             number += 1;
             // Handshakes may be answered again, which is counted elsewhere.
             if number.is_multiple_of(10) && datagram[0] == 3 {
