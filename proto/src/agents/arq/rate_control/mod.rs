@@ -314,10 +314,10 @@ impl RateControl {
     fn window(&self, now: Instant) -> u64 {
         let Some(least) = self.least.get() else { return INITIAL_WINDOW };
         let window = match self.phase {
-            Phase::Startup => {
+            Phase::Startup if !self.startup.is_in_doubt() => {
                 return self.product(STARTUP_GAIN).max(4 * INITIAL_WINDOW) + self.slack();
             }
-            Phase::Drain | Phase::Cycle(..) => self.product(2 * UNIT),
+            Phase::Startup | Phase::Drain | Phase::Cycle(..) => self.product(2 * UNIT),
         };
         let window = window.max(INITIAL_WINDOW) + self.slack();
         let window = match self.fair.bytes(now, least) {

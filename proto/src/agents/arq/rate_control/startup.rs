@@ -41,6 +41,11 @@ impl Startup {
         self.is_over
     }
 
+    /// Whether round trips are longer, and it is open whether they stay so.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.has_grown[0] || self.has_grown[1]
+    }
+
     /// The path says that it is full.
     pub(super) fn end(&mut self) {
         self.is_over = true;
