@@ -10,7 +10,7 @@
 local tulip = Proto("tulip", "TULIP")
 local link = Proto("airmend_link", "airmend link")
 
-local KINDS = { [0] = "Control", "Reliable", "Unreliable", "Skip" }
+local KINDS = { [0] = "Control", "Reliable", "Unreliable", "Skip", "Repair" }
 local HEADER_LEN, ACK_LEN, COVERED_LEN, MARKS_LEN = 22, 12, 2, 2
 
 local f = {
@@ -21,6 +21,7 @@ local f = {
     poll = ProtoField.bool("tulip.flags.poll", "Answer wanted", 8, nil, 0x02),
     more = ProtoField.bool("tulip.flags.more", "More in this turn", 8, nil, 0x04),
     ethernet = ProtoField.bool("tulip.flags.ethernet", "Payload is Ethernet", 8, nil, 0x08),
+    reads_repairs = ProtoField.bool("tulip.flags.reads_repairs", "Reads repair frames", 8, nil, 0x08),
     by_serial = ProtoField.bool("tulip.flags.by_serial", "Reads reports", 8, nil, 0x10),
     report = ProtoField.bool("tulip.flags.report", "Link ACK is a report", 8, nil, 0x20),
     reads_v2 = ProtoField.bool("tulip.flags.reads_version_2", "Reads version 2", 8, nil, 0x40),
@@ -31,6 +32,8 @@ local f = {
     serial = ProtoField.uint32("tulip.serial", "Serial number"),
     seq = ProtoField.uint32("tulip.seq", "Sequence number"),
     after = ProtoField.uint16("tulip.after", "After the one so much lower"),
+    packets = ProtoField.uint16("tulip.repair.packets", "Packets in the combination", base.DEC, nil, 0x0fff),
+    density = ProtoField.uint16("tulip.repair.density", "Density, in sixteenths less 1", base.DEC, nil, 0xf000),
     next = ProtoField.uint32("tulip.ack.next", "Next expected"),
     highest_serial = ProtoField.uint32("tulip.ack.highest_serial", "Highest serial number received"),
     delay = ProtoField.double("tulip.ack.delay", "Delay in ms"),
@@ -47,6 +50,7 @@ local f = {
     short_long = ProtoField.bool("tulip.short.long", "Numbers of four bytes", 8, nil, 0x80),
     short_answers_ce = ProtoField.bool("tulip.short.answers_ce", "Answers for CE", 8, nil, 0x40),
     short_ethernet = ProtoField.bool("tulip.short.ethernet", "Payload is Ethernet", 8, nil, 0x08),
+    short_reads_repairs = ProtoField.bool("tulip.short.reads_repairs", "Reads repair frames", 8, nil, 0x08),
     short_report = ProtoField.bool("tulip.short.report", "Link ACK is a report", 8, nil, 0x04),
     check = ProtoField.uint16("tulip.short.check", "Check", base.HEX),
     becomes = ProtoField.uint8("tulip.short.becomes", "Context that the packet becomes"),
@@ -109,9 +113,9 @@ end
 local function dissect_header(buffer, tree)
     tree:add(f.version, buffer(0, 1))
     tree:add(f.kind, buffer(0, 1))
-    local flags = tree:add(f.flags, buffer(1, 1))
+    local flags, kind = tree:add(f.flags, buffer(1, 1)), buffer(0, 1):bitfield(4, 4)
     local flag_fields = {
-        f.ack_present, f.poll, f.more, f.ethernet, f.by_serial, f.report, f.reads_v2, f.answers_ce,
+        f.ack_present, f.poll, f.more, kind == 0 and f.reads_repairs or f.ethernet, f.by_serial, f.report, f.reads_v2, f.answers_ce,
     }
     for _, field in ipairs(flag_fields) do
         flags:add(field, buffer(1, 1))
@@ -121,7 +125,12 @@ local function dissect_header(buffer, tree)
     tree:add(f.to, buffer(8, 4))
     tree:add(f.serial, buffer(12, 4))
     tree:add(f.seq, buffer(16, 4))
-    tree:add(f.after, buffer(20, 2))
+    if kind == 4 then
+        tree:add(f.density, buffer(20, 2))
+        tree:add(f.packets, buffer(20, 2))
+    else
+        tree:add(f.after, buffer(20, 2))
+    end
 end
 
 -- Takes fields from a buffer one after the other; `is_short` once it ends too early.
@@ -186,16 +195,23 @@ local function dissect_short(buffer, tree, pinfo, root)
     for _, field in ipairs({ f.short_kind, f.short_poll, f.short_ack }) do
         tree:add(field, buffer(0, 1))
     end
-    for _, field in ipairs({ f.short_long, f.short_answers_ce, f.short_ethernet, f.short_report }) do
+    local eighth = kind == 0 and f.short_reads_repairs or f.short_ethernet
+    for _, field in ipairs({ f.short_long, f.short_answers_ce, eighth, f.short_report }) do
         tree:add(field, flags)
     end
     local len, after = flags:bitfield(0, 1) == 1 and 4 or 2, flags:bitfield(2, 2)
+    -- A control frame with the flag of differences is a repair frame.
+    if kind == 0 and flags:bitfield(6, 1) == 1 then kind = 4 end
     local info = KINDS[kind]
     reader:number(tree, f.serial, len)
-    if kind == 1 or kind == 3 or (kind == 2 and after > 0) then
+    if kind == 4 or kind == 1 or kind == 3 or (kind == 2 and after > 0) then
         info = info .. " " .. reader:number(tree, f.seq, len)
     end
-    if after < 2 then
+    if kind == 4 and after == 3 then
+        local bytes = reader:take(2)
+        if bytes then tree:add(f.density, bytes) end
+        if bytes then tree:add(f.packets, bytes) end
+    elseif after < 2 then
         tree:add(f.after, flags, after)
     else
         reader:number(tree, f.after, after - 1)

@@ -17,6 +17,7 @@ fn frame(from: usize, to: u32, serial: u32, payload: Option<Packet>) -> Frame {
         more: false,
         by_serial: true,
         reads_version_2: true,
+        reads_repairs: payload.is_none(),
         answers_ce: false,
         outer_ecn: Ecn::NotEct,
         from: EPOCHS[from],

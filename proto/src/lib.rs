@@ -35,6 +35,7 @@ pub mod port;
 pub mod random;
 pub mod ranges;
 pub mod recording;
+mod rlc;
 mod rtt;
 mod settings;
 pub mod tcp;

@@ -18,7 +18,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/wireshark/tul
 const USER0: u32 = 147;
 const ETHERNET: u32 = 1;
 
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 21] = [
     "tulip.kind",
     "tulip.flags.poll",
     "tulip.flags.more",
@@ -38,10 +38,12 @@ const FIELDS: [&str; 19] = [
     "tulip.ack.covered",
     "tulip.ack.marks",
     "tulip.ack.missing",
+    "tulip.repair.packets",
+    "tulip.flags.reads_repairs",
 ];
 
 /// Of version 2, whose numbers are cut to their lowest bytes.
-const SHORT_FIELDS: [&str; 16] = [
+const SHORT_FIELDS: [&str; 17] = [
     "tulip.version",
     "tulip.short.kind",
     "tulip.short.poll",
@@ -58,6 +60,7 @@ const SHORT_FIELDS: [&str; 16] = [
     "tulip.short.becomes",
     "tulip.short.context",
     "tcp.dstport",
+    "tulip.repair.packets",
 ];
 
 const TESTS: [(&str, fn()); 3] = [
@@ -79,6 +82,7 @@ fn frame(kind: FrameKind, ack: Option<Ack>) -> Frame {
         more: kind == FrameKind::Skip,
         by_serial: false,
         reads_version_2: true,
+        reads_repairs: kind == FrameKind::Control,
         answers_ce: kind == FrameKind::Unreliable,
         outer_ecn: Ecn::NotEct,
         from: 0x1234_5678,
@@ -88,6 +92,17 @@ fn frame(kind: FrameKind, ack: Option<Ack>) -> Frame {
         after: 2,
         ack,
         payload: has_payload.then(|| segment.payload(b"airmend").build(LinkType::Ip)),
+    }
+}
+
+/// A combination of nine packets, of which all are in it.
+fn repair(serial: u32) -> Frame {
+    let combination = Packet::new(LinkType::Ip, vec![7; 30].into());
+    Frame {
+        serial: SeqNumber(serial),
+        after: 0xf009,
+        payload: Some(combination),
+        ..frame(FrameKind::Repair, None)
     }
 }
 
@@ -115,15 +130,17 @@ fn tshark_shows_every_field() {
         emit(FrameKind::Control, Some(ack())),
         broken,
         emit(FrameKind::Unreliable, Some(Ack { covered: Some(64), marks: Some(3), ..ack() })),
+        repair(77).emit().bytes().to_vec(),
     ];
     let epochs = "0x12345678|0x9abcdef0";
     let expected = [
-        format!("1|1|0|47|{epochs}|77|5|2|4294967295|9|1.6|0,1,15|5000||0|||"),
-        format!("2|0|0|47|{epochs}|77|5|2|||||5000||1|||"),
-        format!("3|0|1|0|{epochs}|77|5|2|||||||0|||"),
-        format!("0|0|0|0|{epochs}|77|5|2|4294967295|9|1.6|0,1,15|||0|||"),
-        format!("0|0|0|0|{epochs}|77|5|2||||||1|0|||"),
-        format!("2|0|0|47|{epochs}|77|5|2|4294967295|9|1.6||5000||1|64|3|9,8,4294967290"),
+        format!("1|1|0|47|{epochs}|77|5|2|4294967295|9|1.6|0,1,15|5000||0|||||"),
+        format!("2|0|0|47|{epochs}|77|5|2|||||5000||1|||||"),
+        format!("3|0|1|0|{epochs}|77|5|2|||||||0|||||"),
+        format!("0|0|0|0|{epochs}|77|5|2|4294967295|9|1.6|0,1,15|||0|||||1"),
+        format!("0|0|0|0|{epochs}|77|5|2||||||1|0|||||1"),
+        format!("2|0|0|47|{epochs}|77|5|2|4294967295|9|1.6||5000||1|64|3|9,8,4294967290||"),
+        format!("4|0|0|30|{epochs}|77|5|||||||||0||||9|"),
     ];
     let shown = tshark((SCRIPT, &FIELDS), "tulip-frames.pcap", USER0, &packets);
     assert_eq!(shown.len(), expected.len());
@@ -170,14 +187,16 @@ fn tshark_shows_the_short_form() {
         cross(1, answer(heard)),
         cross(0, numbered(2, 300, None)),
         cross(1, answer(report)),
+        cross(0, repair(3)),
     ];
     assert!(shown.iter().all(|(_, is_short)| *is_short));
     let packets = shown.map(|(bytes, _)| bytes);
     let expected = [
-        "2|1|1|0|1|5|0|||||||0||5000",
-        "2|0|0|1|0||0|6|1|1.6|64|3||||",
-        "2|1|1|0|2|5|300||||||||0|",
-        "2|0|0|1|0||0|6|2|1.6|64|3|1|||",
+        "2|1|1|0|1|5|0|||||||0||5000|",
+        "2|0|0|1|0||0|6|1|1.6|64|3|||||",
+        "2|1|1|0|2|5|300||||||||0||",
+        "2|0|0|1|0||0|6|2|1.6|64|3|1||||",
+        "2|0|0|0|3|5|||||||||||9",
     ];
     let shown = tshark((SCRIPT, &SHORT_FIELDS), "tulip-short.pcap", USER0, &packets);
     assert_eq!(shown.len(), expected.len());

@@ -95,6 +95,7 @@ impl Peer {
             more: false,
             by_serial: false,
             reads_version_2: false,
+            reads_repairs: false,
             answers_ce: false,
             outer_ecn: Ecn::NotEct,
             from: EPOCH,

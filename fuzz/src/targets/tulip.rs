@@ -54,9 +54,14 @@ fn check_frame(data: &[u8]) {
 }
 
 fn frame(input: &mut Input<'_>) -> Frame {
-    let kinds = [FrameKind::Control, FrameKind::Reliable, FrameKind::Unreliable, FrameKind::Skip];
     let head = input.byte();
-    let kind = kinds[usize::from(head & 3)];
+    let kind = match input.byte() % 5 {
+        0 => FrameKind::Control,
+        1 => FrameKind::Reliable,
+        2 => FrameKind::Unreliable,
+        3 => FrameKind::Skip,
+        _ => FrameKind::Repair,
+    };
     let epochs = input.byte();
     let epoch = |bits: u8, usual: u32| match bits {
         0..12 => usual,
@@ -70,7 +75,7 @@ fn frame(input: &mut Input<'_>) -> Frame {
         marks: (head & 40 == 40).then(|| input.number() as u16),
         vector: vec![input.byte(); usize::from(head >> 6)].into(),
     });
-    let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
+    let has_payload = !matches!(kind, FrameKind::Control | FrameKind::Skip);
     let payload = vec![head; usize::from(input.word() % 1_500)];
     Frame {
         kind,
@@ -78,6 +83,7 @@ fn frame(input: &mut Input<'_>) -> Frame {
         more: head & 8 != 0,
         by_serial: head & 32 != 0,
         reads_version_2: head & 64 != 0,
+        reads_repairs: head & 1 != 0 && kind == FrameKind::Control,
         answers_ce: head & 128 != 0,
         outer_ecn: Ecn::of_traffic_class(head >> 4),
         from: epoch(epochs & 15, 2),

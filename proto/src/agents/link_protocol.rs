@@ -10,6 +10,8 @@ pub struct LinkProtocol {
     pub frame_overhead: usize,
     /// The packet of the network layer that a frame carries, if it carries one.
     pub payload: fn(&Packet) -> Option<Packet>,
+    /// Whether packets are recovered from a frame that it does not carry.
+    pub recovers: fn(&Packet) -> bool,
     /// Whether the agent makes use of a damaged frame.
     pub takes_damaged: bool,
     /// The header compression of its frames, if it has one: of an end that sends the short form, or

@@ -122,9 +122,9 @@ fn with_rate_control_marks_are_counted_and_not_passed_on() {
     let (mut capable, mut marked) = (0, 0);
     ends.run(300, &mut |end, frame| {
         let parsed = Frame::parse(&frame).unwrap();
-        let is_control = parsed.kind == FrameKind::Control;
+        let is_packet = !matches!(parsed.kind, FrameKind::Control | FrameKind::Repair);
         assert_eq!(frame.outer_ecn(), Ecn::Ect0);
-        if end == 1 || is_control {
+        if end == 1 || !is_packet {
             return Some(frame);
         }
         capable += 1;

@@ -20,18 +20,19 @@ pub(crate) const QUEUES: usize = 2;
 /// control #0 serials ack 5 highest 9 covers 8 -7 -4   // serial numbers 7 and 4 have not arrived
 /// ```
 ///
-/// A number, serial number, epoch or ACK that is not written is 0, 1 and 2, or not there. `serials`
-/// and `reads-version-2` are read only. `ect0`, `ect1` and `ce` are the ECN field of what
-/// carries the frame, for which its sender `answers` or not; `marks 3` of a report tells of three
-/// marked ones.
+/// A number, serial number, epoch or ACK that is not written is 0, 1 and 2, or not there.
+/// `serials`, `reads-version-2` and `reads-repairs` are read only. `ect0`, `ect1` and `ce` are the
+/// ECN field of what carries the frame, for which its sender `answers` or not; `marks 3` of a
+/// report tells of three marked ones.
 pub(crate) const SCRIPTS: &str = "tests/tulip_scripts";
 
 const FIELDS: [(&str, Ecn); 3] = [("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1), ("ce", Ecn::Ce)];
-const KINDS: [(&str, FrameKind); 4] = [
+const KINDS: [(&str, FrameKind); 5] = [
     ("control", FrameKind::Control),
     ("reliable", FrameKind::Reliable),
     ("unreliable", FrameKind::Unreliable),
     ("skip", FrameKind::Skip),
+    ("repair", FrameKind::Repair),
 ];
 
 pub(crate) fn parse_frame(packet: &Packet) -> Result<Frame, String> {
@@ -50,6 +51,7 @@ pub(crate) fn read_frame(head: &str, payload: Option<Packet>) -> Result<Frame, S
         more: false,
         by_serial: false,
         reads_version_2: false,
+        reads_repairs: false,
         answers_ce: false,
         outer_ecn: Ecn::NotEct,
         from: 2,
@@ -67,6 +69,7 @@ pub(crate) fn read_frame(head: &str, payload: Option<Packet>) -> Result<Frame, S
             "more" => frame.more = true,
             "serials" => frame.by_serial = true,
             "reads-version-2" => frame.reads_version_2 = true,
+            "reads-repairs" => frame.reads_repairs = true,
             "answers" => frame.answers_ce = true,
             "ect0" | "ect1" | "ce" => {
                 let field = FIELDS.iter().find(|(name, _)| *name == word);

@@ -2,6 +2,7 @@
 //! happen within small budgets.
 
 mod bulk;
+mod coding;
 #[path = "../common/mod.rs"]
 mod common;
 mod ecn;

@@ -35,13 +35,14 @@ fn frame() -> impl Strategy<Value = Frame> {
         Just(FrameKind::Reliable),
         Just(FrameKind::Reliable),
         Just(FrameKind::Unreliable),
-        Just(FrameKind::Skip)
+        Just(FrameKind::Skip),
+        Just(FrameKind::Repair)
     ];
     let numbers = (epoch(), epoch(), number(), number(), prop_oneof![0u16..4, any::<u16>()]);
-    (kind, any::<([bool; 5], u8)>(), numbers, prop::option::of(ack()), 0usize..1_500).prop_map(
+    (kind, any::<([bool; 6], u8)>(), numbers, prop::option::of(ack()), 0usize..1_500).prop_map(
         |(kind, (flags, ecn), (from, to, serial, seq, after), ack, len)| {
-            let [poll, more, by_serial, reads_version_2, answers_ce] = flags;
-            let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
+            let [poll, more, by_serial, reads_version_2, answers_ce, reads_repairs] = flags;
+            let has_payload = !matches!(kind, FrameKind::Control | FrameKind::Skip);
             let payload = Packet::new(LinkType::Ip, vec![seq as u8; len].into());
             Frame {
                 kind,
@@ -49,6 +50,7 @@ fn frame() -> impl Strategy<Value = Frame> {
                 more,
                 by_serial,
                 reads_version_2,
+                reads_repairs: reads_repairs && kind == FrameKind::Control,
                 answers_ce,
                 outer_ecn: Ecn::of_traffic_class(ecn),
                 from,

@@ -57,6 +57,10 @@ pub(crate) enum LinkEvent {
     LostBefore,
     /// An EACK showed a loss.
     Eack,
+    /// A repair frame was sent, over so many packets.
+    Repair(u32),
+    /// The packet with this sequence number was lost, and recovered from repair frames.
+    Recovered(SeqNumber),
     /// A packet in flight was transmitted once more, since the link had nothing else to carry.
     Copied(SeqNumber),
 }
@@ -82,6 +86,8 @@ pub(crate) const LINK_COUNTERS: &[&str] = &[
     "link_sender_duplicates",
     "link_lost_before",
     "link_copies",
+    "link_repairs",
+    "link_recovered",
     "link_eacks",
     "link_damaged",
     "link_rtt_samples",
@@ -145,6 +151,8 @@ impl From<LinkEvent> for Event {
             E::Copied(seq) => {
                 ("link_copies", "link: {} transmitted once more while idle", [number(seq), 0])
             }
+            E::Repair(packets) => ("link_repairs", "link: repair of {}", [packets.into(), 0]),
+            E::Recovered(seq) => ("link_recovered", "link: {} recovered", [number(seq), 0]),
             E::Eack => ("link_eacks", "link: an EACK shows a loss", [0; 2]),
             E::Damaged => ("link_damaged", "link: a frame arrived damaged", [0; 2]),
             E::RoundTrip(sample) => (

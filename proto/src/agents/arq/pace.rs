@@ -95,6 +95,12 @@ impl Pace {
         backed_off.min(MAX_BACKED_OFF.max(2 * wait))
     }
 
+    /// The least round trip of late.
+    pub(crate) fn least_round_trip(&self) -> Option<Duration> {
+        let least = self.shortest[0].min(self.shortest[1]);
+        (least < Duration::MAX).then_some(least)
+    }
+
     /// The limit of packets in flight.
     pub(crate) fn limit(&self) -> u32 {
         self.limit

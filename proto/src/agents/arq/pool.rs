@@ -28,8 +28,9 @@ pub(crate) struct Pool {
     log: VecDeque<Transmission>,
     /// The retransmission list; some of its packets may have arrived since.
     lost: VecDeque<SeqNumber>,
-    /// Packets in flight: sent, and neither acknowledged nor lost.
+    /// Packets in flight: sent, and neither acknowledged nor lost; and packets that are lost.
     outstanding: u32,
+    missing: u32,
     /// The serial number of the last transmission.
     serial: SeqNumber,
     /// The serial number up to which every packet in flight has been copied.
@@ -60,8 +61,9 @@ pub(crate) struct SentPacket {
     /// The same of the last one that was no copy.
     pub(crate) original: SeqNumber,
     transmissions: u32,
-    /// Whether a link ACK showed a transmission of the packet to be lost.
+    /// Whether a link ACK showed a transmission of the packet to be lost, and when one did last.
     pub(crate) was_missing: bool,
+    pub(crate) lost_at: Instant,
     /// The identity by which a retransmission of the host is recognized; 0 for none.
     pub(crate) identity: u64,
 }
@@ -78,6 +80,11 @@ impl SentPacket {
     /// Whether it is known to have arrived.
     pub(crate) fn has_arrived(&self) -> bool {
         self.delivery == Delivery::Arrived
+    }
+
+    /// The distance to the packet that it must not overtake; 0 for none.
+    pub(crate) fn after(&self) -> u16 {
+        self.after
     }
 
     /// Whether it is given up after a time.
@@ -117,6 +124,7 @@ impl Pool {
             log: VecDeque::new(),
             lost: VecDeque::new(),
             outstanding: 0,
+            missing: 0,
             serial: SeqNumber(0),
             copied: SeqNumber(0),
             last_of_flow: vec![None; FLOWS],
@@ -161,6 +169,11 @@ impl Pool {
     /// The number of packets in flight.
     pub(crate) fn outstanding(&self) -> u32 {
         self.outstanding
+    }
+
+    /// The number of packets that are known to be lost, and not sent again since.
+    pub(crate) fn missing(&self) -> u32 {
+        self.missing
     }
 
     /// The number of packets that have arrived, in all streams.
@@ -267,22 +280,38 @@ impl Pool {
             original: self.serial,
             transmissions: 0,
             was_missing: false,
+            lost_at: now,
             identity: queued.identity,
         });
+        self.missing += 1;
         self.transmit(now, self.packets.len() - 1, 0)
     }
 
     /// Takes a serial number for an unreliable packet; returns it, the next sequence number, and
     /// the ordering constraint ([`Frame::after`](super::frame::Frame::after)).
     pub(crate) fn send_once(&mut self, flow: usize, order: Order) -> (SeqNumber, SeqNumber, u16) {
-        self.serial += 1;
+        let serial = self.take_serial();
         let seq = self.first + self.span();
         // The paper orders reliable packets only; unreliable ones are released as they arrive.
         let before = match order {
             Order::Destination => None,
             Order::Flow => self.last_of_flow[flow],
         };
-        (self.serial, seq, self.after(seq, before))
+        (serial, seq, self.after(seq, before))
+    }
+
+    /// Takes a serial number for a frame that carries none of the packets.
+    pub(crate) fn take_serial(&mut self) -> SeqNumber {
+        self.serial += 1;
+        self.serial
+    }
+
+    /// The last packets of the pool, at most so many, of which all are there: the first one's
+    /// sequence number, and their number.
+    pub(crate) fn combinable(&self, most: u16) -> (SeqNumber, u16) {
+        let there = self.packets.iter().rev().take(usize::from(most));
+        let len = there.take_while(|sent| sent.packet.is_some()).count() as u16;
+        (self.first + self.span() - u32::from(len), len)
     }
 
     /// Retransmits a packet in flight or on the retransmission list; the event says that the packet
@@ -293,6 +322,7 @@ impl Pool {
         let sent = &mut self.packets[index];
         let before = core::mem::replace(&mut sent.delivery, Delivery::Lost);
         self.outstanding -= u32::from(before == Delivery::Outstanding);
+        self.missing += u32::from(before != Delivery::Lost);
         let is_late = sent.expires.is_some_and(|expires| expires <= now);
         let given_up = sent.packet.take_if(|_| is_late);
         self.bytes -= given_up.as_ref().map_or(0, |packet| packet.bytes().len());
@@ -311,6 +341,7 @@ impl Pool {
         let Transmission { seq, copies, .. } = found?;
         let index = self.index(seq)?;
         self.outstanding -= 1;
+        self.missing += 1;
         Some(self.transmit(now, index, copies + 1))
     }
 
@@ -327,6 +358,7 @@ impl Pool {
         if sent.delivery == Delivery::Outstanding {
             sent.delivery = Delivery::Lost;
             self.outstanding -= 1;
+            self.missing += 1;
             self.lost.push_back(self.first + index as u32);
         }
     }
@@ -343,6 +375,7 @@ impl Pool {
         let before = core::mem::replace(&mut sent.delivery, Delivery::Arrived);
         self.arrived += u64::from(before != Delivery::Arrived);
         self.outstanding -= u32::from(before == Delivery::Outstanding);
+        self.missing -= u32::from(before == Delivery::Lost);
         before
     }
 
@@ -365,6 +398,7 @@ impl Pool {
         let sent = &mut self.packets[index];
         self.serial += 1;
         self.outstanding += 1;
+        self.missing -= 1;
         sent.delivery = Delivery::Outstanding;
         sent.serial = self.serial;
         if copies == 0 {

@@ -78,6 +78,13 @@ impl Resequencer {
         self.next
     }
 
+    /// Whether a packet has not arrived, and has a place.
+    pub(crate) fn is_missing(&self, seq: SeqNumber) -> bool {
+        let Ok(index) = usize::try_from(seq.offset_from(self.next)) else { return false };
+        let slot = self.slots.get(index).copied().unwrap_or_default();
+        index < self.window && slot.state == SlotState::Missing
+    }
+
     /// For each sequence number above [`Self::next`] whether it has arrived, up to the highest one
     /// that has.
     pub(crate) fn beyond(&self) -> impl ExactSizeIterator<Item = bool> + '_ {

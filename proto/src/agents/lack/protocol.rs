@@ -13,6 +13,7 @@ use alloc::boxed::Box;
 pub const PROTOCOL: LinkProtocol = LinkProtocol {
     frame_overhead: OVERHEAD,
     payload: |packet| Frame::parse(packet).ok()?.payload,
+    recovers: |_| false,
     compressor: None,
     takes_damaged: true,
 };

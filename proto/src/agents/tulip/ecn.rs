@@ -20,7 +20,7 @@ impl Tulip {
     pub(super) fn set_outer_ecn(&self, frame: &mut Frame) {
         frame.answers_ce = self.controls_rate();
         let is_read = self.settings.ecn && self.receiver.peer_reads_ecn();
-        frame.outer_ecn = match &frame.payload {
+        frame.outer_ecn = match frame.packet() {
             _ if !is_read => Ecn::NotEct,
             // Link ACKs too, as in QUIC (RFC 9000 §13.4): nobody shall tell them from packets.
             _ if frame.answers_ce => Ecn::Ect0,
@@ -38,7 +38,7 @@ impl Tulip {
             }
             return;
         }
-        let Some(packet) = &frame.payload else { return };
+        let Some(packet) = frame.packet() else { return };
         let inner = ecn(packet);
         match inner.decapsulated(frame.outer_ecn) {
             Some(combined) if combined == inner => {}

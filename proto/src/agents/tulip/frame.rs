@@ -25,6 +25,8 @@ const ACK: u8 = 0x01;
 const POLL: u8 = 0x02;
 const MORE: u8 = 0x04;
 const ETHERNET: u8 = 0x08;
+/// In control frames, which carry no packet.
+const READS_REPAIRS: u8 = ETHERNET;
 const BY_SERIAL: u8 = 0x10;
 const REPORT: u8 = 0x20;
 const READS_VERSION_2: u8 = 0x40;
@@ -44,6 +46,15 @@ pub enum FrameKind {
     /// The sender has given up the packet with this sequence number: the receiver must not wait for
     /// it.
     Skip = 3,
+    /// A combination of reliable packets, from which a lost one of them is recovered.
+    Repair = 4,
+}
+
+impl FrameKind {
+    /// Whether frames of this kind carry bytes.
+    pub(super) fn has_payload(self) -> bool {
+        matches!(self, Self::Reliable | Self::Unreliable | Self::Repair)
+    }
 }
 
 /// The length of the number of transmissions that a report covers, in bytes.
@@ -140,6 +151,8 @@ pub struct Frame {
     /// The sender reads version 2, as this end does: the ECN field of the IP packets that carry
     /// frames, and the short form where the carrier sends it.
     pub reads_version_2: bool,
+    /// In a control frame: the sender reads repair frames.
+    pub reads_repairs: bool,
     /// The sender answers for "congestion experienced" on this frame, which is therefore not passed
     /// on to the packet, but counted.
     pub answers_ce: bool,
@@ -152,14 +165,17 @@ pub struct Frame {
     /// The number of this transmission. Control frames are not counted: a control frame repeats the
     /// serial number of the last frame of another kind.
     pub serial: SeqNumber,
-    /// The sequence number of a reliable packet; in other frames, of the next reliable packet.
+    /// The sequence number of a reliable packet; of a repair frame, that of the first packet in the
+    /// combination; in other frames, of the next reliable packet.
     pub seq: SeqNumber,
     /// Ordering constraint: the packet must be released after the reliable packet with sequence
-    /// number `seq - after`; 0 for none.
+    /// number `seq - after`; 0 for none. Of a repair frame, the number of packets in the
+    /// combination, and in the four highest bits its density (RFC 8681 §3.5).
     pub after: u16,
     /// The link ACK, if the frame carries one.
     pub ack: Option<Ack>,
-    /// The packet of the network layer, in reliable and unreliable frames.
+    /// The packet of the network layer, in reliable and unreliable frames; the combination, in a
+    /// repair frame.
     pub payload: Option<Packet>,
 }
 
@@ -181,6 +197,7 @@ impl Frame {
             1 => FrameKind::Reliable,
             2 => FrameKind::Unreliable,
             3 => FrameKind::Skip,
+            4 => FrameKind::Repair,
             _ => return Err(Malformed::Kind),
         };
         let (numbers, after) = numbers.split_at(16);
@@ -190,7 +207,7 @@ impl Frame {
         if at + payload_len > packet.wire_len() as usize {
             return Err(Malformed::Truncated);
         }
-        let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
+        let has_payload = kind.has_payload();
         let payload = has_payload.then(|| {
             let end = bytes.len().min(at + payload_len);
             let link_type = if flags & ETHERNET == 0 { LinkType::Ip } else { LinkType::Ethernet };
@@ -207,6 +224,7 @@ impl Frame {
             more: flags & MORE != 0,
             by_serial: flags & BY_SERIAL != 0,
             reads_version_2: flags & READS_VERSION_2 != 0,
+            reads_repairs: kind == FrameKind::Control && flags & READS_REPAIRS != 0,
             answers_ce: flags & ANSWERS_CE != 0,
             outer_ecn: packet.outer_ecn(),
             from,
@@ -217,6 +235,11 @@ impl Frame {
             ack,
             payload,
         })
+    }
+
+    /// The packet that the frame carries.
+    pub(super) fn packet(&self) -> Option<&Packet> {
+        self.payload.as_ref().filter(|_| self.kind != FrameKind::Repair)
     }
 
     /// Length on the wire, in bytes.
@@ -293,6 +316,7 @@ impl Frame {
             | set(POLL, self.poll)
             | set(MORE, self.more)
             | set(ETHERNET, is_ethernet)
+            | set(READS_REPAIRS, self.kind == FrameKind::Control && self.reads_repairs)
             | set(BY_SERIAL, self.by_serial)
             | set(READS_VERSION_2, self.reads_version_2)
             | set(ANSWERS_CE, self.answers_ce)

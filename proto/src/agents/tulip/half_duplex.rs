@@ -48,7 +48,7 @@ impl Tulip {
         from == self.epochs.own()
             && Some(to) == self.epochs.peer()
             && match kind {
-                FrameKind::Control => false,
+                FrameKind::Control | FrameKind::Repair => false,
                 FrameKind::Unreliable => true,
                 FrameKind::Reliable | FrameKind::Skip => {
                     self.sender.pool.is_outstanding(seq, serial)

@@ -7,6 +7,7 @@
 //! A station with several neighbours has one agent for each. The carrier of a frame (a radio's
 //! address, an Ethernet header, a UDP socket) identifies the neighbour.
 
+mod code;
 pub mod compression;
 mod control;
 mod copies;
@@ -15,6 +16,7 @@ pub mod frame;
 mod half_duplex;
 mod protocol;
 mod receiver;
+mod redundancy;
 mod report;
 mod sender;
 mod settings;
@@ -34,6 +36,7 @@ use crate::agent::{Agent, Deadline, LinkSignal, Port, Timer, Verdict};
 use crate::ecn::Ecn;
 use crate::event::Event;
 use crate::packet::{LinkType, Packet};
+use crate::rlc::Decoder;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use alloc::collections::VecDeque;
@@ -52,6 +55,9 @@ const HELLO_TIMER: Timer = Timer::new("tulip-hello");
 /// The time at which the rate control lets the next frame leave.
 const DEPARTURE_TIMER: Timer = Timer::new("tulip-departure");
 
+/// Bytes of packets that are kept to recover others from.
+const MAX_DECODER_BYTES: usize = 4 << 20;
+
 /// One end of a TULIP link.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tulip {
@@ -61,6 +67,9 @@ pub struct Tulip {
     hash_seed: u64,
     sender: Sender,
     receiver: Receiver,
+    decoder: Decoder,
+    /// Link ACKs of this session that have travelled alone.
+    alone: u32,
     pace: Pace,
     rate: RateControl,
     departure_due: Due,
@@ -91,6 +100,8 @@ impl Tulip {
                 limits.egress.wired,
                 settings.window.max(MAX_WINDOW),
             )),
+            decoder: Decoder::new(limits.cache_bytes.min(MAX_DECODER_BYTES)),
+            alone: 0,
             max_bytes: limits.cache_bytes,
             pace: Pace::new(settings.adaptive, settings.answer_wait(), settings.ack_delay),
             rate: RateControl::new(),
@@ -114,9 +125,9 @@ impl Tulip {
     }
 
     /// Bytes of packets that have arrived and wait for packets before them, or for the network
-    /// layer.
+    /// layer, and of those that are kept to recover others from.
     pub fn held_bytes(&self) -> usize {
-        self.receiver.window.bytes()
+        self.receiver.window.bytes() + self.decoder.bytes()
     }
 
     fn report(&mut self, event: LinkEvent) {
@@ -149,6 +160,7 @@ impl Tulip {
         };
         if self.is_of_this_run(now, &frame) {
             self.handle_control(now, &frame);
+            self.note_symbol(&frame);
             self.take_outer_ecn(&mut frame);
             self.handle_payload(now, frame);
         }
@@ -165,9 +177,11 @@ impl Tulip {
         }
         if judgement.is_restart {
             self.receiver.restart();
+            self.decoder.restart();
+            self.alone = 0;
             self.resend_all(now);
         }
-        self.receiver.set_abilities(frame.by_serial, frame.reads_version_2);
+        self.receiver.set_abilities(frame);
         if !judgement.is_current {
             self.receiver.want_ack();
             self.take_turn(now, frame.more, true);
@@ -212,6 +226,9 @@ impl Tulip {
     }
 
     fn handle_payload(&mut self, now: Instant, frame: Frame) {
+        if frame.kind == FrameKind::Repair {
+            self.take_repair(&frame);
+        }
         let Frame { kind, seq, after, payload, .. } = frame;
         let receiver = &mut self.receiver;
         let result = match (kind, payload) {
@@ -222,11 +239,12 @@ impl Tulip {
                 receiver.count_unreliable(now);
                 receiver.window.unreliable(seq, after, packet)
             }
-            (FrameKind::Unreliable | FrameKind::Control, _) => Ok(()),
+            (FrameKind::Unreliable | FrameKind::Control | FrameKind::Repair, _) => Ok(()),
         };
         if let Err(event) = result {
             self.report(event);
         }
+        self.take_recovered(now);
     }
 
     fn wait(&self) -> Duration {
@@ -235,7 +253,8 @@ impl Tulip {
 
     /// Full duplex: restarts the reply timeout, if packets are in flight.
     fn expect_reply(&mut self, now: Instant) {
-        let is_waiting = self.sender.pool.outstanding() > 0 || !self.rate.is_idle();
+        let has_missing = self.is_coding() && self.sender.pool.missing() > 0;
+        let is_waiting = self.sender.pool.outstanding() > 0 || has_missing || !self.rate.is_idle();
         let is_open = self.turn == Turn::Always && is_waiting;
         self.reply_due = if is_open { Due::At(now + self.wait()) } else { Due::Never };
     }
@@ -280,7 +299,7 @@ impl Tulip {
     }
 
     /// The next frame, in this order: the packet that the link returned, a link ACK that was too
-    /// long to travel, a retransmission, a queued packet, a link ACK alone.
+    /// long to travel, a retransmission, a repair frame, a queued packet, a link ACK alone.
     fn next_payload(&mut self, now: Instant) -> Option<Frame> {
         if let Some(frame) = self.returned_frame() {
             return Some(frame);
@@ -290,7 +309,7 @@ impl Tulip {
         }
         if self.reply_due == Due::Now {
             self.reply_due = Due::Never;
-            let resent = self.sender.resend_lost(now);
+            let resent = self.sender.resend_lost(now, Duration::ZERO);
             let resent = resent.or_else(|| self.sender.resend_oldest(now));
             if let Some((numbered, event)) = resent {
                 let frame = self.numbered_frame(numbered, event, true);
@@ -302,11 +321,13 @@ impl Tulip {
             }
         }
         if self.may_leave(now) {
-            if self.is_below_limit()
-                && self.may_leave_again(now)
-                && let Some((numbered, event)) = self.sender.resend_lost(now)
-            {
-                return Some(self.numbered_frame(numbered, event, false));
+            if self.is_below_limit() && self.may_leave_again(now) {
+                if let Some((numbered, event)) = self.sender.resend_lost(now, self.patience()) {
+                    return Some(self.numbered_frame(numbered, event, false));
+                }
+                if let Some(frame) = self.next_repair() {
+                    return Some(frame);
+                }
             }
             if let Some(queued) = self.next_queued(now) {
                 return Some(self.new_frame(now, queued));
@@ -378,6 +399,7 @@ impl Tulip {
             more: false,
             by_serial: self.settings.by_serial(),
             reads_version_2: true,
+            reads_repairs: self.settings.reads_repairs(),
             answers_ce: false,
             outer_ecn: Ecn::NotEct,
             from: self.epochs.own(),

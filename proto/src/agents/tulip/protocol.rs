@@ -1,7 +1,7 @@
 //! The interface of the link protocol to the registry and the runners.
 
 use super::compression::Compressor;
-use super::frame::{Frame, HEADER_LEN};
+use super::frame::{Frame, FrameKind, HEADER_LEN};
 use super::{Settings, Tulip};
 use crate::agent::Agent;
 use crate::agents::limits::Limits;
@@ -19,7 +19,8 @@ const LINK_ACK_DELAY: Duration = Duration::from_millis(3);
 /// The properties of the protocol that a runner needs.
 pub const PROTOCOL: LinkProtocol = LinkProtocol {
     frame_overhead: HEADER_LEN,
-    payload: |packet| Frame::parse(packet).ok()?.payload,
+    payload: |packet| Frame::parse(packet).ok()?.packet().cloned(),
+    recovers: |packet| Frame::parse(packet).is_ok_and(|frame| frame.kind == FrameKind::Repair),
     takes_damaged: false,
     compressor: Some(Compressor::new),
 };

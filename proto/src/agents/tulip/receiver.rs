@@ -1,6 +1,6 @@
 //! The receiving half: what has arrived, and the link ACKs that report its complete state.
 
-use super::frame::{ACK_LEN, Ack, COVERED_LEN, MARKS_LEN};
+use super::frame::{ACK_LEN, Ack, COVERED_LEN, Frame, FrameKind, MARKS_LEN};
 use super::report::Reports;
 use super::settings::Settings;
 use crate::agents::arq::{Due, LinkEvent, Resequencer};
@@ -30,6 +30,8 @@ pub(super) struct Receiver {
     /// Whether the other end reads the ECN field of what carries frames, and the number of marks
     /// that it must hear of, modulo 2^16.
     peer_reads_ecn: bool,
+    /// Whether the other end reads repair frames.
+    peer_reads_repairs: bool,
     marks: Option<u16>,
     /// Numbered frames since the last link ACK.
     unacknowledged: u32,
@@ -50,6 +52,7 @@ impl Receiver {
             by_serial: false,
             is_polled: false,
             peer_reads_ecn: false,
+            peer_reads_repairs: false,
             marks: None,
             unacknowledged: 0,
             ack_due: Due::Never,
@@ -129,10 +132,24 @@ impl Receiver {
         self.peer_reads_ecn
     }
 
-    /// Notes whether the other end reads reports, and the ECN field of what carries frames.
-    pub(super) fn set_abilities(&mut self, by_serial: bool, reads_ecn: bool) {
-        self.by_serial = by_serial;
-        self.peer_reads_ecn = reads_ecn;
+    /// Whether the other end reads repair frames.
+    pub(super) fn peer_reads_repairs(&self) -> bool {
+        self.peer_reads_repairs
+    }
+
+    /// Whether a reliable packet has not arrived, and has a place.
+    pub(super) fn is_missing(&self, seq: SeqNumber) -> bool {
+        self.window.is_missing(seq)
+    }
+
+    /// Notes what the other end reads: reports, the ECN field of what carries frames, and, as
+    /// control frames tell, repair frames.
+    pub(super) fn set_abilities(&mut self, frame: &Frame) {
+        self.by_serial = frame.by_serial;
+        self.peer_reads_ecn = frame.reads_version_2;
+        if frame.kind == FrameKind::Control {
+            self.peer_reads_repairs = frame.reads_repairs;
+        }
     }
 
     /// A frame has arrived with "congestion experienced", and its sender answers for it.

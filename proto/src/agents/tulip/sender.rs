@@ -2,6 +2,7 @@
 //! [tulip99 §V.B S2-04].
 
 use super::frame::Ack;
+use super::redundancy::Redundancy;
 use crate::agents::arq::{Delivery, LinkEvent, Numbered, Pool, Queued, Transmission};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -18,6 +19,7 @@ const CALM: u32 = 4_096;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sender {
     pub(super) pool: Pool,
+    pub(super) redundancy: Redundancy,
     /// The bit vector of the last link ACK, and the sequence number of its first bit.
     beyond: (SeqNumber, Bytes),
     /// Transmissions that count as lost, and whose arrival a report may still show.
@@ -52,6 +54,7 @@ impl Sender {
     pub(super) fn new() -> Self {
         Self {
             pool: Pool::new(),
+            redundancy: Redundancy::default(),
             beyond: (SeqNumber(0), Bytes::new()),
             doubtful: Vec::new(),
             acked_serial: SeqNumber(0),
@@ -68,7 +71,9 @@ impl Sender {
     pub(super) fn restart(&mut self) -> impl DoubleEndedIterator<Item = Queued> + use<> {
         let packets = self.pool.restart();
         let pool = core::mem::replace(&mut self.pool, Pool::new());
-        *self = Self { pool, ..Self::new() };
+        let mut redundancy = core::mem::take(&mut self.redundancy);
+        redundancy.restart();
+        *self = Self { pool, redundancy, ..Self::new() };
         packets
     }
 
@@ -111,11 +116,16 @@ impl Sender {
         None
     }
 
-    /// Retransmits the next packet of the retransmission list, if there is one; the event says that
-    /// the packet was given up with this call.
-    pub(super) fn resend_lost(&mut self, now: Instant) -> Option<(Numbered, Option<LinkEvent>)> {
+    /// Retransmits the next packet of the retransmission list, if there is one that has been lost
+    /// for so long; the event says that the packet was given up with this call.
+    pub(super) fn resend_lost(
+        &mut self,
+        now: Instant,
+        patience: Duration,
+    ) -> Option<(Numbered, Option<LinkEvent>)> {
         let index = self.next_lost()?;
-        Some(self.pool.resend(now, index))
+        let is_due = now.since(self.pool.packet(index).lost_at) >= patience;
+        is_due.then(|| self.pool.resend(now, index))
     }
 
     /// Retransmits the oldest packet in flight.
@@ -159,7 +169,8 @@ impl Sender {
             Some(_) => (ack.next, Bytes::new()),
         };
         self.take_report(ack);
-        self.settle(ack);
+        self.settle(now, ack);
+        self.redundancy.acknowledge(ack, self.settled);
         Ok(AckSummary { round_trip, is_fresh })
     }
 
@@ -224,15 +235,19 @@ impl Sender {
     }
 
     /// Decides for each transmission up to the reported serial number: arrived or lost.
-    fn settle(&mut self, ack: &Ack) {
+    fn settle(&mut self, now: Instant, ack: &Ack) {
         while self.pool.log().front().is_some_and(|sent| sent.serial <= self.settled) {
             let Some(sent) = self.pool.pop_log() else { return };
+            if let Some(has_arrived) = ack.has_arrived(sent.serial) {
+                self.redundancy.count(has_arrived);
+            }
             let Some(index) = self.pool.index(sent.seq) else { continue };
             if self.has_arrived(sent.seq) {
                 self.arrive(index);
             } else if self.pool.is_outstanding(sent.seq, sent.serial) {
-                self.pool.packet_mut(index).was_missing = true;
                 self.pool.lose(index);
+                let packet = self.pool.packet_mut(index);
+                (packet.was_missing, packet.lost_at) = (true, now);
                 if ack.has_arrived(sent.serial).is_some() {
                     self.doubtful.push(sent);
                 }

@@ -39,6 +39,10 @@ settings! {
     /// How often each packet in flight is transmitted once more while the link has nothing else to
     /// carry. Never where the ends take turns or control their rate.
     idle_copies: u32 = 0, count(0, 7);
+    /// Whether lost packets are recovered from combinations of others where a retransmission takes
+    /// long (RFC 8681). Only with `rate_control`, since repair frames must count in the rate, and
+    /// never where the ends take turns.
+    coding: bool = true, switch();
     /// Whether the ends take turns, as radios do that cannot receive while they transmit
     /// [tulip99 §III S2-05].
     half_duplex: bool = false, switch();
@@ -82,6 +86,7 @@ impl Settings {
             fair_queue: false,
             ecn: false,
             idle_copies: 0,
+            coding: false,
             half_duplex: true,
             strobe: 1,
             max_propagation_delay: Duration::from_micros(20),
@@ -110,6 +115,11 @@ impl Settings {
     /// Whether link ACKs should be reports on transmissions.
     pub fn by_serial(&self) -> bool {
         self.window > MAX_WINDOW || self.rate_control
+    }
+
+    /// Whether this end reads repair frames, and sends them.
+    pub(super) fn reads_repairs(&self) -> bool {
+        self.coding && self.rate_control && !self.half_duplex
     }
 
     /// Whether the egress queue has a queue for each flow.

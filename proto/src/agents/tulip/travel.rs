@@ -19,9 +19,10 @@ impl Tulip {
         }
         let (ack_len, vector_len) = self.receiver.ack_len();
         let len = frame.wire_len() as usize + ack_len;
-        let is_short = vector_len <= MAX_TRAVELLING_VECTOR;
+        let is_short = vector_len <= MAX_TRAVELLING_VECTOR && !self.must_tell();
         if is_control || (is_short && len <= self.settings.max_frame as usize) {
             frame.ack = Some(self.receiver.ack(now));
+            self.alone += u32::from(is_control);
         } else {
             self.ack_alone = due == Due::Now;
         }

@@ -25,7 +25,7 @@ use bytes::{Bytes, BytesMut};
 use contexts::{Receiver, Sender};
 use headers::Headers;
 use layout::Layout;
-use short_frame::{BECOMES, DIFFERENCES, ETHERNET, Head, Numbers};
+use short_frame::{BECOMES, DIFFERENCES, ETHERNET, Head, Numbers, READS_REPAIRS, REPAIR};
 
 /// The header compression of one end.
 #[derive(Clone, Debug)]
@@ -37,6 +37,8 @@ pub struct Compressor {
     epochs: (u32, u32),
     /// Whether this end reads reports, as its last whole frame has told.
     by_serial: bool,
+    /// Whether it reads repair frames, as its last control frame has told.
+    reads_repairs: bool,
     /// The last whole frame of the other end, if it reads the short form.
     heard: Option<Heard>,
     numbers: Numbers,
@@ -66,6 +68,7 @@ impl Compressor {
             hash_seed,
             epochs: (0, 0),
             by_serial: false,
+            reads_repairs: false,
             heard: None,
             numbers: Numbers::default(),
             sender: Sender::new(hash_seed),
@@ -88,6 +91,9 @@ impl Compressor {
         let is_constant = frame.by_serial == self.by_serial && frame.reads_version_2 && !frame.more;
         let is_short = self.is_on && self.is_agreed() && is_captured && is_constant;
         self.by_serial = frame.by_serial;
+        if frame.kind == FrameKind::Control {
+            self.reads_repairs = frame.reads_repairs;
+        }
         if !is_short {
             self.numbers.sent(&frame);
             return (packet.shared_bytes(), false);
@@ -137,6 +143,7 @@ impl Compressor {
             more: false,
             by_serial: self.by_serial,
             reads_version_2: true,
+            reads_repairs: self.reads_repairs,
             answers_ce: false,
             outer_ecn: Ecn::NotEct,
             from,
@@ -184,8 +191,11 @@ impl Compressor {
     /// the length of the headers before that part.
     fn write_short(&mut self, frame: &Frame, out: &mut Vec<u8>) -> usize {
         let open = short_frame::write(&self.numbers, frame, out);
-        let (mut flags, mut headers) = (0, &[][..]);
-        if let Some(payload) = &frame.payload {
+        let mut flags = if frame.reads_repairs { READS_REPAIRS } else { 0 };
+        let mut headers = &[][..];
+        if frame.kind == FrameKind::Repair {
+            flags |= REPAIR;
+        } else if let Some(payload) = &frame.payload {
             let form = self.sender.write(frame.serial, payload, out);
             flags |= if payload.link_type() == LinkType::Ethernet { ETHERNET } else { 0 };
             flags |= if form.by.is_some() { DIFFERENCES } else { 0 };
@@ -203,10 +213,14 @@ impl Compressor {
         let mut head = short_frame::read(&self.numbers, (peer, own), &bytes)?;
         head.frame.by_serial = heard.by_serial;
         head.frame.outer_ecn = packet.outer_ecn();
-        let has_payload = matches!(head.frame.kind, FrameKind::Reliable | FrameKind::Unreliable);
-        let body = match has_payload {
-            true => Some(self.read_payload(&mut head, packet)?),
-            false => None,
+        let body = match head.frame.kind {
+            FrameKind::Reliable | FrameKind::Unreliable => {
+                Some(self.read_payload(&mut head, packet)?)
+            }
+            FrameKind::Repair => {
+                Some(Body { link_type: LinkType::Ip, headers: None, becomes: None })
+            }
+            FrameKind::Control | FrameKind::Skip => None,
         };
         if head.computed != head.check {
             return Err(Malformed::Unknown);

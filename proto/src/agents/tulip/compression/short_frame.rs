@@ -25,6 +25,9 @@ const LONG: u8 = 0x80;
 const ANSWERS_CE: u8 = 0x40;
 const AFTER: u8 = 4;
 pub(super) const ETHERNET: u8 = 0x08;
+/// Of a control frame, which carries no packet; the second one makes it a repair frame.
+pub(super) const READS_REPAIRS: u8 = ETHERNET;
+pub(super) const REPAIR: u8 = DIFFERENCES;
 const REPORT: u8 = 0x04;
 /// The headers of the packet are differences; the packet becomes a context.
 pub(super) const DIFFERENCES: u8 = 0x02;
@@ -88,7 +91,8 @@ pub(super) struct Head {
 /// written it.
 pub(super) fn write(numbers: &Numbers, frame: &Frame, out: &mut Vec<u8>) -> Open {
     let begin = out.len();
-    let kind = (frame.kind as u8) << 2;
+    let is_repair = frame.kind == FrameKind::Repair;
+    let kind = if is_repair { 0 } else { (frame.kind as u8) << 2 };
     let poll = if frame.poll { POLL } else { 0 };
     let has_seq = has_seq(frame.kind, frame.after);
     let is_long = !suffice(frame.serial.offset_from(numbers.acked_serial))
@@ -156,7 +160,10 @@ pub(super) fn read(
 ) -> Result<Head, Malformed> {
     let mut rest = Rest(bytes);
     let [first, flags] = rest.take()?;
-    let kind = KINDS[usize::from(first >> 2 & 3)];
+    let kind = match KINDS[usize::from(first >> 2 & 3)] {
+        FrameKind::Control if flags & REPAIR != 0 => FrameKind::Repair,
+        kind => kind,
+    };
     let is_long = flags & LONG != 0;
     let serial = rest.number(is_long, numbers.received_serial + 1)?;
     // Whether there is a sequence number follows from what comes behind it.
@@ -178,6 +185,7 @@ pub(super) fn read(
         more: false,
         by_serial: false,
         reads_version_2: true,
+        reads_repairs: kind == FrameKind::Control && flags & READS_REPAIRS != 0,
         answers_ce: flags & ANSWERS_CE != 0,
         outer_ecn: Ecn::NotEct,
         from,
@@ -198,7 +206,7 @@ pub(super) fn read(
 /// Whether the sequence number of such a frame matters.
 fn has_seq(kind: FrameKind, after: u16) -> bool {
     match kind {
-        FrameKind::Reliable | FrameKind::Skip => true,
+        FrameKind::Reliable | FrameKind::Skip | FrameKind::Repair => true,
         FrameKind::Unreliable => after != 0,
         FrameKind::Control => false,
     }

@@ -33,6 +33,7 @@ impl End {
             more: false,
             by_serial: true,
             reads_version_2: self.reads_version_2,
+            reads_repairs: kind == FrameKind::Control,
             answers_ce: self.serial.is_multiple_of(3),
             outer_ecn: Ecn::Ect0,
             from: self.epochs.0,
@@ -198,6 +199,24 @@ fn whatever_is_lost_or_reordered_the_rest_is_read() {
 }
 
 /// An end that has restarted cannot read what was meant for its former run; it tells its epoch.
+#[test]
+fn a_repair_frame_has_the_short_form_and_its_bytes_are_no_packet() {
+    let [mut a, mut b] = agreed();
+    let first = a.packet(segment(1, false, 100));
+    let bytes = a.send(&first);
+    b.receive(&bytes).unwrap();
+    a.serial += 1;
+    let combination = Packet::new(LinkType::Ip, segment(2, false, 100).shared_bytes());
+    let repair = Frame {
+        seq: SeqNumber(0),
+        after: 0xf001,
+        ..a.frame(FrameKind::Repair, Some(combination.clone()))
+    };
+    let bytes = a.send(&repair);
+    assert_eq!((bytes[0] >> 4, bytes.len()), (2, 10 + combination.bytes().len()));
+    assert_eq!(b.receive(&bytes).unwrap(), repair);
+}
+
 #[test]
 fn a_restart_is_told_and_the_former_contexts_are_void() {
     let [mut a, mut b] = agreed();

@@ -18,24 +18,29 @@ fn ack() -> impl Strategy<Value = Ack> {
 
 fn frame() -> impl Strategy<Value = Frame> {
     let payload = (prop::collection::vec(any::<u8>(), 0..100), 0u32..65_000, any::<bool>());
-    let numbers = any::<([u32; 4], u16, [bool; 5], u8)>();
-    (0u8..4, numbers, prop::option::of(ack()), payload).prop_map(
+    let numbers = any::<([u32; 4], u16, [bool; 6], u8)>();
+    (0u8..5, numbers, prop::option::of(ack()), payload).prop_map(
         |(kind, ([from, to, serial, seq], after, flags, ecn), ack, payload)| {
-            let [poll, more, by_serial, reads_version_2, answers_ce] = flags;
+            let [poll, more, by_serial, reads_version_2, answers_ce, reads_repairs] = flags;
             let (bytes, uncaptured, is_ethernet) = payload;
             let link_type = if is_ethernet { LinkType::Ethernet } else { LinkType::Ip };
             let wire_len = bytes.len() as u32 + uncaptured;
             let payload = Packet::truncated(link_type, bytes.into(), wire_len);
-            let kinds =
-                [FrameKind::Control, FrameKind::Reliable, FrameKind::Unreliable, FrameKind::Skip];
-            let kind = kinds[usize::from(kind)];
-            let has_payload = matches!(kind, FrameKind::Reliable | FrameKind::Unreliable);
+            let kind = [
+                FrameKind::Control,
+                FrameKind::Reliable,
+                FrameKind::Unreliable,
+                FrameKind::Skip,
+                FrameKind::Repair,
+            ][usize::from(kind)];
+            let has_payload = kind.has_payload();
             Frame {
                 kind,
                 poll,
                 more,
                 by_serial,
                 reads_version_2,
+                reads_repairs: reads_repairs && kind == FrameKind::Control,
                 answers_ce,
                 outer_ecn: Ecn::of_traffic_class(ecn),
                 from: from.max(1),
@@ -85,6 +90,7 @@ fn bytes_lie_as_the_document_says() {
         more: false,
         by_serial: false,
         reads_version_2: true,
+        reads_repairs: false,
         answers_ce: false,
         outer_ecn: Ecn::NotEct,
         from: 0x0a0b_0c0d,
@@ -141,7 +147,7 @@ fn what_contradicts_itself_is_refused() {
     let whole = HEADER_LEN + ACK_LEN;
     assert_eq!(refused(1, ACK, whole), None);
     assert_eq!(refused(0, 0x20, whole), Some(Malformed::Version));
-    assert_eq!(refused(0, 0x14, whole), Some(Malformed::Kind));
+    assert_eq!(refused(0, 0x15, whole), Some(Malformed::Kind));
     assert_eq!(refused(7, 0, whole), Some(Malformed::Epoch));
     assert_eq!(refused(3, 1, whole), Some(Malformed::Truncated), "payload");
     assert_eq!(refused(HEADER_LEN + 11, 1, whole), Some(Malformed::Truncated), "vector");

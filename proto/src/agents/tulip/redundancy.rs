@@ -1,0 +1,202 @@
+//! How many repair frames the link sends, so that the losses to be expected need no retransmission.
+//!
+//! Of the packets in flight each is lost with the probability that the path shows, and a repair
+//! frame makes up for any one of them. Losses and repair frames so make a random walk: a loss waits
+//! until as many repair frames have arrived as packets are missing. With a share of repair frames
+//! of p + 2 sqrt(p (1 - p) / h) the walk returns within about h frames, p being the share of
+//! losses; that is the need below. What link ACKs show to be lost beyond it is retransmitted.
+
+use super::frame::Ack;
+use crate::wire::seq::SeqNumber;
+use alloc::collections::VecDeque;
+
+/// The need lies so many standard deviations of the losses above their mean.
+const DEVIATIONS: f64 = 2.0;
+/// The frames within which a loss is to be made up for, where the link has capacity to spare, and
+/// where packets wait for it: with the latter a twentieth more is sent at losses of 5 %.
+const SPARE_HORIZON: f64 = 16.0;
+const BUSY_HORIZON: f64 = 200.0;
+/// The most repair frames that are remembered.
+const MAX_REPAIRS: usize = 4_096;
+
+/// The repair frames of one end that may still be of use, and what the path loses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Redundancy {
+    repairs: VecDeque<Repair>,
+    /// Of `repairs`, those that have arrived.
+    arrived: u32,
+    losses: Losses,
+}
+
+/// A repair frame that has arrived, or may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Repair {
+    serial: SeqNumber,
+    /// The first sequence number above its window.
+    end: SeqNumber,
+    has_arrived: bool,
+}
+
+/// The packets in flight: whose outcome is open, and that are known to be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InFlight {
+    pub(super) open: u32,
+    pub(super) missing: u32,
+}
+
+impl Redundancy {
+    /// A new stream begins, over the same path.
+    pub(super) fn restart(&mut self) {
+        *self = Self { losses: self.losses, ..Self::default() };
+    }
+
+    /// A repair frame leaves, for the packets below `end`.
+    pub(super) fn sent(&mut self, serial: SeqNumber, end: SeqNumber) {
+        if self.repairs.len() < MAX_REPAIRS {
+            self.repairs.push_back(Repair { serial, end, has_arrived: false });
+        }
+    }
+
+    /// The outcome of a transmission.
+    pub(super) fn count(&mut self, has_arrived: bool) {
+        self.losses.count(has_arrived);
+    }
+
+    /// Takes a link ACK. Repair frames up to `settled` that have not arrived are lost. Those for
+    /// packets that have all arrived are of no use any more.
+    pub(super) fn acknowledge(&mut self, ack: &Ack, settled: SeqNumber) {
+        let losses = &mut self.losses;
+        self.repairs.retain_mut(|repair| {
+            let was_open = !repair.has_arrived;
+            repair.has_arrived |= ack.has_arrived(repair.serial) == Some(true);
+            let is_lost = !repair.has_arrived && repair.serial <= settled;
+            if was_open && (repair.has_arrived || is_lost) {
+                losses.count(repair.has_arrived);
+            }
+            !is_lost && repair.end > ack.next
+        });
+        self.arrived = self.repairs.iter().filter(|repair| repair.has_arrived).count() as u32;
+    }
+
+    /// The number of losses that are known or to be expected.
+    pub(super) fn expected(&self, packets: InFlight) -> f64 {
+        f64::from(packets.missing) + self.losses.share() * f64::from(packets.open)
+    }
+
+    /// Whether another repair frame is due; `is_spare` where the link has capacity to spare.
+    pub(super) fn is_due(&self, packets: InFlight, is_spare: bool) -> bool {
+        let share = self.losses.share();
+        let frames = f64::from(packets.open + self.open());
+        // With fewer frames in a round trip than within the horizon, a retransmission is as quick;
+        // it delays only senders that do not fill the path.
+        if !is_spare && frames < BUSY_HORIZON {
+            return false;
+        }
+        let horizon = if is_spare { SPARE_HORIZON } else { BUSY_HORIZON };
+        let horizons = (frames / horizon).max(1.0);
+        let deviation = libm::sqrt(share * (1.0 - share) * frames * horizons);
+        self.expected(packets) + DEVIATIONS * deviation >= self.at_hand() + 0.5
+    }
+
+    /// Whether repair frames are too few for the losses that are known.
+    pub(super) fn lacks(&self, missing: u32) -> bool {
+        f64::from(missing) >= self.at_hand() + 1.0
+    }
+
+    /// Repair frames that have arrived, or will.
+    fn at_hand(&self) -> f64 {
+        f64::from(self.arrived) + (1.0 - self.losses.share()) * f64::from(self.open())
+    }
+
+    /// Repair frames whose outcome is not known.
+    fn open(&self) -> u32 {
+        self.repairs.len() as u32 - self.arrived
+    }
+}
+
+/// Transmissions after which older ones count half, and from which on only what was seen counts.
+const MEMORY: u32 = 2_048;
+const KNOWN: u32 = 256;
+/// What is assumed before: one loss of twenty.
+const PRIOR: (u32, u32) = (1, 20);
+
+/// What the path loses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Losses {
+    frames: u32,
+    lost: u32,
+}
+
+impl Losses {
+    fn count(&mut self, has_arrived: bool) {
+        self.frames += 1;
+        self.lost += u32::from(!has_arrived);
+        if self.frames > MEMORY {
+            (self.frames, self.lost) = (self.frames / 2, self.lost / 2);
+        }
+    }
+
+    fn share(&self) -> f64 {
+        let (lost, of) = if self.frames < KNOWN { PRIOR } else { (0, 0) };
+        f64::from(self.lost + lost) / f64::from(self.frames + of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use core::time::Duration;
+
+    /// A path of this share of losses in 1000ths is known.
+    fn knowing(share: u32) -> Redundancy {
+        let mut redundancy = Redundancy::default();
+        (0..2_000).for_each(|frame| redundancy.count(frame % 1_000 >= share));
+        redundancy
+    }
+
+    /// Repair frames that are due one after the other.
+    fn due(redundancy: &Redundancy, open: u32, missing: u32, is_spare: bool) -> u32 {
+        let mut redundancy = redundancy.clone();
+        let mut sent = 0;
+        while redundancy.is_due(InFlight { open, missing }, is_spare) {
+            sent += 1;
+            redundancy.sent(SeqNumber(sent), SeqNumber(1_000));
+        }
+        sent
+    }
+
+    fn ack(next: u32, highest: u32, missing: u8) -> Ack {
+        Ack {
+            next: SeqNumber(next),
+            highest_serial: SeqNumber(highest),
+            delay: Duration::ZERO,
+            covered: Some(highest as u16),
+            marks: None,
+            vector: Bytes::copy_from_slice(&[missing]),
+        }
+    }
+
+    #[test]
+    fn a_path_without_losses_needs_none_and_one_with_losses_a_little_more_than_it_loses() {
+        assert_eq!([1, 10, 1_000].map(|open| due(&knowing(0), open, 0, true)), [0, 0, 0]);
+        // 5 % of 1000 are 50; 50 / 0.95 would arrive as often as packets are lost.
+        assert!((75..95).contains(&due(&knowing(50), 1_000, 0, false)));
+        assert!((150..190).contains(&due(&knowing(50), 1_000, 0, true)));
+        assert_eq!((due(&knowing(50), 150, 0, false), due(&knowing(50), 10, 0, true)), (0, 2));
+    }
+
+    #[test]
+    fn what_is_lost_beyond_the_need_lacks_repair_frames() {
+        let mut redundancy = knowing(100);
+        redundancy.sent(SeqNumber(8), SeqNumber(7));
+        redundancy.sent(SeqNumber(9), SeqNumber(7));
+        assert!(!redundancy.lacks(2) && redundancy.lacks(3));
+        // One arrives and one does not: bit 0 stands for the transmission 9.
+        redundancy.acknowledge(&ack(3, 9, 1), SeqNumber(9));
+        assert_eq!((redundancy.arrived, redundancy.open()), (1, 0));
+        assert!(!redundancy.lacks(1) && redundancy.lacks(2));
+        redundancy.acknowledge(&ack(7, 9, 1), SeqNumber(9));
+        assert!(redundancy.repairs.is_empty(), "all its packets have arrived");
+    }
+}

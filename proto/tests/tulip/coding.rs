@@ -1,0 +1,120 @@
+//! Repair frames: what is lost on a long path is recovered without a retransmission, where both
+//! ends read them and a retransmission takes long.
+
+use crate::common::packet::Tcp;
+use crate::kit::{Frame, Settings};
+use crate::pair::{Fate, GATEWAY, MOBILE, Pair};
+use airmend_proto::agents::AgentSettings;
+use airmend_proto::agents::tulip::frame::FrameKind;
+use airmend_proto::random::{Purpose, Stream};
+use airmend_proto::{Instant, Packet, Port};
+use std::time::Duration;
+
+const RATE_BPS: u64 = 20_000_000;
+const LONG: Duration = Duration::from_millis(70);
+const SHORT: Duration = Duration::from_millis(2);
+const SEGMENTS: u32 = 3_000;
+const SEED: u64 = 36;
+
+fn settings() -> Settings {
+    let mut settings = Settings::default();
+    settings.control_rate();
+    settings
+}
+
+/// What became of a transfer of so many segments, one in each millisecond, over a path that loses
+/// one frame of twenty.
+struct Transfer {
+    pair: Pair,
+    /// When each segment was sent.
+    sent: Vec<Instant>,
+    lost: u32,
+    repairs: u32,
+    /// Bytes of IP packets that the repair frames had in the place of a packet.
+    repair_bytes: u64,
+}
+
+impl Transfer {
+    fn run(mut pair: Pair) -> Self {
+        println!("seed {SEED}");
+        let mut random = Stream::new(SEED, 0, 0, Purpose::Loss);
+        let (mut lost, mut repairs, mut repair_bytes) = (0, 0, 0);
+        let mut sent = Vec::new();
+        let mut fate = |from: usize, frame: &Frame| {
+            let is_repair = from == GATEWAY && frame.kind == FrameKind::Repair;
+            repairs += u32::from(is_repair);
+            repair_bytes += frame.payload.as_ref().filter(|_| is_repair).map_or(0, len);
+            let is_lost = random.happens(0.05);
+            lost += u32::from(is_lost && frame.kind == FrameKind::Reliable);
+            if is_lost { Fate::Lost } else { Fate::Arrives }
+        };
+        for number in 0..SEGMENTS {
+            pair.send(GATEWAY, &segment(number));
+            sent.push(pair.now);
+            pair.run(pair.now + Duration::from_millis(1), &mut fate);
+        }
+        pair.run(pair.now + Duration::from_secs(5), &mut fate);
+        Self { pair, sent, lost, repairs, repair_bytes }
+    }
+
+    fn count(&self, end: usize, counter: &str) -> u32 {
+        self.pair.ends[end].counters.get(counter).map_or(0, |count| *count as u32)
+    }
+
+    /// Whether every segment has arrived as it was sent, in order and once.
+    fn is_whole(&self) -> bool {
+        let arrived = &self.pair.ends[MOBILE].delivered;
+        arrived.len() == SEGMENTS as usize
+            && arrived.iter().zip(0..).all(|((_, packet), number)| *packet == segment(number))
+    }
+
+    /// The delay of which nine of ten segments have less, once the rate of the path is known.
+    fn delay(&self) -> Duration {
+        let arrived = self.pair.ends[MOBILE].delivered.iter().zip(&self.sent);
+        let mut delays: Vec<_> = arrived.skip(1_000).map(|((at, _), sent)| *at - *sent).collect();
+        delays.sort_unstable();
+        delays[delays.len() * 9 / 10]
+    }
+}
+
+fn len(packet: &Packet) -> u64 {
+    u64::from(packet.wire_len())
+}
+
+/// A segment of its own length.
+fn segment(number: u32) -> Packet {
+    Tcp::new(0, Port::Wired, number * 1_000, (700 + number % 300) as u16, 1).packet(number as u16)
+}
+
+#[test]
+fn on_a_long_path_losses_are_recovered_without_a_retransmission() {
+    let transfer = Transfer::run(Pair::new(&settings(), RATE_BPS, LONG));
+    assert!(transfer.is_whole());
+    let recovered = transfer.count(MOBILE, "link_recovered");
+    let (lost, repairs) = (transfer.lost, transfer.repairs);
+    assert!(lost > 120 && recovered * 10 > lost * 9, "{recovered} of {lost}");
+    assert!(transfer.count(GATEWAY, "link_retransmits") * 10 < lost);
+    assert_eq!(repairs, transfer.count(GATEWAY, "link_repairs"));
+    // A repair frame is as long as the longest packet in it, and five bytes.
+    assert!(transfer.repair_bytes <= u64::from(repairs) * (len(&segment(299)) + 5));
+    assert!(repairs < lost * 5, "{repairs} for {lost}");
+    let without = Settings { coding: false, ..settings() };
+    let without = Transfer::run(Pair::new(&without, RATE_BPS, LONG));
+    assert!(without.is_whole() && without.repairs == 0);
+    let (delay, before) = (transfer.delay() - LONG, without.delay() - LONG);
+    assert!(delay * 4 < before, "{delay:?} beyond the path for {before:?}");
+}
+
+#[test]
+fn where_a_retransmission_is_quick_there_are_no_repair_frames() {
+    let transfer = Transfer::run(Pair::new(&settings(), RATE_BPS, SHORT));
+    assert!(transfer.is_whole() && transfer.repairs == 0 && transfer.lost > 120);
+}
+
+#[test]
+fn an_end_that_does_not_read_them_gets_none() {
+    let mut pair = Pair::new(&settings(), RATE_BPS, LONG);
+    pair.restart(MOBILE, &Settings { coding: false, ..settings() }, 3);
+    let transfer = Transfer::run(pair);
+    assert!(transfer.is_whole() && transfer.repairs == 0 && transfer.lost > 120);
+}
