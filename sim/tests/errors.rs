@@ -133,7 +133,7 @@ fn split_connections() {
     );
     assert_eq!(
         split(", air = { profile = \"bsd95\", congestion = \"bbr\" }"),
-        "x.toml:7: `congestion = \"bbr\"` needs `rack` and `sack`"
+        "x.toml:7: `congestion = \"bbr\"` needs `sack` and `sack_recovery = \"linux\"`"
     );
     assert!(split(", wired = { congestion = \"reno\" }").contains("needs a `profile`"));
 }

@@ -47,7 +47,7 @@ mod stream;
 pub use endpoint::Endpoint;
 pub use profile::{
     Acknowledging, BackoffReset, CongestionControl, Estimator, Growth, Profile, Recovery,
-    Retransmission,
+    Retransmission, SackRecovery,
 };
 pub use state::{Deadline, State, Timer};
 pub use stats::Stats;

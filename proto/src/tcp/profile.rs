@@ -24,7 +24,7 @@ with_defaults! {
     /// Bytes that the application may have written and the peer not yet acknowledged.
     send_buffer: u64 = 4 << 20;
     /// Whether to offer selective acknowledgments (RFC 2018). Where both ends offer them, losses
-    /// are recovered by RFC 6675 and not by `recovery`.
+    /// are recovered by `sack_recovery` and not by `recovery`.
     sack: bool = true;
     /// Whether the first SACK block reports a segment that arrived twice (RFC 2883).
     dsack: bool = true;
@@ -35,14 +35,16 @@ with_defaults! {
     /// Whether only the first partial ACK of NewReno's recovery restarts the retransmission timer
     /// (RFC 6582 §4, "Impatient"). In Linux each does.
     impatient: bool = false;
-    /// Whether losses are detected by time and repaired as in Linux where both ends agreed on SACK:
-    /// RACK (RFC 8985), proportional rate reduction (RFC 6937), and undo by timestamps (RFC 3522)
-    /// and by duplicate SACKs (RFC 3708).
+    /// Loss recovery where both ends agreed on selective acknowledgments.
+    sack_recovery: SackRecovery = SackRecovery::Linux;
+    /// In Linux's recovery, whether losses are detected by time (RACK, RFC 8985). Otherwise so many
+    /// SACKed segments mean a loss as the path has reordered: 3 at first, 300 at most
+    /// (`tcp_update_scoreboard`, `net.ipv4.tcp_recovery=0`).
     rack: bool = true;
-    /// With `rack`, whether the tail of a flight is probed (TLP, RFC 8985 §7).
+    /// In Linux's recovery, whether the tail of a flight is probed (TLP, RFC 8985 §7).
     tlp: bool = true;
-    /// With `rack`, whether a timeout that was spurious is recognised by what was sent only once
-    /// (F-RTO, RFC 5682 §3.1).
+    /// In Linux's recovery, whether a timeout that was spurious is recognised by what was sent only
+    /// once (F-RTO, RFC 5682 §3.1).
     frto: bool = true;
     /// The congestion control.
     congestion: CongestionControl = CongestionControl::Cubic { hystart: true };
@@ -95,6 +97,16 @@ pub enum Recovery {
     NewReno,
 }
 
+/// Loss recovery with selective acknowledgments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SackRecovery {
+    /// Three SACKed segments mean a loss, and no reduction is undone (RFC 6675).
+    Rfc6675,
+    /// As in Linux: proportional rate reduction (RFC 6937), and undo by timestamps (RFC 3522) and by
+    /// duplicate SACKs (RFC 3708).
+    Linux,
+}
+
 /// The growth of the window in congestion avoidance, and its reduction after a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionControl {
@@ -105,8 +117,8 @@ pub enum CongestionControl {
         /// Whether slow start ends when ACK trains or round trips grow long, as in Linux.
         hystart: bool,
     },
-    /// BBR, version 1, with pacing, as in Linux. It needs `rack` and SACK at both ends; without it
-    /// is Reno.
+    /// BBR, version 1, with pacing, as in Linux. It needs Linux's recovery and SACK at both ends;
+    /// without it is Reno.
     Bbr,
 }
 
@@ -202,6 +214,7 @@ impl Profile {
             timestamps: false,
             recovery: Recovery::Reno,
             impatient: true,
+            sack_recovery: SackRecovery::Rfc6675,
             rack: false,
             tlp: false,
             frto: false,
@@ -260,6 +273,20 @@ impl Profile {
                 compress: 0,
             },
             ..Self::bsd95()
+        }
+    }
+
+    /// A host of today whose TCP is that of the RFCs and not Linux's, as the BSDs have it: three
+    /// SACKed segments mean a loss, the window is halved, and nothing is undone. Buffers and timers
+    /// are those of [`Self::linux`].
+    pub fn bsd() -> Self {
+        Self {
+            sack_recovery: SackRecovery::Rfc6675,
+            rack: false,
+            tlp: false,
+            frto: false,
+            congestion: CongestionControl::Reno,
+            ..Self::linux()
         }
     }
 

@@ -3,7 +3,7 @@
 use super::classic::Classic;
 use super::linux::Linux;
 use super::outgoing::Outgoing;
-use super::profile::Profile;
+use super::profile::{Profile, SackRecovery};
 use super::state::{Deadline, Timer};
 use crate::ranges::Span;
 use crate::time::Instant;
@@ -43,10 +43,11 @@ pub(super) struct Ack {
 impl Sender {
     /// A sender that has sent nothing: its first segment is the SYN.
     pub(super) fn new(profile: &Profile) -> Self {
+        let is_modern = profile.sack && profile.sack_recovery == SackRecovery::Linux;
         Self {
             out: Outgoing::new(profile),
             repair: Repair::Classic(Classic::new(profile)),
-            modern: (profile.rack && profile.sack).then(|| Box::new(Linux::new(profile))),
+            modern: is_modern.then(|| Box::new(Linux::new(profile))),
         }
     }
 

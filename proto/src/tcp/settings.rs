@@ -1,6 +1,8 @@
 //! The knobs of a profile by name, for scenario files, flags and packet scripts.
 
-use super::profile::{BackoffReset, CongestionControl, Estimator, Growth, Profile, Recovery};
+use super::profile::{
+    BackoffReset, CongestionControl, Estimator, Growth, Profile, Recovery, SackRecovery,
+};
 use crate::named;
 use crate::settings::setters;
 use alloc::format;
@@ -8,13 +10,14 @@ use alloc::string::String;
 
 impl Profile {
     /// The names that [`Profile::named`] knows.
-    pub const PROFILES: [&str; 3] = ["bsd95", "opnet02", "linux"];
+    pub const PROFILES: [&str; 4] = ["bsd95", "opnet02", "bsd", "linux"];
 
     /// The profile of this name.
     pub fn named(name: &str) -> Result<Self, String> {
         match name {
             "bsd95" => Ok(Self::bsd95()),
             "opnet02" => Ok(Self::opnet02()),
+            "bsd" => Ok(Self::bsd()),
             "linux" => Ok(Self::linux()),
             _ => {
                 let known = Self::PROFILES.join(", ");
@@ -36,6 +39,7 @@ setters! { Profile, set, "a TCP profile has no knob {:?}; it has {}";
     timestamps => timestamps = switch();
     recovery => recovery = parsed();
     impatient => impatient = switch();
+    sack_recovery => sack_recovery = parsed();
     rack => rack = switch();
     tlp => tlp = switch();
     frto => frto = switch();
@@ -63,6 +67,7 @@ setters! { Profile, set, "a TCP profile has no knob {:?}; it has {}";
 }
 
 named! { Recovery, "is no loss recovery": Tahoe = "tahoe", Reno = "reno", NewReno = "newreno" }
+named! { SackRecovery, "is no loss recovery with SACK": Rfc6675 = "rfc6675", Linux = "linux" }
 named! { Growth, "is no growth of a window": PerAck = "per-ack", PerByte = "per-byte" }
 named! { Estimator, "is no estimator": Rfc6298 = "rfc6298", Linux = "linux", Bsd = "bsd" }
 named! { BackoffReset, "ends no back-off":
@@ -80,10 +85,10 @@ mod tests {
     use super::*;
 
     /// A value of each knob that no named profile has.
-    const ODD: [&str; 35] = [
-        "999", "7", "12345", "", "", "54321", "", "", "", "tahoe", "", "", "", "", "cubic", "",
-        "9", "", "", "", "", "77ms", "78ms", "79s", "80ms", "rfc6298", "never", "5", "81ms", "",
-        "6", "", "", "7", "82s",
+    const ODD: [&str; 36] = [
+        "999", "7", "12345", "", "", "54321", "", "", "", "tahoe", "", "rfc6675", "", "", "",
+        "cubic", "", "9", "", "", "", "", "77ms", "78ms", "79s", "80ms", "rfc6298", "never", "5",
+        "81ms", "", "6", "", "", "7", "82s",
     ];
 
     #[test]
@@ -108,6 +113,6 @@ mod tests {
         assert_eq!(refused("recovery", "vegas"), recovery);
         assert!(refused("rto_min", "5").starts_with("rto_min: duration \"5\" must be"));
         assert!(refused("rtomin", "5s").starts_with("a TCP profile has no knob \"rtomin\""));
-        assert!(Profile::named("bsd").is_err());
+        assert!(Profile::named("bsd59").is_err());
     }
 }

@@ -4,7 +4,7 @@ use super::count::MAX_NODES;
 use super::error::{Fault, unknown};
 use super::named::Named;
 use super::value::Scalar;
-use airmend_proto::tcp::{CongestionControl, Profile};
+use airmend_proto::tcp::{CongestionControl, Profile, SackRecovery};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -18,9 +18,11 @@ impl HostSpec {
     pub(super) fn profile(&self, host: &Spanned<String>) -> Result<Profile, Fault> {
         let profile = self.any_profile(host)?;
         let knob = |name| self.0.get(name).map(Spanned::span);
-        if profile.congestion == CongestionControl::Bbr && !(profile.rack && profile.sack) {
+        let has_linux_recovery = profile.sack && profile.sack_recovery == SackRecovery::Linux;
+        if profile.congestion == CongestionControl::Bbr && !has_linux_recovery {
             let span = knob("congestion").or(knob("profile")).unwrap_or_default();
-            return Err(Fault::new(span, "`congestion = \"bbr\"` needs `rack` and `sack`"));
+            let needs = "`congestion = \"bbr\"` needs `sack` and `sack_recovery = \"linux\"`";
+            return Err(Fault::new(span, needs));
         }
         Ok(profile)
     }

@@ -106,17 +106,21 @@ impl Linux {
         } else if self.state == State::Recovery && out.una >= self.recover {
             self.leave_recovery_at_its_end(out, ack);
         }
+        let mut is_countable = !news.is_more || news.sacked && self.is_far_ahead(out);
         match self.state {
             State::Recovery => {
-                if news.advances && self.undo_partial(out, ack, news) {
-                    return;
+                if news.advances {
+                    if self.undo_partial(out, ack, news) {
+                        return;
+                    }
+                    is_countable = self.is_far_ahead(out);
                 }
                 if self.undo_by_duplicates(out) {
                     self.try_to_open(out);
                 }
                 self.look_for_losses(now, out, news);
                 if self.state != State::Recovery {
-                    if self.queue.lost_out == 0 {
+                    if !self.is_time_to_recover() {
                         return;
                     }
                     self.enter_recovery(out);
@@ -125,29 +129,32 @@ impl Linux {
             State::Loss => {
                 self.process_loss(out, ack, news);
                 let again = self.look_for_losses(now, out, news);
-                if self.state == State::Open || again {
-                    self.open_or_recover(out);
+                if self.state != State::Open && !again || !self.open_or_recover(out) {
+                    return;
                 }
-                return;
             }
             State::Open | State::Disorder => {
                 self.undo_by_duplicates(out);
                 self.look_for_losses(now, out, news);
-                self.open_or_recover(out);
-                return;
+                if !self.open_or_recover(out) {
+                    return;
+                }
             }
+        }
+        if is_countable {
+            self.count_losses();
         }
         self.turn = Turn::LostFirst;
     }
 
-    /// What follows when the state allows a recovery to begin.
-    fn open_or_recover(&mut self, out: &mut Outgoing) {
-        if self.queue.lost_out == 0 {
-            self.try_to_open(out);
-            return;
+    /// What follows when the state allows a recovery to begin: says whether one does.
+    fn open_or_recover(&mut self, out: &mut Outgoing) -> bool {
+        let recovers = self.is_time_to_recover();
+        match recovers {
+            true => self.enter_recovery(out),
+            false => self.try_to_open(out),
         }
-        self.enter_recovery(out);
-        self.turn = Turn::LostFirst;
+        recovers
     }
 
     fn leave_recovery_at_its_end(&mut self, out: &mut Outgoing, ack: &Ack) {

@@ -20,7 +20,7 @@ impl Linux {
 
     /// `tcp_identify_packet_loss`; says what was found after having set the timer for the rest.
     pub(super) fn identify_losses(&mut self, now: Instant, out: &mut Outgoing) -> Detected {
-        if !self.rack.advanced || self.queue.packets_out() == 0 {
+        if !self.wants_rack || !self.rack.advanced || self.queue.packets_out() == 0 {
             return Detected::default();
         }
         let detected = self.detect(now, out);
@@ -29,6 +29,26 @@ impl Linux {
             self.start_timer(out, Timer::Reordering, at);
         }
         detected
+    }
+
+    /// `tcp_time_to_recover`.
+    pub(super) fn is_time_to_recover(&self) -> bool {
+        let is_counted = !self.wants_rack && self.rack.is_enough(self.queue.sacked_out);
+        self.queue.lost_out > 0 || is_counted
+    }
+
+    /// `tcp_update_scoreboard`: without RACK a segment is lost if as many above it are SACKed as
+    /// the path has reordered.
+    pub(super) fn count_losses(&mut self) {
+        if !self.wants_rack {
+            self.lost += u64::from(self.queue.lose_below(self.rack.degree));
+        }
+    }
+
+    /// `tcp_force_fast_retransmit`: SACKed data is as far ahead as the path has reordered.
+    pub(super) fn is_far_ahead(&self, out: &Outgoing) -> bool {
+        let far = out.una + u64::from(self.rack.degree) * out.mss;
+        self.queue.highest_sacked().is_some_and(|highest| highest > far)
     }
 
     /// `tcp_enter_recovery`.

@@ -1,5 +1,5 @@
 //! Loss recovery as Linux has it where both ends agreed on SACK: RACK and tail loss probes
-//! (RFC 8985), proportional rate reduction (RFC 6937), F-RTO (RFC 5682), and undo of what was for
+//! (RFC 8985), or counting up to as many segments as the path reorders, proportional rate reduction (RFC 6937), F-RTO (RFC 5682), and undo of what was for
 //! nothing (RFC 3522, RFC 3708). Before working here, read `tcp_input.c`, `tcp_recovery.c` and
 //! `tcp_timer.c` of Linux 6.18; names of its functions stand where order matters.
 //!
@@ -31,6 +31,7 @@ use undo::Undo;
 /// The state of loss recovery.
 #[derive(Clone, Debug)]
 pub(super) struct Linux {
+    wants_rack: bool,
     wants_tlp: bool,
     wants_frto: bool,
     wants_bbr: bool,
@@ -102,6 +103,7 @@ impl Linux {
     /// A sender before its first segment.
     pub(super) fn new(profile: &Profile) -> Self {
         Self {
+            wants_rack: profile.rack,
             wants_tlp: profile.tlp,
             wants_frto: profile.frto,
             wants_bbr: profile.congestion == CongestionControl::Bbr,

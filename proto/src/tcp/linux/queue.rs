@@ -147,6 +147,22 @@ impl Queue {
         again
     }
 
+    /// The segments above which at least so many are SACKed are lost (`tcp_mark_head_lost`); returns
+    /// how many are newly so.
+    pub(super) fn lose_below(&mut self, sacked: u32) -> u32 {
+        let before = self.lost_out;
+        let mut above = self.sacked_out;
+        for segment in &mut self.segments {
+            above -= u32::from(segment.sacked);
+            if above < sacked {
+                break;
+            }
+            self.lost_out += u32::from(!segment.sacked && !segment.lost);
+            segment.lost |= !segment.sacked;
+        }
+        self.lost_out - before
+    }
+
     /// RACK has found the segment that begins at `start` lost: it leaves the order of time until it
     /// is sent again (`tcp_rack_detect_loss`). A segment that a timeout found lost stays there.
     pub(super) fn forget_time(&mut self, start: u64) {

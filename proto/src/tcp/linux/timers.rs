@@ -140,7 +140,8 @@ impl Linux {
         self.frto = self.wants_frto && (is_new || self.timeouts > 0);
     }
 
-    /// `tcp_timeout_mark_lost`: the oldest segment is lost, and what was sent as long ago.
+    /// `tcp_timeout_mark_lost`: the oldest segment is lost, and with RACK what was sent as long ago,
+    /// without it all of them.
     fn lose_after_timeout(&mut self, now: Instant) {
         let reneged = self.queue.head().is_some_and(|head| head.sacked);
         if reneged {
@@ -152,7 +153,7 @@ impl Linux {
             .iter()
             .filter(|segment| {
                 let is_late = self.rack.remaining(now, segment, Duration::ZERO).is_zero();
-                reneged || is_late || Some(segment.span.start) == head
+                reneged || is_late || !self.wants_rack || Some(segment.span.start) == head
             })
             .map(|segment| segment.span.start)
             .collect();
