@@ -16,13 +16,13 @@ MARKED = re.compile(r"((?<!`)<!-- figures:([\w.-]+) -->)(.*?)(<!-- /figures -->)
 EXEMPT = re.compile(r"<!-- figures: none, \S.* -->$")
 #: Words that come and go with the calendar, which a check must not see.
 STALE = re.compile(r" \*Stale: [^*\n]*\*| \(stale\)")
-PICTURE = re.compile(r"!\[[^]]*\]\((?:docs/)?(img/[^)]*)\)$")
+PICTURE = re.compile(r"!\[[^]]*\]\((?:docs/|\.\./)?(img/[^)]*)\)$")
 #: A cell that begins with a number, behind the first column, makes a table one of figures.
 FIGURES = re.compile(r"\|[^|]*\|(?:.*\|)? *(?:\*\*)?[+\-−×]? ?\d")
 
 
 def documents() -> list[Path]:
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def write(today: date) -> None:

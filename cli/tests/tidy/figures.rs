@@ -66,6 +66,7 @@ impl Tree {
         for folder in [
             "",
             "docs",
+            "docs/lab-notes",
             "figures",
             "figures/tables",
             "figures/recorded",
