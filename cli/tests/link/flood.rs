@@ -79,8 +79,9 @@ fn under_flood(kind: Kind, arq: &'static str) -> Result {
     let begin = Instant::now();
     thread::scope(|scope| -> Result {
         let strangers = scope.spawn(|| world.left.run(|| Ok(flood(kind, &recorded, &sent, &stop))));
+        let stops = StopsOnDrop(&stop);
         let result = links(&world);
-        stop.store(true, Ordering::Relaxed);
+        drop(stops);
         strangers.join().map_err(|_| "a panic")??.map_err(|error| error.to_string())?;
         let figures = result?;
         let sent = sent.load(Ordering::Relaxed);
@@ -92,6 +93,15 @@ fn under_flood(kind: Kind, arq: &'static str) -> Result {
         assert!(sent > 0 && dropped > sent / 2, "no flood: {rate:.0} a second");
         Ok(())
     })
+}
+
+/// Ends the flood, also where a panic leaves the scope, which waits for the flood's thread.
+struct StopsOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopsOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Links begin, one after the other, and the last one carries packets; the listener's figures.

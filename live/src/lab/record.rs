@@ -175,7 +175,7 @@ impl Trace {
     /// The segment that a packet is, or that a frame of a link protocol carries.
     fn segment(&self, packet: &Packet) -> Option<Segment> {
         match packet.link_type() {
-            LinkType::Frame => Segment::parse(&(self.link?.payload)(packet)?).ok(),
+            LinkType::Frame => Segment::parse(&(self.link?.carries)(packet).packet()?).ok(),
             LinkType::Ethernet | LinkType::Ip => Segment::parse(packet).ok(),
         }
     }

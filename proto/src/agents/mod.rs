@@ -25,7 +25,7 @@ pub mod tulip;
 
 pub use config::AgentConfig;
 pub use limits::Limits;
-pub use link_protocol::LinkProtocol;
+pub use link_protocol::{Carried, LinkProtocol};
 pub use settings::AgentSettings;
 pub use tulip::compression::Compressor;
 

@@ -17,7 +17,7 @@ pub use self::violation::Violation;
 use self::repairs::Repairs;
 use self::sack::Sack;
 use self::timestamps::Timestamps;
-use crate::agents::link_protocol::LinkProtocol;
+use crate::agents::link_protocol::{Carried, LinkProtocol};
 use crate::packet::{LinkType, Packet};
 use crate::port::Port;
 use crate::wire::tcp::Segment;
@@ -29,9 +29,8 @@ pub struct Checker {
     invariants: Invariants,
     sack: Sack,
     timestamps: Timestamps,
-    payload: Option<fn(&Packet) -> Option<Packet>>,
-    recovers: Option<fn(&Packet) -> bool>,
-    /// Whether a frame has entered from which packets are recovered that never enter.
+    carries: Option<fn(&Packet) -> Carried>,
+    /// Whether a combination has entered, from which packets are recovered that never enter.
     has_recovered: bool,
     repairs: Option<Repairs>,
 }
@@ -44,8 +43,7 @@ impl Checker {
             invariants: Invariants::default(),
             sack: Sack::default(),
             timestamps: Timestamps::default(),
-            payload: link.map(|link| link.payload),
-            recovers: link.map(|link| link.recovers),
+            carries: link.map(|link| link.carries),
             has_recovered: false,
             repairs: repair_credit.map(Repairs::new),
         }
@@ -61,14 +59,11 @@ impl Checker {
         if let Some(repairs) = &mut self.repairs {
             repairs.enters(from, packet);
         }
-        match self.payload.filter(|_| packet.link_type() == LinkType::Frame) {
+        match self.carried_by(packet) {
             None => self.enters_whole(packet),
-            Some(payload) => {
-                self.has_recovered |= self.recovers.is_some_and(|recovers| recovers(packet));
-                if let Some(packet) = payload(packet) {
-                    self.enters_whole(&packet);
-                }
-            }
+            Some(Carried::Packet(packet)) => self.enters_whole(&packet),
+            Some(Carried::Combination) => self.has_recovered = true,
+            Some(Carried::Nothing) => (),
         }
     }
 
@@ -93,12 +88,17 @@ impl Checker {
     /// # Errors
     /// The rule that was broken.
     pub fn leaves(&self, to: Port, packet: &Packet) -> Result<(), Violation> {
-        match self.payload.filter(|_| packet.link_type() == LinkType::Frame) {
-            Some(payload) => {
-                payload(packet).map_or(Ok(()), |packet| self.leaves_whole(to, &packet))
-            }
+        match self.carried_by(packet) {
             None => self.leaves_whole(to, packet),
+            Some(Carried::Packet(packet)) => self.leaves_whole(to, &packet),
+            Some(Carried::Combination | Carried::Nothing) => Ok(()),
         }
+    }
+
+    /// What a frame of the link carries; `None` for a packet of the network layer.
+    fn carried_by(&self, packet: &Packet) -> Option<Carried> {
+        let carries = self.carries.filter(|_| packet.link_type() == LinkType::Frame)?;
+        Some(carries(packet))
     }
 
     /// Of packets that were recovered, and never entered, only payload that has entered with other

@@ -181,10 +181,9 @@ impl Pace {
     /// short; to more while the rate grows.
     fn set_limit(&mut self) {
         let rate = self.rates.iter().copied().max().unwrap_or(0);
-        let shortest = self.shortest[0].min(self.shortest[1]);
-        if rate > 0 && shortest < Duration::MAX {
+        if let Some(least) = self.least_round_trip().filter(|_| rate > 0) {
             let gain = if self.is_growing() { STARTUP_GAIN } else { GAIN };
-            let nanos = gain * shortest.as_nanos() + SLACK.as_nanos();
+            let nanos = gain * least.as_nanos() + SLACK.as_nanos();
             let held = u128::from(rate) * nanos / 1_000_000_000 + u128::from(MIN_LIMIT);
             self.limit = u32::try_from(held).unwrap_or(u32::MAX);
         }

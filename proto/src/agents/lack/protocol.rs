@@ -12,8 +12,7 @@ use alloc::boxed::Box;
 /// The properties of the protocol that a runner needs.
 pub const PROTOCOL: LinkProtocol = LinkProtocol {
     frame_overhead: OVERHEAD,
-    payload: |packet| Frame::parse(packet).ok()?.payload,
-    recovers: |_| false,
+    carries: |packet| Frame::parse(packet).ok().and_then(|frame| frame.payload).into(),
     compressor: None,
     takes_damaged: true,
 };

@@ -45,8 +45,7 @@ impl Tulip {
     pub(super) fn next_repair(&mut self) -> Option<Frame> {
         let pool = &self.sender.pool;
         let in_flight = InFlight { open: pool.outstanding(), missing: pool.missing() };
-        let is_starting = self.controls_rate() && self.rate.is_starting();
-        let is_spare = self.queue.is_empty() || is_starting;
+        let is_spare = self.queue.is_empty() || self.is_starting();
         if !self.is_coding() || !self.sender.redundancy.is_due(in_flight, is_spare) {
             return None;
         }

@@ -16,6 +16,11 @@ impl Tulip {
         self.settings.rate_control && self.receiver.is_by_serial()
     }
 
+    /// Whether the hosts find the path by themselves: it has not been full yet.
+    pub(super) fn is_starting(&self) -> bool {
+        self.controls_rate() && self.rate.is_starting()
+    }
+
     /// Whether a frame with a packet may leave now; if its time has not come, a timer is set.
     pub(super) fn may_leave(&mut self, now: Instant) -> bool {
         self.departure_due = Due::Never;
@@ -41,8 +46,7 @@ impl Tulip {
     /// does not show that the hosts are too fast.
     pub(super) fn codel(&self) -> CoDelParams {
         let codel = self.pace.codel();
-        let is_starting = self.controls_rate() && self.rate.is_starting();
-        let least = if is_starting { STARTUP_INTERVAL } else { Duration::ZERO };
+        let least = if self.is_starting() { STARTUP_INTERVAL } else { Duration::ZERO };
         CoDelParams { interval: codel.interval.max(least), ..codel }
     }
 

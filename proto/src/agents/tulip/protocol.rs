@@ -5,9 +5,10 @@ use super::frame::{Frame, FrameKind, HEADER_LEN};
 use super::{Settings, Tulip};
 use crate::agent::Agent;
 use crate::agents::limits::Limits;
-use crate::agents::link_protocol::LinkProtocol;
+use crate::agents::link_protocol::{Carried, LinkProtocol};
 use crate::agents::settings::AgentSettings;
 use crate::link::mac::MacParams;
+use crate::packet::Packet;
 use crate::units::Rate;
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -19,11 +20,18 @@ const LINK_ACK_DELAY: Duration = Duration::from_millis(3);
 /// The properties of the protocol that a runner needs.
 pub const PROTOCOL: LinkProtocol = LinkProtocol {
     frame_overhead: HEADER_LEN,
-    payload: |packet| Frame::parse(packet).ok()?.packet().cloned(),
-    recovers: |packet| Frame::parse(packet).is_ok_and(|frame| frame.kind == FrameKind::Repair),
+    carries,
     takes_damaged: false,
     compressor: Some(Compressor::new),
 };
+
+fn carries(packet: &Packet) -> Carried {
+    match Frame::parse(packet) {
+        Ok(frame) if frame.kind == FrameKind::Repair => Carried::Combination,
+        Ok(frame) => frame.payload.into(),
+        Err(_) => Carried::Nothing,
+    }
+}
 
 impl AgentSettings for Settings {
     fn build(&self, limits: Limits, seed: u64) -> Box<dyn Agent + Send> {

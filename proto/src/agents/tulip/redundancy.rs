@@ -65,17 +65,23 @@ impl Redundancy {
     /// Takes a link ACK. Repair frames up to `settled` that have not arrived are lost. Those for
     /// packets that have all arrived are of no use any more.
     pub(super) fn acknowledge(&mut self, ack: &Ack, settled: SeqNumber) {
-        let losses = &mut self.losses;
+        let (losses, arrived) = (&mut self.losses, &mut self.arrived);
         self.repairs.retain_mut(|repair| {
-            let was_open = !repair.has_arrived;
-            repair.has_arrived |= ack.has_arrived(repair.serial) == Some(true);
-            let is_lost = !repair.has_arrived && repair.serial <= settled;
-            if was_open && (repair.has_arrived || is_lost) {
-                losses.count(repair.has_arrived);
+            if !repair.has_arrived {
+                repair.has_arrived = ack.has_arrived(repair.serial) == Some(true);
+                let is_lost = !repair.has_arrived && repair.serial <= settled;
+                if repair.has_arrived || is_lost {
+                    losses.count(repair.has_arrived);
+                }
+                if is_lost {
+                    return false;
+                }
+                *arrived += u32::from(repair.has_arrived);
             }
-            !is_lost && repair.end > ack.next
+            let is_of_use = repair.end > ack.next;
+            *arrived -= u32::from(repair.has_arrived && !is_of_use);
+            is_of_use
         });
-        self.arrived = self.repairs.iter().filter(|repair| repair.has_arrived).count() as u32;
     }
 
     /// The number of losses that are known or to be expected.
