@@ -2,6 +2,7 @@
 
 mod args;
 mod board;
+mod config_file;
 mod doctor;
 mod gateway;
 mod gateway_log;
@@ -19,9 +20,11 @@ mod observation;
 mod plot;
 mod process;
 mod progress;
+mod reload;
 mod replay;
 mod report;
 mod row;
+mod service;
 mod sim;
 mod status;
 mod table;

@@ -56,6 +56,19 @@ pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A name that an interface can have.
+pub(crate) fn interface(text: &str) -> Result<String, String> {
+    let is_name = !matches!(text, "" | "." | "..")
+        && text.len() <= 15
+        && !text.contains(|c: char| c == '/' || c == ':' || c.is_whitespace());
+    match is_name {
+        true => Ok(text.to_owned()),
+        false => {
+            Err(format!("{text:?} is no name of an interface; `ip link` lists those there are"))
+        }
+    }
+}
+
 /// A whole number of which there must be at least one.
 pub(crate) fn positive(text: &str) -> Result<u32, String> {
     match text.parse() {

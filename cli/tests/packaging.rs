@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const UNIT: &str = "packaging/airmend@.service";
-const MOST_EXPOSED: f64 = 3.0;
+const LINK_UNIT: &str = "packaging/airmend-link@.service";
+/// The exposure level of each unit is not above this.
+const MOST_EXPOSED: f64 = 2.0;
 
-const SYSTEMD: [(&str, fn()); 2] = [
-    ("the_service_is_hardened", the_service_is_hardened),
+const SYSTEMD: [(&str, fn()); 3] = [
+    ("the_services_are_hardened", the_services_are_hardened),
+    ("systemd_takes_the_links_unit", systemd_takes_the_links_unit),
     (
         "systemd_takes_the_drop_in_for_the_handoff_key",
         systemd_takes_the_drop_in_for_the_handoff_key,
@@ -49,17 +52,41 @@ fn exposure(unit: &Path) -> Option<f64> {
     Some(level.and_then(|level| level.parse().ok()).unwrap_or_else(|| panic!("{text}")))
 }
 
-fn the_service_is_hardened() {
-    let level = exposure(&root().join(UNIT)).unwrap();
-    assert!(level < MOST_EXPOSED, "exposure level {level}, not below {MOST_EXPOSED}");
+fn the_services_are_hardened() {
+    for unit in [UNIT, LINK_UNIT] {
+        let level = exposure(&root().join(unit)).unwrap();
+        assert!(level <= MOST_EXPOSED, "{unit}: exposure level {level}, above {MOST_EXPOSED}");
 
-    // The same without hardening, to see that the judge can say no.
-    let text = fs::read_to_string(root().join(UNIT)).unwrap();
-    let bare = text.split("# The daemon drops these").next().unwrap();
-    let directory = Temporary::new("bare");
-    let unit = directory.0.join("airmend@.service");
-    fs::write(&unit, bare).unwrap();
-    assert!(exposure(&unit).unwrap() > MOST_EXPOSED);
+        // The same without hardening, to see that the judge can say no.
+        let text = fs::read_to_string(root().join(unit)).unwrap();
+        let bare = text.split("NoNewPrivileges=").next().unwrap();
+        let bare = bare.replace("DynamicUser=yes", "");
+        let directory = Temporary::new("bare");
+        let unit = directory.0.join(unit.rsplit('/').next().unwrap());
+        fs::write(&unit, bare).unwrap();
+        assert!(exposure(&unit).unwrap() > MOST_EXPOSED);
+    }
+}
+
+fn systemd_takes_the_links_unit() {
+    let text = fs::read_to_string(root().join(LINK_UNIT)).unwrap();
+    for (umask, is_right) in [("0077", true), ("none", false)] {
+        let text = text.replace("UMask=0077", &format!("UMask={umask}"));
+        let directory = Temporary::new("link-unit");
+        let here = text.replace("/usr/bin/airmend", env!("CARGO_BIN_EXE_airmend"));
+        fs::write(directory.0.join("airmend-link@.service"), here).unwrap();
+        let said = verified(&directory.0, "airmend-link@home.service");
+        assert_eq!(said.is_empty(), is_right, "{said}");
+    }
+}
+
+/// What systemd says of a unit in this directory.
+fn verified(directory: &Path, unit: &str) -> String {
+    let mut analyze = Command::new("systemd-analyze");
+    analyze.args(["verify", "--man=no", unit]);
+    // An empty last entry stands for systemd's own directories.
+    analyze.env("SYSTEMD_UNIT_PATH", format!("{}:", directory.display()));
+    String::from_utf8_lossy(&analyze.output().unwrap().stderr).into_owned()
 }
 
 /// What systemd says of the unit with the drop-in of docs/handoff.md: nothing.
@@ -76,12 +103,7 @@ fn systemd_takes_the_drop_in_for_the_handoff_key() {
         let unit = fs::read_to_string(root().join(UNIT)).unwrap();
         fs::write(directory.0.join("airmend@.service"), here(&unit)).unwrap();
         fs::write(drop_ins.join("handoff.conf"), here(drop_in)).unwrap();
-        let mut analyze = Command::new("systemd-analyze");
-        analyze.args(["verify", "--man=no", "airmend@wlan0.service"]);
-        // An empty last entry stands for systemd's own directories.
-        analyze.env("SYSTEMD_UNIT_PATH", format!("{}:", directory.0.display()));
-        let output = analyze.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = verified(&directory.0, "airmend@wlan0.service");
         assert_eq!(said.is_empty(), is_right, "{said}");
     }
 }

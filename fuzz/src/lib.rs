@@ -10,7 +10,9 @@
 mod common;
 mod input;
 mod targets;
-// The command line's own file, for the target `config`.
+// The command line's own files, for the target `config`.
+#[path = "../../cli/src/config_file.rs"]
+mod config_file;
 #[path = "../../cli/src/values.rs"]
 mod values;
 

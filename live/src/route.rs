@@ -47,14 +47,25 @@ pub(crate) fn route(from: SocketAddr, to: SocketAddr) -> io::Result<Route> {
 
 /// Gives an interface an address of a network with this prefix length, beside those that it has.
 pub(crate) fn add_address(interface: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
-    // `struct ifaddrmsg`: no flags, and the scope of all.
+    let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+    let bytes = of_interface(interface, address, prefix);
+    ask(libc::RTM_NEWADDR, flags as u16, &bytes).map(drop)
+}
+
+/// Takes such an address away.
+pub(crate) fn remove_address(interface: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
+    let bytes = of_interface(interface, address, prefix);
+    ask(libc::RTM_DELADDR, libc::NLM_F_ACK as u16, &bytes).map(drop)
+}
+
+/// `struct ifaddrmsg`, without flags and in the scope of all, and the address.
+fn of_interface(interface: u32, address: IpAddr, prefix: u8) -> Vec<u8> {
     let mut bytes = vec![family(address), prefix, 0, 0];
     bytes.extend_from_slice(&interface.to_ne_bytes());
     for which in [libc::IFA_LOCAL, libc::IFA_ADDRESS] {
         bytes.extend(attribute(which, &octets(address)));
     }
-    let flags = libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-    ask(libc::RTM_NEWADDR, flags as u16, &bytes).map(drop)
+    bytes
 }
 
 /// The message of the answer.

@@ -1,6 +1,7 @@
 //! The flags of `airmend gateway`.
 
 use super::options::Options;
+use crate::values::interface;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -19,17 +20,4 @@ pub(crate) struct GatewayArgs {
     /// The options that the configuration file also accepts.
     #[command(flatten)]
     pub(super) options: Options,
-}
-
-/// A name that an interface can have.
-fn interface(text: &str) -> Result<String, String> {
-    let is_name = !matches!(text, "" | "." | "..")
-        && text.len() <= 15
-        && !text.contains(|c: char| c == '/' || c == ':' || c.is_whitespace());
-    match is_name {
-        true => Ok(text.to_owned()),
-        false => {
-            Err(format!("{text:?} is no name of an interface; `ip link` lists those there are"))
-        }
-    }
 }

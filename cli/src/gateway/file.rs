@@ -1,62 +1,28 @@
-//! The configuration file: TOML with the names of the flags; every mistake gets file and line.
+//! The configuration file of a gateway.
 
 use super::options::{OPTION_NAMES, Options};
+use crate::config_file::{
+    Fault, in_order, not_single, parse_text, text_of, text_of_scalar, unknown,
+};
 use airmend_live::gateway::rules::FlowRules;
-use std::fs::File;
-use std::io::{self, Read};
-use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Parses the file, and says whether it sets anything; an error is a sentence with file and line.
 pub(super) fn read(path: &Path) -> Result<(Options, bool), String> {
-    let name = path.display().to_string();
-    let text = text_of(path).map_err(|error| format!("{name}: it cannot be read: {error}"))?;
-    read_text(&name, &text)
+    read_text(&path.display().to_string(), &text_of(path)?)
 }
 
 /// The same of text; `name` stands for it in errors.
 pub(super) fn read_text(name: &str, text: &str) -> Result<(Options, bool), String> {
-    parse(text).map_err(|fault| {
-        let before = text.get(..fault.span.start).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        format!("{name}:{line}: {}", fault.message)
-    })
+    parse_text(name, text, |table| Ok((parse(table)?, !table.is_empty())))
 }
 
-/// More than any configuration needs.
-const MAX_BYTES: u64 = 1 << 20;
-
-fn text_of(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    if File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)? as u64 > MAX_BYTES {
-        return Err(io::Error::other("it is longer than 1 MiB"));
-    }
-    Ok(text)
-}
-
-/// The fault, and its place in the text.
-struct Fault {
-    span: Range<usize>,
-    message: String,
-}
-
-impl Fault {
-    fn new(span: Range<usize>, message: impl Into<String>) -> Self {
-        Self { span, message: message.into() }
-    }
-}
-
-/// The options, and whether there are any.
-fn parse(text: &str) -> Result<(Options, bool), Fault> {
-    let table = DeTable::parse(text).map_err(|error| {
-        let first = error.message().lines().next().unwrap_or_default();
-        Fault::new(error.span().unwrap_or_default(), first)
-    })?;
+fn parse(table: &DeTable<'_>) -> Result<Options, Fault> {
     let mut options = Options::default();
     let mut settings = None;
-    for (name, value) in table.get_ref() {
+    for (name, value) in table {
         match (name.get_ref().as_ref(), value.get_ref()) {
             ("flows", DeValue::Array(rules)) => {
                 options.flows = rules.iter().map(flow_rule).collect::<Result<_, _>>()?;
@@ -73,9 +39,10 @@ fn parse(text: &str) -> Result<(Options, bool), Fault> {
                 return Err(Fault::new(value.span(), message));
             }
             (key, scalar) => {
-                let text = text_of_scalar(scalar).ok_or_else(|| not_single(key, value))?;
+                let text =
+                    text_of_scalar(scalar).ok_or_else(|| not_single(key, value, OPTION_NAMES))?;
                 match options.set_from_text(key, &text) {
-                    None => return Err(Fault::new(name.span(), unknown(key))),
+                    None => return Err(Fault::new(name.span(), unknown(key, OPTION_NAMES))),
                     Some(result) => result.map_err(|message| {
                         Fault::new(value.span(), format!("`{key}`: {message}"))
                     })?,
@@ -86,7 +53,7 @@ fn parse(text: &str) -> Result<(Options, bool), Fault> {
     if let Some(settings) = settings {
         read_settings(settings, &mut options)?;
     }
-    Ok((options, !table.get_ref().is_empty()))
+    Ok(options)
 }
 
 fn flow_rule<T: std::str::FromStr<Err = String>>(value: &Spanned<DeValue<'_>>) -> Result<T, Fault> {
@@ -100,43 +67,12 @@ fn flow_rule<T: std::str::FromStr<Err = String>>(value: &Spanned<DeValue<'_>>) -
 /// Each setting is tried on the agent of the file, so that an error has its line.
 fn read_settings(table: &DeTable<'_>, options: &mut Options) -> Result<(), Fault> {
     let mut agent = options.agent().map_err(|message| Fault::new(0..0, message))?;
-    let mut in_order: Vec<_> = table.iter().collect();
-    in_order.sort_by_key(|(name, _)| name.span().start);
-    for (name, value) in in_order {
+    for (name, value) in in_order(table) {
         let key = name.get_ref().as_ref();
-        let text = text_of_scalar(value.get_ref()).ok_or_else(|| not_single(key, value))?;
+        let text =
+            text_of_scalar(value.get_ref()).ok_or_else(|| not_single(key, value, OPTION_NAMES))?;
         agent.set(key, &text).map_err(|message| Fault::new(name.span(), message))?;
         options.set.push((key.to_owned(), text));
     }
     Ok(())
-}
-
-/// A single value as its flag takes it.
-fn text_of_scalar(value: &DeValue<'_>) -> Option<String> {
-    match value {
-        DeValue::String(text) => Some(text.to_string()),
-        DeValue::Integer(number) => Some(number.to_string()),
-        DeValue::Float(number) => Some(number.to_string()),
-        DeValue::Boolean(switch) => Some(switch.to_string()),
-        _ => None,
-    }
-}
-
-fn not_single(key: &str, value: &Spanned<DeValue<'_>>) -> Fault {
-    match OPTION_NAMES.contains(&key) {
-        true => Fault::new(value.span(), format!("`{key}` must be a single value")),
-        false => Fault::new(value.span(), unknown(key)),
-    }
-}
-
-/// The nearest of the known keys, if it is near.
-fn unknown(key: &str) -> String {
-    let known = OPTION_NAMES.iter().copied();
-    let nearest = known
-        .map(|known| (strsim::jaro_winkler(key, known), known))
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    match nearest {
-        Some((0.7.., near)) => format!("unknown key `{key}`; did you mean `{near}`?"),
-        _ => format!("unknown key `{key}`; known are {}", OPTION_NAMES.join(", ")),
-    }
 }

@@ -5,21 +5,19 @@ mod args;
 mod configuration;
 mod file;
 mod options;
-mod reload;
 mod report;
-mod service;
 
 pub(crate) use args::GatewayArgs;
 
 use crate::gateway_log::{Log, start_logging};
 use crate::log_lines::{self, LogLines};
 use crate::process::{BadUsage, sentence, stop_flag};
+use crate::reload::Reloads;
+use crate::service::Service;
 use airmend_live::gateway::telemetry::server::{Server, ServerConfig};
 use airmend_live::gateway::{Gateway, GatewayConfig, LogFormat, privileges};
 use anyhow::Result;
 use configuration::config;
-use reload::Reloads;
-use service::Service;
 use std::io;
 use std::sync::atomic::Ordering;
 
@@ -37,7 +35,8 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
     std::panic::set_hook(Box::new(|defect| {
         tracing::error!("a defect: {}", defect.to_string().replace('\n', " "));
     }));
-    let mut reloads = Reloads::new(args, file_sets)?;
+    let again = args.clone();
+    let mut reloads = Reloads::new(file_sets, move || configuration::config(&again))?;
     // Before anything is attached: where another gateway answers, this one must not begin.
     let (socket, metrics) = (config.socket.clone(), config.metrics.clone());
     let mut server = Server::start(&ServerConfig { socket, metrics })?;

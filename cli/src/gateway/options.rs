@@ -1,5 +1,6 @@
 //! The options of flags and of the configuration file, under the same names.
 
+use crate::config_file::switch;
 use crate::values::setting;
 use airmend_live::bpf::Attach;
 use airmend_live::gateway::rules::{FlowRule, FlowRules};
@@ -197,10 +198,6 @@ fn agent(name: &str) -> Result<AgentConfig, String> {
         Ok(agent) => Ok(agent),
         Err(_) => Err(format!("unknown agent {name:?}; known agents of a gateway are {known}")),
     }
-}
-
-fn switch(text: &str) -> Result<bool, String> {
-    text.parse().map_err(|_| format!("{text:?} must be true or false"))
 }
 
 fn memory(text: &str) -> Result<usize, String> {

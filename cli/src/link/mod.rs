@@ -2,16 +2,22 @@
 //! mended.
 
 mod args;
-mod config;
+mod configuration;
+mod file;
+mod options;
 mod report;
 
 pub(crate) use args::{KeygenArgs, LinkArgs};
 
 use crate::log_lines::{self, LogLines, say};
-use crate::process::{self, BadUsage, stop_flag};
+use crate::process::{self, sentence, stop_flag};
+use crate::reload::Reloads;
+use crate::service::Service;
+use airmend_live::gateway::privileges;
 use airmend_live::tunnel::Tunnel;
-use airmend_proto::agents::{AgentConfig, Limits};
+use airmend_proto::agents::Limits;
 use anyhow::Result;
+use configuration::{Wanted, wanted};
 use signal_hook::consts::SIGUSR1;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -20,68 +26,62 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-/// Longer frames carry no link ACK: so long a frame fits the narrowest path of IPv6 also with one
-/// and encrypted.
-const SHORT_FRAME: u32 = 1_200;
-
-/// Runs until SIGINT or SIGTERM; SIGUSR1 prints the figures so far.
+/// Runs until SIGINT or SIGTERM; SIGHUP reads the configuration again, SIGUSR1 prints the figures
+/// so far.
 pub(crate) fn link(args: &LinkArgs) -> Result<()> {
-    let config = config::config(args)?;
+    let (config, file_sets) = wanted(args)?;
     let stop = stop_flag()?;
     let wants_report = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&wants_report))?;
-    let agent = configured(args).map_err(BadUsage)?;
     // Nothing can take the place of one end of a link, so a panic ends the process.
     std::panic::set_hook(Box::new(|defect| process::complain(&report::defect(defect))));
     log_lines::start(log_lines::lost)?;
     let _end = log_lines::End;
     let figures = LogLines::new(io::stdout(), |_| String::new())?;
-    let mut tunnel = Tunnel::open(&config, agent.build(Limits::default(), seed()), agent.link())?;
-    say(&config::begins(&config, tunnel.mtu()));
+    let mut service = Service::new()?;
+    let agent = config.agent.build(Limits::default(), seed());
+    let mut tunnel = Tunnel::open(&config.tunnel, agent, config.agent.link())?;
+    privileges::keep_net_admin()?;
+    let again = args.clone();
+    let mut reloads = Reloads::new(file_sets, move || wanted(&again))?;
+    let begins = report::begins(&config.tunnel, tunnel.mtu());
+    say(&begins);
+    service.ready(&begins);
+    let mut current = config;
     while !stop.load(Ordering::Relaxed) {
         tunnel.step()?;
+        service.watchdog();
         while let Some(told) = tunnel.poll_notice() {
             say(&told.to_string());
+        }
+        if let Some(wanted) = reloads.poll() {
+            reload(&mut tunnel, &mut current, wanted);
         }
         if wants_report.swap(false, Ordering::Relaxed) {
             figures.push(report::lines(&tunnel.report(), args.json)?);
         }
     }
+    service.stopping();
     figures.push(report::lines(&tunnel.report(), args.json)?);
     // Its interface goes before anybody waits for a reader.
     drop(tunnel);
     Ok(figures.finish()?)
 }
 
-/// The link protocol.
-fn configured(args: &LinkArgs) -> Result<AgentConfig, String> {
-    let mut config = args.arq.clone();
-    if config.is_plain() {
-        return match args.class.is_some() || !args.set.is_empty() {
-            true => {
-                let why = "--arq plain mends nothing: --class and --set are for --arq tulip, lack \
-                           or lack-flow";
-                Err(why.into())
-            }
-            false => Ok(config),
-        };
-    }
-    config.set("max_frame", &SHORT_FRAME.to_string())?;
-    config.lose_damaged();
-    config.control_rate();
-    for (name, value) in &args.set {
-        if name == "half_duplex" {
-            return Err("--set half_duplex: UDP and Ethernet are full duplex here".into());
-        }
-        let refused = |sentence| format!("--set {name}={value}: {sentence}");
-        config.set(name, value).map_err(refused)?;
-    }
-    if let Some(rules) = &args.class {
-        config.set("classes", rules).map_err(|sentence| format!("--class: {sentence}"))?;
-    }
-    // Also in the paper's profile.
-    config.follow_radio(None);
-    Ok(config)
+/// A configuration with a mistake changes nothing.
+fn reload(tunnel: &mut Tunnel, current: &mut Wanted, wanted: Result<Wanted>) {
+    let reloaded = wanted.and_then(|wanted| {
+        // Settings have no other equality.
+        let is_same = format!("{:?}", wanted.agent) == format!("{:?}", current.agent);
+        let agent = wanted.agent.build(Limits::default(), seed());
+        tunnel.reload(&wanted.tunnel, !is_same, agent, wanted.agent.link())?;
+        *current = wanted;
+        Ok(())
+    });
+    say(&match reloaded {
+        Ok(()) => "the configuration was read again".to_owned(),
+        Err(error) => format!("nothing has changed: {}", sentence(&error)),
+    });
 }
 
 /// A secret number, by which flows are distinguished; one half XOR the other is the epoch.
@@ -96,3 +96,6 @@ fn epoch() -> u32 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     since.as_millis() as u32
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,10 +2,35 @@
 
 use crate::row::{self, line};
 use crate::text;
-use airmend_live::tunnel::TunnelReport;
+use airmend_live::tunnel::{
+    CarrierConfig, DeviceConfig, Keys, Security, TunnelConfig, TunnelReport,
+};
 use serde_json::json;
 use std::io::{self, Write};
 use std::panic::PanicHookInfo;
+
+/// The description of the tunnel.
+pub(super) fn begins(config: &TunnelConfig, mtu: u32) -> String {
+    let how = match &config.security {
+        Security::Noise(keys, _) if keys.peer == keys.private.public() => "with a shared key",
+        Security::Noise(..) => "with the peer's key",
+        Security::Insecure => "WITHOUT ENCRYPTION",
+    };
+    let whereto = match &config.carrier {
+        CarrierConfig::Udp { peer: Some(peer), .. } => format!("the peer is {peer}"),
+        CarrierConfig::Udp { local, peer: None } => format!("listening on {local}"),
+        CarrierConfig::Ethernet { interface, .. } => format!("over Ethernet on {interface}"),
+    };
+    let psk = match &config.security {
+        Security::Noise(Keys { psk: Some(_), .. }, _) => " and a pre-shared key",
+        _ => "",
+    };
+    let device = match &config.device {
+        DeviceConfig::Tun { name, .. } => name.clone(),
+        DeviceConfig::Bridge { interface } => format!("the bridge of {interface}"),
+    };
+    format!("{device} is up, MTU {mtu}, {whereto}, {how}{psk}")
+}
 
 /// The figures: as one JSON object on one line, or one figure a line.
 pub(super) fn lines(report: &TunnelReport, as_json: bool) -> io::Result<Vec<u8>> {

@@ -19,6 +19,7 @@ mod memory;
 mod narrow;
 mod options;
 mod restart;
+mod service;
 mod stream;
 mod unread;
 mod world;
@@ -35,7 +36,7 @@ use world::{INNER, LEFT, Link, RIGHT, World};
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 41] = [
+const TESTS: [(&str, Test); 42] = [
     ("nobody_reads", unread::nobody_reads),
     ("over_ipv4", over_ipv4),
     ("over_ipv6", over_ipv6),
@@ -65,6 +66,7 @@ const TESTS: [(&str, Test); 41] = [
     ("memory_of_short_packets", memory::short_packets),
     ("memory_of_a_full_window", memory::full_window),
     ("lossy", || attack::lossy("tulip")),
+    ("reloaded", service::reloaded),
     ("wrong_key", wrong_key),
     ("pre_shared_key", options::pre_shared_key),
     ("padded", options::padded),

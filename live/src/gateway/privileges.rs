@@ -84,11 +84,12 @@ pub fn drop_all() -> Result<(), PrivilegeError> {
     keep(&CapsHashSet::new())
 }
 
-/// Gives up every capability of this thread but CAP_NET_ADMIN, which changes queues.
+/// Gives up every capability of this thread but CAP_NET_ADMIN, which changes queues, MTUs, addresses
+/// and routes.
 ///
 /// # Errors
 /// The kernel refuses, which it never should.
-pub(super) fn keep_net_admin() -> Result<(), PrivilegeError> {
+pub fn keep_net_admin() -> Result<(), PrivilegeError> {
     keep(&CapsHashSet::from([Capability::CAP_NET_ADMIN]))
 }
 

@@ -33,6 +33,9 @@ pub(super) trait Channel: Send {
     /// The next notice for the operator.
     fn poll_notice(&mut self) -> Option<Notice>;
 
+    /// Goes on counting from here.
+    fn resume(&mut self, counters: Counters);
+
     /// The counters of the channel.
     fn counters(&self) -> &Counters;
 }

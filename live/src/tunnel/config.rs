@@ -13,7 +13,7 @@ use crate::route::add_address;
 use crate::sys;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The configuration of a tunnel.
 #[derive(Clone, Debug)]
@@ -50,6 +50,11 @@ pub enum DeviceConfig {
 }
 
 impl DeviceConfig {
+    /// Whether both are the same interface, whatever its addresses.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other) && self.name() == other.name()
+    }
+
     /// The name of the interface.
     pub fn name(&self) -> &str {
         match self {
@@ -60,7 +65,7 @@ impl DeviceConfig {
 }
 
 /// The carrier and the address of the peer; without a peer's address, the other end sends first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CarrierConfig {
     /// UDP over IPv4 or IPv6.
     Udp {
@@ -78,7 +83,28 @@ pub enum CarrierConfig {
     },
 }
 
+impl CarrierConfig {
+    /// Whether both use the same socket; where the peer is does not matter.
+    pub(super) fn binds_alike(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Udp { local, .. }, Self::Udp { local: others, .. }) => local == others,
+            (Self::Ethernet { interface, .. }, Self::Ethernet { interface: others, .. }) => {
+                interface == others
+            }
+            _ => false,
+        }
+    }
+}
+
 impl TunnelConfig {
+    /// Whether what crosses to the peer does not differ.
+    pub(super) fn crosses_alike(&self, other: &Self) -> bool {
+        self.carrier == other.carrier
+            && self.security == other.security
+            && self.padding == other.padding
+            && self.compression == other.compression
+    }
+
     pub(super) fn open_carrier(&self) -> Result<Box<dyn Carrier>, TunnelError> {
         Ok(match &self.carrier {
             CarrierConfig::Udp { local, .. } => {
@@ -91,9 +117,8 @@ impl TunnelConfig {
         })
     }
 
-    pub(super) fn open_channel(&self) -> Box<dyn Channel> {
-        // A clock before 1970 counts as 1970.
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    /// The channel; `since_1970` is the time at `Instant::ZERO`.
+    pub(super) fn open_channel(&self, since_1970: Duration) -> Box<dyn Channel> {
         security::open(&self.security, self.peer(), since_1970)
     }
 

@@ -22,6 +22,9 @@ pub enum TunnelError {
     /// An interface of this name exists already.
     #[error("the interface {0} exists already: choose another name, or end what made it")]
     DeviceBusy(String),
+    /// A reload would need another interface.
+    #[error("the interface stays {0} until a restart, which connections outlive")]
+    OtherDevice(String),
     /// The TUN device cannot be set up.
     #[error("cannot set up the interface {interface} ({source})")]
     Device {

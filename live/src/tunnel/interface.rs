@@ -2,7 +2,7 @@
 
 use super::carrier::IPV6_MIN_MTU;
 use super::config::DeviceConfig;
-use crate::route::{add_address, route};
+use crate::route::{add_address, remove_address, route};
 use crate::sys;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -40,6 +40,27 @@ impl Interface {
                 Self { name, index: None, addresses: vec![], fixed: Some(own), fits, mtu: own }
             }
         })
+    }
+
+    /// Other addresses and another MTU from now on.
+    pub(super) fn reload(&mut self, config: &DeviceConfig) -> io::Result<()> {
+        let (DeviceConfig::Tun { addresses, mtu, .. }, Some(index)) = (config, self.index) else {
+            return Ok(());
+        };
+        for &(address, prefix) in addresses.iter().filter(|new| !self.addresses.contains(new)) {
+            add_address(index, address, prefix)?;
+        }
+        for &(address, prefix) in self.addresses.iter().filter(|old| !addresses.contains(old)) {
+            // Somebody may have taken it already.
+            remove_address(index, address, prefix).ok();
+        }
+        self.addresses.clone_from(addresses);
+        if self.fixed != *mtu {
+            self.fixed = *mtu;
+            let fits = std::mem::take(&mut self.fits);
+            self.follow(fits)?;
+        }
+        Ok(())
     }
 
     pub(super) fn name(&self) -> &str {

@@ -14,7 +14,7 @@ use std::str::FromStr;
 const KEY_LEN: usize = 32;
 
 /// A Curve25519 private key. It never appears in messages.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct PrivateKey([u8; KEY_LEN]);
 
 /// A Curve25519 public key, as 64 hexadecimal digits in text.
@@ -74,7 +74,7 @@ impl fmt::Debug for PrivateKey {
 }
 
 /// A secret that both ends have beside their keys, in a file like a private key's.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct PresharedKey([u8; KEY_LEN]);
 
 impl PresharedKey {

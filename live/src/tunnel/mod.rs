@@ -31,6 +31,7 @@ mod parts;
 mod path_mtu;
 mod plain;
 pub(crate) mod random;
+mod reload;
 mod security;
 mod told;
 
@@ -60,7 +61,7 @@ use path_mtu::{MtuProbe, PathMtu};
 use random::hash_seed;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use told::Limiter;
 
 /// The longest wait of an idle loop, so that the caller can stop it.
@@ -73,7 +74,10 @@ const MAX_ANSWERS: usize = 16;
 
 /// One end of a tunnel, running.
 pub struct Tunnel {
+    config: TunnelConfig,
     clock: Clock,
+    /// The time since 1970 when the clock started.
+    since_1970: Duration,
     interface: Interface,
     forwarder: Forwarder,
     outbound: Outbound,
@@ -119,7 +123,7 @@ pub struct TunnelReport {
 impl Tunnel {
     /// Makes or opens the device and opens the carrier, in the calling thread's network namespace.
     ///
-    /// `agent` is one end of `link`, or passthrough without one. Debug builds check its invariants.
+    /// `agent` is one end of `link`, or passthrough without one.
     ///
     /// # Errors
     /// The configuration cannot be used on this machine.
@@ -128,16 +132,16 @@ impl Tunnel {
         agent: Box<dyn Agent + Send>,
         link: Option<&LinkProtocol>,
     ) -> Result<Self, TunnelError> {
-        let (carrier, channel) = (config.open_carrier()?, config.open_channel());
+        // A clock before 1970 counts as 1970.
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (carrier, channel) = (config.open_carrier()?, config.open_channel(since_1970));
         let device = config.open_device()?;
-        let limits = Limits::default().egress;
         let mut tunnel = Self {
+            config: config.clone(),
             clock: Clock::start(),
+            since_1970,
             interface: Interface::new(&config.device).map_err(config.device_failed())?,
-            forwarder: match cfg!(debug_assertions) {
-                true => Forwarder::checked(agent, limits, link),
-                false => Forwarder::new(agent, limits),
-            },
+            forwarder: forwarder(agent, link),
             outbound: Outbound::new(device, carrier, channel, config.padding),
             packets: Vec::new(),
             frame_overhead: link.map_or(0, |link| link.frame_overhead),
@@ -384,6 +388,15 @@ impl Tunnel {
         let news = [has_news(&ports[1]), has_news(&ports[0])];
         [self.has_packets, self.has_frames] = news;
         Ok(())
+    }
+}
+
+/// The agent with its queue; debug builds check its invariants.
+fn forwarder(agent: Box<dyn Agent + Send>, link: Option<&LinkProtocol>) -> Forwarder {
+    let limits = Limits::default().egress;
+    match cfg!(debug_assertions) {
+        true => Forwarder::checked(agent, limits, link),
+        false => Forwarder::new(agent, limits),
     }
 }
 

@@ -63,6 +63,23 @@ impl Outbound {
         }
     }
 
+    /// Another channel, and perhaps carrier, from now on; what waited for the old one is lost.
+    pub(super) fn begin_anew(
+        &mut self,
+        carrier: Option<Box<dyn Carrier>>,
+        channel: Box<dyn Channel>,
+        padding: Option<Padding>,
+        compressor: Option<Compressor>,
+    ) {
+        if let Some(carrier) = carrier {
+            self.own.fragmented += self.carrier.fragmented();
+            self.carrier = carrier;
+        }
+        (self.channel, self.padding, self.compressor) = (channel, padding, compressor);
+        (self.batch, self.waiting) = (Batch::default(), None);
+        (self.limit, self.padded_limit, self.longest_sent) = (usize::MAX, 0, 0);
+    }
+
     /// Bytes that are added to each frame; padding may add more.
     pub(super) fn overhead(&self) -> usize {
         self.channel.overhead() + self.padding.map_or(0, |_| PADDED_HEADER)

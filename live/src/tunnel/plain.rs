@@ -95,6 +95,10 @@ impl Channel for PlainChannel {
         self.notice.take()
     }
 
+    fn resume(&mut self, counters: Counters) {
+        self.counters = counters;
+    }
+
     fn counters(&self) -> &Counters {
         &self.counters
     }

@@ -7,7 +7,7 @@ use super::plain::PlainChannel;
 use std::time::Duration;
 
 /// The protection of frames.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Security {
     /// Authenticated and encrypted.
     Noise(Keys, Rekey),

@@ -25,7 +25,7 @@ const PROLOGUE_1: &[u8] = b"airmend link";
 const NO_PSK: [u8; 32] = [0; 32];
 
 /// The keys of this end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
     /// This end's own key.
     pub private: PrivateKey,

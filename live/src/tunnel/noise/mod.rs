@@ -229,6 +229,10 @@ impl Channel for NoiseChannel {
         self.notices.pop_front()
     }
 
+    fn resume(&mut self, counters: Counters) {
+        self.counters = counters;
+    }
+
     fn counters(&self) -> &Counters {
         &self.counters
     }

@@ -1,4 +1,4 @@
-//! Notifications to the service manager that started the gateway, if one did: readiness, and the
+//! Notifications to the service manager that started the program, if one did: readiness, and the
 //! watchdog. A thread sends them: where the manager's socket is full, the loop must not wait.
 
 use crate::log_lines::LogLines;
@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Write};
 use std::time::{Duration, Instant};
 
 /// The service manager, if there is one.
-pub(super) struct Service {
+pub(crate) struct Service {
     manager: Option<LogLines>,
     /// The interval of watchdog notifications, if the service manager expects them.
     interval: Option<Duration>,
@@ -20,7 +20,7 @@ impl Service {
     ///
     /// # Errors
     /// There can be no thread, or it keeps capabilities.
-    pub(super) fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         let is_there = std::env::var_os("NOTIFY_SOCKET").is_some();
         let manager = is_there.then(|| LogLines::new(Manager, |_| String::new())).transpose()?;
         // Half of the watchdog timeout: a notification that is a little late is in time.
@@ -28,21 +28,21 @@ impl Service {
         Ok(Self { manager, interval, last_notification: Instant::now() })
     }
 
-    /// Reports that flows are mended from now on.
-    pub(super) fn ready(&self, status: &str) {
+    /// Reports that everything is set up.
+    pub(crate) fn ready(&self, status: &str) {
         self.tell(format!("{}\n{}", NotifyState::Ready, NotifyState::Status(status)));
     }
 
     /// Notifies the watchdog, once in each interval; call it at every turn of the loop.
-    pub(super) fn watchdog(&mut self) {
+    pub(crate) fn watchdog(&mut self) {
         if self.interval.is_some_and(|interval| self.last_notification.elapsed() >= interval) {
             self.last_notification = Instant::now();
             self.tell(NotifyState::Watchdog.to_string());
         }
     }
 
-    /// Reports that nothing is mended any more.
-    pub(super) fn stopping(&self) {
+    /// Reports that the end has begun.
+    pub(crate) fn stopping(&self) {
         self.tell(NotifyState::Stopping.to_string());
     }
 
@@ -55,7 +55,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // A service manager that does not listen is no reason to stop mending, nor to end badly.
+        // A service manager that does not listen is no reason to stop, nor to end badly.
         let _ = self.manager.as_ref().map(LogLines::finish);
     }
 }

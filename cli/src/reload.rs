@@ -1,9 +1,6 @@
-//! The configuration is read again while the gateway works: in a thread, since the file may be a
+//! The configuration is read again while the loop works: in a thread, since the file may be a
 //! pipe or on a file system that does not answer, and the loop must not wait for it.
 
-use super::args::GatewayArgs;
-use super::configuration::config;
-use airmend_live::gateway::GatewayConfig;
 use anyhow::{Result, anyhow, bail};
 use signal_hook::consts::SIGHUP;
 use std::io;
@@ -16,31 +13,39 @@ use std::time::{Duration, Instant};
 const READ_WITHIN: Duration = Duration::from_secs(5);
 
 /// Reads the configuration again at each SIGHUP.
-pub(super) struct Reloads {
-    args: GatewayArgs,
+pub(crate) struct Reloads<T> {
+    read: Arc<Read<T>>,
     within: Duration,
     is_wanted: Arc<AtomicBool>,
     /// Whether the file that is in force sets anything.
     file_sets: bool,
-    reading: Option<Reading>,
+    reading: Option<Reading<T>>,
 }
 
-struct Reading {
-    thread: JoinHandle<Result<(GatewayConfig, bool)>>,
+/// Reads the configuration, and says whether its file sets anything.
+type Read<T> = dyn Fn() -> Result<(T, bool)> + Send + Sync;
+
+struct Reading<T> {
+    thread: JoinHandle<Result<(T, bool)>>,
     began: Instant,
     is_given_up: bool,
 }
 
-impl Reloads {
-    /// Listens to SIGHUP; `file_sets` says whether the file in force sets anything.
-    pub(super) fn new(args: &GatewayArgs, file_sets: bool) -> io::Result<Self> {
+impl<T: Send + 'static> Reloads<T> {
+    /// Listens to SIGHUP, and then calls `read`; `file_sets` says whether the file in force sets
+    /// anything.
+    pub(crate) fn new(
+        file_sets: bool,
+        read: impl Fn() -> Result<(T, bool)> + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let is_wanted = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(SIGHUP, Arc::clone(&is_wanted))?;
-        Ok(Self { args: args.clone(), within: READ_WITHIN, is_wanted, file_sets, reading: None })
+        let read = Arc::new(read);
+        Ok(Self { read, within: READ_WITHIN, is_wanted, file_sets, reading: None })
     }
 
     /// What was read, or why nothing was, once; it never waits.
-    pub(super) fn poll(&mut self) -> Option<Result<GatewayConfig>> {
+    pub(crate) fn poll(&mut self) -> Option<Result<T>> {
         if let Some(reading) = self.reading.take_if(|reading| reading.thread.is_finished()) {
             let read = reading.thread.join().unwrap_or_else(|_| Err(anyhow!("reading it failed")));
             // Of one that was given up everything has been said.
@@ -63,21 +68,18 @@ impl Reloads {
     }
 
     fn begin(&mut self) -> Result<()> {
-        let args = self.args.clone();
-        let thread =
-            thread::Builder::new().name("reload".to_owned()).spawn(move || config(&args))?;
+        let read = Arc::clone(&self.read);
+        let thread = thread::Builder::new().name("reload".to_owned()).spawn(move || read())?;
         self.reading = Some(Reading { thread, began: Instant::now(), is_given_up: false });
         Ok(())
     }
 
     /// A file without anything is one that is just being written, or that somebody has emptied or
     /// removed by mistake: it would take all rules away.
-    fn accept(&mut self, read: Result<(GatewayConfig, bool)>) -> Result<GatewayConfig> {
+    fn accept(&mut self, read: Result<(T, bool)>) -> Result<T> {
         let (config, file_sets) = read?;
         if self.file_sets && !file_sets {
-            bail!(
-                "the file sets nothing any more, or is gone: restart the gateway if that is meant"
-            );
+            bail!("the file sets nothing any more, or is gone: restart airmend if that is meant");
         }
         self.file_sets = file_sets;
         Ok(config)
@@ -87,21 +89,20 @@ impl Reloads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
     use std::fs;
     use std::path::Path;
     use std::process::Command;
 
-    #[derive(Parser)]
-    struct Arguments {
-        #[command(flatten)]
-        gateway: GatewayArgs,
-    }
-
-    fn reloads(file: &Path) -> Reloads {
-        let words = ["airmend", "wlan0", "--config", file.to_str().unwrap()];
+    /// The text of a file, as its configuration.
+    fn reloads(file: &Path) -> Reloads<String> {
+        let file = file.to_owned();
+        let read = move || {
+            let text = fs::read_to_string(&file)?;
+            let sets = !text.is_empty();
+            Ok((text, sets))
+        };
         Reloads {
-            args: Arguments::parse_from(words).gateway,
+            read: Arc::new(read),
             within: Duration::from_millis(20),
             is_wanted: Arc::new(AtomicBool::new(true)),
             file_sets: false,
@@ -109,7 +110,7 @@ mod tests {
         }
     }
 
-    fn outcome(reloads: &mut Reloads) -> Result<GatewayConfig> {
+    fn outcome(reloads: &mut Reloads<String>) -> Result<String> {
         loop {
             match reloads.poll() {
                 Some(outcome) => return outcome,
@@ -142,19 +143,17 @@ mod tests {
     fn an_emptied_file_is_a_mistake() {
         let file = std::env::temp_dir().join(format!("airmend-emptied-{}", std::process::id()));
         let set = |text| fs::write(&file, text).unwrap();
-        set("limit-flows = 7\n");
+        set("seven");
         let mut reloads = reloads(&file);
         reloads.within = Duration::from_secs(300);
-        assert_eq!(outcome(&mut reloads).unwrap().limits.flows, 7);
-        for empty in ["", "# limit-flows = 7\n"] {
-            set(empty);
-            reloads.is_wanted.store(true, Ordering::Relaxed);
-            let why = outcome(&mut reloads).unwrap_err().to_string();
-            assert!(why.contains("sets nothing any more"), "{why}");
-        }
-        set("limit-flows = 8\n");
+        assert_eq!(outcome(&mut reloads).unwrap(), "seven");
+        set("");
         reloads.is_wanted.store(true, Ordering::Relaxed);
-        assert_eq!(outcome(&mut reloads).unwrap().limits.flows, 8);
+        let why = outcome(&mut reloads).unwrap_err().to_string();
+        assert!(why.contains("sets nothing any more"), "{why}");
+        set("eight");
+        reloads.is_wanted.store(true, Ordering::Relaxed);
+        assert_eq!(outcome(&mut reloads).unwrap(), "eight");
         fs::remove_file(&file).unwrap();
     }
 }

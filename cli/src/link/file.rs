@@ -1,0 +1,131 @@
+//! The configuration file of a link.
+
+use super::options::{EXCLUSIVE, OPTION_NAMES, Options, PEER_NAMES, Peer, address};
+use crate::config_file::{
+    Fault, in_order, not_single, parse_text, text_of, text_of_scalar, unknown,
+};
+use std::path::Path;
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+/// Parses the file, and says whether it sets anything; an error is a sentence with file and line.
+pub(super) fn read(path: &Path) -> Result<(Options, bool), String> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    read_text(&path.display().to_string(), &text_of(path)?, folder)
+}
+
+/// The same of text; `name` stands for it in errors, and paths in it are relative to `folder`.
+pub(super) fn read_text(name: &str, text: &str, folder: &Path) -> Result<(Options, bool), String> {
+    parse_text(name, text, |table| Ok((parse(table, folder)?, !table.is_empty())))
+}
+
+fn parse(table: &DeTable<'_>, folder: &Path) -> Result<Options, Fault> {
+    let mut options = Options::default();
+    for (name, value) in in_order(table) {
+        match (name.get_ref().as_ref(), value.get_ref()) {
+            ("address", value_or_list) => {
+                options.address = texts(value, value_or_list, "address")?
+                    .into_iter()
+                    .map(|(text, value)| {
+                        address(&text).map_err(|why| wrong(value, "address", &why))
+                    })
+                    .collect::<Result<_, _>>()?;
+            }
+            ("set", DeValue::Table(table)) => options.set = settings(table)?,
+            ("set", _) => {
+                let message = "`set` must be a table of the link protocol's constants: [set]";
+                return Err(Fault::new(value.span(), message));
+            }
+            ("peer", DeValue::Array(peers)) => options.peer = the_peer(peers, folder)?,
+            ("peer", _) => return Err(no_peer(value)),
+            (key, scalar) => {
+                let text =
+                    text_of_scalar(scalar).ok_or_else(|| not_single(key, value, &OPTION_NAMES))?;
+                match options.set_from_text(key, &text, folder) {
+                    None => return Err(Fault::new(name.span(), unknown_option(key))),
+                    Some(result) => result.map_err(|why| wrong(value, key, &why))?,
+                }
+            }
+        }
+    }
+    exclusive(table)?;
+    Ok(options)
+}
+
+/// Two keys of which one is too many, at the line of the second.
+fn exclusive(table: &DeTable<'_>) -> Result<(), Fault> {
+    let place = |wanted: &str| {
+        table.iter().find(|(name, _)| name.get_ref() == wanted).map(|(name, _)| name.span())
+    };
+    for (one, other) in EXCLUSIVE {
+        if let (Some(first), Some(second)) = (place(one), place(other)) {
+            let later = if first.start > second.start { first } else { second };
+            let message = format!("`{one}` and `{other}` exclude each other; give one of them");
+            return Err(Fault::new(later, message));
+        }
+    }
+    Ok(())
+}
+
+/// One text, or a list of them, each with its place.
+fn texts<'a, 'b>(
+    whole: &'a Spanned<DeValue<'b>>,
+    value: &'a DeValue<'b>,
+    key: &str,
+) -> Result<Vec<(String, &'a Spanned<DeValue<'b>>)>, Fault> {
+    let text = |value: &'a Spanned<DeValue<'b>>| match value.get_ref() {
+        DeValue::String(text) => Ok((text.to_string(), value)),
+        _ => Err(Fault::new(value.span(), format!("`{key}` must be a text or a list of texts"))),
+    };
+    match value {
+        DeValue::Array(values) => values.iter().map(text).collect(),
+        _ => Ok(vec![text(whole)?]),
+    }
+}
+
+fn settings(table: &DeTable<'_>) -> Result<Vec<(String, String)>, Fault> {
+    let setting = |(name, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+        let name: &toml::de::DeString<'_> = name.get_ref();
+        let text = text_of_scalar(value.get_ref());
+        let message = || format!("`{}` must be a single value", name.escape_debug());
+        Ok((name.to_string(), text.ok_or_else(|| Fault::new(value.span(), message()))?))
+    };
+    in_order(table).into_iter().map(setting).collect()
+}
+
+fn the_peer(peers: &DeArray<'_>, folder: &Path) -> Result<Peer, Fault> {
+    if let Some(second) = peers.get(1) {
+        return Err(Fault::new(second.span(), "a link has one [[peer]]: write one file for each"));
+    }
+    let mut peer = Peer::default();
+    let Some(value) = peers.first() else { return Ok(peer) };
+    let DeValue::Table(table) = value.get_ref() else { return Err(no_peer(value)) };
+    for (name, value) in in_order(table) {
+        let key = name.get_ref().as_ref();
+        let text =
+            text_of_scalar(value.get_ref()).ok_or_else(|| not_single(key, value, &PEER_NAMES))?;
+        match peer.set_from_text(key, &text, folder) {
+            None => return Err(Fault::new(name.span(), unknown(key, &PEER_NAMES))),
+            Some(result) => result.map_err(|why| wrong(value, key, &why))?,
+        }
+    }
+    Ok(peer)
+}
+
+fn no_peer(value: &Spanned<DeValue<'_>>) -> Fault {
+    let message = "the peer is a table: write [[peer]], and below it key and endpoint";
+    Fault::new(value.span(), message)
+}
+
+fn wrong(value: &Spanned<DeValue<'_>>, key: &str, why: &str) -> Fault {
+    Fault::new(value.span(), format!("`{key}`: {why}"))
+}
+
+/// What is a flag of the peer is a key of its table.
+fn unknown_option(key: &str) -> String {
+    match key {
+        "peer-key" => "`peer-key` is `key` in a table [[peer]]".to_owned(),
+        "psk-file" => "`psk-file` belongs into a table [[peer]]".to_owned(),
+        _ => unknown(key, &OPTION_NAMES),
+    }
+}

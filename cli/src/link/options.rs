@@ -1,0 +1,228 @@
+//! The options of flags and of the configuration file. Those of the link have the same names in
+//! both; what belongs to the peer is in a table of its own in the file.
+
+use crate::config_file::switch;
+use crate::values::setting;
+use airmend_live::tunnel::{KeyError, Padding, PublicKey};
+use airmend_proto::agents::{self, AgentConfig};
+use airmend_proto::named;
+use clap::Args;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// All options; one that is not given has its default.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Options {
+    /// What mends the path: a link protocol, or plain for a tunnel that mends nothing [default:
+    /// tulip].
+    #[arg(long, value_name = "NAME", value_parser = arq)]
+    pub(super) arq: Option<AgentConfig>,
+    /// The name of the virtual interface [default: NAME, or mend0].
+    #[arg(long, value_name = "NAME")]
+    pub(super) dev: Option<String>,
+    /// An address of the virtual interface, such as 10.9.0.1/24; may be repeated.
+    #[arg(long, value_name = "ADDR/PREFIX", value_parser = address)]
+    pub(super) address: Vec<(IpAddr, u8)>,
+    /// The virtual interface's MTU; the path decides if this is not given.
+    #[arg(long, value_name = "BYTES", value_parser = mtu)]
+    pub(super) mtu: Option<u32>,
+    /// Make no virtual interface, but join the LAN of this interface with that of the other end:
+    /// every frame that comes in crosses the link and leaves through the other end's interface.
+    #[arg(long, value_name = "IF", conflicts_with_all = ["dev", "address", "mtu"])]
+    pub(super) bridge: Option<String>,
+    /// Wait here for the peer: [::]:4433 or, over Ethernet, any.
+    #[arg(long, value_name = "ADDR")]
+    pub(super) listen: Option<String>,
+    /// What carries the frames: udp or ethernet [default: udp].
+    #[arg(long, value_name = "NAME")]
+    pub(super) over: Option<CarrierKind>,
+    /// The interface for frames over Ethernet.
+    #[arg(long, value_name = "IF")]
+    pub(super) interface: Option<String>,
+    /// This end's private key, as airmend keygen writes it.
+    #[arg(long, value_name = "FILE")]
+    pub(super) key_file: Option<PathBuf>,
+    /// Hide the lengths of packets: 16 for multiples of 16 bytes, another number up to 1024, or
+    /// path for datagrams as long as the path allows. Each end pads what it sends.
+    #[arg(long, value_name = "SIZE")]
+    pub(super) pad: Option<Padding>,
+    /// Send all headers whole: of TULIP's frames, and of TCP, UDP and IP in them. Otherwise they
+    /// cross compressed where the other end can read that.
+    #[arg(long)]
+    pub(super) no_compression: bool,
+    /// Which packets are sent again until they have arrived, or for how long; docs/link.md has the
+    /// rules. TULIP's default: TCP data until it has arrived, and for a time QUIC, voice (by DSCP)
+    /// and DNS. encrypted adds TCP in ESP and WireGuard. LACK sends all again but TCP's ACKs.
+    #[arg(long, value_name = "RULES")]
+    pub(super) class: Option<String>,
+    /// Another constant of the link protocol, as KEY=VALUE; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub(super) set: Vec<(String, String)>,
+    /// Neither encrypt nor authenticate anything.
+    #[arg(long, conflicts_with_all = ["key_file", "psk_file"])]
+    pub(super) insecure: bool,
+    /// The other end.
+    #[command(flatten)]
+    pub(super) peer: Peer,
+}
+
+/// What belongs to one peer.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Peer {
+    /// Where the peer listens: 192.0.2.1:4433 or, over Ethernet, its MAC address.
+    #[arg(long = "peer", value_name = "ADDR", conflicts_with = "listen")]
+    pub(super) endpoint: Option<String>,
+    /// The peer's public key; without it, both ends have the same key file.
+    #[arg(long = "peer-key", value_name = "KEY")]
+    pub(super) key: Option<PublicKey>,
+    /// A secret that both ends have beside their keys, as airmend keygen --psk writes it.
+    #[arg(long, value_name = "FILE")]
+    pub(super) psk_file: Option<PathBuf>,
+    /// What people call the peer.
+    #[arg(skip)]
+    pub(super) name: Option<String>,
+}
+
+/// The keys of the file, without those of a peer.
+pub(super) const OPTION_NAMES: [&str; 15] = [
+    "arq",
+    "dev",
+    "address",
+    "mtu",
+    "bridge",
+    "listen",
+    "over",
+    "interface",
+    "key-file",
+    "pad",
+    "no-compression",
+    "class",
+    "set",
+    "insecure",
+    "peer",
+];
+
+/// The keys of a `[[peer]]`.
+pub(super) const PEER_NAMES: [&str; 4] = ["name", "key", "endpoint", "psk-file"];
+
+/// Keys that exclude each other.
+pub(super) const EXCLUSIVE: [(&str, &str); 4] =
+    [("bridge", "dev"), ("bridge", "address"), ("bridge", "mtu"), ("insecure", "key-file")];
+
+impl Options {
+    /// Sets the option of this name from text, as its flag does. `None` if none has a single value.
+    /// Paths are relative to `folder`.
+    pub(super) fn set_from_text(
+        &mut self,
+        name: &str,
+        text: &str,
+        folder: &Path,
+    ) -> Option<Result<(), String>> {
+        let words = |error: &dyn ToString| error.to_string();
+        Some(match name {
+            "arq" => put(&mut self.arq, arq(text)),
+            "dev" => put(&mut self.dev, Ok(text.to_owned())),
+            "mtu" => put(&mut self.mtu, mtu(text)),
+            "bridge" => put(&mut self.bridge, Ok(text.to_owned())),
+            "listen" => put(&mut self.listen, Ok(text.to_owned())),
+            "over" => put(&mut self.over, text.parse().map_err(|error| words(&error))),
+            "interface" => put(&mut self.interface, Ok(text.to_owned())),
+            "key-file" => put(&mut self.key_file, Ok(folder.join(text))),
+            "pad" => put(&mut self.pad, text.parse().map_err(|error| words(&error))),
+            "class" => put(&mut self.class, Ok(text.to_owned())),
+            "no-compression" => switch(text).map(|on| self.no_compression = on),
+            "insecure" => switch(text).map(|on| self.insecure = on),
+            _ => return None,
+        })
+    }
+
+    /// Both, where `self` wins. Addresses are replaced as a whole, settings one by one.
+    pub(super) fn over(self, below: Self) -> Self {
+        Self {
+            arq: self.arq.or(below.arq),
+            dev: self.dev.or(below.dev),
+            address: if self.address.is_empty() { below.address } else { self.address },
+            mtu: self.mtu.or(below.mtu),
+            bridge: self.bridge.or(below.bridge),
+            listen: self.listen.or(below.listen),
+            over: self.over.or(below.over),
+            interface: self.interface.or(below.interface),
+            key_file: self.key_file.or(below.key_file),
+            pad: self.pad.or(below.pad),
+            no_compression: self.no_compression || below.no_compression,
+            class: self.class.or(below.class),
+            set: [below.set, self.set].concat(),
+            insecure: self.insecure || below.insecure,
+            peer: self.peer.over(below.peer),
+        }
+    }
+}
+
+impl Peer {
+    /// As [`Options::set_from_text`].
+    pub(super) fn set_from_text(
+        &mut self,
+        name: &str,
+        text: &str,
+        folder: &Path,
+    ) -> Option<Result<(), String>> {
+        Some(match name {
+            "name" => put(&mut self.name, Ok(text.to_owned())),
+            "key" => put(&mut self.key, text.parse().map_err(|error: KeyError| error.to_string())),
+            "endpoint" => put(&mut self.endpoint, Ok(text.to_owned())),
+            "psk-file" => put(&mut self.psk_file, Ok(folder.join(text))),
+            _ => return None,
+        })
+    }
+
+    fn over(self, below: Self) -> Self {
+        Self {
+            endpoint: self.endpoint.or(below.endpoint),
+            key: self.key.or(below.key),
+            psk_file: self.psk_file.or(below.psk_file),
+            name: self.name.or(below.name),
+        }
+    }
+}
+
+fn put<T>(place: &mut Option<T>, read: Result<T, String>) -> Result<(), String> {
+    read.map(|value| *place = Some(value))
+}
+
+/// The carrier of the frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum CarrierKind {
+    #[default]
+    Udp,
+    Ethernet,
+}
+
+named! { CarrierKind, "carries no frames": Udp = "udp", Ethernet = "ethernet" }
+
+fn arq(name: &str) -> Result<AgentConfig, String> {
+    let config = AgentConfig::by_name(name).ok();
+    config.filter(|config| config.is_link() || config.is_plain()).ok_or_else(|| {
+        let known = agents::link_names().collect::<Vec<_>>().join(", ");
+        format!("{name:?} mends no link; write {known} or plain")
+    })
+}
+
+/// An address and the length of its prefix.
+pub(super) fn address(text: &str) -> Result<(IpAddr, u8), String> {
+    let parsed = text.split_once('/').and_then(|(address, prefix)| {
+        let address: IpAddr = address.parse().ok()?;
+        let prefix: u8 = prefix.parse().ok()?;
+        let longest = if address.is_ipv4() { 32 } else { 128 };
+        (prefix <= longest).then_some((address, prefix))
+    });
+    parsed.ok_or_else(|| {
+        format!("{text:?} is no address with a prefix; write it like 10.9.0.1/24 or fd09::1/64")
+    })
+}
+
+fn mtu(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(mtu @ 68..=65_000) => Ok(mtu),
+        _ => Err(format!("{text:?} is no MTU; write a number of bytes from 68 to 65000")),
+    }
+}

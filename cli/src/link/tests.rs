@@ -1,0 +1,178 @@
+//! From flags and file to the configuration.
+
+use super::configuration::wanted;
+use super::options::{OPTION_NAMES, PEER_NAMES};
+use super::*;
+use crate::args::{Cli, Command};
+use airmend_live::tunnel::PrivateKey;
+use clap::Parser;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicUsize;
+
+/// A directory with keys, which goes with the value.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("airmend-links-{}-{number}", std::process::id());
+        let folder = Self(std::env::temp_dir().join(name));
+        fs::create_dir_all(&folder.0).unwrap();
+        for key in ["a.key", "b.psk"] {
+            PrivateKey::generate().unwrap().write(&folder.0.join(key)).unwrap();
+        }
+        folder
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// What this file and these flags ask for.
+    fn wanted(&self, file: &str, flags: &[&str]) -> Result<(Wanted, bool)> {
+        let path = self.path("link.toml");
+        fs::write(&path, file).unwrap();
+        wanted(&parse(&[&["--config", &path], flags].concat()))
+    }
+
+    fn why(&self, file: &str) -> String {
+        let why = self.wanted(file, &[]).unwrap_err().to_string();
+        assert_eq!(why.lines().count(), 1, "{why}");
+        why.replace(&self.path(""), "")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn parse(flags: &[&str]) -> LinkArgs {
+    let command = ["airmend", "link"].iter().chain(flags);
+    match Cli::try_parse_from(command).unwrap().command {
+        Command::Link(args) => *args,
+        command => panic!("{command:?}"),
+    }
+}
+
+const PUBLIC: &str = "07a37cbc142093c8b755dc1b10e86cb426374ad16aa853ed0bdfc0b2b86d1c7c";
+
+/// Every option but those of a bridge, each other than its default.
+fn file() -> String {
+    format!(
+        r#"
+arq = "lack"
+dev = "m7"
+address = ["10.9.0.1/24", "fd09::1/64"]
+mtu = 1300
+over = "udp"
+key-file = "a.key"
+pad = 16
+no-compression = true
+class = "any=reliable"
+
+[set]
+window = 99
+
+[[peer]]
+name = "oslo"
+key = "{PUBLIC}"
+endpoint = "192.0.2.1:4433"
+psk-file = "b.psk"
+"#
+    )
+}
+
+fn told(wanted: &Wanted) -> String {
+    format!("{wanted:?}")
+}
+
+#[test]
+fn every_flag_is_a_key_and_flags_go_before() {
+    let folder = Folder::new();
+    let (by_file, sets) = folder.wanted(&file(), &[]).unwrap();
+    assert!(sets);
+    let [key, psk] = ["a.key", "b.psk"].map(|name| folder.path(name));
+    let flags = [
+        "--arq=lack",
+        "--dev=m7",
+        "--address=10.9.0.1/24",
+        "--address=fd09::1/64",
+        "--mtu=1300",
+        "--over=udp",
+        &format!("--key-file={key}"),
+        "--pad=16",
+        "--no-compression",
+        "--class=any=reliable",
+        "--set=window=99",
+        &format!("--peer-key={PUBLIC}"),
+        "--peer=192.0.2.1:4433",
+        &format!("--psk-file={psk}"),
+    ];
+    let (by_flags, _) = wanted(&parse(&flags)).unwrap();
+    assert_eq!(told(&by_file), told(&by_flags));
+    for (flag, words) in [("--dev=m8", "\"m8\""), ("--address=10.8.0.1/8", "10.8.0.1, 8")] {
+        let (both, _) = folder.wanted(&file(), &[flag]).unwrap();
+        assert!(told(&both).contains(words) && !told(&by_file).contains(words), "{flag}");
+    }
+    // The keys that the file above lacks are those of the end that waits, and of a bridge.
+    let missing = ["bridge", "listen", "interface", "insecure"];
+    for key in OPTION_NAMES.iter().chain(&PEER_NAMES) {
+        assert!(file().contains(key) != missing.contains(key), "{key}");
+    }
+}
+
+#[test]
+fn a_mistake_has_a_line() {
+    let folder = Folder::new();
+    for (text, why) in [
+        ("a = ", "link.toml:1: "),
+        ("listen = \"[::]:1\"", "a link needs --key-file"),
+        ("\nmtu = 9", "link.toml:2: `mtu`: \"9\" is no MTU"),
+        ("mtu = [9]", "link.toml:1: `mtu` must be a single value"),
+        ("\n\nadress = \"10.9.0.1/24\"", "link.toml:3: unknown key `adress`; did you mean"),
+        ("address = [\n\"10.9.0.1\"]", "link.toml:2: `address`: \"10.9.0.1\" is no address with"),
+        ("address = 10", "link.toml:1: `address` must be a text or a list"),
+        ("peer = \"a:1\"", "link.toml:1: the peer is a table: write [[peer]]"),
+        ("[peer]\nkey = \"\"", "link.toml:1: the peer is a table"),
+        ("[[peer]]\nkey = \"\"", "link.toml:2: `key`: \"\" is no public key"),
+        ("[[peer]]\nallowed = \"\"", "link.toml:2: unknown key `allowed`; known are name, key"),
+        ("[[peer]]\n[[peer]]", "link.toml:2: a link has one [[peer]]"),
+        ("peer-key = \"\"", "link.toml:1: `peer-key` is `key` in a table [[peer]]"),
+        ("mtu = 1300\nbridge = \"e\"", "link.toml:2: `bridge` and `mtu` exclude each other"),
+        ("insecure = 1", "link.toml:1: `insecure`: \"1\" must be true or false"),
+        ("set = 1", "link.toml:1: `set` must be a table"),
+        ("insecure = true\nlisten = \"[::]:1\"\n[[peer]]\nendpoint = \"[::1]:1\"", "exclude"),
+        ("insecure = true", "a link needs --listen ADDR where it waits"),
+        ("key-file = \"c.key\"\nlisten = \"[::]:1\"", "cannot read the key file c.key"),
+    ] {
+        let said = folder.why(text);
+        assert!(said.contains(why), "{text:?}: no {why:?} in {said}");
+    }
+}
+
+#[test]
+fn a_name_is_that_of_the_file_the_key_and_the_interface() {
+    let why = wanted(&parse(&["home-9"])).unwrap_err().to_string();
+    assert!(why.starts_with("/etc/airmend/link/home-9.toml: it cannot be read"), "{why}");
+    let folder = Folder::new();
+    let flags = ["home-9", "--insecure", "--listen=[::]:1"];
+    let (wanted, sets) = folder.wanted("", &flags).unwrap();
+    assert!(!sets && told(&wanted).contains("\"home-9\""));
+    let why = folder.wanted("listen = \"[::]:1\"", &["home-9"]).unwrap_err().to_string();
+    assert!(why.contains("/etc/airmend/link/home-9.key"), "{why}");
+}
+
+/// The example is a configuration, apart from the key that stands for the peer's.
+#[test]
+fn the_example_works() {
+    let folder = Folder::new();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/home.toml");
+    let text = fs::read_to_string(example).unwrap();
+    let key = format!("--key-file={}", folder.path("a.key"));
+    let (wanted, sets) = folder.wanted(&text, &["home", &key]).unwrap();
+    assert!(sets && told(&wanted).contains("[::]:4433"));
+}

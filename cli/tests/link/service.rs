@@ -1,0 +1,93 @@
+//! A link as its service runs it: a configuration file, a service manager that is told, and
+//! reloads.
+
+use crate::interface::shown;
+use crate::kit::{PATIENCE, Result, TempFile, airmend, until};
+use crate::stream::lasting;
+use crate::world::{INNER, Link, RIGHT, World};
+use crate::{BYTES, count, ended};
+use nix::sys::signal::Signal;
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+
+/// The command line of an end with this file.
+fn command(file: &TempFile) -> std::process::Command {
+    let mut command = airmend();
+    command.args(["link", "mend0", "--json", "--config"]).arg(&file.0);
+    command
+}
+
+/// The next line with these words.
+fn said(link: &mut Link, words: &str) -> Result<String> {
+    until(words, || link.line().ok().filter(|line| line.contains(words)))
+}
+
+/// A stream outlives a reload of each end: of other addresses, and of what crosses the path. A file
+/// with a mistake changes nothing. What is left of the rights is to change interfaces.
+pub(crate) fn reloaded() -> Result {
+    let world = World::new()?;
+    let (right, left) = (TempFile::new("right.toml"), TempFile::new("left.toml"));
+    let key = world.key.0.display();
+    let listener = |address: &str, more: &str| {
+        let text = format!(
+            "listen = \"{RIGHT}:4433\"\naddress = [{address}]\nkey-file = \"{key}\"\n{more}"
+        );
+        fs::write(&right.0, text)
+    };
+    let own = format!("\"{}/24\"", INNER[1]);
+    listener(&own, "")?;
+    let dialer = |more: &str| {
+        let peer = format!("[[peer]]\nendpoint = \"{RIGHT}:4433\"\n");
+        let address = format!("address = \"{}/24\"\n", INNER[0]);
+        fs::write(&left.0, format!("key-file = \"{key}\"\n{address}{more}\n{peer}"))
+    };
+    dialer("")?;
+    let manager_at = TempFile::new("manager");
+    let manager = UnixDatagram::bind(&manager_at.0)?;
+    manager.set_read_timeout(Some(PATIENCE))?;
+    let mut watched = command(&right);
+    watched.env("NOTIFY_SOCKET", &manager_at.0);
+    let mut right = Link::start(&world.right, watched)?;
+    let mut left = Link::start(&world.left, command(&left))?;
+    let mut notice = [0; 1024];
+    let length = manager.recv(&mut notice)?;
+    let notice = String::from_utf8_lossy(&notice[..length]);
+    assert!(notice.starts_with("READY=1\nSTATUS=mend0 is up"), "{notice}");
+    let status = fs::read_to_string(format!("/proc/{}/status", right.id()))?;
+    // CAP_NET_ADMIN.
+    assert!(status.contains("CapEff:\t0000000000001000"), "{status}");
+    lasting(world.hosts(), INNER[1].parse()?, |received| {
+        let goes_on = || {
+            let before = received();
+            until("as much again", || (received() > before + BYTES / 4).then_some(()))
+        };
+        goes_on()?;
+        listener(&format!("{own}, \"10.8.0.2/24\""), "")?;
+        right.signal(Signal::SIGHUP)?;
+        said(&mut right, "the configuration was read again")?;
+        assert!(shown(&world.right, "address show mend0")?.contains("10.8.0.2/24"));
+        listener(&own, "pad = 16\n")?;
+        right.signal(Signal::SIGHUP)?;
+        said(&mut right, "the configuration was read again")?;
+        assert!(!shown(&world.right, "address show mend0")?.contains("10.8.0.2"));
+        goes_on()?;
+        dialer("class = \"any=reliable\"")?;
+        left.signal(Signal::SIGHUP)?;
+        said(&mut left, "the configuration was read again")?;
+        goes_on()?;
+        dialer("clas = \"any=reliable\"")?;
+        left.signal(Signal::SIGHUP)?;
+        let why = said(&mut left, "nothing has changed")?;
+        assert!(why.contains("left.toml:3: unknown key `clas`"), "{why}");
+        dialer("dev = \"mend7\"")?;
+        left.signal(Signal::SIGHUP)?;
+        let why = said(&mut left, "nothing has changed")?;
+        assert!(why.contains("the interface stays mend0"), "{why}");
+        goes_on()
+    })?;
+    let (sent, received) = (ended(left)?, ended(right)?);
+    // The counters go on from one configuration to the next.
+    assert_eq!((count(&sent, "sessions"), count(&received, "sessions")), (3, 3));
+    assert!(count(&sent, "bytes_in") > BYTES / 4 * 4);
+    Ok(())
+}
