@@ -69,6 +69,33 @@ fn the_fast_queue_helps_at_medium_error_rates() {
     assert!(mbps("true") > 1.05 * mbps("false"), "{} and {}", mbps("true"), mbps("false"));
 }
 
+/// S0-40, S0-41, S0-42: reports of the base station help a mobile host that takes them, though the
+/// fixed host has no SACK; SACK at the mobile alone is nothing without them.
+#[test]
+fn a_sending_mobile_gains_by_negative_acknowledgments() {
+    let mut experiment = load("snoop95/uplink", &[("runs", "2")]);
+    experiment.points.retain(|point| {
+        ["1/64Ki", "1/256Ki"].contains(&point.values[2].as_str()) && point.values[1] == "1ms"
+    });
+    let points = measure(&experiment);
+    for (ber, least) in [("1/64Ki", 1.5), ("1/256Ki", 3.0)] {
+        let runs = |scheme: &str| {
+            let found = points.iter().find(|(values, _)| *values == [scheme, "1ms", ber]);
+            &found.unwrap_or_else(|| panic!("no {scheme}")).1
+        };
+        let mbps = |scheme: &str| mean_mbps(runs(scheme));
+        let [alone, reports] =
+            ["SACK at the mobile, plain", "SACK at the mobile, reports"].map(mbps);
+        assert!(reports > least * alone, "{ber}: {reports} and {alone}");
+        let rack = mbps("RACK at the mobile, reports");
+        assert!(rack > reports, "{ber}: lost retransmissions are seen, {rack} and {reports}");
+        let both = mbps("SACK at both hosts, plain");
+        assert!(reports > 0.8 * both, "{ber}: as with SACK at both ends, {both} and {reports}");
+        let sent = |run: &Outcome| run.measure("negative_acks") > 0.0;
+        assert!(runs("SACK at the mobile, reports").iter().all(sent), "{ber}");
+    }
+}
+
 /// S0-65.
 #[test]
 fn hardly_any_packet_is_resent_both_locally_and_by_the_sender() {

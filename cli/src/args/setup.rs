@@ -34,7 +34,8 @@ pub(crate) struct NetworkArgs {
     #[arg(help_heading = "Agent")]
     pub(crate) settings: Vec<(String, String)>,
     /// Where the agent stands: base (at the base station, where it mends what goes down), mobile
-    /// (in the mobile host, where it mends what goes up; with --direction up), or both.
+    /// (in the mobile host, where it mends what goes up; with --direction up), or both (the same,
+    /// and snoop95 at the base station reports to it what the air has lost).
     #[arg(long, value_name = "PLACE", default_value = "base", help_heading = "Agent")]
     place: Place,
     /// The hosts do not negotiate SACK.

@@ -4,7 +4,7 @@ use crate::text;
 use airmend_live::lab::config::{LabConfig, Path, Place};
 use airmend_live::lab::outcome::Outcome;
 use airmend_live::lab::{self, Agents, Forwarding, GatewayCommand, LabError};
-use airmend_proto::agents::{AgentConfig, Limits};
+use airmend_proto::agents::{AgentConfig, Limits, reporting};
 use airmend_proto::recording::RecordedAgent;
 use std::io;
 use std::sync::atomic::AtomicBool;
@@ -31,8 +31,9 @@ pub(crate) fn forwarding<T>(
     // The hosts of the laboratory are trusted: the hash seed need not be secret.
     let build = |number| agent.build(limits, config.seed.wrapping_add(number));
     let agents = match config.path {
-        Path::Inline if agent.is_link() || config.place == Place::Both => {
-            Agents::Both([build(0), build(1)])
+        Path::Inline if agent.is_link() => Agents::Both([build(0), build(1)]),
+        Path::Inline if config.place == Place::Both => {
+            Agents::Both([reporting().build(limits, config.seed), build(1)])
         }
         Path::Inline if let Some(plan) = config.handoff => {
             Agents::Stations((0..u64::from(plan.stations)).map(build).collect())

@@ -63,7 +63,7 @@ pub enum Place {
     Base,
     /// In the mobile host, between the host's kernel and the air. The base station forwards.
     Mobile,
-    /// At both: an agent of one end each, which help each other.
+    /// At both: one in the mobile host, which another one at the base station helps.
     Both,
 }
 

@@ -12,6 +12,7 @@ mod flows;
 pub mod handoff;
 pub mod limits;
 pub mod link_protocol;
+mod negative_ack;
 mod packet_cache;
 mod repairs;
 pub mod settings;
@@ -65,8 +66,13 @@ pub static AGENTS: &[Registration] = &[
         name: "snoop95",
         settings: || Box::new(snoop95::Settings::default()),
         link: None,
-        tight: &[("cache_packets", "6"), ("high_water", "0.5"), ("idle_timeout", "2s")],
-        counters: &[],
+        tight: &[
+            ("cache_packets", "6"),
+            ("high_water", "0.5"),
+            ("idle_timeout", "2s"),
+            ("uplink", "sack"),
+        ],
+        counters: snoop95::COUNTERS,
     },
     Registration {
         name: "snoop",
@@ -125,6 +131,12 @@ pub static AGENTS: &[Registration] = &[
         counters: arq::LINK_COUNTERS,
     },
 ];
+
+/// The agent of a base station that reports to an agent in a mobile host what the air has lost of
+/// the mobile's data [S0-40].
+pub fn reporting() -> Box<dyn AgentSettings> {
+    Box::new(snoop95::Settings::reporting())
+}
 
 /// The names of all counters of agents, queues and handoffs.
 pub fn counters() -> impl Iterator<Item = &'static str> {

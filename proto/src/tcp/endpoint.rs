@@ -344,7 +344,8 @@ impl Endpoint {
         });
         self.sender.acknowledged(now, &ack, &blocks.collect::<Vec<_>>());
         if is_handshake && self.sender.out.una > 0 {
-            self.sender.established(now, self.full_segment(), self.sack);
+            let takes_sack = self.sack || self.profile.sack && self.profile.sack_alone;
+            self.sender.established(now, self.full_segment(), takes_sack);
         }
         self.enter_time_wait(now);
     }

@@ -26,6 +26,9 @@ with_defaults! {
     /// Whether to offer selective acknowledgments (RFC 2018). Where both ends offer them, losses
     /// are recovered by `sack_recovery` and not by `recovery`.
     sack: bool = true;
+    /// Whether the sender takes SACK blocks where it alone offered them, as a mobile host does whose
+    /// base station reports what the air has lost [snoop95 §3.2].
+    sack_alone: bool = false;
     /// Whether the first SACK block reports a segment that arrived twice (RFC 2883).
     dsack: bool = true;
     /// Whether to offer timestamps (RFC 7323 §3), which tick every millisecond as in Linux.
@@ -210,6 +213,7 @@ impl Profile {
             window_scaling: false,
             send_buffer: 65_535,
             sack: false,
+            sack_alone: false,
             dsack: false,
             timestamps: false,
             recovery: Recovery::Reno,

@@ -35,6 +35,7 @@ setters! { Profile, set, "a TCP profile has no knob {:?}; it has {}";
     window_scaling => window_scaling = switch();
     send_buffer => send_buffer = bytes(u64::MAX);
     sack => sack = switch();
+    sack_alone => sack_alone = switch();
     dsack => dsack = switch();
     timestamps => timestamps = switch();
     recovery => recovery = parsed();
@@ -85,8 +86,8 @@ mod tests {
     use super::*;
 
     /// A value of each knob that no named profile has.
-    const ODD: [&str; 36] = [
-        "999", "7", "12345", "", "", "54321", "", "", "", "tahoe", "", "rfc6675", "", "", "",
+    const ODD: [&str; 37] = [
+        "999", "7", "12345", "", "", "54321", "", "", "", "", "tahoe", "", "rfc6675", "", "", "",
         "cubic", "", "9", "", "", "", "", "77ms", "78ms", "79s", "80ms", "rfc6298", "never", "5",
         "81ms", "", "6", "", "", "7", "82s",
     ];

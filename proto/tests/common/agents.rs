@@ -38,8 +38,8 @@ pub(crate) fn tight() -> impl Iterator<Item = AgentConfig> {
     })
 }
 
-/// What `snoop` may do for data of the mobile.
-const UPLINK: [&str; 4] = ["timestamps", "off", "sack", "both"];
+/// What agents may do for data of the mobile; each knows one of them.
+const UPLINK: [&str; 2] = ["timestamps", "sack"];
 
 /// The agent with its switches and its small counts set by `choices`.
 pub(crate) fn vary(mut config: AgentConfig, mut choices: u64) -> AgentConfig {
@@ -47,7 +47,11 @@ pub(crate) fn vary(mut config: AgentConfig, mut choices: u64) -> AgentConfig {
         let Some((name, value)) = word.split_once('=') else { continue };
         let choice = choices & 7;
         let value = match (value, value.parse::<u64>()) {
-            _ if name == "uplink" => UPLINK[choice as usize % UPLINK.len()].to_owned(),
+            _ if name == "uplink" && choice & 1 == 1 => "off".to_owned(),
+            _ if name == "uplink" => {
+                let known = UPLINK.into_iter().find(|value| config.set(name, value).is_ok());
+                known.expect("a help for data of the mobile").to_owned()
+            }
             ("true" | "false", _) => (choice & 1 == 1).to_string(),
             (_, Ok(0..=1_000)) => (choice + 1).to_string(),
             _ => continue,

@@ -74,8 +74,6 @@ pub(crate) const COUNTERS: &[&str] = &[
     "reported_duplicates",
     "withheld_duplicates",
     "consumed_negative_acks",
-    "resent_reported_data",
-    "negative_acks",
     "restored_timestamps",
     "left_no_airtime",
     "left_unknown_air",
@@ -277,7 +275,7 @@ impl Agent for Snoop {
             }
             return;
         }
-        self.uplinks.ack_departed(now, &key, segment, packet);
+        self.uplinks.ack_departed(now, &key, segment);
         if segment.seq_len() > 0 {
             self.handle_data(now, key, segment, packet);
         }
@@ -316,19 +314,15 @@ impl Agent for Snoop {
     }
 
     fn poll_transmit(&mut self, now: Instant, to: Port) -> Option<Packet> {
-        if to == Port::Air {
-            if !self.repairs.is_empty()
-                && let Some(packet) = self.poll_repair(now)
-            {
-                return Some(packet);
-            }
-            if !self.handshakes.is_empty()
-                && let Some(packet) = self.poll_handshake(now)
-            {
-                return Some(packet);
-            }
+        if to == Port::Wired {
+            return None;
         }
-        self.uplinks.poll_transmit(to)
+        if !self.repairs.is_empty()
+            && let Some(packet) = self.poll_repair(now)
+        {
+            return Some(packet);
+        }
+        if self.handshakes.is_empty() { None } else { self.poll_handshake(now) }
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

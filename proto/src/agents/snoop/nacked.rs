@@ -6,7 +6,7 @@ use super::Snoop;
 use super::cache::Cached;
 use super::decision::Left;
 use super::flow::Flow;
-use super::uplink::NACK_CODEPOINT;
+use crate::agents::negative_ack::CODEPOINT;
 use crate::event::{Cause, Event, OwnEvent};
 use crate::packet::Packet;
 use crate::ranges::Span;
@@ -27,7 +27,7 @@ impl Snoop {
     ) -> bool {
         let is_nack = segment.is_pure_ack()
             && !segment.options.sack.is_empty()
-            && codepoint(packet, segment) == Some(NACK_CODEPOINT);
+            && codepoint(packet, segment) == Some(CODEPOINT);
         let Some(reference) = self.flows.find(key).filter(|_| is_nack) else { return false };
         let mut id = 0;
         let lost = self.flows.update(reference, |flow| {

@@ -12,15 +12,11 @@ pub enum Uplink {
     Off,
     /// What fills a hole of the air gets the timestamp of the lost original [C-27].
     Timestamps,
-    /// Holes of the air are reported to the mobile as SACK information [S0-40].
-    Sack,
-    /// Both.
-    Both,
 }
 
 named! {
     Uplink, "is no help for data of the mobile":
-    Off = "off", Timestamps = "timestamps", Sack = "sack", Both = "both"
+    Off = "off", Timestamps = "timestamps"
 }
 written_as_displayed!(Uplink);
 

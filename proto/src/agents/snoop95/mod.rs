@@ -3,7 +3,7 @@
 //!
 //! Before working on this file, read sections 3.1 and 4 of the paper. `data.rs` is its
 //! `snoop_data()`, `ack.rs` its `snoop_ack()`, `timers.rs` its two timers, `cache.rs` its circular
-//! buffer. Every reading of an ambiguous passage is in `docs/conformance.md`.
+//! buffer, and `uplink/` its section 3.2, data from the mobile. Every reading of an ambiguous passage is in `docs/conformance.md`.
 
 mod ack;
 mod cache;
@@ -12,8 +12,9 @@ mod flow;
 mod repair;
 mod settings;
 mod timers;
+mod uplink;
 
-pub use settings::Settings;
+pub use settings::{Settings, Uplink};
 
 use super::flow_table::FlowRef;
 use super::flows::Flows;
@@ -31,9 +32,13 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::time::Duration;
 use flow::Flow;
+use uplink::Uplinks;
+
+/// The counters of the agent's own events.
+pub(crate) const COUNTERS: &[&str] = &[uplink::NEGATIVE_ACKS];
 
 /// The agent `snoop95`. Data from the wired side is cached and repaired; data from the air side
-/// passes.
+/// passes, and what is missing of it can be reported to the mobile.
 #[derive(Debug)]
 pub struct Snoop95 {
     settings: Settings,
@@ -41,6 +46,7 @@ pub struct Snoop95 {
     repairs: Repairs<(FlowRef, SeqNumber)>,
     /// ACKs of the mobile that are repeated to the sender [S0-12], or no longer withheld.
     repeated_acks: VecDeque<Packet>,
+    uplinks: Uplinks,
 }
 
 impl Snoop95 {
@@ -50,6 +56,7 @@ impl Snoop95 {
             flows: Flows::new(limits, settings.idle_timeout, hash_seed),
             repairs: Repairs::new(limits.egress.air),
             repeated_acks: VecDeque::new(),
+            uplinks: Uplinks::new(&settings, limits, hash_seed),
             settings,
         }
     }
@@ -88,6 +95,8 @@ impl Agent for Snoop95 {
             Port::Wired => self.repeat_ack(now, &key, segment),
             Port::Air => {
                 let ends = self.flows.ends_connection(from, &key, segment);
+                self.uplinks.connection_changed(from, &key, segment);
+                self.uplinks.take_data(now, key, segment);
                 if ends || !segment.flags.intersects(Flags::ACK) {
                     return Verdict::Pass;
                 }
@@ -106,6 +115,8 @@ impl Agent for Snoop95 {
             &Err(reason) => return self.event(Event::Bypassed(reason)),
         };
         let key = FlowKey::of(segment, Port::Wired);
+        self.uplinks.connection_changed(Port::Wired, &key, segment);
+        self.uplinks.ack_departed(now, &key, segment, packet);
         if !self.flows.ends_connection(Port::Wired, &key, segment) && segment.seq_len() > 0 {
             self.snoop_data(now, key, segment, packet);
         }
@@ -123,6 +134,7 @@ impl Agent for Snoop95 {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.run_timers(now);
+        self.uplinks.handle_timeout(now);
     }
 
     fn handle_link(&mut self, _now: Instant, signal: LinkSignal) {
@@ -135,7 +147,10 @@ impl Agent for Snoop95 {
                 }
             }
             LinkSignal::Stop => self.flows.update_all(release),
-            LinkSignal::MobileLeft(mobile) => self.flows.leave(&mobile),
+            LinkSignal::MobileLeft(mobile) => {
+                self.flows.leave(&mobile);
+                self.uplinks.mobile_left(&mobile);
+            }
             LinkSignal::AirRoundTrip(round_trip) => self.settings.initial_srtt = round_trip,
             _ => {}
         }
@@ -150,16 +165,21 @@ impl Agent for Snoop95 {
     }
 
     fn poll_transmit(&mut self, _now: Instant, to: Port) -> Option<Packet> {
-        let is_fast = to == Port::Air && self.settings.fast_queue && !self.repairs.is_empty();
-        if is_fast { self.poll_repair() } else { None }
+        if to == Port::Wired {
+            return None;
+        }
+        let is_fast = self.settings.fast_queue && !self.repairs.is_empty();
+        let repair = if is_fast { self.poll_repair() } else { None };
+        repair.or_else(|| self.uplinks.poll_transmit())
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        self.flows.next_deadline()
+        let deadlines = [self.flows.next_deadline(), self.uplinks.next_deadline()];
+        deadlines.into_iter().flatten().min_by_key(|deadline| deadline.at)
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.flows.events.pop_front()
+        self.flows.events.pop_front().or_else(|| self.uplinks.poll_event())
     }
 
     fn air_round_trip(&self, flow: &FlowKey) -> Option<Duration> {

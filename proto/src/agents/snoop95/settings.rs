@@ -1,7 +1,24 @@
 //! The thresholds of the 1995 paper, by name; the defaults are those of the paper.
 
 use crate::agents::settings::settings;
+use crate::named;
+use crate::settings::written_as_displayed;
 use core::time::Duration;
+
+/// What the agent does for data that a mobile host sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Uplink {
+    /// Nothing.
+    Off,
+    /// It reports to the mobile what the air has lost, as SACK information [S0-40].
+    Sack,
+}
+
+named! {
+    Uplink, "is no help for data of the mobile":
+    Off = "off", Sack = "sack"
+}
+written_as_displayed!(Uplink);
 
 settings! {
     /// Every threshold of `snoop95`. Where the paper is silent, the value and its source are named.
@@ -41,12 +58,31 @@ settings! {
     /// Whether window probes and keep-alives are left to the hosts. The paper is silent: with this
     /// off, they are cached, resent and answered like other data.
     pass_probes: bool = true, switch();
+    /// What is done for data that mobile hosts send [snoop95 §3.2]. Off, since it is for mobile
+    /// hosts that take SACK blocks from the base station; what their SYN offers is not looked at.
+    uplink: Uplink = Uplink::Off, parsed();
+    /// Packets of the mobile after which what is missing is reported to it [S0-41]. Not stated: 3.
+    nack_threshold: u32 = 3, count(1, 1_000_000);
+    /// The time without packets of the mobile after which what is missing is reported to it
+    /// [S0-41]. Not stated: 40 ms, the least period of the paper's other timers.
+    nack_silence: Duration = Duration::from_millis(40), timeout();
     /// The time without a packet of either host after which a flow's state is freed. Not stated: 60
     /// s.
     idle_timeout: Duration = Duration::from_secs(60), timeout();
 }
 
 impl Settings {
+    /// Reports to an agent in the mobile host. It repairs at the first report and takes a repair
+    /// for lost at a later one, so that these are few.
+    pub(in crate::agents) fn reporting() -> Self {
+        Self {
+            uplink: Uplink::Sack,
+            nack_threshold: 20,
+            nack_silence: Duration::from_millis(10),
+            ..Self::default()
+        }
+    }
+
     /// [S0-36] Makes the cache hold a window of this many packets below its high-water mark.
     pub(crate) fn hold_window(&mut self, packets: usize) {
         let needed = libm::ceil(packets as f64 / self.high_water) as usize + 1;
@@ -66,7 +102,7 @@ mod tests {
     #[test]
     fn every_name_can_be_set() {
         for &name in Settings::NAMES {
-            let accepted = ["3", "0.5", "7ms", "false"]
+            let accepted = ["3", "0.5", "7ms", "false", "sack"]
                 .iter()
                 .any(|value| Settings::default().set(name, value).is_ok());
             assert!(accepted, "{name}");

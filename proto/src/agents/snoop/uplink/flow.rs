@@ -1,7 +1,6 @@
 //! The holes in the data of one mobile host, and the timestamps of what fills them.
 
 use super::echo::EchoTimes;
-use super::nack::Nack;
 use crate::agents::flows::{FlowBase, FlowState};
 use crate::agents::snoop::decision::Left;
 use crate::agents::snoop::local_queue::{LocalQueue, Loss};
@@ -54,7 +53,6 @@ pub(super) struct UplinkFlow {
     /// The round trip to the mobile, which includes the queue in it.
     air: EchoTimes,
     wired: WiredPath,
-    pub(super) nack: Nack,
     last_data_at: Instant,
     signalled_at: Option<Instant>,
     /// The last round trip to the mobile.
@@ -74,7 +72,6 @@ impl UplinkFlow {
             ts_recent: None,
             air: EchoTimes::default(),
             wired: WiredPath::default(),
-            nack: Nack::default(),
             signalled_at: None,
             air_sample: None,
         }
@@ -84,33 +81,20 @@ impl UplinkFlow {
         self.base.id
     }
 
-    pub(super) fn acked(&self) -> u64 {
-        self.acked
-    }
-
-    pub(super) fn air_sample(&self) -> Duration {
+    fn air_sample(&self) -> Duration {
         self.air_sample.unwrap_or(UNKNOWN_AIR)
     }
 
-    pub(super) fn wired_round_trip(&self) -> Duration {
+    fn wired_round_trip(&self) -> Duration {
         self.wired.round_trip().unwrap_or(UNKNOWN_ROUND_TRIP)
     }
 
     /// Whether the agent is in the receiving host: what is lost before it may be congestion.
-    pub(super) fn is_in_host(&self) -> bool {
+    fn is_in_host(&self) -> bool {
         self.wired.round_trip().is_some_and(|wired| wired < self.air_sample() / OWN_HOST)
     }
 
-    pub(super) fn lowest_hole(&self) -> Option<u64> {
-        self.holes.front().map(|hole| hole.span.start)
-    }
-
-    /// The end of the highest hole; 0 if there is none.
-    pub(super) fn highest_hole(&self) -> u64 {
-        self.holes.back().map_or(0, |hole| hole.span.end)
-    }
-
-    pub(super) fn position(&self, seq: SeqNumber) -> Option<u64> {
+    fn position(&self, seq: SeqNumber) -> Option<u64> {
         let offset = seq.offset_from(SeqNumber(self.highest as u32));
         let near = (-MAX_WINDOW..MAX_WINDOW).contains(&offset);
         near.then(|| self.highest.saturating_add_signed(i64::from(offset)))
@@ -232,7 +216,7 @@ impl UplinkFlow {
     }
 
     /// Takes an ACK of the fixed host that has departed to the mobile.
-    pub(super) fn ack_departed(&mut self, now: Instant, segment: &Segment, packet: &Packet) {
+    pub(super) fn ack_departed(&mut self, now: Instant, segment: &Segment) {
         if !segment.flags.intersects(Flags::ACK) {
             return;
         }
@@ -245,18 +229,6 @@ impl UplinkFlow {
         if let Some(timestamps) = segment.options.timestamps {
             self.air.departed(now, timestamps.value);
             self.wired.data_came(now, timestamps.echo);
-        }
-        if ack == self.acked {
-            self.nack.acknowledged(ack, packet);
-        }
-        for &(left, right) in segment.options.sack.as_slice() {
-            if let (Some(start), Some(end)) = (self.position(left), self.position(right))
-                && self.acked < start
-                && start < end
-                && end <= self.highest
-            {
-                self.nack.sacked(Span { start, end });
-            }
         }
         // Another path carried it.
         while self.holes.front().is_some_and(|hole| hole.span.end <= self.acked) {
@@ -275,11 +247,11 @@ impl FlowState for UplinkFlow {
     }
 
     fn memory(&self) -> usize {
-        self.nack.memory()
+        0
     }
 
     fn packets(&self) -> usize {
-        self.nack.packets()
+        0
     }
 
     fn is_answered(&self) -> bool {
