@@ -2,6 +2,7 @@
 
 use super::Snoop95;
 use super::flow::{Flow, LastAck, SmallPacket};
+use super::settings::Settings;
 use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Cause, Event, FlowEnd};
@@ -94,7 +95,7 @@ impl Snoop95 {
         flow.round_trip_due = flow.round_trip_due.filter(|_| spans).map(|_| now + timeout);
         let mut closed = false;
         let id = flow.base.id;
-        if let Some((sample, srtt)) = flow.measure(now, segment.ack, self.settings.srtt_gain) {
+        if let Some((sample, srtt)) = flow.measure(now, segment.ack, &self.settings) {
             self.event(Event::AirRtt { flow: id, sample, srtt });
         }
         self.flows.update(reference, |flow| {
@@ -172,11 +173,19 @@ impl Flow {
     }
 
     /// [S0-20] Takes at most one sample per window, and none after a retransmission in that window.
-    fn measure(&mut self, now: Instant, ack: SeqNumber, gain: f64) -> Option<(Duration, Duration)> {
+    fn measure(
+        &mut self,
+        now: Instant,
+        ack: SeqNumber,
+        settings: &Settings,
+    ) -> Option<(Duration, Duration)> {
         let timed = self.timed.take_if(|timed| timed.end <= ack)?;
         let sent_at = timed.sent_at.filter(|_| !timed.spoiled)?;
+        if timed.end == self.last_seq && !settings.lone_samples {
+            return None;
+        }
         let sample = now - sent_at;
-        Some((sample, self.sample_round_trip(sample, gain)))
+        Some((sample, self.sample_round_trip(sample, settings.srtt_gain)))
     }
 }
 

@@ -32,6 +32,9 @@ settings! {
     /// `srtt` before the first sample. Not stated in the paper: 20 ms, with which the round-trip
     /// timer begins at its floor. A channel so bad that no sample can be taken needs it most.
     initial_srtt: Duration = Duration::from_millis(20), timeout();
+    /// Whether the round trip of the last packet sent is a sample. Its ACK may have waited for a
+    /// second one, up to 200 ms in hosts of 1995. The paper makes no exception [snoop95 §3.1.2].
+    lone_samples: bool = true, switch();
     /// The period of the round-trip timer in `srtt` [snoop95 §4]: 2.
     round_trip_factor: f64 = 2.0, number(0.1, 1_000.0);
     /// The least period of the round-trip timer [snoop95 §4]: 40 ms.
