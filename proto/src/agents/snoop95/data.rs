@@ -6,12 +6,15 @@ use super::flow::{Flow, Timed};
 use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
 use crate::agents::packet_cache::MAX_WINDOW;
-use crate::event::{Event, Uncached};
+use crate::event::{Event, OwnEvent, Uncached};
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
+
+/// The counter of what the sender resent while it was cached [S0-65].
+pub(super) const RESENT_CACHED: &str = "resent_cached";
 
 /// The cases of the flowchart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +134,14 @@ impl Snoop95 {
         }
         if !newest {
             self.event(Event::SenderRetransmit(id, segment.seq));
+        }
+        if case == Case::Resent {
+            self.event(Event::Own(OwnEvent {
+                counter: RESENT_CACHED,
+                text: "flow {}: {} was cached when the sender resent it",
+                values: [id.0, segment.seq.0.into()],
+                is_retransmission: false,
+            }));
         }
     }
 }

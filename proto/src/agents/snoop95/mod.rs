@@ -35,7 +35,7 @@ use flow::Flow;
 use uplink::Uplinks;
 
 /// The counters of the agent's own events.
-pub(crate) const COUNTERS: &[&str] = &[uplink::NEGATIVE_ACKS];
+pub(crate) const COUNTERS: &[&str] = &[uplink::NEGATIVE_ACKS, data::RESENT_CACHED];
 
 /// The agent `snoop95`. Data from the wired side is cached and repaired; data from the air side
 /// passes, and what is missing of it can be reported to the mobile.
