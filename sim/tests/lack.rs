@@ -207,3 +207,55 @@ fn windows_of_the_link() {
         }
     }
 }
+
+/// S1-30: with a queue of 20 packets LACK has what it has with 100, as TULIP: both have places for
+/// what an in-order release brings at once.
+#[test]
+fn a_short_queue_is_the_same_for_all_links() {
+    let [short, long] =
+        ["queue-20", "fig7-calibrated"].map(|name| Figure::new(name, &[("runs", "1")]));
+    for ber in ["1/4k", "1/20k", "1/100k"] {
+        for scheme in [LACK, FLOW, "tulip"] {
+            let [short, long] = [&short, &long].map(|figure| figure.packets(&[scheme, ber]));
+            assert!(short > 0.98 * long, "{scheme} at {ber}: {short} and {long}");
+        }
+        let [tcp, lack] = [TCP, LACK].map(|scheme| short.packets(&[scheme, ber]));
+        assert!(lack > tcp, "{ber}: {lack} and {tcp}");
+    }
+}
+
+/// S1-30, S1-43: of the readings of what the paper leaves open only a queue of 20 without places for
+/// bursts gives the window of LACK a sawtooth; Tahoe makes TCP's lower.
+#[test]
+fn a_queue_without_places_for_bursts_gives_a_sawtooth() {
+    let figure = Figure::new("windows-tahoe", &[]);
+    let of = |scheme, reading| window(&figure.runs(&[scheme, reading])[0]);
+    for reading in ["Reno", "Tahoe", "queue of 20", "protected ACKs"] {
+        assert!(of(LACK, reading).median >= 50.0, "{reading}: {}", of(LACK, reading).median);
+    }
+    let sawtooth = of(LACK, "queue of 20, no places for bursts");
+    assert!(sawtooth.median < 45.0, "{}", sawtooth.median);
+    assert!(of(TCP, "Tahoe").mean < of(TCP, "Reno").mean);
+}
+
+/// S1-40: with six connections LACK has the paper's factor of about 2.
+#[test]
+fn six_connections_have_the_factor_of_the_paper() {
+    let figure = Figure::new("connections-calibrated", &[("runs", "1")]);
+    let factor = |count| figure.packets(&[LACK, count]) / figure.packets(&[TCP, count]);
+    let [one, six] = ["1", "6"].map(factor);
+    assert!((1.7..2.3).contains(&six) && one > 5.0, "{one} and {six}");
+}
+
+/// S1-03, S1-14: one local ACK for each packet alone, the paper's form, costs a timeout where it is
+/// lost; EACKs of what is out of order make no difference but at the highest error rate.
+#[test]
+fn local_acks_that_tell_of_one_packet_cost_timeouts() {
+    let figure = Figure::new("local-acks", &[("runs", "1")]);
+    for ber in ["1/4k", "1/10k", "1/40k"] {
+        let [own, all] = ["one packet", "32 packets"].map(|how| figure.packets(&[how, ber]));
+        assert!(own < 1.02 * all && own > 0.3 * all, "{ber}: {own} and {all}");
+        let damaged = figure.packets(&["32 packets, EACK of damaged frames only", ber]);
+        assert!((0.9..1.1).contains(&(all / damaged)), "{ber}: {all} and {damaged}");
+    }
+}

@@ -199,7 +199,6 @@ impl NetworkArgs {
         for agent in agents.iter_mut() {
             agent.hold_window(config.outstanding_segments());
             agent.follow_radio(config.mac().as_ref());
-            agent.lose_damaged();
             config.unmended_ports().for_each(|port| agent.exempt(port));
         }
         for (key, value) in &self.settings {

@@ -82,7 +82,6 @@ fn agent(options: &Options) -> Result<AgentConfig, String> {
         };
     }
     config.set("max_frame", &SHORT_FRAME.to_string())?;
-    config.lose_damaged();
     config.control_rate();
     for (name, value) in &options.set {
         if name == "half_duplex" {

@@ -64,11 +64,6 @@ impl AgentConfig {
         self.settings.follow_radio(radio);
     }
 
-    /// Makes a link protocol find losses without damaged frames, which its carrier discards.
-    pub fn lose_damaged(&mut self) {
-        self.settings.lose_damaged();
-    }
-
     /// Makes a link protocol control its rate, since the bottleneck of the path may be anywhere,
     /// and share it out among flows.
     pub fn control_rate(&mut self) {

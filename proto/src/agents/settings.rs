@@ -31,9 +31,6 @@ pub trait AgentSettings: NamedSettings {
     /// Makes a link protocol fit the radios that it runs over; full duplex if there are none.
     fn follow_radio(&mut self, _radio: Option<&MacParams>) {}
 
-    /// Makes a link protocol find losses without damaged frames, which its carrier discards.
-    fn lose_damaged(&mut self) {}
-
     /// Makes a link protocol control its rate, since the bottleneck of the path may be anywhere,
     /// and share it out among flows.
     fn control_rate(&mut self) {}

@@ -53,8 +53,8 @@ pub(crate) enum LinkEvent {
     RoundTrip(Duration),
     /// A host sent a packet again.
     SenderDuplicate,
-    /// A packet is missing that was lost before this end.
-    LostBefore,
+    /// The bytes of a connection from one sequence number up to another were lost before this end.
+    LostBefore(SeqNumber, SeqNumber),
     /// An EACK showed a loss.
     Eack,
     /// A repair frame was sent, over so many packets.
@@ -145,9 +145,11 @@ impl From<LinkEvent> for Event {
             E::SenderDuplicate => {
                 ("link_sender_duplicates", "link: the host sent the packet again", [0; 2])
             }
-            E::LostBefore => {
-                ("link_lost_before", "link: a packet before this one was lost upstream", [0; 2])
-            }
+            E::LostBefore(from, to) => (
+                "link_lost_before",
+                "link: {} up to {} was lost upstream",
+                [number(from), number(to)],
+            ),
             E::Copied(seq) => {
                 ("link_copies", "link: {} transmitted once more while idle", [number(seq), 0])
             }

@@ -131,7 +131,7 @@ impl Pace {
     /// The number of packets that may arrive from the hosts at once: when a packet that was lost
     /// has arrived, all that waited behind it are acknowledged together.
     pub(crate) fn burst(&self) -> usize {
-        if self.is_adaptive { self.spans[0].max(self.spans[1]) as usize } else { 0 }
+        self.spans[0].max(self.spans[1]) as usize
     }
 
     /// Takes a round-trip sample, as in RFC 6298 §2.

@@ -90,6 +90,10 @@ impl AckMonitor {
             self.pool.arrive(index);
         }
         self.pool.drop_first(usize::try_from(passed).unwrap_or(0));
+        // A local ACK of one packet alone says nothing of those below.
+        while self.pool.span() > 0 && self.pool.packet(0).has_arrived() {
+            self.pool.drop_first(1);
+        }
         each_bit(erroneous & !ack.correct, |bit| {
             summary.eacks += u32::from(self.lose(ack.serial - bit, true));
         });

@@ -118,12 +118,13 @@ impl Lack {
         let mut queued = Queued::new(packet.clone(), class, view.flow);
         queued.identity = Monitor::identity(&view);
         let news = self.monitor.judge(&view);
-        if news == News::OutOfSequence {
-            self.report(LinkEvent::LostBefore);
+        if let News::OutOfSequence { from, to } = news {
+            self.report(LinkEvent::LostBefore(from, to));
         }
+        let more = if self.settings.burst_places { self.pace.burst() } else { 0 };
         let is_taken = match news {
             News::Duplicate if class != Class::Unreliable => self.enqueue_duplicate(now, queued),
-            _ => self.queue.push(now, queued, 0),
+            _ => self.queue.push(now, queued, more),
         };
         if !is_taken {
             self.events.push_back(Event::EgressDropped(Port::Air));
@@ -308,10 +309,8 @@ impl Lack {
         };
         if queued.class != Class::Unreliable {
             let numbered = self.sender.pool.send(now, queued, order);
-            if self.settings.fair_queue {
-                let pool = &self.sender.pool;
-                self.pace.note_span(now, pool.span(), pool.age(now));
-            }
+            let pool = &self.sender.pool;
+            self.pace.note_span(now, pool.span(), pool.age(now));
             return Some(self.numbered_frame(run, numbered));
         }
         let (serial, seq, after) = self.sender.pool.send_once(queued.flow, order);

@@ -1,14 +1,13 @@
 //! `packet_monitor_module`: is a packet of the host new, or has it come before
 //! [lack §3.2 S1-10 S1-11 S1-12]?
 //!
-//! For each connection the end of the last segment is recorded, in a table of fixed size: a
-//! connection that loses its place there is taken for a new one.
+//! For each connection the end of the last segment is recorded. Of more connections than the table
+//! has places for, the one that came first is forgotten, and taken for a new one.
 
 use crate::agents::arq::View;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Flags;
-use alloc::vec;
-use alloc::vec::Vec;
+use alloc::collections::{BTreeMap, VecDeque};
 
 /// The most connections in memory.
 const MAX_CONNECTIONS: usize = 1_024;
@@ -21,8 +20,8 @@ const WINDOW: u32 = 1 << 26;
 pub(super) enum News {
     /// New and in sequence, or not TCP data.
     InSequence,
-    /// New, behind a segment that was lost before this station.
-    OutOfSequence,
+    /// New, behind a segment that was lost before this station: from and to these numbers.
+    OutOfSequence { from: SeqNumber, to: SeqNumber },
     /// All of it came before, or it fills a gap.
     Duplicate,
 }
@@ -30,22 +29,18 @@ pub(super) enum News {
 /// The last sequence number of each connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Monitor {
-    places: Vec<Place>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Place {
-    /// The hash of the connection's addresses and ports.
-    flow: u64,
-    /// The end of its last segment.
-    end: SeqNumber,
+    /// The end of the last segment, by a hash of the connection's addresses and ports.
+    ends: BTreeMap<u64, SeqNumber>,
+    /// The connections as they came.
+    order: VecDeque<u64>,
+    limit: usize,
 }
 
 impl Monitor {
     /// No connection is known; at most `connections` will be.
     pub(super) fn new(connections: usize) -> Self {
-        let count = connections.clamp(1, MAX_CONNECTIONS);
-        Self { places: vec![Place { flow: 0, end: SeqNumber(0) }; count] }
+        let limit = connections.clamp(1, MAX_CONNECTIONS);
+        Self { ends: BTreeMap::new(), order: VecDeque::new(), limit }
     }
 
     /// Compares a packet with those before it, and records it.
@@ -53,18 +48,31 @@ impl Monitor {
         let Some((seq, flags)) = view.tcp.filter(|_| view.payload_len > 0) else {
             return News::InSequence;
         };
-        let count = self.places.len();
-        let place = &mut self.places[view.hash as usize % count];
         let end = seq + view.payload_len;
-        let is_known = place.flow == view.hash && !flags.intersects(Flags::SYN);
-        let advance = end.offset_from(place.end);
-        if is_known && advance <= 0 && advance.unsigned_abs() < WINDOW {
+        let Some(last) = self.ends.get_mut(&view.hash) else {
+            self.record(view.hash, end);
+            return News::InSequence;
+        };
+        let advance = end.offset_from(*last);
+        let is_syn = flags.intersects(Flags::SYN);
+        if !is_syn && advance <= 0 && advance.unsigned_abs() < WINDOW {
             return News::Duplicate;
         }
-        let skipped = seq.offset_from(place.end);
-        *place = Place { flow: view.hash, end };
-        let is_gap = is_known && skipped > 0 && skipped.unsigned_abs() < WINDOW;
-        if is_gap { News::OutOfSequence } else { News::InSequence }
+        let from = core::mem::replace(last, end);
+        let skipped = seq.offset_from(from);
+        let is_gap = !is_syn && skipped > 0 && skipped.unsigned_abs() < WINDOW;
+        if is_gap { News::OutOfSequence { from, to: seq } } else { News::InSequence }
+    }
+
+    /// Records a connection that is not known.
+    fn record(&mut self, hash: u64, end: SeqNumber) {
+        if self.order.len() >= self.limit
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ends.remove(&oldest);
+        }
+        self.order.push_back(hash);
+        self.ends.insert(hash, end);
     }
 
     /// The identity of a segment, by which its retransmission is recognized; 0 if it has none.

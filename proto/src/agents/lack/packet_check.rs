@@ -3,7 +3,7 @@
 
 use super::frame::{Ack, COVERED};
 use super::settings::Settings;
-use crate::agents::arq::{Due, LinkEvent, Resequencer};
+use crate::agents::arq::{Due, LinkEvent, MAX_WINDOW, Resequencer};
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -66,7 +66,7 @@ impl PacketCheck {
         packet: Option<Packet>,
         settings: &Settings,
     ) -> Result<(), LinkEvent> {
-        self.note(now, serial, settings.gap_eack);
+        self.note(now, serial, settings);
         let result = self.buffer.reliable(seq, after, packet);
         match result {
             // There is no room: neither CACK nor EACK, and the sender's timeout repeats it.
@@ -93,14 +93,14 @@ impl PacketCheck {
         packet: Packet,
         settings: &Settings,
     ) -> Result<(), LinkEvent> {
-        self.note(now, serial, settings.gap_eack);
+        self.note(now, serial, settings);
         self.correct |= self.bit(serial);
         self.buffer.unreliable(seq, after, packet)
     }
 
     /// A frame with this serial number arrived damaged: it is dropped, and an EACK is due [S1-20].
     pub(super) fn damaged(&mut self, now: Instant, serial: SeqNumber, settings: &Settings) {
-        self.note(now, serial, settings.gap_eack);
+        self.note(now, serial, settings);
         let bit = self.bit(serial) & !self.correct;
         self.damaged |= bit;
         if bit != 0 {
@@ -109,10 +109,11 @@ impl PacketCheck {
     }
 
     /// Notes a serial number. A gap shows a loss, of a retransmission too.
-    fn note(&mut self, now: Instant, serial: SeqNumber, gap_eack: u32) {
+    fn note(&mut self, now: Instant, serial: SeqNumber, settings: &Settings) {
+        let gap_eack = settings.gap_eack;
         let Ok(ahead @ 1..) = u32::try_from(serial.offset_from(self.highest)) else { return };
-        if serial.offset_from(self.told) > COVERED as i32 / 2 {
-            self.keep_report(gap_eack);
+        if self.must_tell(serial, settings.ack_covers) {
+            self.keep_report(settings);
         }
         self.highest = serial;
         self.highest_at = now;
@@ -123,13 +124,20 @@ impl PacketCheck {
         }
     }
 
+    /// Whether a local ACK sent after this transmission could be too late for one before it: half of
+    /// what it covers is told for the second time then.
+    fn must_tell(&self, serial: SeqNumber, covers: u32) -> bool {
+        let is_told = self.highest <= self.told;
+        serial.offset_from(self.told) > covers as i32 / 2 && !(covers == 1 && is_told)
+    }
+
     /// Keeps a local ACK before transmissions leave its range: a runner may hand over many frames
     /// before it asks for one.
-    fn keep_report(&mut self, gap_eack: u32) {
+    fn keep_report(&mut self, settings: &Settings) {
         if self.reports.len() == MAX_REPORTS {
             self.reports.pop_front();
         }
-        let ack = self.present(gap_eack);
+        let ack = self.present(settings);
         self.reports.push_back((self.highest_at, ack));
         self.told = self.highest;
         self.want_ack();
@@ -176,18 +184,22 @@ impl PacketCheck {
         self.unacknowledged = 0;
         self.ack_due = Due::Never;
         self.told = self.highest;
-        Ack { delay: now - self.highest_at, ..self.present(settings.gap_eack) }
+        Ack { delay: now - self.highest_at, ..self.present(settings) }
     }
 
-    /// A local ACK of what has arrived, without its delay.
-    fn present(&self, gap_eack: u32) -> Ack {
+    /// A local ACK of what has arrived, without its delay. One that covers fewer transmissions than
+    /// it could acknowledges nothing below them either [S1-03].
+    fn present(&self, settings: &Settings) -> Ack {
+        let Settings { gap_eack, ack_covers, .. } = *settings;
         let gaps = if gap_eack > 0 { self.gaps(gap_eack) } else { 0 };
+        let covered = u32::MAX.checked_shr(COVERED - ack_covers).unwrap_or(0);
+        let below = if ack_covers < COVERED { MAX_WINDOW } else { 0 };
         Ack {
-            next: self.buffer.next(),
+            next: SeqNumber(self.buffer.next().0.wrapping_sub(below)),
             serial: self.highest,
             delay: Duration::ZERO,
-            correct: self.correct,
-            erroneous: (self.damaged & !self.correct) | gaps,
+            correct: self.correct & covered,
+            erroneous: ((self.damaged & !self.correct) | gaps) & covered,
         }
     }
 }

@@ -26,10 +26,6 @@ impl AgentSettings for Settings {
         self.half_duplex = radio.is_some();
     }
 
-    fn lose_damaged(&mut self) {
-        self.gap_eack = self.gap_eack.max(1);
-    }
-
     /// LACK has no control of its rate, but what waits must be shared out. What a host sends again
     /// is then no reason to transmit, or it could have the link to itself.
     fn control_rate(&mut self) {

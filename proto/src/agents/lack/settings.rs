@@ -1,7 +1,7 @@
 //! The constants of the link by name, in two profiles: the order of the paper, and one order for
 //! each flow.
 
-use super::frame::{ACK_LEN, EACK_LEN};
+use super::frame::{ACK_LEN, COVERED, EACK_LEN};
 use crate::agents::arq::{MAX_WINDOW, Order, Rules};
 use crate::agents::settings::settings;
 use alloc::string::String;
@@ -35,9 +35,13 @@ settings! {
     /// Whether each flow has a queue of its own in front of the link (FQ-CoDel, RFC 8290);
     /// otherwise there is one for what has a number, and one for the rest.
     fair_queue: bool = false, switch();
+    /// Whether the queue has places beyond its limit for the packets that come at once when the
+    /// other end releases those behind a loss, as many as the window has spanned of late.
+    burst_places: bool = true, switch();
     /// The number of later transmissions of which this end must know before it sends an EACK for
-    /// one that has not arrived; 0 for never: an EACK is then for damaged frames only.
-    gap_eack: u32 = 0, count(0, 31);
+    /// one that has not arrived: the paper's BS2 finds what is lost by what is out of order
+    /// [lack §3.2]. 0 for never: an EACK is then for damaged frames only.
+    gap_eack: u32 = 1, count(0, 31);
     /// Whether a packet that the host sends again while its copy is not acknowledged is
     /// retransmitted at once [lack §3.2 S1-12], or only takes the place of the copy.
     resend_duplicates: bool = true, switch();
@@ -46,6 +50,9 @@ settings! {
     idle_copies: bool = false, switch();
     /// The number of packets after which a local ACK is sent, unless `ack_delay` ends before.
     ack_every: u32 = 1, count(1, 31);
+    /// The transmissions of which a local ACK tells: in the paper each packet has its own [S1-03],
+    /// and a lost one costs a timeout.
+    ack_covers: u32 = COVERED, count(1, COVERED);
     /// The longest time for which a local ACK waits.
     ack_delay: Duration = Duration::from_millis(1), duration();
     /// Whether a local ACK travels with a packet. By itself it is short, and bit errors spare it.
@@ -68,7 +75,6 @@ impl Settings {
     pub fn flow() -> Self {
         Self {
             order: Order::Flow,
-            gap_eack: 1,
             resend_duplicates: false,
             ack_every: 4,
             ack_travels: true,
