@@ -131,3 +131,20 @@ fn figure_19_two_uploads_one_with_an_agent() {
         assert!(airtime[1] > airtime[0] && airtime[0] + airtime[1] < 0.2, "{per}: {airtime:?}");
     }
 }
+
+/// S3-31: while both hosts send, in the first 20 s, the one with the agent has more than twice the
+/// airtime of the other at 30 %; over the whole run the shares say less, since it is done first.
+#[test]
+fn the_host_with_the_agent_has_more_of_the_air_while_both_send() {
+    let settings = [("time_limit", "20s"), ("runs", "20")];
+    let uploads = common::Figure::new("snoop-opnet/coexistence", &settings);
+    let airtime = |second: &str| {
+        ["airtime_first_down", "airtime_second_down"]
+            .map(|name| uploads.mean(&["in messages", second, "0.3"], name))
+    };
+    let [first, second] = airtime(AGENT);
+    assert!(second > 2.0 * first, "{first} and {second}");
+    let [first_alone, second_alone] = airtime("no agent");
+    assert!((first / first_alone - 1.0).abs() < 0.1, "the first host has what it had alone");
+    assert!((second_alone / first_alone - 1.0).abs() < 0.15);
+}

@@ -44,7 +44,10 @@ fn table_1_is_the_paper_s_within_five_percent() {
             let ratio = measured / published;
             assert!((0.95..1.05).contains(&ratio), "bursts of {burst}: {measured} of {published}");
         }
-        assert!(mended > snooped, "bursts of {burst}: {mended} and {snooped}");
+        // The effect is 4 %, less than that tolerance: of the differences the paper has 24.7, 22.4
+        // and 19.7 kb/s.
+        let (ahead, published) = (mended - snooped, tulip - snoop);
+        assert!((0.6..1.8).contains(&(ahead / published)), "{burst}: {ahead} of {published}");
         let [tulip, snoop] = [TULIP, SNOOP].map(|scheme| table.delay_ms(&[scheme, burst]));
         assert!(tulip[0] < snoop[0] && tulip[1] < snoop[1], "{burst}: {tulip:?}, {snoop:?}");
     }
@@ -64,6 +67,55 @@ fn a_turn_of_one_packet_makes_all_windows_alike() {
     assert!(two > one.max(four).max(eight), "{one}, {two}, {four}, {eight}");
     let (one, two) = (kbps("accelerated", "1", "8"), kbps("accelerated", "2", "8"));
     assert!((1.0..1.02).contains(&(two / one)), "{one}, {two}");
+}
+
+/// S2-40: longer bursts cost either more, and TULIP less than Snoop.
+#[test]
+fn table_1_has_the_order_of_the_paper() {
+    let table = Figure::new("table1", "3");
+    let of = |scheme| ["2", "4", "6"].map(|burst| table.kbps(&[scheme, burst]));
+    let (tulip, snoop) = (of(TULIP), of(SNOOP));
+    for kbps in [tulip, snoop] {
+        assert!(kbps[0] > kbps[1] && kbps[1] > kbps[2], "{kbps:?}");
+    }
+    assert!(tulip[0] - tulip[2] < snoop[0] - snoop[2], "{tulip:?}, {snoop:?}");
+}
+
+/// S2-31, S2-37: an ACK for each packet moves the comparison most, since each acquires the channel.
+#[test]
+fn an_ack_for_each_packet_moves_the_comparison() {
+    let figure = Figure::new("acks", "2");
+    for ber in ["0", "15e-6"] {
+        let ahead =
+            |acks| figure.kbps(&[TULIP, acks, ber]) / figure.kbps(&[SNOOP, acks, ber]) - 1.0;
+        println!("{ber}: {:.3} and {:.3}", ahead("2"), ahead("1"));
+        assert!(ahead("1") > ahead("2"), "{ber}: {} and {}", ahead("1"), ahead("2"));
+    }
+    let ahead = figure.kbps(&[TULIP, "1", "0"]) / figure.kbps(&[SNOOP, "1", "0"]);
+    assert!((1.07..1.13).contains(&ahead), "{ahead}");
+}
+
+/// S2-01: TULIP does not repeat TCP's ACKs, so that where they alone are lost it has no more than
+/// plain TCP, and Snoop, which resends before the sender's timer, far more.
+#[test]
+fn losses_of_acks_alone_are_not_mended_by_tulip() {
+    let figure = Figure::new("ack-loss", "2");
+    let kbps = |scheme, loss| figure.kbps(&[scheme, loss]);
+    assert!(kbps(TULIP, "40%") < 1.2 * kbps(PLAIN, "40%"), "{}", kbps(TULIP, "40%"));
+    assert!(kbps(SNOOP, "40%") > 0.9 * kbps(SNOOP, "0%"));
+    assert!(kbps(SNOOP, "40%") > 2.0 * kbps(TULIP, "40%"));
+}
+
+/// S2-08: over two half-duplex hops TULIP mends each by itself.
+#[test]
+fn two_hops_are_mended_one_by_one() {
+    let figure = Figure::new("two-hops", "2");
+    let kbps = |scheme, ber| figure.kbps(&[scheme, ber]);
+    for ber in ["5e-6", "15e-6"] {
+        let [plain, snoop, tulip] = [PLAIN, SNOOP, TULIP].map(|scheme| kbps(scheme, ber));
+        assert!(tulip > snoop && snoop > plain, "{ber}: {plain}, {snoop}, {tulip}");
+    }
+    assert!(kbps(TULIP, "15e-6") > 0.75 * kbps(TULIP, "0"));
 }
 
 /// S2-30, S2-31, S2-32, and S2-37 where errors are few; S2-06 is what acceleration gives.
