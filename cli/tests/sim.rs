@@ -47,6 +47,19 @@ air_ms = { key = "links.air.delay", from = "4ms", to = "8ms", step = 4 }
 "#;
 
 #[test]
+fn outside_the_sources_the_list_says_what_to_do() {
+    let elsewhere = std::env::temp_dir();
+    let listed = Command::new(env!("CARGO_BIN_EXE_airmend"))
+        .args(["sim", "list"])
+        .current_dir(elsewhere)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&listed.stderr);
+    assert!(!listed.status.success() && said.contains("name scenario files"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
 fn the_same_bytes_whatever_the_number_of_jobs() {
     let place = Place::new("sim-jobs", SCENARIO);
     let one = place.run(&["--json", "--jobs", "1"]);

@@ -134,7 +134,8 @@ fn chart(comparison: &Comparison<'_>, cc: CongestionControl) -> Option<Chart> {
         let points = of_agent.filter_map(|combination| {
             let (_, x) = probability(combination)?;
             let (mean, sd) = (combination.mean_bps()? / 1e6, combination.sd_bps());
-            Some(Point { x, mean, sd: sd.map(|bps| bps / 1e6) })
+            let runs = combination.runs.iter().map(|(_, run)| run.goodput_bps / 1e6).collect();
+            Some(Point { x, mean, sd: sd.map(|bps| bps / 1e6), runs })
         });
         let mut points: Vec<Point> = points.collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -156,6 +157,7 @@ fn chart(comparison: &Comparison<'_>, cc: CongestionControl) -> Option<Chart> {
         subtitle: format!("{} · {} · {runs}{noted}", text::transfer(config), text::hops(config)),
         scale: Scale::numbers(name, &bound.iter().map(|(x, _)| *x).collect::<Vec<f64>>()),
         may_be_logarithmic: false,
+        is_near: false,
         unit: "goodput (Mb/s)".to_owned(),
         series: series.collect(),
         bounds: vec![bound],

@@ -23,6 +23,8 @@ pub(crate) struct Chart {
     pub(crate) unit: String,
     /// Whether the vertical axis is logarithmic where its values span more than 50 times.
     pub(crate) may_be_logarithmic: bool,
+    /// Whether the vertical axis begins near the least value instead of at 0.
+    pub(crate) is_near: bool,
     /// One for each agent.
     pub(crate) series: Vec<Series>,
     /// The upper bounds: swept value and goodput. One for each kind of network.
@@ -41,7 +43,7 @@ pub(crate) struct Series {
 }
 
 /// All runs of one agent at one swept value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Point {
     /// The swept value.
     pub(crate) x: f64,
@@ -49,6 +51,9 @@ pub(crate) struct Point {
     pub(crate) mean: f64,
     /// Standard deviation; `None` for a single run.
     pub(crate) sd: Option<f64>,
+    /// The single runs, to be drawn where they scatter too much for mean and deviation to tell of
+    /// them.
+    pub(crate) runs: Vec<f64>,
 }
 
 /// A published result.
@@ -92,7 +97,7 @@ pub(crate) fn svg(chart: &Chart) -> Result<String> {
     let Some(least) = logarithmic_from(chart) else {
         let y = panel::Axis {
             title: &chart.unit,
-            range: 0.0..top(chart) * 1.08,
+            range: bottom(chart)..top(chart) + (top(chart) - bottom(chart)) * 0.08,
             marks: Marks::Numbers,
         };
         return picture(&frame, |root, area| {
@@ -143,6 +148,11 @@ fn draw(
                 error_bar(root, at.0, ends, color)?;
             }
             marker(index).draw(root, *at, 9, color)?;
+            if point.sd.is_some_and(|sd| sd > point.mean * SCATTERED) {
+                for run in &point.runs {
+                    Marker::Dot.draw(root, (at.0 + 14, pixel(point, *run).1), 6, color)?;
+                }
+            }
         }
     }
     for published in &chart.published {
@@ -199,6 +209,15 @@ fn aside(chart: &Chart, index: usize) -> f64 {
     if chart.scale.is_words() { ((index as f64 + 0.5) / count - 0.5) * 0.5 } else { 0.0 }
 }
 
+/// Where the vertical axis begins.
+fn bottom(chart: &Chart) -> f64 {
+    let points = chart.series.iter().flat_map(|series| &series.points);
+    let points = points.map(|point| point.mean - point.sd.unwrap_or(0.0));
+    let least = points.chain(chart.published.iter().filter_map(|published| published.y));
+    let least = least.fold(f64::MAX, f64::min);
+    if chart.is_near && least > 0.0 { (least - (top(chart) - least) * 0.1).max(0.0) } else { 0.0 }
+}
+
 /// The highest thing drawn.
 fn top(chart: &Chart) -> f64 {
     let points = chart.series.iter().flat_map(|series| &series.points);
@@ -222,5 +241,8 @@ fn color(index: usize) -> RGBColor {
 }
 
 fn marker(index: usize) -> Marker {
-    Marker::SERIES[index % Marker::SERIES.len()]
+    Marker::of_series(index)
 }
+
+/// The deviation relative to the mean from which on single runs are drawn.
+const SCATTERED: f64 = 0.25;

@@ -48,6 +48,11 @@ impl Marker {
     pub(super) const SERIES: [Self; 4] =
         [Self::Circle, Self::Square, Self::Triangle, Self::Diamond];
 
+    /// The shape of a series: with its colour no other of the first 24 has it.
+    pub(super) fn of_series(index: usize) -> Self {
+        Self::SERIES[(index + index / SERIES.len()) % Self::SERIES.len()]
+    }
+
     /// Draws the shape around a pixel.
     pub(super) fn draw(
         self,

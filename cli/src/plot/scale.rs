@@ -53,7 +53,7 @@ impl Scale {
     /// The axis of a setting with these words; the value of a word is its index.
     pub(crate) fn words(name: &str, words: &[String]) -> Self {
         let ticks = (0..).map(f64::from).zip(words.iter().cloned()).collect();
-        Self { title: name.replace('_', " "), kind: ScaleKind::Words, ticks }
+        Self { title: title(name).0, kind: ScaleKind::Words, ticks }
     }
 
     /// Whether there is no meaning between two values.
@@ -132,6 +132,13 @@ fn title(name: &str) -> (String, f64) {
     match name {
         "ber" => ("bit error rate on the air hop".to_owned(), 1.0),
         "loss" => ("loss on the air hop (%)".to_owned(), 100.0),
+        "per" => ("packet error rate".to_owned(), 1.0),
+        "burst" => ("lost packets in a burst".to_owned(), 1.0),
+        "strobe" => ("packets in a turn".to_owned(), 1.0),
+        "window" => ("window (packets)".to_owned(), 1.0),
+        "every_ms" => ("from one handoff to the next (ms)".to_owned(), 1.0),
+        "away_ms" => ("time out of reach (ms)".to_owned(), 1.0),
+        "wired" => ("wired hop".to_owned(), 1.0),
         _ => {
             let unit = |suffix| name.strip_suffix(suffix);
             if let Some(name) = unit("_bps") {

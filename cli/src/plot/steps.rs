@@ -6,25 +6,23 @@ use super::traces::Trace;
 use airmend_proto::outcome::TraceKind;
 use anyhow::Result;
 
-/// Draws the points of one kind of all runs. The picture ends with the shortest run that is at
-/// least a tenth as long as the longest one, so that no run is a stroke at the left edge.
+/// Draws the points of one kind of all runs to the end of the longest one; streams and windows in
+/// packets of so many bytes, if they are given.
 pub(crate) fn svg(
-    title: &str,
-    subtitle: &str,
-    traces: &[Trace],
+    (title, subtitle): (&str, &str),
+    traces: &[&Trace],
     kind: TraceKind,
+    packet: Option<f64>,
 ) -> Result<String> {
-    let (name, scale) = axis(kind);
-    let of_kind = |trace: &Trace| -> Vec<(f64, f64)> {
+    let (name, scale) = axis(kind, packet);
+    let of_kind = |trace: &&Trace| -> Vec<(f64, f64)> {
         let points = trace.packets.iter().filter(|point| point.kind == kind);
         points.map(|point| (point.seconds, point.offset * scale)).collect()
     };
     let runs: Vec<Vec<(f64, f64)>> = traces.iter().map(of_kind).collect();
     let ends = traces.iter().filter_map(|trace| trace.packets.last().map(|last| last.seconds));
-    let longest = ends.clone().fold(1e-3, f64::max);
-    let end = ends.filter(|end| *end >= longest * SHORTEST).fold(longest, f64::min);
-    let shown = || runs.iter().flatten().filter(|(seconds, _)| *seconds <= end);
-    let most = shown().map(|(_, value)| *value).fold(1e-3, f64::max);
+    let end = ends.fold(1e-3, f64::max);
+    let most = runs.iter().flatten().map(|(_, value)| *value).fold(1e-3, f64::max);
     let legend = traces.iter().enumerate().map(|(index, trace)| Entry {
         label: trace.label.clone(),
         color: SERIES[index % SERIES.len()],
@@ -36,7 +34,7 @@ pub(crate) fn svg(
         let y = Axis { title: name, range: 0.0..most * 1.08, marks: Marks::Numbers };
         let panel = Panel::new(root, area, &x, &y)?;
         for (index, points) in runs.iter().enumerate() {
-            let pixels = staircase(points, end).into_iter();
+            let pixels = staircase(points).into_iter();
             let pixels: Vec<_> = pixels.map(|(x, y)| panel.pixel(x, y)).collect();
             line(root, &pixels, SERIES[index % SERIES.len()], 3, false)?;
         }
@@ -44,19 +42,23 @@ pub(crate) fn svg(
     })
 }
 
-/// The corners of the steps up to `end`: each value holds until the next one.
-fn staircase(points: &[(f64, f64)], end: f64) -> Vec<(f64, f64)> {
-    let mut corners: Vec<(f64, f64)> = Vec::with_capacity(2 * points.len() + 1);
-    for &(seconds, value) in points.iter().filter(|(seconds, _)| *seconds <= end) {
+/// The corners of the steps: each value holds until the next one.
+fn staircase(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut corners: Vec<(f64, f64)> = Vec::with_capacity(2 * points.len());
+    for &(seconds, value) in points {
         corners.extend(corners.last().map(|(_, before)| (seconds, *before)));
         corners.push((seconds, value));
     }
-    corners.extend(corners.last().map(|(_, last)| (end, *last)));
     corners
 }
 
 /// The words of the vertical axis, and the factor to its unit.
-fn axis(kind: TraceKind) -> (&'static str, f64) {
+fn axis(kind: TraceKind, packet: Option<f64>) -> (&'static str, f64) {
+    match (kind, packet) {
+        (TraceKind::Window, Some(bytes)) => return ("congestion window (packets)", 1.0 / bytes),
+        (TraceKind::Received, Some(bytes)) => return ("packets received in order", 1.0 / bytes),
+        _ => {}
+    }
     match kind {
         TraceKind::Window => ("congestion window (kB)", 1e-3),
         TraceKind::Timeout => ("retransmission timeout (s)", 1e-3),
@@ -69,9 +71,6 @@ fn axis(kind: TraceKind) -> (&'static str, f64) {
     }
 }
 
-/// The share of the longest run's time below which a run does not end the picture.
-const SHORTEST: f64 = 0.1;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,20 +78,28 @@ mod tests {
 
     #[test]
     fn values_hold_until_the_next_one() {
-        let steps = staircase(&[(0.0, 1.0), (1.0, 3.0), (5.0, 2.0)], 4.0);
-        assert_eq!(steps, [(0.0, 1.0), (1.0, 1.0), (1.0, 3.0), (4.0, 3.0)]);
-        assert!(staircase(&[], 4.0).is_empty());
+        let steps = staircase(&[(0.0, 1.0), (1.0, 3.0), (5.0, 2.0)]);
+        assert_eq!(steps, [(0.0, 1.0), (1.0, 1.0), (1.0, 3.0), (5.0, 3.0), (5.0, 2.0)]);
+        assert!(staircase(&[]).is_empty());
     }
 
     #[test]
     fn one_line_is_drawn_for_each_run() {
         let point = |seconds, offset| Packet { seconds, offset, kind: TraceKind::Window };
-        let trace = |label: &str, packets| Trace { label: label.to_owned(), packets };
+        let trace = |label: &str, packets| {
+            let (group, label) = (String::new(), label.to_owned());
+            Trace { label, group, packets }
+        };
         let runs = [
             trace("plain", vec![point(0.0, 2_264.0), point(40.0, 4_528.0)]),
             trace("snoop", vec![point(0.0, 2_264.0), point(10.0, 9_000.0)]),
         ];
-        let svg = svg("windows", "set-up", &runs, TraceKind::Window).unwrap();
-        assert!(svg.contains("congestion window (kB)") && svg.contains("plain"), "{svg}");
+        let runs: Vec<&Trace> = runs.iter().collect();
+        let drawn = svg(("windows", "set-up"), &runs, TraceKind::Window, None).unwrap();
+        assert!(drawn.contains("congestion window (kB)") && drawn.contains("plain"), "{drawn}");
+        // The longest run is drawn to its end.
+        assert!(drawn.contains(">40<"), "{drawn}");
+        let drawn = svg(("windows", "set-up"), &runs, TraceKind::Window, Some(2_264.0)).unwrap();
+        assert!(drawn.contains("congestion window (packets)"), "{drawn}");
     }
 }

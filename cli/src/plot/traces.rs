@@ -26,6 +26,8 @@ pub(crate) struct Chart {
 pub(crate) struct Trace {
     /// The label of the run.
     pub(crate) label: String,
+    /// The value of the swept setting, of which each may have a picture of its own.
+    pub(crate) group: String,
     /// In the order of time.
     pub(crate) packets: Vec<Packet>,
 }

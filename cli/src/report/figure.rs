@@ -1,22 +1,22 @@
 //! The picture of an experiment.
 
 use super::published::Reference;
-use super::section::{self, Measure, Section, plain};
+use super::quantity::Quantity;
+use super::section::{Measure, Section, plain};
 use crate::plot::goodput::{self, Chart, Point, Series};
 use crate::plot::scale::Scale;
 use crate::plot::steps;
 use crate::plot::traces::{self, Trace};
 use crate::text;
-use airmend_proto::outcome::TraceKind;
 use airmend_proto::units::format_ber;
 use anyhow::Result;
 use serde_json::Value;
 
-/// Draws the sequence trace if there is one, and otherwise goodput or delay against what was swept.
+/// Draws the sequence trace if all runs have one, and otherwise a quantity against what was swept.
 pub(super) fn svg(section: &Section, known: &Reference) -> Result<String> {
     let title = known.title.clone();
     let subtitle = subtitle(section);
-    if section.traces.iter().any(Trace::has_data) {
+    if !section.traces.is_empty() && section.traces.iter().all(Trace::has_data) {
         let slopes = known.results.iter().filter_map(|result| result.slope()).collect();
         let traces = section.traces.clone();
         return traces::svg(&traces::Chart { title, subtitle, traces, slopes });
@@ -30,87 +30,88 @@ pub(super) fn svg(section: &Section, known: &Reference) -> Result<String> {
     };
     let place = |value: &Value| match value.as_f64() {
         Some(number) if numbers.is_some() => number,
-        _ => values.iter().position(|known| known == value).unwrap_or(0) as f64,
+        _ => values.iter().position(|known| plain(known) == plain(value)).unwrap_or(0) as f64,
     };
-    let quantity = Quantity::new(section, known);
-    let is_shown = |label: &str| !known.leaves_out.iter().any(|words| label.contains(words));
-    let shown = (0..).zip(&section.series).filter(|(_, label)| is_shown(label));
-    let series = shown.map(|(index, label)| {
+    let quantity = Quantity::drawn(section, known);
+    let series = shown(section, known).map(|(index, label)| {
         let of_series = section.points.iter().filter(|point| point.series == index);
         let points = of_series.filter_map(|point| {
-            let (Measure { mean, sd }, factor) = quantity.of(point)?;
+            let Measure { mean, sd } = quantity.on_axis(point)?;
             let x = place(&point.value(name));
-            Some(Point { x, mean: mean * factor, sd: sd.map(|sd| sd * factor) })
+            let runs = point.goodputs.iter().filter_map(|bps| quantity.of_bps(*bps)).collect();
+            Some(Point { x, mean, sd, runs })
         });
         Series { label: label.clone(), points: sorted(points.collect(), &scale) }
     });
-    let is_goodput = quantity == Quantity::Goodput;
-    let marks = known.results.iter().filter(|_| is_goodput);
+    let marks = known.results.iter();
     let chart = Chart {
         title,
         subtitle,
         series: series.collect(),
         unit: quantity.unit(),
         may_be_logarithmic: matches!(quantity, Quantity::Measure(_)),
-        bounds: if is_goodput && !known.without_bound {
-            bounds(section, &scale, &place)
-        } else {
+        is_near: known.near,
+        bounds: if known.without_bound {
             Vec::new()
+        } else {
+            bounds(section, &quantity, &scale, &place)
         },
-        published: marks.filter_map(|result| result.mark(section)).collect(),
+        published: marks.filter_map(|result| result.mark(section, &quantity, place)).collect(),
         scale,
     };
     goodput::svg(&chart)
 }
 
-/// Draws what traces have besides packets, each kind by itself: its name, and the picture.
+/// The series in the figure, by index: of those that the reference does not leave out the first
+/// [`MOST`].
+fn shown<'a>(section: &'a Section, known: &Reference) -> impl Iterator<Item = (usize, &'a String)> {
+    let is_shown = |label: &str| !known.leaves_out.iter().any(|words| label.contains(words));
+    (0..).zip(&section.series).filter(move |(_, label)| is_shown(label)).take(MOST)
+}
+
+/// The number of series that the table has and the figure has not.
+pub(super) fn left_out(section: &Section, known: &Reference) -> usize {
+    let is_trace = !section.traces.is_empty() && section.traces.iter().all(Trace::has_data);
+    if is_trace { 0 } else { section.series.len() - shown(section, known).count() }
+}
+
+/// Draws what traces have besides packets, each kind by itself and, where two settings are swept,
+/// each value of the one along the axis by itself: its name, and the picture.
 pub(super) fn over_time(section: &Section, known: &Reference) -> Result<Vec<(String, String)>> {
     let subtitle = subtitle(section);
-    let picture = |kind: &TraceKind| {
-        let name = format!("{kind:?}").to_lowercase();
-        Ok((name, steps::svg(&known.title, &subtitle, &section.traces, *kind)?))
-    };
-    known.over_time.iter().filter(|_| !section.traces.is_empty()).map(picture).collect()
-}
-
-/// The quantity of the vertical axis.
-#[derive(PartialEq, Eq)]
-enum Quantity<'a> {
-    Goodput,
-    Delay,
-    Measure(&'a str),
-}
-
-impl<'a> Quantity<'a> {
-    fn new(section: &Section, known: &'a Reference) -> Self {
-        match known.draws.as_deref() {
-            Some("goodput") => Self::Goodput,
-            Some(name) if section.points.iter().any(|point| point.measures.contains_key(name)) => {
-                Self::Measure(name)
-            }
-            _ if section.is_about_delay() => Self::Delay,
-            _ => Self::Goodput,
+    let mut groups: Vec<Option<&String>> = Vec::new();
+    for trace in &section.traces {
+        let group = Some(&trace.group).filter(|_| !section.by.is_empty());
+        if !groups.contains(&group) {
+            groups.push(group);
         }
     }
-
-    fn unit(&self) -> String {
-        match self {
-            Self::Goodput => "goodput (Mb/s)".to_owned(),
-            Self::Delay => "delay (ms)".to_owned(),
-            Self::Measure(name) => match name.strip_suffix("_s") {
-                Some(time) => format!("{} (s)", time.replace('_', " ")),
-                None => format!("{} (in a run)", name.replace('_', " ")),
-            },
+    let along = section.along.as_deref().unwrap_or_default();
+    let mut pictures = Vec::new();
+    for kind in &known.over_time {
+        for group in &groups {
+            let name = format!("{kind:?}").to_lowercase();
+            let is_in = |trace: &&Trace| group.is_none_or(|group| trace.group == *group);
+            let traces: Vec<&Trace> = section.traces.iter().filter(is_in).collect();
+            let (name, title) = match group {
+                Some(group) => (format!("{name}-{group}"), headed(&known.title, along, group)),
+                None => (name, known.title.clone()),
+            };
+            let packet = known.packets.map(|packets| packets.bytes);
+            pictures.push((name, steps::svg((&title, &subtitle), &traces, *kind, packet)?));
         }
     }
+    Ok(pictures)
+}
 
-    /// The measure of a point, and its factor to the axis's unit.
-    fn of(&self, point: &section::Point) -> Option<(Measure, f64)> {
-        match self {
-            Self::Goodput => Some((point.goodput, 1e-6)),
-            Self::Delay => Some((point.delay?, 1.0)),
-            Self::Measure(name) => Some((*point.measures.get(*name)?, 1.0)),
+/// The title of a picture that shows one value of the swept setting.
+fn headed(title: &str, along: &str, value: &str) -> String {
+    match (along, value.parse::<f64>()) {
+        ("ber", Ok(ber)) if ber > 0.0 && ber < 1.0 => {
+            let kilobits = (1.0 / ber).round() / 1e3;
+            format!("{title}, one error in {kilobits} kbit")
         }
+        _ => format!("{title}, {} {value}", along.replace('_', " ")),
     }
 }
 
@@ -151,6 +152,7 @@ pub(super) fn subtitle(section: &Section) -> String {
 /// The bound of each series; one that several share is drawn once.
 fn bounds(
     section: &Section,
+    quantity: &Quantity,
     scale: &Scale,
     place: &impl Fn(&Value) -> f64,
 ) -> Vec<Vec<(f64, f64)>> {
@@ -158,8 +160,9 @@ fn bounds(
     let mut bounds: Vec<Vec<(f64, f64)>> = Vec::new();
     for index in 0..section.series.len() {
         let of_series = section.points.iter().filter(|point| point.series == index);
-        let bound =
-            of_series.filter_map(|point| Some((place(&point.value(name)), point.bound_bps? / 1e6)));
+        let bound = of_series.filter_map(|point| {
+            Some((place(&point.value(name)), quantity.of_bps(point.bound_bps?)?))
+        });
         let mut bound: Vec<(f64, f64)> = bound.collect();
         bound.sort_by(|a, b| scale.position(a.0).total_cmp(&scale.position(b.0)));
         if !bound.is_empty() && !bounds.contains(&bound) {
@@ -173,3 +176,6 @@ fn sorted(mut points: Vec<Point>, scale: &Scale) -> Vec<Point> {
     points.sort_by(|a, b| scale.position(a.x).total_cmp(&scale.position(b.x)));
     points
 }
+
+/// More series than this would be a tangle.
+const MOST: usize = 12;

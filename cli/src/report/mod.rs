@@ -4,6 +4,7 @@ mod command;
 mod figure;
 mod page;
 mod published;
+mod quantity;
 mod read;
 mod reading;
 mod section;

@@ -65,7 +65,10 @@ fn experiment(html: &mut String, part: &Part) {
     if !known.shows.is_empty() {
         let _ = writeln!(html, "<p>{}</p>", escaped(&known.shows));
     }
-    let caption = escaped(&figure::subtitle(section));
+    let mut caption = escaped(&figure::subtitle(section));
+    if let left_out @ 1.. = figure::left_out(section, known) {
+        let _ = write!(caption, " · the table has {left_out} more series");
+    }
     for (name, svg) in part.pictures() {
         let _ = writeln!(html, "<figure>{}", inline(svg, &title));
         let _ = writeln!(
@@ -87,12 +90,15 @@ fn published(html: &mut String, Part { section, known, .. }: &Part) {
     html.push_str("<table>\n<thead><tr><th>published</th><th>source</th>");
     html.push_str("<th class=\"number\">measured here</th>");
     html.push_str("<th>found here, and why it differs</th></tr></thead>\n<tbody>\n");
+    let mut told = BTreeSet::new();
     for result in &known.results {
-        let measured = result.measured(section).map_or_else(String::new, |(bps, ratio)| {
-            format!("{} ({ratio:.2} of it)", text::rate(bps))
-        });
+        let measured = result.measured(section, known.packets).unwrap_or_default();
+        // What several results share is told once.
         let readings = readings(&result.source);
-        let readings = readings.iter().map(|(id, reading)| format!("{id}: {}", escaped(reading)));
+        let readings = readings.iter().map(|(id, reading)| match told.insert(*id) {
+            true => format!("{id}: {}", escaped(reading)),
+            false => format!("{id}: as above"),
+        });
         let _ = writeln!(
             html,
             "<tr><td>{}</td><td>{}</td><td class=\"number\">{measured}</td><td>{}</td></tr>",
@@ -117,7 +123,8 @@ fn table(html: &mut String, section: &Section) {
     }
     let mut columns = vec!["goodput (Mb/s)".to_owned(), "runs".to_owned()];
     columns.extend(has_bound.then(|| "of bound".to_owned()));
-    columns.push("timeouts".to_owned());
+    let has_timeouts = !measures.iter().any(|name| *name == "timeouts");
+    columns.extend(has_timeouts.then(|| "timeouts".to_owned()));
     columns.extend(has_delay.then(|| "delay (ms)".to_owned()));
     columns.extend(measures.iter().map(|name| name.replace('_', " ")));
     for name in &columns {
@@ -139,7 +146,7 @@ fn table(html: &mut String, section: &Section) {
         let share = share.map(|bound| text::percent(point.goodput.mean / bound));
         cells.extend(has_bound.then(|| share.unwrap_or_else(none)));
         let timeouts = point.timeouts.map(|mean| format!("{mean:.1}"));
-        cells.push(timeouts.unwrap_or_else(none));
+        cells.extend(has_timeouts.then(|| timeouts.unwrap_or_else(none)));
         cells.extend(has_delay.then(|| point.delay.map_or_else(none, |delay| spread(delay, 1.0))));
         let measure = |name: &&String| point.measures.get(*name);
         cells.extend(measures.iter().map(|name| {

@@ -1,10 +1,12 @@
 //! The published results of experiments.
 
-use super::section::Section;
+use super::quantity::Quantity;
+use super::section::{Point, Section, plain};
 use crate::plot::goodput;
 use airmend_proto::outcome::TraceKind;
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use serde_json::Value;
 
 /// The reference data of an experiment: title, figure and published results.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -20,6 +22,12 @@ pub(super) struct Reference {
     /// What further pictures of traces show against time.
     #[serde(default)]
     pub(super) over_time: Vec<TraceKind>,
+    /// The packets that the paper counts instead of bytes: in the figure, in windows and in what has
+    /// been received.
+    pub(super) packets: Option<Packets>,
+    /// Whether the vertical axis begins near the least value.
+    #[serde(default)]
+    pub(super) near: bool,
     /// Whether the figure leaves the bound out, which would flatten all that lies far below it.
     #[serde(default)]
     pub(super) without_bound: bool,
@@ -29,6 +37,15 @@ pub(super) struct Reference {
     /// The published results.
     #[serde(default, rename = "result")]
     pub(super) results: Vec<Published>,
+}
+
+/// What a paper counts in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub(super) struct Packets {
+    /// The payload of one.
+    pub(super) bytes: f64,
+    /// The time in which they are counted.
+    pub(super) seconds: f64,
 }
 
 /// A published result.
@@ -41,8 +58,13 @@ pub(super) struct Published {
     /// Label of the series that it belongs to.
     series: Option<String>,
     /// The swept value that it was measured at.
-    x: Option<f64>,
+    x: Option<Value>,
     goodput_bps: Option<f64>,
+    /// Another quantity than goodput: a measure of the scenario, `delay_ms` or `packets`; and its
+    /// value, of the series or relative to that of the series `over`.
+    measure: Option<String>,
+    value: Option<f64>,
+    over: Option<String>,
     /// The few words beside it in the figure.
     label: Option<String>,
 }
@@ -61,11 +83,19 @@ pub(super) fn known(name: &str) -> Result<Reference> {
 }
 
 impl Published {
-    /// The mark of the result beside measured points.
-    pub(super) fn mark(&self, section: &Section) -> Option<goodput::Published> {
+    /// The mark of the result beside measured points, whose quantity is `drawn`; `place` is where a
+    /// swept value stands.
+    pub(super) fn mark(
+        &self,
+        section: &Section,
+        drawn: &Quantity,
+        place: impl Fn(&Value) -> f64,
+    ) -> Option<goodput::Published> {
+        let is_drawn = self.over.is_none() && self.quantity(drawn.packets()) == *drawn;
+        let is_claim = self.published().is_none();
         Some(goodput::Published {
-            x: self.x?,
-            y: self.goodput_bps.map(|bps| bps / 1e6),
+            x: self.x.as_ref().filter(|_| is_drawn || is_claim).map(place)?,
+            y: self.published().map(|value| value * drawn.factor()),
             series: self.series(section),
             label: self.label.clone()?,
         })
@@ -76,26 +106,66 @@ impl Published {
         Some((self.label.clone()?, self.goodput_bps?))
     }
 
-    /// The measurement at the same place: mean goodput and its ratio to the published one.
-    pub(super) fn measured(&self, section: &Section) -> Option<(f64, f64)> {
-        let published = self.goodput_bps?;
-        let series = self.series(section);
-        // In a trace the agent may be all that is swept, and then there is one series.
-        let is_it = |along: &str, point: &super::section::Point| match self.x {
-            Some(x) => {
-                let value = point.value(along).as_f64();
-                series == Some(point.series)
-                    && value.is_some_and(|value| (value / x - 1.0).abs() < 0.01)
-            }
-            None => point.value(along).as_str() == self.series.as_deref(),
+    /// What was measured at the same place, in words, with its ratio to what was published.
+    pub(super) fn measured(&self, section: &Section, packets: Option<Packets>) -> Option<String> {
+        let published = self.published()?;
+        let quantity = self.quantity(packets);
+        let value = |series: Option<&String>| {
+            let point = section.points.iter().find(|point| self.is_at(section, point, series))?;
+            Some(quantity.of(point)?.mean)
         };
-        let along = section.along.as_deref()?;
-        let point = section.points.iter().find(|point| is_it(along, point))?;
-        Some((point.goodput.mean, point.goodput.mean / published))
+        let measured = value(self.series.as_ref())?;
+        let (measured, words) = match &self.over {
+            Some(over) => {
+                let ratio = measured / value(Some(over))?;
+                (ratio, format!("{ratio:.2} times"))
+            }
+            None => (measured, quantity.words(measured)),
+        };
+        let published = if self.measure.as_deref() == Some("packets") && self.over.is_none() {
+            packets.map_or(published, |packets| packets.bps(published))
+        } else {
+            published
+        };
+        Some(format!("{words} ({:.2} of it)", measured / published))
+    }
+
+    /// Whether a point is that of this result, of this series. In a trace the agent may be all that
+    /// is swept, and then there is one series.
+    fn is_at(&self, section: &Section, point: &Point, series: Option<&String>) -> bool {
+        let Some(along) = section.along.as_deref() else { return false };
+        let value = point.value(along);
+        let Some(x) = &self.x else { return value.as_str() == series.map(String::as_str) };
+        let is_series = series.is_none_or(|label| section.series.get(point.series) == Some(label));
+        let is_near = match (value.as_f64(), x.as_f64()) {
+            (Some(value), Some(x)) => (value - x).abs() <= 0.01 * x.abs(),
+            _ => plain(&value) == plain(x),
+        };
+        is_series && is_near
+    }
+
+    fn published(&self) -> Option<f64> {
+        self.goodput_bps.or(self.value)
+    }
+
+    fn quantity(&self, packets: Option<Packets>) -> Quantity {
+        match (self.measure.as_deref(), packets) {
+            (None, _) => Quantity::Goodput,
+            (Some("delay_ms"), _) => Quantity::Delay,
+            (Some("packets"), Some(packets)) => Quantity::Packets(packets),
+            (Some(name), _) => Quantity::Measure(name.to_owned()),
+        }
     }
 
     fn series(&self, section: &Section) -> Option<usize> {
         section.series.iter().position(|label| Some(label) == self.series.as_ref())
+    }
+}
+
+impl Packets {
+    /// The goodput of so many.
+    fn bps(self, count: f64) -> f64 {
+        count * self.bytes * 8.0 / self.seconds
     }
 }
 
@@ -109,7 +179,7 @@ mod tests {
         let book: Book = toml::from_str(include_str!("published.toml")).unwrap();
         for experiment in &book.experiment {
             for result in &experiment.results {
-                let is_measured = result.goodput_bps.is_some() && result.series.is_some();
+                let is_measured = result.published().is_some() && result.series.is_some();
                 let has_reading = !readings(&result.source).is_empty();
                 assert!(is_measured || has_reading, "{}: {}", experiment.name, result.finding);
             }

@@ -40,6 +40,8 @@ pub(super) struct Point {
     pub(super) completed: usize,
     /// Bits per second.
     pub(super) goodput: Measure,
+    /// That of each run; none where only the summary is known.
+    pub(super) goodputs: Vec<f64>,
     /// Milliseconds, with the deviation within a run; none of bulk transfers.
     pub(super) delay: Option<Measure>,
     pub(super) bound_bps: Option<f64>,
@@ -201,6 +203,7 @@ impl Group<'_> {
             goodput: self
                 .measure(&["goodput_bps"], "goodput_mean_bps", "goodput_sd_bps")
                 .unwrap_or(Measure { mean: 0.0, sd: None }),
+            goodputs: self.each(&["goodput_bps"]),
             delay: self.delay(),
             bound_bps: stats::mean(&self.each(&["bound_bps"]))
                 .or_else(|| self.summarised("bound_bps")),
@@ -321,11 +324,13 @@ fn traces(
     let names: Vec<String> = by.iter().chain(along).cloned().collect();
     let mut traces: Vec<Trace> = Vec::new();
     for (fields, packets) in &experiment.traces {
-        let settings = fields.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let settings: Settings =
+            fields.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let label = label(&names, &settings, common);
+        let group = along.map_or_else(String::new, |name| plain(&value(&settings, name)));
         match traces.iter_mut().find(|trace| trace.label == label) {
             Some(trace) => trace.packets.extend(packets),
-            None => traces.push(Trace { label, packets: packets.clone() }),
+            None => traces.push(Trace { label, group, packets: packets.clone() }),
         }
     }
     traces

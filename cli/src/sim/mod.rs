@@ -95,6 +95,14 @@ fn load(file: &Path, settings: &[(String, String)]) -> Result<Experiment> {
 fn scenario_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
+        if !path.exists() {
+            let sentence = format!(
+                "there is no {} here: name scenario files, or go to a copy of airmend's sources, \
+                 whose experiments/ holds them",
+                path.display()
+            );
+            return Err(BadUsage(sentence).into());
+        }
         if !path.is_dir() {
             files.push(path.clone());
             continue;
