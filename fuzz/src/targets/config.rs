@@ -1,6 +1,6 @@
 //! Any text as the configuration of a gateway and of a link: it is refused with one sentence that
-//! names a line of the text, or makes a configuration; and any text as a flow rule, which is read as
-//! it is written.
+//! names a line of the text, or makes a configuration; and any text as a flow rule, which is read
+//! as it is written.
 
 #[path = "."]
 mod gateway {

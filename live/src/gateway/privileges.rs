@@ -84,8 +84,8 @@ pub fn drop_all() -> Result<(), PrivilegeError> {
     keep(&CapsHashSet::new())
 }
 
-/// Gives up every capability of this thread but CAP_NET_ADMIN, which changes queues, MTUs, addresses
-/// and routes.
+/// Gives up every capability of this thread but CAP_NET_ADMIN, which changes queues, MTUs,
+/// addresses and routes.
 ///
 /// # Errors
 /// The kernel refuses, which it never should.

@@ -105,8 +105,8 @@ pub enum Recovery {
 pub enum SackRecovery {
     /// Three SACKed segments mean a loss, and no reduction is undone (RFC 6675).
     Rfc6675,
-    /// As in Linux: proportional rate reduction (RFC 6937), and undo by timestamps (RFC 3522) and by
-    /// duplicate SACKs (RFC 3708).
+    /// As in Linux: proportional rate reduction (RFC 6937), and undo by timestamps (RFC 3522) and
+    /// by duplicate SACKs (RFC 3708).
     Linux,
 }
 

@@ -1,7 +1,8 @@
 //! Loss recovery as Linux has it where both ends agreed on SACK: RACK and tail loss probes
-//! (RFC 8985), or counting up to as many segments as the path reorders, proportional rate reduction (RFC 6937), F-RTO (RFC 5682), and undo of what was for
-//! nothing (RFC 3522, RFC 3708). Before working here, read `tcp_input.c`, `tcp_recovery.c` and
-//! `tcp_timer.c` of Linux 6.18; names of its functions stand where order matters.
+//! (RFC 8985), or counting up to as many segments as the path reorders, proportional rate reduction
+//! (RFC 6937), F-RTO (RFC 5682), and undo of what was for nothing (RFC 3522, RFC 3708). Before
+//! working here, read `tcp_input.c`, `tcp_recovery.c` and `tcp_timer.c` of Linux 6.18; names of its
+//! functions stand where order matters.
 //!
 //! Windows and flights are counted in segments, each remembered with all that is known of it.
 

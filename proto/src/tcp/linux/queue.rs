@@ -147,8 +147,8 @@ impl Queue {
         again
     }
 
-    /// The segments above which at least so many are SACKed are lost (`tcp_mark_head_lost`); returns
-    /// how many are newly so.
+    /// The segments above which at least so many are SACKed are lost (`tcp_mark_head_lost`);
+    /// returns how many are newly so.
     pub(super) fn lose_below(&mut self, sacked: u32) -> u32 {
         let before = self.lost_out;
         let mut above = self.sacked_out;

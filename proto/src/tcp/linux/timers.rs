@@ -140,8 +140,8 @@ impl Linux {
         self.frto = self.wants_frto && (is_new || self.timeouts > 0);
     }
 
-    /// `tcp_timeout_mark_lost`: the oldest segment is lost, and with RACK what was sent as long ago,
-    /// without it all of them.
+    /// `tcp_timeout_mark_lost`: the oldest segment is lost, and with RACK what was sent as long
+    /// ago, without it all of them.
     fn lose_after_timeout(&mut self, now: Instant) {
         let reneged = self.queue.head().is_some_and(|head| head.sacked);
         if reneged {
