@@ -6,7 +6,7 @@ use airmend_proto::link::mac::{DcfParams, Phy};
 use common::{load, mean_mbps, measure};
 use std::time::Duration;
 
-/// C-32: an aggregate loses frames without leaving a gap, which is no congestion.
+/// An aggregate loses frames without leaving a gap, which is no congestion.
 #[test]
 fn losses_of_radios_are_mended_with_aggregates_and_without() {
     let settings = [

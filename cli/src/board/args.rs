@@ -24,7 +24,7 @@ pub(crate) struct BoardArgs {
     /// Only cells whose names contain this text, such as "objects: size 10kB"; may be repeated.
     #[arg(long, value_name = "TEXT")]
     pub(crate) only: Vec<String>,
-    /// The agents, each perhaps with settings, such as snoop,snoop:show_share=0.5; the others are
+    /// The agents, each perhaps with settings, such as snoop,snoop:hold_limit=80ms; the others are
     /// compared with the first [default: those of each family].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) agents: Vec<AgentArg>,
@@ -50,7 +50,7 @@ pub(crate) struct BoardArgs {
     pub(crate) out: PathBuf,
 }
 
-/// An agent, perhaps with settings: `snoop:show_share=0.5:air_limit=20`.
+/// An agent, perhaps with settings: `snoop:hold_limit=80ms:air_limit=20`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AgentArg {
     /// As it was written.
@@ -73,7 +73,7 @@ impl FromStr for AgentArg {
         for part in parts {
             let Some((key, value)) = part.split_once('=') else {
                 return Err(format!(
-                    "{part:?} is no setting; write AGENT:KEY=VALUE, such as snoop:show_share=0.5"
+                    "{part:?} is no setting; write AGENT:KEY=VALUE, such as snoop:hold_limit=80ms"
                 ));
             };
             config.set(key, value)?;
@@ -90,15 +90,15 @@ mod tests {
 
     #[test]
     fn an_agent_has_its_settings_behind_its_name() {
-        let agent: AgentArg = "snoop:show_share=0.5:hold_limit=1s".parse().unwrap();
+        let agent: AgentArg = "snoop:hold_own=0.5:hold_limit=1s".parse().unwrap();
         assert_eq!((agent.name.as_str(), agent.is_link), ("snoop", false));
-        assert_eq!(agent.settings[0], ("show_share".to_owned(), "0.5".to_owned()));
+        assert_eq!(agent.settings[0], ("hold_own".to_owned(), "0.5".to_owned()));
         assert_eq!(agent.settings.len(), 2);
         assert!("tulip".parse::<AgentArg>().unwrap().is_link);
         for (wrong, says) in [
             ("snup", "known agents are plain"),
-            ("snoop:show_share", "write AGENT:KEY=VALUE"),
-            ("snoop:show_shaer=1", "show_share"),
+            ("snoop:hold_own", "write AGENT:KEY=VALUE"),
+            ("snoop:hold_onw=1", "hold_own"),
         ] {
             let refusal = wrong.parse::<AgentArg>().unwrap_err();
             assert!(refusal.contains(says), "{wrong}: {refusal}");

@@ -72,7 +72,7 @@ keep-privileges = true
 
 [set]
 hold_limit = "100ms"
-show_share = 0.5
+hold_own = 0.5
 "#;
 
 const FLAGS: [&str; 30] = [
@@ -105,7 +105,7 @@ const FLAGS: [&str; 30] = [
     "--set",
     "hold_limit=100ms",
     "--set",
-    "show_share=0.5",
+    "hold_own=0.5",
 ];
 
 #[test]
@@ -144,7 +144,7 @@ fn flags_win_over_the_file() {
     assert_eq!((config.log, config.attach), (LogFormat::Json, Attach::Tcx));
 
     let config = both(FILE, &["--set=hold_limit=7ms"]);
-    let expected = both("", &["--set=show_share=0.5", "--set=hold_limit=7ms"]);
+    let expected = both("", &["--set=hold_own=0.5", "--set=hold_limit=7ms"]);
     assert_eq!(config.agent, expected.agent);
 }
 

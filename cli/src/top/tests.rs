@@ -36,7 +36,7 @@ fn status(seconds: u64) -> Status {
         air_packets: 1_000 * seconds,
         air_losses: 5 * seconds * (seconds + 1),
         repairs: [("rack".to_owned(), 1_000 + 60 * seconds)].into(),
-        decisions: [("left_budget", 3), ("left_full_queue", 12), ("masked_better", 1_465)]
+        decisions: [("left_budget", 3), ("left_full_queue", 12), ("masked_brief", 1_465)]
             .map(|(name, number)| (name.to_owned(), number))
             .into(),
         top: vec![

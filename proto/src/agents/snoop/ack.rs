@@ -84,7 +84,6 @@ impl Snoop {
         let report =
             self.flows.update(reference, |flow| flow.process_ack(now, ack, segment, queue));
         let report = report.unwrap_or_default();
-        self.measure_round(now, reference, key);
         self.shared.credit.earn(report.earned);
         if report.reneged {
             self.event(Event::Reneged(id, segment.ack));
@@ -109,17 +108,6 @@ impl Snoop {
             self.schedule(now, reference);
         }
         verdict
-    }
-
-    /// Measures a round trip of the sender, if one has ended [C-31].
-    fn measure_round(&mut self, now: Instant, reference: FlowRef, key: &FlowKey) {
-        if let Some(flow) = self.flows.get_mut(reference)
-            && let Some(round_trip) = flow.round_trip()
-            && flow.masking.ends_round(now, round_trip)
-        {
-            let loss = self.shared.queues.get(now, key.air.address).air_loss();
-            flow.end_round(now, round_trip, &self.settings, loss);
-        }
     }
 
     /// Returns the verdict on an ACK: it passes, is withheld, or is forwarded without masked loss
@@ -164,7 +152,6 @@ impl Snoop {
             flow.wired.ack_left(now, timestamps.value);
             flow.place.ack_left(now, timestamps.value);
         }
-        flow.ack_left(now, budget);
         if matches!(verdict, Verdict::Replace(_)) {
             self.event(Event::SackStripped(id, segment.ack));
         }

@@ -109,13 +109,6 @@ impl Cached {
         !self.is_queued && !self.is_congestion && !self.is_disputed
     }
 
-    /// Whether the agent repairs the range, and the sender does not.
-    pub(super) fn is_under_repair(&self) -> bool {
-        let is_repaired = self.attempts > 0 || self.is_queued;
-        let is_left = self.resent || self.is_congestion || self.is_disputed;
-        self.missing_since.is_some() && is_repaired && !is_left
-    }
-
     /// Notes a retransmission, as the next one in `flight`.
     pub(super) fn depart(&mut self, now: Instant, delivered: u64, flight: &mut Flight) {
         let sent = Sent { at: now, order: flight.depart(self.span(), self.segments()) };

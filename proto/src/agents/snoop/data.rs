@@ -95,10 +95,6 @@ impl Flow {
         // [C-16] Keep-alives, window probes and data that has arrived already lie below the
         // mobile's ACK. The mobile answers them itself.
         if span.end <= self.acked {
-            if segment.payload_len > 1 {
-                // The repair was faster than the sender's own copy.
-                self.masking.answered();
-            }
             return None;
         }
         self.quiet_since = now;
@@ -152,8 +148,8 @@ impl Flow {
         if let Some(timestamps) = segment.options.timestamps {
             self.wired.data_came(now, timestamps.echo);
         }
-        if let Some(wired) = self.wired.round_trip() {
-            self.masking.data_came(now, wired, self.highest);
+        if let Some(round_trip) = self.round_trip() {
+            self.sender_window.data_came(now, round_trip, self.highest);
         }
         if span.start < self.highest {
             self.note_resent(segment, span);
@@ -194,8 +190,6 @@ impl Flow {
             }
             if cached.is_congestion {
                 self.response.retransmitted(self.highest);
-            } else if cached.is_under_repair() {
-                self.masking.answered();
             }
             cached.resent = true;
             cached.depart(now, self.delivered.sent.order, &mut self.flight);

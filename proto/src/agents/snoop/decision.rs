@@ -8,8 +8,6 @@ use crate::event::Decision;
 /// Why a loss is left to the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
-    /// The lost packets took no time of a busy air hop [C-32].
-    NoAirtime,
     /// A queue stands, and nobody knows what the air loses [C-22].
     UnknownAir,
     /// A queue stands, and the air loses nothing without one [C-22].
@@ -56,9 +54,6 @@ impl Left {
 impl From<Left> for Decision {
     fn from(cause: Left) -> Self {
         let (counter, words) = match cause {
-            Left::NoAirtime => {
-                ("left_no_airtime", "left to the sender: it took no time on the air")
-            }
             Left::UnknownAir => (
                 "left_unknown_air",
                 "left to the sender: a queue stands, and the losses of the air are not known",
@@ -103,11 +98,9 @@ pub(super) enum Sight {
     MaskedNoSack,
     /// Masked: the round trip of the sender is not known [C-31].
     MaskedNoRoundTrip,
-    /// Masked: the mask is brief, or repairs often come too late [C-31].
-    MaskedBetter,
-    /// Masked: the sender is not known to wait for the repair [C-31].
-    MaskedUntrusted,
-    /// Shown: the sender waits for the repair [C-31].
+    /// Masked: the mask is brief [C-31].
+    MaskedBrief,
+    /// Shown: a mask would be long, and the sender can undo what it does too early [C-31].
     ShownPatient,
     /// Shown: the sender answers congestion, and needs the SACK blocks [C-22].
     ShownRecovery,
@@ -124,13 +117,7 @@ pub(super) enum Sight {
 impl Sight {
     /// Whether the hole is masked.
     pub(super) fn is_masked(self) -> bool {
-        matches!(
-            self,
-            Self::MaskedNoSack
-                | Self::MaskedNoRoundTrip
-                | Self::MaskedBetter
-                | Self::MaskedUntrusted
-        )
+        matches!(self, Self::MaskedNoSack | Self::MaskedNoRoundTrip | Self::MaskedBrief)
     }
 }
 
@@ -141,13 +128,10 @@ impl From<Sight> for Decision {
             Sight::MaskedNoRoundTrip => {
                 ("masked_no_round_trip", "masked: the sender's round trip is not known")
             }
-            Sight::MaskedBetter => {
-                ("masked_better", "masked: the mask is brief, or repairs often come too late")
+            Sight::MaskedBrief => ("masked_brief", "masked: the mask is brief"),
+            Sight::ShownPatient => {
+                ("shown_patient", "shown to the sender, which can undo what it does too early")
             }
-            Sight::MaskedUntrusted => {
-                ("masked_untrusted", "masked: the sender is not known to wait")
-            }
-            Sight::ShownPatient => ("shown_patient", "shown to the sender, which waits"),
             Sight::ShownRecovery => {
                 ("shown_recovery", "shown to the sender, which answers congestion")
             }

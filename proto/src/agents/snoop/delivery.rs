@@ -1,7 +1,6 @@
 //! The delivery information of an ACK: which ranges arrived, by which transmission, and the round
 //! trip.
 
-use super::airtime::HEADERS;
 use super::cache::Cached;
 use super::flow::{Delivered, Flow};
 use super::local_queue::LocalQueue;
@@ -39,8 +38,6 @@ struct Arrivals {
     resent: bool,
     /// The segments, and whether a SACK block reported some.
     segments: u64,
-    /// Their bytes with headers.
-    bytes: u64,
     /// Those of them that were never retransmitted by the agent.
     earned: u64,
     by_sack: bool,
@@ -157,7 +154,6 @@ impl Flow {
             arrivals.earned += cached.segments();
         }
         arrivals.segments += cached.segments();
-        arrivals.bytes += cached.end - cached.start + HEADERS * cached.segments();
         let sent = cached.proven(self.delivered.sent.order);
         if cached.is_ambiguous() && now - sent.at < self.air.min() {
             // The retransmission cannot have been acknowledged yet: the original was only late.
@@ -192,7 +188,7 @@ impl Flow {
             queue.arrived(now, arrivals.segments);
             self.quiet_since = now;
             self.timeouts = 0;
-            self.overtake(now, arrivals, lone, queue);
+            self.overtake(now, arrivals);
         }
         let sample = arrivals.timed?.round_trip;
         if lone {
@@ -213,23 +209,13 @@ impl Flow {
         Some((sample, self.air.sample(now, sample)))
     }
 
-    /// Updates the newest transmission that has arrived, and judges what it has overtaken [C-32].
-    fn overtake(&mut self, now: Instant, arrivals: &Arrivals, lone: bool, queue: &mut LocalQueue) {
-        let timed = arrivals.timed.filter(|_| !lone);
-        let waited = timed.and_then(|timed| queue.waited(timed.round_trip));
-        let airtime = &mut queue.airtime;
-        let arrival = airtime.arrived(now, arrivals.bytes, arrivals.by_sack, waited);
+    /// Updates the newest transmission that has arrived, and finds what it has overtaken.
+    fn overtake(&mut self, now: Instant, arrivals: &Arrivals) {
         let is_newer = |newest: &Delivered| newest.sent.order > self.delivered.sent.order;
-        let Some(newest) = arrivals.newest.filter(is_newer) else { return };
-        self.delivered = newest;
-        let before = self.arrival.replace(arrival);
-        let known = self.flight.overtaken.len();
-        let lost = self.find_overtaken(now);
-        // Where packets overtake each other, what was overtaken may still arrive.
-        let keeps_order = self.air.reordering_window().is_zero();
-        let Some(before) = before.filter(|_| keeps_order) else { return };
-        let evidence = airtime.judge(&before, &arrival, arrivals.bytes, lost);
-        self.flight.overtaken.iter_mut().skip(known).for_each(|new| new.evidence = evidence);
+        if let Some(newest) = arrivals.newest.filter(is_newer) {
+            self.delivered = newest;
+            self.find_overtaken(now);
+        }
     }
 
     /// Processes a duplicate ACK of a mobile without SACK: a segment arrived out of order. On a

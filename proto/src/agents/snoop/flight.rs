@@ -17,21 +17,13 @@ pub(super) struct Transmission {
     pub(super) span: Span,
 }
 
-/// A segment that was overtaken, with the evidence that its last transmission was on the air
-/// [C-32].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Overtaken {
-    pub(super) transmission: Transmission,
-    pub(super) evidence: f32,
-}
-
 /// All transmissions that may still be judged, lowest number first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flight {
     /// Those that no later transmission is known to have overtaken.
     sent: VecDeque<Transmission>,
     /// Segments that were overtaken, and may still arrive within the reordering window.
-    pub(super) overtaken: VecDeque<Overtaken>,
+    pub(super) overtaken: VecDeque<Transmission>,
     /// The number of the last transmission.
     last: u64,
 }
@@ -58,8 +50,7 @@ impl Flight {
     /// Removes transmissions below the ACK number from the beginning.
     pub(super) fn remove_below(&mut self, ack: u64) {
         while self.sent.pop_front_if(|first| first.span.end <= ack).is_some() {}
-        let is_below = |first: &mut Overtaken| first.transmission.span.end <= ack;
-        while self.overtaken.pop_front_if(is_below).is_some() {}
+        while self.overtaken.pop_front_if(|first| first.span.end <= ack).is_some() {}
     }
 
     /// Removes the void transmissions if they are more than the `segments` in the cache, so that
@@ -67,7 +58,7 @@ impl Flight {
     pub(super) fn compact(&mut self, segments: usize, is_valid: impl Fn(&Transmission) -> bool) {
         if self.sent.len() + self.overtaken.len() > 2 * segments.max(IDLE_CAPACITY) {
             self.sent.retain(&is_valid);
-            self.overtaken.retain(|overtaken| is_valid(&overtaken.transmission));
+            self.overtaken.retain(is_valid);
         }
     }
 

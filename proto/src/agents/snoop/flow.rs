@@ -1,14 +1,13 @@
 //! The soft state of one flow, which is rebuilt from a few packets and ACKs.
 
-use super::airtime::Arrival;
 use super::budget::RepairBudget;
 use super::cache::{Cache, Sent};
 use super::duplicates::Duplicates;
 use super::flight::{Flight, Transmission};
 use super::handshake::{FIRST_ACK, Opened};
-use super::masking::Masking;
 use super::response::LossResponse;
 use super::rtt::{AirPath, Place, WiredPath};
+use super::sender_window::SenderWindow;
 use super::settings::Settings;
 use super::ts_recent::Resent;
 use super::window::{ReceiveWindow, UNANSWERED_TIME};
@@ -60,8 +59,6 @@ pub(super) struct Flow {
     pub(super) uses_sack: bool,
     /// [C-4] The newest transmission that is known to have arrived.
     pub(super) delivered: Delivered,
-    /// The arrival that showed it.
-    pub(super) arrival: Option<Arrival>,
     /// The transmissions of this flow in their order.
     pub(super) flight: Flight,
     pub(super) air: AirPath,
@@ -77,10 +74,8 @@ pub(super) struct Flow {
     /// answers all losses below it by one reduction of its window.
     pub(super) recovery_point: u64,
     pub(super) response: LossResponse,
-    pub(super) masking: Masking,
+    pub(super) sender_window: SenderWindow,
     pub(super) repair_budget: RepairBudget,
-    /// Whether a second repair would often come too late [C-30].
-    pub(super) needs_copies: bool,
     /// The TSecr of the mobile's last ACK, which is its TS.Recent [C-12].
     pub(super) ts_recent: Option<u32>,
     pub(super) resent: Option<Resent>,
@@ -151,7 +146,6 @@ impl Flow {
             sacked: Ranges::default(),
             uses_sack: false,
             delivered: Delivered::default(),
-            arrival: None,
             flight: Flight::default(),
             air: AirPath::new(settings.initial_rtt),
             wired: WiredPath::default(),
@@ -161,9 +155,8 @@ impl Flow {
             signalled_at: None,
             recovery_point: first,
             response: LossResponse::default(),
-            masking: Masking::default(),
+            sender_window: SenderWindow::default(),
             repair_budget: RepairBudget::default(),
-            needs_copies: false,
             ts_recent: None,
             resent: None,
             forwarded: None,

@@ -7,11 +7,9 @@ use super::settings::Settings;
 use crate::time::Instant;
 use core::time::Duration;
 
-/// The share of the sender's round trip up to which a mask costs less than it avoids [C-31].
-const CHEAP_MASK: f32 = 0.2;
-
-/// The late repairs of a round trip from which repairs go twice [C-30].
-const FEW_LATE: f32 = 0.05;
+/// The share of the sender's round trip up to which a mask is brief: it costs less than it avoids
+/// [C-31].
+const BRIEF: f32 = 0.2;
 
 /// The most holes and ranges that one ACK examines [C-26].
 const MAX_EXAMINED: u32 = 256;
@@ -30,37 +28,13 @@ impl Flow {
         }
     }
 
-    /// What the sender sees of holes under repair as such [C-31].
-    fn policy(&self) -> Sight {
+    /// What the sender sees of holes under repair as such, if a mask takes this time [C-31].
+    fn policy(&self, budget: Duration) -> Sight {
         if !self.uses_sack {
-            Sight::MaskedNoSack
-        } else if self.wired.round_trip().is_none() {
-            Sight::MaskedNoRoundTrip
-        } else {
-            self.masking.policy()
+            return Sight::MaskedNoSack;
         }
-    }
-
-    /// Measures a round trip of the sender that has ended, and learns whether masks are better in
-    /// the next one [C-31]. The air loses the share `loss` of all packets.
-    pub(super) fn end_round(
-        &mut self,
-        now: Instant,
-        round_trip: Duration,
-        settings: &Settings,
-        loss: f32,
-    ) {
-        self.masking.end_round(now);
-        // A sender that has learned to wait does so for a round trip: for so many repairs.
-        let air = self.air.srtt().max(Duration::from_micros(1));
-        let repairs = libm::floorf(round_trip.div_duration_f32(air).min(64.0));
-        let segments = self.cache.segments() as f32;
-        self.needs_copies = segments * libm::powf(loss, 1.0 + repairs) >= FEW_LATE;
-        let copies = if self.needs_copies { 2.0 } else { 1.0 };
-        let late = segments * libm::powf(loss, copies + repairs);
-        let masked = self.hold_budget(settings).div_duration_f32(round_trip);
-        let is_late = late >= masked * settings.show_share as f32;
-        self.masking.is_better = masked < CHEAP_MASK || is_late;
+        let Some(round_trip) = self.round_trip() else { return Sight::MaskedNoRoundTrip };
+        if budget < round_trip.mul_f32(BRIEF) { Sight::MaskedBrief } else { Sight::ShownPatient }
     }
 
     /// What the sender sees of a cached range that is under repair.
@@ -83,7 +57,7 @@ impl Flow {
         } else if cached.missing_since.is_none_or(|since| now >= since + budget) {
             Sight::ShownLate
         } else {
-            self.policy()
+            self.policy(budget)
         }
     }
 
@@ -99,7 +73,7 @@ impl Flow {
     /// has retransmitted, or whose hold budget is spent. The search ends after [`MAX_EXAMINED`]
     /// ranges: the loss signals are then forwarded.
     pub(super) fn lowest_masked(&self, now: Instant, budget: Duration) -> Option<&Cached> {
-        if !self.policy().is_masked() {
+        if !self.policy(budget).is_masked() {
             return None;
         }
         if self.sacked.is_empty() {
@@ -127,17 +101,6 @@ impl Flow {
             }
         }
         None
-    }
-
-    /// An ACK leaves for the sender, whose window is measured by it [C-31].
-    pub(super) fn ack_left(&mut self, now: Instant, budget: Duration) {
-        if !self.masking.awaits_ack() {
-            return;
-        }
-        let limit = self.lowest_masked(now, budget).map_or(u64::MAX, |hole| hole.start);
-        let shown = self.sacked.iter().take_while(|span| span.end <= limit);
-        let known = self.acked + shown.map(|span| span.end - span.start).sum::<u64>();
-        self.masking.ack_left(now, known);
     }
 
     /// The time at which the suppressed ACK must be forwarded.

@@ -6,11 +6,10 @@
 //! sender). Then one of these findings is enough: the path loses nothing while its queue is short;
 //! more is lost than while the queue is short; the delay is at a peak that it does not exceed any
 //! more; or the queue is so long that it does not empty if the sender halves its window, alone, or
-//! as one of several that share the queue [C-34]. As long as too few packets passed while the queue
-//! was short, each loss counts once the queue has stood for a whole round trip. In a recovery that
-//! answers congestion, a queue that has fallen is none again.
+//! as one of several that share the queue [C-34]. As long as too few packets passed while the queue was short, each loss counts once the
+//! queue has stood for a whole round trip. In a recovery that answers congestion, a queue that has
+//! fallen is none again.
 
-use super::airtime::Airtime;
 use super::decision::Left;
 use super::extreme::Extreme;
 use super::surplus::{Share, Surplus};
@@ -24,8 +23,6 @@ const TARGET: Duration = Duration::from_millis(5);
 const PEAK_WINDOW: Duration = Duration::from_secs(15);
 /// The window of the least round trip: a queue of another sender may stand for long.
 const LEAST_WINDOW: Duration = Duration::from_secs(60);
-/// The deviations from the expected number of losses that chance explains.
-const CHANCE: f32 = 3.5;
 /// The losses among the last 32 packets that make a train.
 const TRAIN: u32 = 10;
 /// The packets from which a spacing is taken.
@@ -35,7 +32,6 @@ const SPACING_PACKETS: u32 = 8;
 #[derive(Debug, Default)]
 pub(super) struct LocalQueue {
     history: Option<History>,
-    pub(super) airtime: Airtime,
 }
 
 /// A loss of a flow.
@@ -47,8 +43,6 @@ pub(super) struct Loss {
     pub(super) wired: Duration,
     /// The window of the sender in bytes, 0 if it is not known.
     pub(super) window: u64,
-    /// Whether it had its time on the air: a log-likelihood ratio, negative if not [C-32].
-    pub(super) evidence: f32,
     /// Whether the sender is in the recovery that answers the last sign of congestion.
     pub(super) is_recovering: bool,
     /// When a loss of the flow was last taken for congestion.
@@ -112,11 +106,6 @@ impl LocalQueue {
         self.history.is_some()
     }
 
-    /// How long a packet with this round trip waited in queues.
-    pub(super) fn waited(&self, round_trip: Duration) -> Option<Duration> {
-        self.history.as_ref().map(|history| round_trip.saturating_sub(history.least()))
-    }
-
     /// Counts segments that arrived.
     pub(super) fn arrived(&mut self, now: Instant, segments: u64) {
         let Some(history) = &mut self.history else { return };
@@ -137,14 +126,9 @@ impl LocalQueue {
     /// Why a loss that is found now counts as congestion, if it does.
     fn congestion(&self, now: Instant, loss: &Loss) -> Option<Left> {
         let history = self.history.as_ref()?;
-        let is_dropped = self.airtime.is_dropped(now, loss.evidence, loss.wired + history.least());
         if loss.is_told() {
             // The sender counts this loss and the last one as one event.
-            let is_congestion = is_dropped || history.standing_since.is_some();
-            return is_congestion.then_some(Left::SameEvent);
-        }
-        if is_dropped {
-            return Some(Left::NoAirtime);
+            return history.standing_since.map(|_| Left::SameEvent);
         }
         if loss.is_recovering && history.has_fallen() {
             return None;
@@ -155,9 +139,7 @@ impl LocalQueue {
     /// Counts a loss that is found now, and that counts as congestion for this cause.
     fn count(&mut self, now: Instant, loss: &Loss, cause: Option<Left>) {
         let Some(history) = &mut self.history else { return };
-        self.airtime.lost(now, loss.evidence);
-        let is_answered = loss.is_told() || loss.is_recovering && history.has_fallen();
-        if is_answered || cause == Some(Left::NoAirtime) {
+        if loss.is_told() || loss.is_recovering && history.has_fallen() {
             history.outcomes = history.outcomes << 1 | 1;
             return;
         }
@@ -264,7 +246,7 @@ impl History {
         } else if self.latest - self.least() >= wired + self.least() {
             Some(Left::LongQueue)
         } else {
-            self.standing.exceeds(&self.short, CHANCE).then_some(Left::Excess)
+            self.standing.exceeds(&self.short).then_some(Left::Excess)
         }
     }
 
@@ -374,7 +356,7 @@ mod tests {
 
     fn loss(sent_at: Instant, signalled_at: Option<Instant>) -> Loss {
         let is_recovering = false;
-        Loss { sent_at, wired: WIRED, window: 0, evidence: 0.0, is_recovering, signalled_at }
+        Loss { sent_at, wired: WIRED, window: 0, is_recovering, signalled_at }
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! Loss detection and tail probes.
 
 use super::Shared;
-use super::airtime::HEADERS;
 use super::cache::Cached;
 use super::decision::{Left, Sight};
-use super::flight::{Overtaken, Transmission};
+use super::flight::Transmission;
 use super::flow::Flow;
 use super::local_queue::Loss;
 use super::settings::Settings;
@@ -52,8 +51,7 @@ impl Flow {
             lost.extend(self.find_first_lost(now, shared, settings));
             return lost;
         }
-        while let Some(&Overtaken { transmission, evidence }) = self.flight.overtaken.front() {
-            let Transmission { order, span } = transmission;
+        while let Some(&Transmission { order, span }) = self.flight.overtaken.front() {
             let is_sacked = self.sacked.span_at(span.start).is_some();
             let is_open = |cached: &&mut Cached| {
                 !is_sacked && cached.order_at(span.start) == order && cached.is_open()
@@ -65,7 +63,7 @@ impl Flow {
                     self.reordering_due = Some(lost_at);
                     break;
                 }
-                lost.extend(self.judge(now, span.start, evidence, shared, settings));
+                lost.extend(self.judge(now, span.start, shared, settings));
             }
             self.flight.overtaken.pop_front();
         }
@@ -102,21 +100,17 @@ impl Flow {
         forgotten
     }
 
-    /// Finds the segments that the newest arrival has overtaken; returns their bytes with headers.
-    pub(super) fn find_overtaken(&mut self, now: Instant) -> u64 {
-        let mut bytes = 0;
+    /// Finds the segments that the newest arrival has overtaken.
+    pub(super) fn find_overtaken(&mut self, now: Instant) {
         // Without SACK, duplicate ACKs show the loss of the first segment only.
         while self.uses_sack
             && let Some(transmission) = self.next_overtaken()
         {
-            let span = transmission.span;
-            bytes += span.end - span.start + HEADERS;
-            if let Some(cached) = self.cache.at_mut(span.start) {
+            if let Some(cached) = self.cache.at_mut(transmission.span.start) {
                 cached.missing_since.get_or_insert(now);
             }
-            self.flight.overtaken.push_back(Overtaken { transmission, evidence: 0.0 });
+            self.flight.overtaken.push_back(transmission);
         }
-        bytes
     }
 
     /// The next segment whose last transmission was overtaken; it is cut out of its super-packet.
@@ -167,8 +161,8 @@ impl Flow {
             if let Some(cached) = self.cache.get_mut(index) {
                 cached.missing_since.get_or_insert(now);
             }
-            let transmission = Transmission { order, span: Span { start, end } };
-            self.flight.overtaken.push_back(Overtaken { transmission, evidence: 0.0 });
+            let span = Span { start, end };
+            self.flight.overtaken.push_back(Transmission { order, span });
         }
     }
 
@@ -194,7 +188,7 @@ impl Flow {
             self.reordering_due = Some(lost_at);
             return None;
         }
-        self.judge(now, acked, 0.0, shared, settings)
+        self.judge(now, acked, shared, settings)
     }
 
     /// Decides on the loss of the range at `position`, and notes what follows from that for the
@@ -203,7 +197,6 @@ impl Flow {
         &mut self,
         now: Instant,
         position: u64,
-        evidence: f32,
         shared: &mut Shared,
         settings: &Settings,
     ) -> Option<Judged> {
@@ -212,8 +205,7 @@ impl Flow {
         let loss = Loss {
             sent_at: cached.sent.at,
             wired: self.wired_round_trip(),
-            window: self.masking.window(),
-            evidence,
+            window: self.sender_window.bytes(),
             is_recovering: self.acked < self.recovery_point,
             signalled_at: self.signalled_at,
         };
@@ -231,11 +223,9 @@ impl Flow {
         let fate = match cause {
             Some(cause) => {
                 self.cache.at_mut(position)?.is_congestion = true;
-                self.masking.congested();
                 Fate::Left(cause)
             }
             None => {
-                self.masking.repaired();
                 let sight = self.sight(self.cache.at(position)?, now, settings);
                 Fate::Repaired(Cause::Rack, sight)
             }

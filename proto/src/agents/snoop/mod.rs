@@ -3,16 +3,14 @@
 //!
 //! The rules are those of `docs/modern-snoop.md`. `data.rs` caches data of the fixed host,
 //! `delivery.rs` reads the mobile's ACKs, `loss.rs` detects losses, `repair.rs` retransmits,
-//! `masking.rs` learns which senders must not see the holes, `hold.rs` tells which holes are masked
-//! and for how long, `ack.rs` masks their loss signals, `timers.rs` probes the tail and ends masks
-//! whose hold budget is spent.
+//! `hold.rs` tells which holes are masked and for how long, `ack.rs` masks their loss signals,
+//! `timers.rs` probes the tail and ends masks whose hold budget is spent.
 //!
 //! Round trips, reordering and delayed ACKs are estimated in `rtt.rs`, not configured.
 
 mod ack;
 #[cfg(test)]
 mod adversary;
-mod airtime;
 mod budget;
 mod cache;
 mod data;
@@ -28,13 +26,13 @@ mod hold;
 mod local_queue;
 mod local_queues;
 mod loss;
-mod masking;
 mod nacked;
 mod queued_repair;
 mod repair;
 mod response;
 mod restore;
 mod rtt;
+mod sender_window;
 mod settings;
 mod surplus;
 mod tally;
@@ -75,7 +73,6 @@ pub(crate) const COUNTERS: &[&str] = &[
     "withheld_duplicates",
     "consumed_negative_acks",
     "restored_timestamps",
-    "left_no_airtime",
     "left_unknown_air",
     "left_clean_air",
     "left_full_queue",
@@ -90,8 +87,7 @@ pub(crate) const COUNTERS: &[&str] = &[
     "left_other_bytes",
     "masked_no_sack",
     "masked_no_round_trip",
-    "masked_better",
-    "masked_untrusted",
+    "masked_brief",
     "shown_patient",
     "shown_recovery",
     "shown_resent",

@@ -20,9 +20,13 @@ use crate::wire::edit::{cut, with_timestamp};
 use crate::wire::flow::FlowKey;
 use crate::wire::tcp::Segment;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 /// The air is idle at times if data waits for less than this part of its round trip [C-30].
 const SPARE: u32 = 32;
+
+/// The late repairs of a round trip from which repairs go twice [C-30].
+const FEW_LATE: f32 = 0.05;
 
 /// A retransmission that is sent.
 struct Retransmission {
@@ -191,10 +195,20 @@ impl Flow {
     /// shows that of a repair soon enough. For another sender, no queue stands beyond the agent.
     fn has_spare_airtime(&self, queue: &LocalQueue) -> bool {
         if !self.is_at_sender() {
-            return self.needs_copies && queue.is_short();
+            return queue.is_short() && self.late_repairs(queue.air_loss()) >= FEW_LATE;
         }
         let own = self.wired.round_trip().filter(|_| !self.is_reported);
         own.is_some_and(|own| own < self.air.min() / SPARE)
+    }
+
+    /// [C-30] How many repairs of a round trip come later than any sender waits (RFC 8985 §6.2), if
+    /// the air loses the share `loss` of all packets: a sender that has learned to wait does so for
+    /// a round trip, and so for as many repairs as that has round trips of the air.
+    fn late_repairs(&self, loss: f32) -> f32 {
+        let Some(round_trip) = self.round_trip() else { return 0.0 };
+        let air = self.air.srtt().max(Duration::from_micros(1));
+        let repairs = libm::floorf(round_trip.div_duration_f32(air).min(64.0));
+        self.cache.segments() as f32 * libm::powf(loss, 1.0 + repairs)
     }
 
     /// Begins a queued probe; false if it is not sent. A probe that waited for a probe timeout is

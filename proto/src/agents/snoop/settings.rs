@@ -27,10 +27,6 @@ settings! {
     /// Whether loss signals of masked holes are suppressed. Without suppression the agent only
     /// repairs: the baseline `snoop-nosuppress` [C-18].
     suppress: bool = true;
-    /// The repairs of a round trip that may come too late for a sender that is shown the holes,
-    /// relative to the share of the round trip for which masks would stop it: up to this, holes are
-    /// shown. With 0 they are always masked [C-31].
-    show_share: f64 = 1.0, number(0.0, 10.0);
     /// The share of the least round trip for which an agent in the sending host withholds an ACK
     /// that only signals losses [C-28]. Measured: 0 and 1/16 leave some transfers with many
     /// recoveries, and 1/4 makes long paths slower.
@@ -57,7 +53,7 @@ mod tests {
         for &name in Settings::NAMES {
             let before = settings.clone();
             let value = match name {
-                "hold_own" | "show_share" => "0.7",
+                "hold_own" => "0.7",
                 "uplink" => "off",
                 _ => "7ms",
             };
@@ -78,7 +74,7 @@ mod tests {
         let mut refusal = |name, value| settings.set(name, value).unwrap_err();
         assert!(refusal("hold", "1ms").contains("hold_limit"));
         assert!(refusal("hold_limit", "0ms").contains("more than 0"));
-        assert!(refusal("show_share", "-1").contains("from 0 to 10"));
+        assert!(refusal("hold_own", "-1").contains("from 0 to 1"));
         assert_eq!(settings, Settings::default());
     }
 }

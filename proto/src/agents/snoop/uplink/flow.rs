@@ -175,7 +175,6 @@ impl UplinkFlow {
                 sent_at: now,
                 wired,
                 window: 0,
-                evidence: 0.0,
                 is_recovering: false,
                 signalled_at: self.signalled_at,
             };
