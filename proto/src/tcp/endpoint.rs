@@ -1,6 +1,6 @@
 //! One end of a connection: segments to positions and back, handshake, close, and the timers.
 
-use super::profile::Profile;
+use super::profile::{Profile, SackRecovery};
 use super::receiver::Receiver;
 use super::sender::{Ack, Sender};
 use super::state::{Deadline, State, Timer};
@@ -344,7 +344,9 @@ impl Endpoint {
         });
         self.sender.acknowledged(now, &ack, &blocks.collect::<Vec<_>>());
         if is_handshake && self.sender.out.una > 0 {
-            let takes_sack = self.sack || self.profile.sack && self.profile.sack_alone;
+            let Profile { sack, sack_alone, sack_recovery, .. } = self.profile;
+            let is_linux = sack_recovery == SackRecovery::Linux;
+            let takes_sack = self.sack || sack && sack_alone && is_linux;
             self.sender.established(now, self.full_segment(), takes_sack);
         }
         self.enter_time_wait(now);

@@ -26,8 +26,9 @@ with_defaults! {
     /// Whether to offer selective acknowledgments (RFC 2018). Where both ends offer them, losses
     /// are recovered by `sack_recovery` and not by `recovery`.
     sack: bool = true;
-    /// Whether the sender takes SACK blocks where it alone offered them, as a mobile host does whose
-    /// base station reports what the air has lost [snoop95 §3.2].
+    /// Whether the sender takes SACK blocks where it alone offered them, as a mobile host does
+    /// whose base station reports what the air has lost [snoop95 §3.2]. By RFC 6675
+    /// it recovers from the first block on, and by `recovery` before.
     sack_alone: bool = false;
     /// Whether the first SACK block reports a segment that arrived twice (RFC 2883).
     dsack: bool = true;

@@ -23,6 +23,7 @@ impl Classic {
             return;
         }
         let in_flight = self.in_flight(out);
+        self.sack |= self.sack_alone && !blocks.is_empty();
         let mut news = false;
         if self.sack {
             for &block in blocks {

@@ -21,6 +21,8 @@ pub(super) struct Classic {
     recovery: Recovery,
     /// Whether both ends agreed on SACK.
     sack: bool,
+    /// Whether the first SACK block is as good as that.
+    sack_alone: bool,
     dupack_threshold: u32,
     limited_transmit: bool,
     hold_ssthresh: bool,
@@ -63,6 +65,7 @@ impl Classic {
         Self {
             recovery: profile.recovery,
             sack: false,
+            sack_alone: profile.sack && profile.sack_alone,
             dupack_threshold: profile.dupack_threshold,
             limited_transmit: profile.limited_transmit,
             hold_ssthresh: profile.hold_ssthresh,
