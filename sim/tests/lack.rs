@@ -224,8 +224,8 @@ fn a_short_queue_is_the_same_for_all_links() {
     }
 }
 
-/// S1-30, S1-43: of the readings of what the paper leaves open only a queue of 20 without places for
-/// bursts gives the window of LACK a sawtooth; Tahoe makes TCP's lower.
+/// S1-30, S1-43: of the readings of what the paper leaves open only a queue of 20 without places
+/// for bursts gives the window of LACK a sawtooth; Tahoe makes TCP's lower.
 #[test]
 fn a_queue_without_places_for_bursts_gives_a_sawtooth() {
     let figure = Figure::new("windows-tahoe", &[]);

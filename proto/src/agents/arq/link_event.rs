@@ -145,11 +145,9 @@ impl From<LinkEvent> for Event {
             E::SenderDuplicate => {
                 ("link_sender_duplicates", "link: the host sent the packet again", [0; 2])
             }
-            E::LostBefore(from, to) => (
-                "link_lost_before",
-                "link: {} up to {} was lost upstream",
-                [number(from), number(to)],
-            ),
+            E::LostBefore(from, to) => {
+                ("link_lost_before", "link: {} to {} lost upstream", [number(from), number(to)])
+            }
             E::Copied(seq) => {
                 ("link_copies", "link: {} transmitted once more while idle", [number(seq), 0])
             }

@@ -124,8 +124,8 @@ impl PacketCheck {
         }
     }
 
-    /// Whether a local ACK sent after this transmission could be too late for one before it: half of
-    /// what it covers is told for the second time then.
+    /// Whether a local ACK sent after this transmission could be too late for one before it: half
+    /// of what it covers is told for the second time then.
     fn must_tell(&self, serial: SeqNumber, covers: u32) -> bool {
         let is_told = self.highest <= self.told;
         serial.offset_from(self.told) > covers as i32 / 2 && !(covers == 1 && is_told)

@@ -5,6 +5,9 @@ use crate::event::{Cause, Uncached};
 use crate::packet::Packet;
 use crate::wire::seq::SeqNumber;
 
+/// The counter of what the sender resent while it was cached [S0-65].
+pub(super) const RESENT_CACHED: &str = "resent_cached";
+
 /// A cached packet, identified by its first byte and size [snoop95 §3.1.1, S0-06].
 #[derive(Clone, Debug)]
 pub(super) struct CachedPacket {

@@ -1,7 +1,7 @@
 //! `snoop_data()`: packets from the fixed host [snoop95 §3.1.1, Fig. 1].
 
 use super::Snoop95;
-use super::cache::{CachedPacket, admits};
+use super::cache::{CachedPacket, RESENT_CACHED, admits};
 use super::flow::{Flow, Timed};
 use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
@@ -12,9 +12,6 @@ use crate::time::Instant;
 use crate::wire::flow::FlowKey;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
-
-/// The counter of what the sender resent while it was cached [S0-65].
-pub(super) const RESENT_CACHED: &str = "resent_cached";
 
 /// The cases of the flowchart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

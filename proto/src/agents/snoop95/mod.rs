@@ -3,7 +3,8 @@
 //!
 //! Before working on this file, read sections 3.1 and 4 of the paper. `data.rs` is its
 //! `snoop_data()`, `ack.rs` its `snoop_ack()`, `timers.rs` its two timers, `cache.rs` its circular
-//! buffer, and `uplink/` its section 3.2, data from the mobile. Every reading of an ambiguous passage is in `docs/conformance.md`.
+//! buffer, and `uplink/` its section 3.2, data from the mobile. Every reading of an ambiguous
+//! passage is in `docs/conformance.md`.
 
 mod ack;
 mod cache;
@@ -35,7 +36,7 @@ use flow::Flow;
 use uplink::Uplinks;
 
 /// The counters of the agent's own events.
-pub(crate) const COUNTERS: &[&str] = &[uplink::NEGATIVE_ACKS, data::RESENT_CACHED];
+pub(crate) const COUNTERS: &[&str] = &[uplink::NEGATIVE_ACKS, cache::RESENT_CACHED];
 
 /// The agent `snoop95`. Data from the wired side is cached and repaired; data from the air side
 /// passes, and what is missing of it can be reported to the mobile.
