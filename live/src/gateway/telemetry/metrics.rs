@@ -11,24 +11,23 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
-use std::sync::Arc;
 
 /// The media type of [`text`].
 pub(super) const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Every metric; `docs/gateway-metrics.md` explains them.
-pub(super) fn text(status: &Arc<Status>) -> Result<String, fmt::Error> {
+pub(super) fn text(status: &Status) -> Result<String, fmt::Error> {
     let labels = [("interface", &status.interface), ("agent", &status.agent)];
     let labels = labels.map(|(name, value)| (name.into(), value.clone().into()));
     let mut registry = Registry::with_prefix_and_labels("airmend", labels.into_iter());
-    registry.register_collector(Box::new(Snapshot(Arc::clone(status))));
+    registry.register_collector(Box::new(Snapshot(status.clone())));
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)
 }
 
 #[derive(Debug)]
-struct Snapshot(Arc<Status>);
+struct Snapshot(Status);
 
 impl Collector for Snapshot {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
@@ -237,7 +236,7 @@ mod tests {
 
     #[test]
     fn counters_gauges_and_labels_read_as_prometheus_wants_them() {
-        let text = text(&Arc::new(status())).unwrap();
+        let text = text(&status()).unwrap();
         let same = r#"interface="wl\"0",agent="snoop""#;
         for line in [
             "# TYPE airmend_flows gauge".to_owned(),
@@ -267,7 +266,7 @@ mod tests {
     #[test]
     fn every_metric_is_in_the_reference() {
         let reference = include_str!("../../../../docs/gateway-metrics.md");
-        let text = text(&Arc::new(status())).unwrap();
+        let text = text(&status()).unwrap();
         let names: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
         assert!(names.len() > 25, "{names:?}");
         for line in names {

@@ -1,11 +1,13 @@
 //! The responses to clients, and the requests to the gateway's loop.
 
+use super::exposition::{self, classic};
 use super::http::{self, Response, Target};
 use super::listen::ClientStream;
 use super::places::Place;
+use super::reported::Reported;
 use super::request::Request;
 use crate::gateway::Word;
-use crate::gateway::telemetry::{Status, metrics};
+use crate::gateway::telemetry::metrics;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,7 +22,7 @@ const FRESH: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Responder {
     requests: SyncSender<Request>,
-    last: Mutex<Option<(Instant, Arc<Status>)>>,
+    last: Mutex<Option<(Instant, Arc<dyn Reported>)>>,
 }
 
 impl Responder {
@@ -35,7 +37,9 @@ impl Responder {
         let _ = http::serve(stream, |target| {
             place.set_awaited(false)?;
             let response = match target {
-                Target::Get(path) => self.answer(path, is_public),
+                Target::Get { path, wants_open_metrics } => {
+                    self.answer(path, is_public, *wants_open_metrics)
+                }
                 Target::Put(path) => self.tell(path, is_trusted),
             };
             place.set_awaited(true)?;
@@ -44,19 +48,19 @@ impl Responder {
     }
 
     /// A status that is no older than a tenth of a second; `None` if the loop does not answer.
-    fn status(&self) -> Option<Arc<Status>> {
+    fn status(&self) -> Option<Arc<dyn Reported>> {
         let last = || self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, status)) = &*last()
             && at.elapsed() < FRESH
         {
             return Some(Arc::clone(status));
         }
-        let status = Arc::new(self.ask(None)?);
+        let status = self.ask(None)?;
         *last() = Some((Instant::now(), Arc::clone(&status)));
         Some(status)
     }
 
-    fn ask(&self, word: Option<Word>) -> Option<Status> {
+    fn ask(&self, word: Option<Word>) -> Option<Arc<dyn Reported>> {
         let (request, replies) = Request::new(word);
         self.requests.try_send(request).ok()?;
         replies.recv_timeout(LOOP_TIMEOUT).ok()
@@ -74,7 +78,7 @@ impl Responder {
             return Response::sentence("403 Forbidden", sentence);
         }
         match self.ask(Some(word)) {
-            Some(status) if status.handoff.is_some() => Response::sentence("200 OK", "ok"),
+            Some(status) if status.heeds_words() => Response::sentence("200 OK", "ok"),
             Some(_) => {
                 let sentence = "This gateway knows no other stations: start it with --handoff.";
                 Response::sentence("409 Conflict", sentence)
@@ -83,9 +87,10 @@ impl Responder {
         }
     }
 
-    fn answer(&self, path: &str, is_public: bool) -> Response {
-        let what: fn(&Arc<Status>) -> Option<Response> = match path {
-            "/metrics" => metrics_text,
+    fn answer(&self, path: &str, is_public: bool, wants_open_metrics: bool) -> Response {
+        let what: fn(&dyn Reported) -> Option<Response> = match path {
+            "/metrics" if wants_open_metrics => open_metrics,
+            "/metrics" => classic_metrics,
             "/status" if is_public => {
                 let sentence = "A status names hosts; ask the gateway's Unix socket for it.";
                 return Response::sentence("403 Forbidden", sentence);
@@ -98,7 +103,7 @@ impl Responder {
             }
         };
         let Some(status) = self.status() else { return no_answer() };
-        what(&status).unwrap_or_else(|| {
+        what(&*status).unwrap_or_else(|| {
             let sentence = "The status could not be written down.";
             Response::sentence("500 Internal Server Error", sentence)
         })
@@ -110,11 +115,14 @@ fn no_answer() -> Response {
     Response::sentence("503 Service Unavailable", sentence)
 }
 
-fn metrics_text(status: &Arc<Status>) -> Option<Response> {
-    metrics::text(status).ok().map(|text| Response::ok(metrics::MEDIA_TYPE, text))
+fn open_metrics(status: &dyn Reported) -> Option<Response> {
+    Some(Response::ok(metrics::MEDIA_TYPE, status.open_metrics()?))
 }
 
-fn status_json(status: &Arc<Status>) -> Option<Response> {
-    let json = serde_json::to_string(&**status).ok()?;
-    Some(Response::ok("application/json", json + "\n"))
+fn classic_metrics(status: &dyn Reported) -> Option<Response> {
+    Some(Response::ok(exposition::MEDIA_TYPE, classic(&status.open_metrics()?)))
+}
+
+fn status_json(status: &dyn Reported) -> Option<Response> {
+    Some(Response::ok("application/json", status.json()? + "\n"))
 }

@@ -17,7 +17,7 @@ pub enum Parsed {
 pub fn parse_request(bytes: &[u8]) -> Parsed {
     match parse(bytes) {
         Ok(None) => Parsed::Partial,
-        Ok(Some(Target::Get(path) | Target::Put(path))) => Parsed::Path(path),
+        Ok(Some(Target::Get { path, .. } | Target::Put(path))) => Parsed::Path(path),
         Err(Refused::Answer(response)) => Parsed::Refused(response.status),
         Err(Refused::Gone(error)) => panic!("parsing does no I/O: {error}"),
     }

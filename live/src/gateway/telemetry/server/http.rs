@@ -46,7 +46,11 @@ impl Response {
 /// What a request is about: its path, without its query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    Get(String),
+    Get {
+        path: String,
+        /// Whether the client takes OpenMetrics (RFC 9110 §12.5.1; weights are not compared).
+        wants_open_metrics: bool,
+    },
     Put(String),
 }
 
@@ -127,13 +131,20 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Target>, Refused> {
             return refused("400 Bad Request", &format!("This is no HTTP request: {error}."));
         }
     }
-    let target = match request.method {
-        Some("GET") => Target::Get,
-        Some("PUT") => Target::Put,
-        _ => return refused("405 Method Not Allowed", "Only GET and PUT are answered here."),
-    };
     let path = request.path.unwrap_or("/");
-    Ok(Some(target(path.split('?').next().unwrap_or(path).to_owned())))
+    let path = path.split('?').next().unwrap_or(path).to_owned();
+    let accepts = |field: &httparse::Header<'_>| {
+        let value = String::from_utf8_lossy(field.value).to_ascii_lowercase();
+        field.name.eq_ignore_ascii_case("accept") && value.contains("application/openmetrics-text")
+    };
+    Ok(Some(match request.method {
+        Some("GET") => {
+            let wants_open_metrics = request.headers.iter().any(accepts);
+            Target::Get { path, wants_open_metrics }
+        }
+        Some("PUT") => Target::Put(path),
+        _ => return refused("405 Method Not Allowed", "Only GET and PUT are answered here."),
+    }))
 }
 
 fn write(stream: &mut ClientStream, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {

@@ -6,16 +6,19 @@
 
 mod client;
 mod error;
+mod exposition;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod http;
 mod listen;
 mod places;
+mod reported;
 mod request;
 #[cfg(test)]
 mod tests;
 
 pub use error::ServerError;
+pub use reported::Reported;
 pub use request::Request;
 
 use crate::gateway::{MetricsAddress, privileges};

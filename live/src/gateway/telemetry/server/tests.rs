@@ -93,7 +93,7 @@ fn the_socket_answers_with_metrics_status_and_health() {
         (metrics, status, ask(path, &get("/healthz")), ask(path, &get("/")))
     });
     assert!(metrics.starts_with("HTTP/1.1 200 OK\r\n"), "{metrics}");
-    assert!(metrics.contains("Content-Type: application/openmetrics-text;"), "{metrics}");
+    assert!(metrics.contains("Content-Type: text/plain; version=0.0.4;"), "{metrics}");
     assert!(body(&metrics).contains("airmend_flows{interface=\"wlan0\""), "{metrics}");
     let status: Status = serde_json::from_str(body(&status)).unwrap();
     assert_eq!(status.interface, "wlan0");
@@ -261,6 +261,15 @@ fn metrics_may_have_a_unix_socket_of_their_own() {
     let config = ServerConfig { metrics, ..directory.config() };
     let mut server = Server::start(&config).unwrap();
     let answer = answering(&mut server, || ask(&path, &get("/metrics")));
+    assert!(answer.contains("text/plain; version=0.0.4"), "{answer}");
+    assert!(body(&answer).contains("# TYPE airmend_build_info gauge\n"), "{answer}");
+    let wanted = get("/metrics").replace(
+        "\r\n\r\n",
+        "\r\nAccept: text/plain;q=0.5,\
+                                        application/openmetrics-text;version=1.0.0\r\n\r\n",
+    );
+    let answer = answering(&mut server, || ask(&path, &wanted));
+    assert!(answer.contains("Content-Type: application/openmetrics-text"), "{answer}");
     assert!(body(&answer).ends_with("# EOF\n"), "{answer}");
     drop(server);
     assert!(!path.exists());
