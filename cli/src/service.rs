@@ -2,10 +2,24 @@
 //! watchdog. A thread sends them: where the manager's socket is full, the loop must not wait.
 
 use crate::log_lines::LogLines;
+use airmend_live::tunnel::{inherited, send_file};
 use anyhow::Result;
 use sd_notify::NotifyState;
+use std::fs::File;
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
+
+/// The name of the file that the service manager keeps.
+const INTERFACE: &str = "interface";
+
+/// The interface that the service manager has kept since an earlier run.
+pub(crate) fn kept_interface() -> Option<File> {
+    let mut files = sd_notify::listen_fds_with_names().ok()?;
+    let (number, _) = files.find(|(_, name)| name == INTERFACE)?;
+    inherited(number).ok()
+}
 
 /// The service manager, if there is one.
 pub(crate) struct Service {
@@ -26,6 +40,20 @@ impl Service {
         // Half of the watchdog timeout: a notification that is a little late is in time.
         let interval = sd_notify::watchdog_enabled().map(|longest| longest / 2);
         Ok(Self { manager, interval, last_notification: Instant::now() })
+    }
+
+    /// Has this interface kept while the program is not there: it stays over a restart, with its
+    /// addresses and routes, and packets wait in it. The manager closes it at the end of the
+    /// service.
+    pub(crate) fn keep_interface(&self, device: BorrowedFd<'_>) {
+        if self.manager.is_some() {
+            // One that was kept before may be another one.
+            let remove = format!("FDSTOREREMOVE=1\nFDNAME={INTERFACE}");
+            let keep = format!("FDSTORE=1\nFDNAME={INTERFACE}");
+            // A manager that keeps nothing is no reason not to begin.
+            let _ = sd_notify::notify(&[NotifyState::Custom(&remove)]);
+            let _ = hand_over(&keep, device);
+        }
     }
 
     /// Reports that everything is set up.
@@ -58,6 +86,15 @@ impl Drop for Service {
         // A service manager that does not listen is no reason to stop, nor to end badly.
         let _ = self.manager.as_ref().map(LogLines::finish);
     }
+}
+
+/// A notification with an open file, which never waits.
+fn hand_over(states: &str, file: BorrowedFd<'_>) -> io::Result<()> {
+    let path = std::env::var_os("NOTIFY_SOCKET").ok_or(ErrorKind::NotFound)?;
+    let socket = UnixDatagram::unbound()?;
+    socket.set_nonblocking(true)?;
+    socket.connect(path)?;
+    send_file(&socket, states.as_bytes(), file)
 }
 
 /// Each call is one notification.

@@ -1,4 +1,4 @@
-//! Addresses of interfaces and routes to others, by netlink.
+//! Addresses of interfaces and routes, by netlink.
 //!
 //! Read `rtnetlink(7)`, `linux/rtnetlink.h` and the kernel's `inet_rtm_getroute` before working on
 //! this file.
@@ -6,10 +6,15 @@
 use crate::netlink::{ask, ask_one, attribute, attributes, family, word};
 use nix::sys::socket::SockProtocol;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Bytes of `struct rtmsg`.
+/// Bytes of `struct rtmsg` and of `struct ifaddrmsg`.
 const ROUTE: usize = 12;
+const ADDRESS: usize = 8;
+/// Whose routes these are: `ip route show proto 109`; no routing daemon's number.
+const PROTOCOL: u8 = 109;
+/// Above what anybody gives a route that is to be taken.
+const BLACKHOLE_METRIC: u32 = 0x6d65_6e64;
 const RTA_METRICS: u16 = 8;
 const RTA_IP_PROTO: u16 = 27;
 const RTA_SPORT: u16 = 28;
@@ -58,6 +63,93 @@ pub(crate) fn remove_address(interface: u32, address: IpAddr, prefix: u8) -> io:
     ask(libc::RTM_DELADDR, libc::NLM_F_ACK as u16, &bytes).map(drop)
 }
 
+/// The addresses that an interface has of the scope of all.
+pub(crate) fn addresses(interface: u32) -> io::Result<Vec<(IpAddr, u8)>> {
+    let all = ask(libc::RTM_GETADDR, libc::NLM_F_DUMP as u16, &[0; ADDRESS])?;
+    let address = |message: &Vec<u8>| {
+        let (head, body) = message.split_at_checked(ADDRESS)?;
+        let is_here = word(head, 4) == Some(interface) && head[3] == libc::RT_SCOPE_UNIVERSE;
+        let all = attributes(body);
+        // Of IPv4 the second is the far end's on a line with two ends; of IPv6 there is no other.
+        let find = |wanted| all.iter().find(|(which, _)| *which == wanted);
+        let (_, octets) = find(libc::IFA_LOCAL).or_else(|| find(libc::IFA_ADDRESS))?;
+        Some((from_octets(octets)?, head[1])).filter(|_| is_here)
+    };
+    Ok(all.iter().filter_map(address).collect())
+}
+
+/// The networks that [`add_route`] sends through this interface.
+pub(crate) fn routes(interface: u32) -> io::Result<Vec<(IpAddr, u8)>> {
+    let all = ask(libc::RTM_GETROUTE, libc::NLM_F_DUMP as u16, &[0; ROUTE])?;
+    let network = |message: &Vec<u8>| {
+        let is_own =
+            message.get(5) == Some(&PROTOCOL) && message.get(7) == Some(&libc::RTN_UNICAST);
+        let through = of(message, libc::RTA_OIF).and_then(|value| word(value, 0));
+        let octets = of(message, libc::RTA_DST)?;
+        Some((from_octets(octets)?, *message.get(1)?))
+            .filter(|_| is_own && through == Some(interface))
+    };
+    Ok(all.iter().filter_map(network).collect())
+}
+
+/// Sends what is for this network through the interface.
+pub(crate) fn add_route(interface: u32, network: (IpAddr, u8)) -> io::Result<()> {
+    let kind = (libc::RTN_UNICAST, libc::RT_SCOPE_LINK);
+    let mut bytes = of_network(network, kind);
+    bytes.extend(attribute(libc::RTA_OIF, &interface.to_ne_bytes()));
+    let added = ask(libc::RTM_NEWROUTE, create(), &bytes).map(drop);
+    let is_own = || {
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        route(any, (network.0, 0).into()).is_ok_and(|route| route.interface == interface)
+    };
+    added.or_else(|error| match is_there(&error) && is_own() {
+        true => Ok(()),
+        false => Err(error),
+    })
+}
+
+/// Takes such a route away.
+pub(crate) fn remove_route(interface: u32, network: (IpAddr, u8)) -> io::Result<()> {
+    let kind = (libc::RTN_UNICAST, libc::RT_SCOPE_LINK);
+    let mut bytes = of_network(network, kind);
+    bytes.extend(attribute(libc::RTA_OIF, &interface.to_ne_bytes()));
+    ask(libc::RTM_DELROUTE, libc::NLM_F_ACK as u16, &bytes).map(drop)
+}
+
+/// Drops what is for this network where no other route has it.
+pub(crate) fn add_blackhole(network: (IpAddr, u8)) -> io::Result<()> {
+    let added = ask(libc::RTM_NEWROUTE, create(), &blackhole(network)).map(drop);
+    added.or_else(|error| if is_there(&error) { Ok(()) } else { Err(error) })
+}
+
+/// No longer drops it.
+pub(crate) fn remove_blackhole(network: (IpAddr, u8)) -> io::Result<()> {
+    ask(libc::RTM_DELROUTE, libc::NLM_F_ACK as u16, &blackhole(network)).map(drop)
+}
+
+fn blackhole(network: (IpAddr, u8)) -> Vec<u8> {
+    let mut bytes = of_network(network, (libc::RTN_BLACKHOLE, libc::RT_SCOPE_UNIVERSE));
+    bytes.extend(attribute(libc::RTA_PRIORITY, &BLACKHOLE_METRIC.to_ne_bytes()));
+    bytes
+}
+
+/// `struct rtmsg` of a route of the main table, and its destination.
+fn of_network((address, prefix): (IpAddr, u8), (kind, scope): (u8, u8)) -> Vec<u8> {
+    let (table, protocol) = (libc::RT_TABLE_MAIN, PROTOCOL);
+    let mut bytes = vec![family(address), prefix, 0, 0, table, protocol, scope, kind];
+    bytes.extend([0; 4]);
+    bytes.extend(attribute(libc::RTA_DST, &octets(address)));
+    bytes
+}
+
+fn create() -> u16 {
+    (libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16
+}
+
+fn is_there(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EEXIST)
+}
+
 /// `struct ifaddrmsg`, without flags and in the scope of all, and the address.
 fn of_interface(interface: u32, address: IpAddr, prefix: u8) -> Vec<u8> {
     let mut bytes = vec![family(address), prefix, 0, 0];
@@ -104,6 +196,11 @@ fn octets(address: IpAddr) -> Vec<u8> {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),
     }
+}
+
+fn from_octets(octets: &[u8]) -> Option<IpAddr> {
+    let v4 = || Some(IpAddr::from(<[u8; 4]>::try_from(octets).ok()?));
+    v4().or_else(|| Some(IpAddr::from(<[u8; 16]>::try_from(octets).ok()?)))
 }
 
 fn of(message: &[u8], which: u16) -> Option<&[u8]> {

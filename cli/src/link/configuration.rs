@@ -2,11 +2,12 @@
 
 use super::args::LinkArgs;
 use super::file;
-use super::options::{CarrierKind, Options};
+use super::hooks::Hooks;
+use super::options::{CarrierKind, Options, has_port};
 use crate::process::BadUsage;
 use airmend_live::tunnel::{
-    CarrierConfig, DeviceConfig, IPV6_MIN_MTU, Keys, PresharedKey, PrivateKey, Rekey, Security,
-    TunnelConfig,
+    CarrierConfig, DeviceConfig, IPV6_MIN_MTU, Keys, PresharedKey, PrivateKey, Rekey, Remote,
+    Security, TunConfig, TunnelConfig,
 };
 use airmend_proto::agents::AgentConfig;
 use anyhow::Result;
@@ -24,6 +25,7 @@ const SHORT_FRAME: u32 = 1_200;
 pub(super) struct Wanted {
     pub(super) tunnel: TunnelConfig,
     pub(super) agent: AgentConfig,
+    pub(super) hooks: Hooks,
 }
 
 /// The configuration of flags and file, where flags have precedence, and whether the file sets
@@ -42,7 +44,9 @@ pub(super) fn wanted(args: &LinkArgs) -> Result<(Wanted, bool)> {
         options.key_file = options.key_file.or_else(|| own("key"));
     }
     let agent = agent(&options).map_err(BadUsage)?;
-    Ok((Wanted { tunnel: tunnel(&options)?, agent }, file_sets))
+    let tunnel = tunnel(&options)?;
+    let hooks = Hooks { up: options.up, down: options.down };
+    Ok((Wanted { tunnel, agent, hooks }, file_sets))
 }
 
 fn tunnel(options: &Options) -> Result<TunnelConfig> {
@@ -57,11 +61,14 @@ fn tunnel(options: &Options) -> Result<TunnelConfig> {
     }
     let device = match &options.bridge {
         Some(interface) => DeviceConfig::Bridge { interface: interface.clone() },
-        None => DeviceConfig::Tun {
+        None => DeviceConfig::Tun(TunConfig {
             name: options.dev.clone().unwrap_or_else(|| "mend0".to_owned()),
             addresses: options.address.clone(),
             mtu: options.mtu,
-        },
+            routes: if options.no_routes { vec![] } else { options.peer.allowed_ips.clone() },
+            has_blackholes: !options.no_blackholes,
+            keeps_carrier: options.keep_carrier,
+        }),
     };
     let (padding, compression) = (options.pad, !options.no_compression);
     Ok(TunnelConfig { device, carrier, security: security(options)?, padding, compression })
@@ -143,17 +150,15 @@ fn udp(options: &Options) -> Result<CarrierConfig> {
     }
     match (&options.peer.endpoint, &options.listen) {
         (Some(peer), None) => {
-            let peer = endpoint("--peer", peer)?;
-            let any = if peer.is_ipv4() {
-                SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))
-            } else {
-                SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
+            let peer = remote(peer)?;
+            let any = match &peer {
+                Remote::Address(SocketAddr::V4(_)) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+                // A name may have addresses of both families.
+                _ => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
             };
             Ok(CarrierConfig::Udp { local: any, peer: Some(peer) })
         }
-        (None, Some(listen)) => {
-            Ok(CarrierConfig::Udp { local: endpoint("--listen", listen)?, peer: None })
-        }
+        (None, Some(listen)) => Ok(CarrierConfig::Udp { local: local(listen)?, peer: None }),
         (peer, _) => Err(one_side(peer.is_some()).into()),
     }
 }
@@ -168,23 +173,39 @@ fn one_side(has_both: bool) -> BadUsage {
     })
 }
 
-/// An address with a port, or a name that has one.
-fn endpoint(flag: &str, text: &str) -> Result<SocketAddr, BadUsage> {
-    let has_port = text.rsplit_once(':').is_some_and(|(_, port)| {
-        !port.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
-    });
-    if !has_port || text.parse::<Ipv6Addr>().is_ok() {
-        return Err(BadUsage(format!(
-            "{flag}: {text:?} lacks a port; write it like 192.0.2.1:4433 or [2001:db8::1]:4433"
-        )));
+/// An address with a port, or a name that has one: whether the name leads anywhere, and where, may
+/// change.
+fn remote(text: &str) -> Result<Remote, BadUsage> {
+    check_port("--peer", text)?;
+    let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
+    match text.parse() {
+        Ok(address) => Ok(Remote::Address(address)),
+        Err(_) if text.chars().all(is_host) => Ok(Remote::Name(text.to_owned())),
+        Err(_) => Err(no_address("--peer", text)),
     }
+}
+
+/// The same of this machine.
+fn local(text: &str) -> Result<SocketAddr, BadUsage> {
+    check_port("--listen", text)?;
     let found = text.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
-    found.ok_or_else(|| {
-        BadUsage(format!(
-            "{flag}: {text:?} is no address and no name that can be found; write it like \
-             192.0.2.1:4433 or [2001:db8::1]:4433"
-        ))
-    })
+    found.ok_or_else(|| no_address("--listen", text))
+}
+
+fn check_port(flag: &str, text: &str) -> Result<(), BadUsage> {
+    match has_port(text) {
+        true => Ok(()),
+        false => Err(BadUsage(format!(
+            "{flag}: {text:?} lacks a port; write it like 192.0.2.1:4433 or [2001:db8::1]:4433"
+        ))),
+    }
+}
+
+fn no_address(flag: &str, text: &str) -> BadUsage {
+    BadUsage(format!(
+        "{flag}: {text:?} is no address and no name; write it like 192.0.2.1:4433 or \
+         [2001:db8::1]:4433"
+    ))
 }
 
 fn ethernet(options: &Options) -> Result<CarrierConfig> {

@@ -1,12 +1,16 @@
 //! The configuration file of a link.
 
-use super::options::{EXCLUSIVE, OPTION_NAMES, Options, PEER_NAMES, Peer, address};
+use super::options::{EXCLUSIVE, OPTION_NAMES, Options, PEER_NAMES, Peer, address, network};
 use crate::config_file::{
     Fault, in_order, not_single, parse_text, text_of, text_of_scalar, unknown,
 };
+use airmend_proto::agents::AgentConfig;
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
+
+/// Addresses and networks at most: the kernel is asked for each of them once a second.
+const MOST: usize = 256;
 
 /// Parses the file, and says whether it sets anything; an error is a sentence with file and line.
 pub(super) fn read(path: &Path) -> Result<(Options, bool), String> {
@@ -23,14 +27,7 @@ fn parse(table: &DeTable<'_>, folder: &Path) -> Result<Options, Fault> {
     let mut options = Options::default();
     for (name, value) in in_order(table) {
         match (name.get_ref().as_ref(), value.get_ref()) {
-            ("address", value_or_list) => {
-                options.address = texts(value, value_or_list, "address")?
-                    .into_iter()
-                    .map(|(text, value)| {
-                        address(&text).map_err(|why| wrong(value, "address", &why))
-                    })
-                    .collect::<Result<_, _>>()?;
-            }
+            ("address", _) => options.address = list(value, "address", address)?,
             ("set", DeValue::Table(table)) => options.set = settings(table)?,
             ("set", _) => {
                 let message = "`set` must be a table of the link protocol's constants: [set]";
@@ -49,7 +46,28 @@ fn parse(table: &DeTable<'_>, folder: &Path) -> Result<Options, Fault> {
         }
     }
     exclusive(table)?;
+    check_agent(table, &options)?;
     Ok(options)
+}
+
+/// Rules and settings are tried on the agent of the file, so that an error has its line.
+fn check_agent(table: &DeTable<'_>, options: &Options) -> Result<(), Fault> {
+    let mut agent = match &options.arq {
+        Some(agent) => agent.clone(),
+        None => AgentConfig::by_name("tulip").map_err(|message| Fault::new(0..0, message))?,
+    };
+    let value = |wanted: &str| {
+        table.iter().find(|(name, _)| name.get_ref() == wanted).map(|(_, value)| value)
+    };
+    if let (Some(rules), Some(value), false) = (&options.class, value("class"), agent.is_plain()) {
+        agent.set("classes", rules).map_err(|why| wrong(value, "class", &why))?;
+    }
+    let Some(DeValue::Table(settings)) = value("set").map(Spanned::get_ref) else { return Ok(()) };
+    for (name, value) in in_order(settings) {
+        let text = text_of_scalar(value.get_ref()).unwrap_or_default();
+        agent.set(name.get_ref(), &text).map_err(|why| Fault::new(name.span(), why))?;
+    }
+    Ok(())
 }
 
 /// Two keys of which one is too many, at the line of the second.
@@ -67,20 +85,30 @@ fn exclusive(table: &DeTable<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// One text, or a list of them, each with its place.
-fn texts<'a, 'b>(
-    whole: &'a Spanned<DeValue<'b>>,
-    value: &'a DeValue<'b>,
+/// One text, or a list of them, each of which may hold several with commas between them.
+fn list<T>(
+    value: &Spanned<DeValue<'_>>,
     key: &str,
-) -> Result<Vec<(String, &'a Spanned<DeValue<'b>>)>, Fault> {
-    let text = |value: &'a Spanned<DeValue<'b>>| match value.get_ref() {
-        DeValue::String(text) => Ok((text.to_string(), value)),
-        _ => Err(Fault::new(value.span(), format!("`{key}` must be a text or a list of texts"))),
+    read: fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, Fault> {
+    let values = match value.get_ref() {
+        DeValue::Array(values) => values.iter().collect(),
+        _ => vec![value],
     };
-    match value {
-        DeValue::Array(values) => values.iter().map(text).collect(),
-        _ => Ok(vec![text(whole)?]),
+    let mut all = Vec::new();
+    for value in values {
+        let DeValue::String(text) = value.get_ref() else {
+            let message = format!("`{key}` must be a text or a list of texts");
+            return Err(Fault::new(value.span(), message));
+        };
+        for part in text.split(',') {
+            all.push(read(part.trim()).map_err(|why| wrong(value, key, &why))?);
+        }
     }
+    if all.len() > MOST {
+        return Err(Fault::new(value.span(), format!("`{key}` may have {MOST} entries at most")));
+    }
+    Ok(all)
 }
 
 fn settings(table: &DeTable<'_>) -> Result<Vec<(String, String)>, Fault> {
@@ -102,6 +130,10 @@ fn the_peer(peers: &DeArray<'_>, folder: &Path) -> Result<Peer, Fault> {
     let DeValue::Table(table) = value.get_ref() else { return Err(no_peer(value)) };
     for (name, value) in in_order(table) {
         let key = name.get_ref().as_ref();
+        if key == "allowed-ips" {
+            peer.allowed_ips = list(value, key, network)?;
+            continue;
+        }
         let text =
             text_of_scalar(value.get_ref()).ok_or_else(|| not_single(key, value, &PEER_NAMES))?;
         match peer.set_from_text(key, &text, folder) {
@@ -125,7 +157,7 @@ fn wrong(value: &Spanned<DeValue<'_>>, key: &str, why: &str) -> Fault {
 fn unknown_option(key: &str) -> String {
     match key {
         "peer-key" => "`peer-key` is `key` in a table [[peer]]".to_owned(),
-        "psk-file" => "`psk-file` belongs into a table [[peer]]".to_owned(),
+        "psk-file" | "allowed-ips" => format!("`{key}` belongs into a table [[peer]]"),
         _ => unknown(key, &OPTION_NAMES),
     }
 }

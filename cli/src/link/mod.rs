@@ -4,6 +4,7 @@
 mod args;
 mod configuration;
 mod file;
+mod hooks;
 mod options;
 mod report;
 
@@ -12,7 +13,7 @@ pub(crate) use args::{KeygenArgs, LinkArgs};
 use crate::log_lines::{self, LogLines, say};
 use crate::process::{self, sentence, stop_flag};
 use crate::reload::Reloads;
-use crate::service::Service;
+use crate::service::{self, Service};
 use airmend_live::gateway::privileges;
 use airmend_live::tunnel::Tunnel;
 use airmend_proto::agents::Limits;
@@ -40,7 +41,11 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     let figures = LogLines::new(io::stdout(), |_| String::new())?;
     let mut service = Service::new()?;
     let agent = config.agent.build(Limits::default(), seed());
-    let mut tunnel = Tunnel::open(&config.tunnel, agent, config.agent.link())?;
+    let kept = service::kept_interface();
+    let mut tunnel = Tunnel::open(&config.tunnel, kept, agent, config.agent.link())?;
+    let interface = config.tunnel.device.name().to_owned();
+    hooks::run("up", config.hooks.up.as_deref(), &interface)?;
+    tunnel.device().iter().for_each(|device| service.keep_interface(*device));
     privileges::keep_net_admin()?;
     let again = args.clone();
     let mut reloads = Reloads::new(file_sets, move || wanted(&again))?;
@@ -63,9 +68,11 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     }
     service.stopping();
     figures.push(report::lines(&tunnel.report(), args.json)?);
+    let down = hooks::run("down", current.hooks.down.as_deref(), &interface);
     // Its interface goes before anybody waits for a reader.
-    drop(tunnel);
-    Ok(figures.finish()?)
+    tunnel.close();
+    figures.finish()?;
+    down
 }
 
 /// A configuration with a mistake changes nothing.

@@ -7,7 +7,7 @@ use airmend_live::tunnel::{KeyError, Padding, PublicKey};
 use airmend_proto::agents::{self, AgentConfig};
 use airmend_proto::named;
 use clap::Args;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 /// All options; one that is not given has its default.
@@ -58,6 +58,22 @@ pub(crate) struct Options {
     /// Another constant of the link protocol, as KEY=VALUE; may be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     pub(super) set: Vec<(String, String)>,
+    /// Set no routes to what --allowed-ips names; otherwise they come and go with the interface.
+    #[arg(long)]
+    pub(super) no_routes: bool,
+    /// While the interface is not there, let what --allowed-ips names go another way; otherwise
+    /// routes of type blackhole drop it until the link is back, or ended by SIGTERM.
+    #[arg(long)]
+    pub(super) no_blackholes: bool,
+    /// Leave the interface its carrier while the peer is silent.
+    #[arg(long)]
+    pub(super) keep_carrier: bool,
+    /// Run this command when the interface is set up; its name is in AIRMEND_INTERFACE.
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) up: Option<String>,
+    /// Run this command before the link ends.
+    #[arg(long, value_name = "COMMAND")]
+    pub(super) down: Option<String>,
     /// Neither encrypt nor authenticate anything.
     #[arg(long, conflicts_with_all = ["key_file", "psk_file"])]
     pub(super) insecure: bool,
@@ -78,13 +94,16 @@ pub(crate) struct Peer {
     /// A secret that both ends have beside their keys, as airmend keygen --psk writes it.
     #[arg(long, value_name = "FILE")]
     pub(super) psk_file: Option<PathBuf>,
+    /// Networks behind the peer, such as 10.0.0.0/8,fd00::/8: routed through the link.
+    #[arg(long, value_name = "NETS", value_delimiter = ',', value_parser = network)]
+    pub(super) allowed_ips: Vec<(IpAddr, u8)>,
     /// What people call the peer.
     #[arg(skip)]
     pub(super) name: Option<String>,
 }
 
 /// The keys of the file, without those of a peer.
-pub(super) const OPTION_NAMES: [&str; 15] = [
+pub(super) const OPTION_NAMES: [&str; 20] = [
     "arq",
     "dev",
     "address",
@@ -98,16 +117,27 @@ pub(super) const OPTION_NAMES: [&str; 15] = [
     "no-compression",
     "class",
     "set",
+    "no-routes",
+    "no-blackholes",
+    "keep-carrier",
+    "up",
+    "down",
     "insecure",
     "peer",
 ];
 
 /// The keys of a `[[peer]]`.
-pub(super) const PEER_NAMES: [&str; 4] = ["name", "key", "endpoint", "psk-file"];
+pub(super) const PEER_NAMES: [&str; 5] = ["name", "key", "endpoint", "allowed-ips", "psk-file"];
 
 /// Keys that exclude each other.
-pub(super) const EXCLUSIVE: [(&str, &str); 4] =
-    [("bridge", "dev"), ("bridge", "address"), ("bridge", "mtu"), ("insecure", "key-file")];
+pub(super) const EXCLUSIVE: [(&str, &str); 6] = [
+    ("bridge", "dev"),
+    ("bridge", "address"),
+    ("bridge", "mtu"),
+    ("bridge", "up"),
+    ("bridge", "down"),
+    ("insecure", "key-file"),
+];
 
 impl Options {
     /// Sets the option of this name from text, as its flag does. `None` if none has a single value.
@@ -124,13 +154,18 @@ impl Options {
             "dev" => put(&mut self.dev, Ok(text.to_owned())),
             "mtu" => put(&mut self.mtu, mtu(text)),
             "bridge" => put(&mut self.bridge, Ok(text.to_owned())),
-            "listen" => put(&mut self.listen, Ok(text.to_owned())),
+            "listen" => put(&mut self.listen, place(text)),
             "over" => put(&mut self.over, text.parse().map_err(|error| words(&error))),
             "interface" => put(&mut self.interface, Ok(text.to_owned())),
             "key-file" => put(&mut self.key_file, Ok(folder.join(text))),
             "pad" => put(&mut self.pad, text.parse().map_err(|error| words(&error))),
             "class" => put(&mut self.class, Ok(text.to_owned())),
+            "up" => put(&mut self.up, Ok(text.to_owned())),
+            "down" => put(&mut self.down, Ok(text.to_owned())),
             "no-compression" => switch(text).map(|on| self.no_compression = on),
+            "no-routes" => switch(text).map(|on| self.no_routes = on),
+            "no-blackholes" => switch(text).map(|on| self.no_blackholes = on),
+            "keep-carrier" => switch(text).map(|on| self.keep_carrier = on),
             "insecure" => switch(text).map(|on| self.insecure = on),
             _ => return None,
         })
@@ -152,6 +187,11 @@ impl Options {
             no_compression: self.no_compression || below.no_compression,
             class: self.class.or(below.class),
             set: [below.set, self.set].concat(),
+            no_routes: self.no_routes || below.no_routes,
+            no_blackholes: self.no_blackholes || below.no_blackholes,
+            keep_carrier: self.keep_carrier || below.keep_carrier,
+            up: self.up.or(below.up),
+            down: self.down.or(below.down),
             insecure: self.insecure || below.insecure,
             peer: self.peer.over(below.peer),
         }
@@ -169,7 +209,7 @@ impl Peer {
         Some(match name {
             "name" => put(&mut self.name, Ok(text.to_owned())),
             "key" => put(&mut self.key, text.parse().map_err(|error: KeyError| error.to_string())),
-            "endpoint" => put(&mut self.endpoint, Ok(text.to_owned())),
+            "endpoint" => put(&mut self.endpoint, place(text)),
             "psk-file" => put(&mut self.psk_file, Ok(folder.join(text))),
             _ => return None,
         })
@@ -181,6 +221,10 @@ impl Peer {
             key: self.key.or(below.key),
             psk_file: self.psk_file.or(below.psk_file),
             name: self.name.or(below.name),
+            allowed_ips: match self.allowed_ips.is_empty() {
+                true => below.allowed_ips,
+                false => self.allowed_ips,
+            },
         }
     }
 }
@@ -218,6 +262,43 @@ pub(super) fn address(text: &str) -> Result<(IpAddr, u8), String> {
     parsed.ok_or_else(|| {
         format!("{text:?} is no address with a prefix; write it like 10.9.0.1/24 or fd09::1/64")
     })
+}
+
+/// A network, without the bits behind its prefix. The whole Internet has no other way than the one
+/// that the link itself takes.
+pub(super) fn network(text: &str) -> Result<(IpAddr, u8), String> {
+    let (address, prefix) = address(text.trim())?;
+    let v4 = u32::MAX.checked_shl(32 - u32::from(prefix).min(32)).unwrap_or(0);
+    let v6 = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+    match address {
+        _ if prefix == 0 => {
+            let halves = if address.is_ipv4() { "0.0.0.0/1,128.0.0.0/1" } else { "::/1,8000::/1" };
+            Err(format!(
+                "{text:?} is also the way to the peer itself: write {halves}, and give the peer's \
+                 address a route of its own outside the link"
+            ))
+        }
+        IpAddr::V4(address) => Ok((IpAddr::from((u32::from(address) & v4).to_be_bytes()), prefix)),
+        IpAddr::V6(address) => Ok((IpAddr::from((u128::from(address) & v6).to_be_bytes()), prefix)),
+    }
+}
+
+/// Whether there is a port behind an address or a name.
+pub(super) fn has_port(text: &str) -> bool {
+    let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    let is_port = port.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0));
+    is_port && text.parse::<Ipv6Addr>().is_err()
+}
+
+/// Where to send or listen: an address or a name with a port, or over Ethernet a MAC address or any.
+fn place(text: &str) -> Result<String, String> {
+    let is_mac = text.len() == 17 && text.chars().all(|c| c == ':' || c.is_ascii_hexdigit());
+    match has_port(text) || is_mac || text == "any" {
+        true => Ok(text.to_owned()),
+        false => Err(format!(
+            "{text:?} lacks a port; write it like 192.0.2.1:4433 or [2001:db8::1]:4433"
+        )),
+    }
 }
 
 fn mtu(text: &str) -> Result<u32, String> {

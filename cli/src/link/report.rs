@@ -26,7 +26,7 @@ pub(super) fn begins(config: &TunnelConfig, mtu: u32) -> String {
         _ => "",
     };
     let device = match &config.device {
-        DeviceConfig::Tun { name, .. } => name.clone(),
+        DeviceConfig::Tun(tun) => tun.name.clone(),
         DeviceConfig::Bridge { interface } => format!("the bridge of {interface}"),
     };
     format!("{device} is up, MTU {mtu}, {whereto}, {how}{psk}")
@@ -35,7 +35,7 @@ pub(super) fn begins(config: &TunnelConfig, mtu: u32) -> String {
 /// The figures: as one JSON object on one line, or one figure a line.
 pub(super) fn lines(report: &TunnelReport, as_json: bool) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
-    let TunnelReport { device, mtu, peer, route_loop, counters, agent_counters } = report;
+    let TunnelReport { device, mtu, peer, route_loop, counters, agent_counters, .. } = report;
     let peer = peer.map(|peer| peer.to_string());
     if as_json {
         let all = json!({
@@ -43,6 +43,9 @@ pub(super) fn lines(report: &TunnelReport, as_json: bool) -> io::Result<Vec<u8>>
             "mtu": mtu,
             "peer": peer,
             "route_loop": route_loop,
+            "is_silent": report.is_silent,
+            "handshake_seconds_ago": report.handshake_seconds_ago,
+            "heard_seconds_ago": report.heard_seconds_ago,
             "counters": counters,
             "agent_counters": agent_counters,
         });
@@ -51,7 +54,14 @@ pub(super) fn lines(report: &TunnelReport, as_json: bool) -> io::Result<Vec<u8>>
     let peer = peer.as_deref().unwrap_or("none yet");
     let route =
         if *route_loop { ", the route to the peer leads through the link itself" } else { "" };
-    writeln!(out, "{device}: MTU {mtu}, peer {peer}{route}")?;
+    let silent = if report.is_silent { " (silent)" } else { "" };
+    writeln!(out, "{device}: MTU {mtu}, peer {peer}{silent}{route}")?;
+    for (what, ago) in
+        [("handshake", report.handshake_seconds_ago), ("heard", report.heard_seconds_ago)]
+    {
+        let ago = ago.map_or("never".to_owned(), |ago| format!("{ago:.1} s ago"));
+        writeln!(out, "  {what:<24} {ago:>16}")?;
+    }
     for (name, value) in line([json!(counters), json!(agent_counters)]) {
         let count = text::count(value.as_u64().unwrap_or(0));
         writeln!(out, "  {:<24} {count:>16}", name.replace('_', " "))?;

@@ -73,6 +73,11 @@ key-file = "a.key"
 pad = 16
 no-compression = true
 class = "any=reliable"
+no-routes = false
+no-blackholes = true
+keep-carrier = true
+up = "a"
+down = "b"
 
 [set]
 window = 99
@@ -81,6 +86,7 @@ window = 99
 name = "oslo"
 key = "{PUBLIC}"
 endpoint = "192.0.2.1:4433"
+allowed-ips = ["10.50.7.7/16, 10.0.0.0/8", "fd50::/16"]
 psk-file = "b.psk"
 "#
     )
@@ -107,6 +113,12 @@ fn every_flag_is_a_key_and_flags_go_before() {
         "--pad=16",
         "--no-compression",
         "--class=any=reliable",
+        "--no-blackholes",
+        "--keep-carrier",
+        "--up=a",
+        "--down=b",
+        "--allowed-ips=10.50.0.0/16,10.0.0.0/8",
+        "--allowed-ips=fd50::/16",
         "--set=window=99",
         &format!("--peer-key={PUBLIC}"),
         "--peer=192.0.2.1:4433",
@@ -135,11 +147,19 @@ fn a_mistake_has_a_line() {
         ("mtu = [9]", "link.toml:1: `mtu` must be a single value"),
         ("\n\nadress = \"10.9.0.1/24\"", "link.toml:3: unknown key `adress`; did you mean"),
         ("address = [\n\"10.9.0.1\"]", "link.toml:2: `address`: \"10.9.0.1\" is no address with"),
+        ("listen = 4", "link.toml:1: `listen`: \"4\" lacks a port"),
+        ("[set]\nwindw = 9", "link.toml:2: "),
+        ("class = \"quic=reliable\"", "link.toml:1: `class`: "),
+        ("[[peer]]\nallowed-ips = \"::/0\"", "link.toml:2: `allowed-ips`: \"::/0\" is also"),
+        ("allowed-ips = \"\"", "link.toml:1: `allowed-ips` belongs into a table [[peer]]"),
         ("address = 10", "link.toml:1: `address` must be a text or a list"),
         ("peer = \"a:1\"", "link.toml:1: the peer is a table: write [[peer]]"),
         ("[peer]\nkey = \"\"", "link.toml:1: the peer is a table"),
         ("[[peer]]\nkey = \"\"", "link.toml:2: `key`: \"\" is no public key"),
-        ("[[peer]]\nallowed = \"\"", "link.toml:2: unknown key `allowed`; known are name, key"),
+        (
+            "[[peer]]\nallowed = \"\"",
+            "link.toml:2: unknown key `allowed`; did you mean `allowed-ips`?",
+        ),
         ("[[peer]]\n[[peer]]", "link.toml:2: a link has one [[peer]]"),
         ("peer-key = \"\"", "link.toml:1: `peer-key` is `key` in a table [[peer]]"),
         ("mtu = 1300\nbridge = \"e\"", "link.toml:2: `bridge` and `mtu` exclude each other"),

@@ -19,7 +19,9 @@ mod memory;
 mod narrow;
 mod options;
 mod restart;
+mod routes;
 mod service;
+mod silence;
 mod stream;
 mod unread;
 mod world;
@@ -36,7 +38,7 @@ use world::{INNER, LEFT, Link, RIGHT, World};
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 42] = [
+const TESTS: [(&str, Test); 47] = [
     ("nobody_reads", unread::nobody_reads),
     ("over_ipv4", over_ipv4),
     ("over_ipv6", over_ipv6),
@@ -67,6 +69,11 @@ const TESTS: [(&str, Test); 42] = [
     ("memory_of_a_full_window", memory::full_window),
     ("lossy", || attack::lossy("tulip")),
     ("reloaded", service::reloaded),
+    ("routed", routes::routed),
+    ("kept_over_a_restart", routes::kept_over_a_restart),
+    ("peer_lost_and_found", silence::peer_lost_and_found),
+    ("stranger_and_wrong_key", silence::stranger_and_wrong_key),
+    ("name_follows", silence::name_follows),
     ("wrong_key", wrong_key),
     ("pre_shared_key", options::pre_shared_key),
     ("padded", options::padded),

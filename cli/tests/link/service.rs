@@ -49,10 +49,13 @@ pub(crate) fn reloaded() -> Result {
     watched.env("NOTIFY_SOCKET", &manager_at.0);
     let mut right = Link::start(&world.right, watched)?;
     let mut left = Link::start(&world.left, command(&left))?;
-    let mut notice = [0; 1024];
-    let length = manager.recv(&mut notice)?;
-    let notice = String::from_utf8_lossy(&notice[..length]);
-    assert!(notice.starts_with("READY=1\nSTATUS=mend0 is up"), "{notice}");
+    let notice = until("READY", || {
+        let mut notice = [0; 1024];
+        let length = manager.recv(&mut notice).ok()?;
+        let notice = String::from_utf8_lossy(&notice[..length]).into_owned();
+        notice.starts_with("READY=1").then_some(notice)
+    })?;
+    assert!(notice.contains("\nSTATUS=mend0 is up"), "{notice}");
     let status = fs::read_to_string(format!("/proc/{}/status", right.id()))?;
     // CAP_NET_ADMIN.
     assert!(status.contains("CapEff:\t0000000000001000"), "{status}");

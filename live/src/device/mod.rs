@@ -33,6 +33,11 @@ pub trait Device: Send {
     /// Packets lost between the kernel and this device, in both directions, since it was opened.
     fn drops(&mut self) -> u64;
 
+    /// Tells the host whether there is anybody at the other end, if the device can.
+    fn set_carrier(&mut self, _is_on: bool) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Becomes readable when something has arrived.
     fn readable(&self) -> BorrowedFd<'_>;
 }

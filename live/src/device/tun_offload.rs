@@ -27,8 +27,19 @@ impl OffloadTun {
     /// namespace. Dropping this value removes it.
     pub(crate) fn create(device: File, interface: &str) -> io::Result<Self> {
         sys::attach_offload_tun(device.as_fd(), interface)?;
+        Ok(Self::of(device))
+    }
+
+    /// The TUN device that somebody kept open, with the packets that wait in it; `None` if it is
+    /// another one than `interface`.
+    pub(crate) fn adopt(device: File, interface: &str) -> Option<Self> {
+        let name = sys::tun_name(device.as_fd()).ok()?;
+        (name == interface).then(|| Self::of(device))
+    }
+
+    fn of(device: File) -> Self {
         let buffer = vec![0; HEADER_LEN + usize::from(u16::MAX)];
-        Ok(Self { device, buffer, joined: Coalescer::default(), drops: 0 })
+        Self { device, buffer, joined: Coalescer::default(), drops: 0 }
     }
 }
 
@@ -71,6 +82,10 @@ impl Device for OffloadTun {
 
     fn drops(&mut self) -> u64 {
         self.drops
+    }
+
+    fn set_carrier(&mut self, is_on: bool) -> io::Result<()> {
+        sys::set_tun_carrier(self.device.as_fd(), is_on)
     }
 
     fn readable(&self) -> BorrowedFd<'_> {

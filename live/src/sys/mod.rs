@@ -8,6 +8,7 @@ mod rights;
 
 pub(crate) use packet_socket::{Copied, PacketSocket, open_sending_socket};
 pub(crate) use process::{spawn_inside, spawn_mortal};
+pub use rights::{inherited, send_file};
 pub(crate) use rights::{receive_files, send_files};
 
 use std::io;
@@ -107,6 +108,22 @@ pub(crate) fn attach_offload_tun(device: BorrowedFd<'_>, interface: &str) -> io:
     let offloads = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
     // SAFETY: TUNSETOFFLOAD takes the bits by value.
     check(unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETOFFLOAD, offloads) })?;
+    Ok(())
+}
+
+/// The name of the TUN device that an open `/dev/net/tun` is.
+pub(crate) fn tun_name(device: BorrowedFd<'_>) -> io::Result<String> {
+    let mut request = interface_request("");
+    // SAFETY: TUNGETIFF writes the `ifreq`, which outlives the call.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNGETIFF, &raw mut request) })?;
+    Ok(request_name(&request))
+}
+
+/// Whether the TUN device has a carrier (Linux 5.0).
+pub(crate) fn set_tun_carrier(device: BorrowedFd<'_>, is_on: bool) -> io::Result<()> {
+    let is_on = libc::c_int::from(is_on);
+    // SAFETY: TUNSETCARRIER reads the number, which outlives the call.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETCARRIER, &raw const is_on) })?;
     Ok(())
 }
 

@@ -5,11 +5,27 @@ use nix::sys::socket::{
 };
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
+use std::os::unix::net::{UnixDatagram, UnixStream};
+
+/// An open file that this process was started with, once more; it is another one's until then.
+pub fn inherited(number: RawFd) -> io::Result<File> {
+    // SAFETY: whoever starts a process with a file says its number and leaves it open; it is only
+    // duplicated here, which fails where there is none.
+    unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().map(File::from)
+}
 
 /// What one message brings at most; the kernel closes what is more.
 const MAX_FILES: usize = 4;
+
+/// Sends a datagram with an open file to where the socket is connected.
+pub fn send_file(socket: &UnixDatagram, bytes: &[u8], file: BorrowedFd<'_>) -> io::Result<()> {
+    let numbers = [file.as_raw_fd()];
+    let rights = [ControlMessage::ScmRights(&numbers)];
+    let flags = MsgFlags::MSG_NOSIGNAL;
+    sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(bytes)], &rights, flags, None)?;
+    Ok(())
+}
 
 /// Sends bytes with files; returns how many bytes went.
 pub(crate) fn send_files(stream: &UnixStream, bytes: &[u8], files: &[&File]) -> io::Result<usize> {

@@ -21,6 +21,16 @@ pub(super) trait Channel: Send {
     fn receive(&mut self, now: Instant, from: Address, datagram: &[u8], out: &mut BytesMut)
     -> bool;
 
+    /// This end initiates, and the peer is at one of these addresses: the first one is tried first.
+    fn initiate(&mut self, addresses: &[Address]);
+
+    /// Nothing has come from the peer for too long: the operator is told, and whoever initiates
+    /// begins anew.
+    fn handle_silence(&mut self, now: Instant);
+
+    /// When the newest session began, if there is one.
+    fn established(&self) -> Option<Instant>;
+
     /// Handles the timeouts that have expired.
     fn handle_timeout(&mut self, now: Instant);
 

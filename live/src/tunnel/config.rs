@@ -3,16 +3,18 @@
 use super::carrier::{Address, Carrier, EthernetCarrier, UdpCarrier};
 use super::channel::Channel;
 use super::error::TunnelError;
+use super::names::Name;
 use super::padding::Padding;
 use super::security::{self, Security};
 use crate::device::Device;
 use crate::device::lan::LanDevice;
 use crate::device::tun::TunDevice;
 use crate::device::tun_offload::OffloadTun;
-use crate::route::add_address;
 use crate::sys;
+use std::fmt;
+use std::fs::File;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 /// The configuration of a tunnel.
@@ -34,14 +36,7 @@ pub struct TunnelConfig {
 #[derive(Clone, Debug)]
 pub enum DeviceConfig {
     /// A TUN device, which the tunnel makes.
-    Tun {
-        /// Its name.
-        name: String,
-        /// Addresses that it gets, each with the length of its prefix.
-        addresses: Vec<(IpAddr, u8)>,
-        /// Its MTU; `None` to follow the path.
-        mtu: Option<u32>,
-    },
+    Tun(TunConfig),
     /// A LAN: every frame that comes in through an interface and is not for this machine.
     Bridge {
         /// The interface.
@@ -49,7 +44,29 @@ pub enum DeviceConfig {
     },
 }
 
+/// A TUN device.
+#[derive(Clone, Debug, Default)]
+pub struct TunConfig {
+    /// Its name.
+    pub name: String,
+    /// Addresses that it gets, each with the length of its prefix.
+    pub addresses: Vec<(IpAddr, u8)>,
+    /// Its MTU; `None` to follow the path.
+    pub mtu: Option<u32>,
+    /// Networks that it is the way to.
+    pub routes: Vec<(IpAddr, u8)>,
+    /// Nothing for them goes another way while the device is not there.
+    pub has_blackholes: bool,
+    /// It has a carrier also while the peer is silent.
+    pub keeps_carrier: bool,
+}
+
 impl DeviceConfig {
+    /// Whether the device has a carrier only while the peer is there.
+    pub(super) fn follows_peer(&self) -> bool {
+        matches!(self, Self::Tun(TunConfig { keeps_carrier: false, .. }))
+    }
+
     /// Whether both are the same interface, whatever its addresses.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other) && self.name() == other.name()
@@ -58,7 +75,7 @@ impl DeviceConfig {
     /// The name of the interface.
     pub fn name(&self) -> &str {
         match self {
-            Self::Tun { name, .. } => name,
+            Self::Tun(tun) => &tun.name,
             Self::Bridge { interface } => interface,
         }
     }
@@ -72,7 +89,7 @@ pub enum CarrierConfig {
         /// This end; port 0 for any.
         local: SocketAddr,
         /// The other one.
-        peer: Option<SocketAddr>,
+        peer: Option<Remote>,
     },
     /// Raw Ethernet frames.
     Ethernet {
@@ -81,6 +98,24 @@ pub enum CarrierConfig {
         /// The other end's MAC address; the broadcast address until its first answer.
         peer: Option<[u8; 6]>,
     },
+}
+
+/// Where a peer waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remote {
+    /// At this address.
+    Address(SocketAddr),
+    /// Where a name with a port leads, now and later.
+    Name(String),
+}
+
+impl fmt::Display for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => write!(f, "{address}"),
+            Self::Name(name) => f.write_str(name),
+        }
+    }
 }
 
 impl CarrierConfig {
@@ -107,8 +142,14 @@ impl TunnelConfig {
 
     pub(super) fn open_carrier(&self) -> Result<Box<dyn Carrier>, TunnelError> {
         Ok(match &self.carrier {
-            CarrierConfig::Udp { local, .. } => {
-                Box::new(UdpCarrier::bind(*local).map_err(|error| listen(*local, error))?)
+            CarrierConfig::Udp { local, peer } => {
+                let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, local.port()));
+                let bound = UdpCarrier::bind(*local).or_else(|error| match peer {
+                    // Without IPv6 the name's other addresses remain.
+                    Some(Remote::Name(_)) => UdpCarrier::bind(any),
+                    _ => Err(error),
+                });
+                Box::new(bound.map_err(|error| listen(*local, error))?)
             }
             CarrierConfig::Ethernet { interface, .. } => {
                 let carrier = EthernetCarrier::open(interface);
@@ -119,19 +160,34 @@ impl TunnelConfig {
 
     /// The channel; `since_1970` is the time at `Instant::ZERO`.
     pub(super) fn open_channel(&self, since_1970: Duration) -> Box<dyn Channel> {
-        security::open(&self.security, self.peer(), since_1970)
+        let mut channel = security::open(&self.security, self.peer(), since_1970);
+        if self.name().is_some() {
+            channel.initiate(&[]);
+        }
+        channel
     }
 
     pub(super) fn peer(&self) -> Option<Address> {
-        match self.carrier {
-            CarrierConfig::Udp { peer, .. } => peer.map(Address::Udp),
+        match &self.carrier {
+            CarrierConfig::Udp { peer: Some(Remote::Address(peer)), .. } => {
+                Some(Address::Udp(*peer))
+            }
+            CarrierConfig::Udp { .. } => None,
             CarrierConfig::Ethernet { peer, .. } => peer.map(Address::Mac),
         }
     }
 
-    pub(super) fn open_device(&self) -> Result<Box<dyn Device>, TunnelError> {
+    /// The name that leads to the peer.
+    pub(super) fn name(&self) -> Option<Name> {
+        match &self.carrier {
+            CarrierConfig::Udp { peer: Some(Remote::Name(name)), .. } => Some(Name::new(name)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn open_device(&self, kept: Option<File>) -> Result<Box<dyn Device>, TunnelError> {
         Ok(match &self.device {
-            DeviceConfig::Tun { name, .. } => Box::new(self.open_tun(name)?),
+            DeviceConfig::Tun(tun) => Box::new(self.open_tun(&tun.name, kept)?),
             DeviceConfig::Bridge { interface } => Box::new(self.open_lan(interface)?),
         })
     }
@@ -151,7 +207,10 @@ impl TunnelConfig {
         LanDevice::open(interface).map_err(|error| ethernet(interface, error))
     }
 
-    fn open_tun(&self, name: &str) -> Result<OffloadTun, TunnelError> {
+    fn open_tun(&self, name: &str, kept: Option<File>) -> Result<OffloadTun, TunnelError> {
+        if let Some(device) = kept.and_then(|kept| OffloadTun::adopt(kept, name)) {
+            return Ok(device);
+        }
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.len() > 15 || !name.chars().all(is_allowed) {
             return Err(TunnelError::DeviceName(name.to_owned()));
@@ -172,26 +231,9 @@ impl TunnelConfig {
         })
     }
 
-    /// Sets the device up and gives it its addresses.
+    /// Sets the device up.
     pub(super) fn set_up_device(&self) -> Result<(), TunnelError> {
-        sys::set_interface_up(self.device.name()).map_err(self.device_failed())?;
-        let DeviceConfig::Tun { name, addresses, .. } = &self.device else { return Ok(()) };
-        let index = sys::interface_index(name).map_err(self.device_failed())?.cast_unsigned();
-        for &(address, prefix) in addresses {
-            add_address(index, address, prefix).map_err(|source| {
-                // No lack of rights, which is EPERM.
-                let is_off = matches!(
-                    source.raw_os_error(),
-                    Some(libc::EACCES | libc::EOPNOTSUPP | libc::EAFNOSUPPORT)
-                );
-                if address.is_ipv6() && is_off {
-                    return TunnelError::NoIpv6(format!("--address {address}/{prefix}"));
-                }
-                let interface = name.clone();
-                TunnelError::DeviceAddress { interface, address, prefix, source }
-            })?;
-        }
-        Ok(())
+        sys::set_interface_up(self.device.name()).map_err(self.device_failed())
     }
 
     pub(super) fn device_failed(&self) -> impl FnOnce(io::Error) -> TunnelError {

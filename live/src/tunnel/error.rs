@@ -47,6 +47,22 @@ pub enum TunnelError {
         #[source]
         source: io::Error,
     },
+    /// The TUN device cannot be the way to a network.
+    #[error(
+        "cannot route {address}/{prefix} through {interface} ({source}): `ip route` shows what \
+         there is; leave it out of allowed-ips, or say no-routes and set routes yourself"
+    )]
+    DeviceRoute {
+        /// The name of the interface.
+        interface: String,
+        /// The network.
+        address: IpAddr,
+        /// The length of its prefix.
+        prefix: u8,
+        /// The error of the kernel.
+        #[source]
+        source: io::Error,
+    },
     /// IPv6 is switched off, or the kernel has none.
     #[error(
         "{0} cannot be used: IPv6 is off here; switch it on with `sysctl -w \

@@ -1,8 +1,12 @@
-//! The virtual interface as the tunnel keeps it: its MTU, and the addresses that it was given.
+//! The virtual interface as the tunnel keeps it: its MTU, its addresses and its routes.
 
 use super::carrier::IPV6_MIN_MTU;
-use super::config::DeviceConfig;
-use crate::route::{add_address, remove_address, route};
+use super::config::{DeviceConfig, TunConfig};
+use super::error::TunnelError;
+use crate::route::{
+    add_address, add_blackhole, add_route, addresses, remove_address, remove_blackhole,
+    remove_route, route, routes,
+};
 use crate::sys;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -11,13 +15,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 /// The least MTU of IPv4 (RFC 791 §3.2).
 const MIN_MTU: usize = 68;
 
+/// An address or a network, and the length of its prefix.
+type Network = (IpAddr, u8);
+
 /// The interface.
 #[derive(Debug)]
 pub(super) struct Interface {
     name: String,
     /// That of a virtual interface. A LAN's keeps its MTU and its addresses.
     index: Option<u32>,
-    addresses: Vec<(IpAddr, u8)>,
+    tun: TunConfig,
     /// The MTU that does not follow the path.
     fixed: Option<u32>,
     /// The longest packet that fitted one datagram when the MTU was chosen.
@@ -31,36 +38,101 @@ impl Interface {
         let name = config.name().to_owned();
         let (fits, own) = (0, sys::interface_mtu(&name)?);
         Ok(match config {
-            DeviceConfig::Tun { addresses, mtu, .. } => {
-                let index = sys::interface_index(&name)?.cast_unsigned();
-                let (index, addresses) = (Some(index), addresses.clone());
-                Self { name, index, addresses, fixed: *mtu, fits, mtu: own }
+            DeviceConfig::Tun(tun) => {
+                let index = Some(sys::interface_index(&name)?.cast_unsigned());
+                let (tun, fixed) = (tun.clone(), tun.mtu);
+                Self { name, index, tun, fixed, fits, mtu: own }
             }
             DeviceConfig::Bridge { .. } => {
-                Self { name, index: None, addresses: vec![], fixed: Some(own), fits, mtu: own }
+                let tun = TunConfig::default();
+                Self { name, index: None, tun, fixed: Some(own), fits, mtu: own }
             }
         })
     }
 
-    /// Other addresses and another MTU from now on.
-    pub(super) fn reload(&mut self, config: &DeviceConfig) -> io::Result<()> {
-        let (DeviceConfig::Tun { addresses, mtu, .. }, Some(index)) = (config, self.index) else {
-            return Ok(());
-        };
-        for &(address, prefix) in addresses.iter().filter(|new| !self.addresses.contains(new)) {
-            add_address(index, address, prefix)?;
+    /// Gives it its addresses and routes. One that was kept open has addresses and routes of
+    /// before, perhaps others.
+    pub(super) fn set_up(&self) -> Result<(), TunnelError> {
+        let Some(index) = self.index else { return Ok(()) };
+        for (address, prefix) in addresses(index).unwrap_or_default() {
+            if !self.tun.addresses.contains(&(address, prefix)) {
+                remove_address(index, address, prefix).ok();
+            }
         }
-        for &(address, prefix) in self.addresses.iter().filter(|old| !addresses.contains(old)) {
-            // Somebody may have taken it already.
-            remove_address(index, address, prefix).ok();
+        for network in routes(index).unwrap_or_default() {
+            if !self.tun.routes.contains(&network) {
+                remove_route(index, network).ok();
+            }
         }
-        self.addresses.clone_from(addresses);
-        if self.fixed != *mtu {
-            self.fixed = *mtu;
+        self.tun.addresses.iter().try_for_each(|address| self.add_address(index, *address))?;
+        self.tun.routes.iter().try_for_each(|network| self.add_route(index, *network))
+    }
+
+    /// Other addresses, routes and another MTU from now on.
+    pub(super) fn reload(&mut self, config: &DeviceConfig) -> Result<(), TunnelError> {
+        let (DeviceConfig::Tun(tun), Some(index)) = (config, self.index) else { return Ok(()) };
+        let is_new = |new: &Network| !self.tun.addresses.contains(new);
+        let mut addresses = tun.addresses.iter().filter(|new| is_new(new));
+        addresses.try_for_each(|address| self.add_address(index, *address))?;
+        let before = std::mem::replace(&mut self.tun, tun.clone());
+        // Blackholes of what is no longer routed, or shall have none any more.
+        for &network in &before.routes {
+            let stays = tun.routes.contains(&network);
+            if !stays {
+                remove_route(index, network).ok();
+            }
+            if before.has_blackholes && !(stays && tun.has_blackholes) {
+                remove_blackhole(network).ok();
+            }
+        }
+        tun.routes.iter().try_for_each(|network| self.add_route(index, *network))?;
+        // Somebody may have taken it already.
+        for (address, prefix) in before.addresses {
+            if !tun.addresses.contains(&(address, prefix)) {
+                remove_address(index, address, prefix).ok();
+            }
+        }
+        if self.fixed != tun.mtu {
+            self.fixed = tun.mtu;
             let fits = std::mem::take(&mut self.fits);
-            self.follow(fits)?;
+            let name = self.name.clone();
+            self.follow(fits).map_err(|source| TunnelError::Device { interface: name, source })?;
         }
         Ok(())
+    }
+
+    fn add_address(&self, index: u32, (address, prefix): Network) -> Result<(), TunnelError> {
+        add_address(index, address, prefix).or_else(|source| {
+            // No lack of rights, which is EPERM.
+            let is_off = matches!(
+                source.raw_os_error(),
+                Some(libc::EACCES | libc::EOPNOTSUPP | libc::EAFNOSUPPORT)
+            );
+            if source.raw_os_error() == Some(libc::EEXIST) {
+                return Ok(());
+            }
+            if address.is_ipv6() && is_off {
+                return Err(TunnelError::NoIpv6(format!("--address {address}/{prefix}")));
+            }
+            let interface = self.name.clone();
+            Err(TunnelError::DeviceAddress { interface, address, prefix, source })
+        })
+    }
+
+    /// The route, and what has its packets while the interface is not there.
+    fn add_route(&self, index: u32, network: Network) -> Result<(), TunnelError> {
+        let black = || if self.tun.has_blackholes { add_blackhole(network) } else { Ok(()) };
+        add_route(index, network).and_then(|()| black()).map_err(|source| {
+            let ((address, prefix), interface) = (network, self.name.clone());
+            TunnelError::DeviceRoute { interface, address, prefix, source }
+        })
+    }
+
+    /// What a process that is killed leaves, so that nothing goes another way.
+    pub(super) fn remove_blackholes(&self) {
+        if self.tun.has_blackholes {
+            self.tun.routes.iter().for_each(|network| drop(remove_blackhole(*network)));
+        }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -100,21 +172,24 @@ impl Interface {
         Ok(is_new)
     }
 
-    /// Gives it back those of its addresses that somebody took, the kernel perhaps. While IPv6
-    /// is off or the interface is gone, that does not succeed.
-    pub(super) fn put_back_addresses(&self) {
+    /// Gives it back those of its addresses and routes that somebody took, the kernel perhaps.
+    /// While IPv6 is off or the interface is down or gone, that does not succeed.
+    pub(super) fn put_back(&self) {
         let Some(index) = self.index else { return };
         let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        for &(address, prefix) in &self.addresses {
+        for &(address, prefix) in &self.tun.addresses {
             if !route(any, (address, 0).into()).is_ok_and(|route| route.is_local) {
                 add_address(index, address, prefix).ok();
             }
+        }
+        for &network in &self.tun.routes {
+            self.add_route(index, network).ok();
         }
     }
 
     fn uses_ipv6(&self) -> bool {
         let routes = || File::open("/proc/thread-self/net/ipv6_route").map(BufReader::new);
-        self.addresses.iter().any(|(address, _)| address.is_ipv6())
+        self.tun.addresses.iter().any(|(address, _)| address.is_ipv6())
             || routes().is_ok_and(|routes| has_ipv6_route(routes, &self.name))
     }
 }

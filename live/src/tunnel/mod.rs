@@ -22,21 +22,25 @@ pub mod fuzzing;
 mod inbound;
 mod interface;
 mod key;
+mod liveness;
 mod message;
+mod names;
 mod noise;
 mod notice;
 mod outbound;
 mod padding;
 mod parts;
 mod path_mtu;
+mod peer;
 mod plain;
 pub(crate) mod random;
 mod reload;
 mod security;
 mod told;
 
+pub use crate::sys::{inherited, send_file};
 pub use carrier::{Address, IPV6_MIN_MTU};
-pub use config::{CarrierConfig, DeviceConfig, TunnelConfig};
+pub use config::{CarrierConfig, DeviceConfig, Remote, TunConfig, TunnelConfig};
 pub use counters::Counters;
 pub use endpoint::Endpoint;
 pub use error::{KeyError, TunnelError};
@@ -54,13 +58,17 @@ use airmend_proto::{Agent, Forwarder, Instant, LinkType, Packet, Port, drain};
 use bytes::BytesMut;
 use inbound::{Arrival, Inbound};
 use interface::Interface;
+use liveness::Liveness;
 use message::Message;
+use names::Name;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use outbound::Outbound;
 use path_mtu::{MtuProbe, PathMtu};
 use random::hash_seed;
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use told::Limiter;
 
@@ -86,6 +94,9 @@ pub struct Tunnel {
     frame_overhead: usize,
     /// The peer's address before a session tells it.
     configured: Option<Address>,
+    /// What leads there.
+    name: Option<Name>,
+    liveness: Liveness,
     /// The path to the peer at this address.
     path: Option<(Address, PathMtu)>,
     /// The route to the peer leads into the TUN device.
@@ -114,6 +125,12 @@ pub struct TunnelReport {
     pub peer: Option<Address>,
     /// The route to the peer leads into the TUN device, so that nothing reaches it.
     pub route_loop: bool,
+    /// Seconds since the newest session began.
+    pub handshake_seconds_ago: Option<f64>,
+    /// Seconds since the peer was last heard.
+    pub heard_seconds_ago: Option<f64>,
+    /// Nothing has come from the peer for too long.
+    pub is_silent: bool,
     /// The counters of the tunnel.
     pub counters: Counters,
     /// The counters of the agent, by event.
@@ -125,17 +142,21 @@ impl Tunnel {
     ///
     /// `agent` is one end of `link`, or passthrough without one.
     ///
+    /// A TUN device that somebody `kept` open, with packets that wait in it, is used if it has the
+    /// right name.
+    ///
     /// # Errors
     /// The configuration cannot be used on this machine.
     pub fn open(
         config: &TunnelConfig,
+        kept: Option<File>,
         agent: Box<dyn Agent + Send>,
         link: Option<&LinkProtocol>,
     ) -> Result<Self, TunnelError> {
         // A clock before 1970 counts as 1970.
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (carrier, channel) = (config.open_carrier()?, config.open_channel(since_1970));
-        let device = config.open_device()?;
+        let device = config.open_device(kept)?;
         let mut tunnel = Self {
             config: config.clone(),
             clock: Clock::start(),
@@ -146,6 +167,8 @@ impl Tunnel {
             packets: Vec::new(),
             frame_overhead: link.map_or(0, |link| link.frame_overhead),
             configured: config.peer(),
+            name: config.name(),
+            liveness: Liveness::new(Instant::ZERO),
             path: None,
             is_loop: false,
             inbound: Inbound::default(),
@@ -162,9 +185,26 @@ impl Tunnel {
         tunnel.outbound.compressor = compressor.map(|new| new(config.compression, hash_seed()));
         tunnel.set_first_mtu().map_err(config.device_failed())?;
         config.set_up_device()?;
+        if let Err(error) = tunnel.interface.set_up() {
+            tunnel.interface.remove_blackholes();
+            return Err(error);
+        }
+        tunnel.outbound.device.set_carrier(true).ok();
         // The kernel may otherwise delay a wake-up by 50 microseconds to save energy.
         nix::sys::prctl::set_timerslack(1).ok();
         Ok(tunnel)
+    }
+
+    /// Ends the tunnel as an operator means it: the interface goes, and what it left for the case
+    /// of another end. The process that drops a tunnel without that leaves the blackholes, so that
+    /// nothing goes another way until it is back.
+    pub fn close(self) {
+        self.interface.remove_blackholes();
+    }
+
+    /// The TUN device, for whoever keeps it open while this process is not there.
+    pub fn device(&self) -> Option<BorrowedFd<'_>> {
+        (!self.interface.is_lan()).then(|| self.outbound.device.readable())
     }
 
     /// The MTU of the device.
@@ -174,11 +214,16 @@ impl Tunnel {
 
     /// The report of the tunnel so far.
     pub fn report(&mut self) -> TunnelReport {
+        let now = self.clock.now();
+        let ago = |at: Option<Instant>| at.map(|at| (now - at).as_secs_f64());
         TunnelReport {
             device: self.interface.name().to_owned(),
             mtu: self.mtu(),
             peer: self.outbound.channel.peer(),
             route_loop: self.is_loop,
+            handshake_seconds_ago: ago(self.outbound.channel.established()),
+            heard_seconds_ago: ago(self.liveness.heard()),
+            is_silent: self.liveness.is_lost(),
             counters: self.outbound.counters(),
             agent_counters: self.agent_counters.clone(),
         }
@@ -219,6 +264,7 @@ impl Tunnel {
         let deadline = drain(&mut self.forwarder, now, &mut self.outbound, &mut on_event);
         self.deadline = deadline.map(|deadline| deadline.at);
         self.outbound.flush().map_err(failed("writing to the device"))?;
+        self.follow_peer(now);
         self.follow_path(now).map_err(failed("setting the MTU"))?;
         let wait = if more_packets || more_frames { Duration::ZERO } else { self.wait() };
         self.sleep(wait).map_err(failed("waiting for packets"))?;
@@ -323,7 +369,7 @@ impl Tunnel {
 
     /// Looks what has become of the interface, and of the way to the peer.
     fn look(&mut self, now: Instant) {
-        self.interface.put_back_addresses();
+        self.interface.put_back();
         let Outbound { carrier, channel, .. } = &mut self.outbound;
         let Some(to) = channel.peer().or(self.configured) else { return };
         let Some(way) = carrier.way(to) else { return };

@@ -13,6 +13,12 @@ pub enum Notice {
     PeerMoved(Address),
     /// The peer does not answer.
     NoAnswer(Address),
+    /// Nothing comes from the peer any more, which initiates.
+    Silent(Address),
+    /// The peer's name has no address.
+    NoAddress,
+    /// An initiation of whoever knows this end's public key, and has not the peer's key.
+    WrongKey(Address),
     /// The answer of the peer is not authentic.
     BadAnswer(Address),
     /// The peer begins sessions and uses none of them.
@@ -37,6 +43,22 @@ impl fmt::Display for Notice {
                 "no answer from {address}: check that airmend link of this version runs there, \
                  with the key that belongs to this one's, and that nothing between drops its \
                  packets; still trying"
+            ),
+            Self::Silent(address) => write!(
+                f,
+                "the peer at {address} is silent: it has ended, or nothing crosses the path; \
+                 waiting for it"
+            ),
+            Self::NoAddress => write!(
+                f,
+                "the name of the peer has no address now: check it, and that this machine finds \
+                 names; still trying"
+            ),
+            Self::WrongKey(address) => write!(
+                f,
+                "refused an initiation from {address}: its sender has this end's public key, and \
+                 not the private key that belongs to the peer's; give this end the public key that \
+                 `airmend keygen --show` prints there"
             ),
             Self::BadAnswer(address) => write!(
                 f,

@@ -19,6 +19,7 @@ pub(super) struct PlainChannel {
     last_sent: Instant,
     outbox: Option<(Address, Vec<u8>)>,
     notice: Option<Notice>,
+    is_silent: bool,
     counters: Counters,
 }
 
@@ -31,6 +32,7 @@ impl PlainChannel {
             last_sent: Instant::ZERO,
             outbox: None,
             notice: None,
+            is_silent: false,
             counters: Counters::default(),
         }
     }
@@ -62,7 +64,7 @@ impl Channel for PlainChannel {
             self.counters.truncated += 1;
             return false;
         };
-        if self.counters.frames_received == 0 {
+        if self.counters.frames_received == 0 || std::mem::take(&mut self.is_silent) {
             self.notice = Some(Notice::PeerFound(from));
         } else if self.peer != Some(from) {
             self.counters.peer_moves += 1;
@@ -72,6 +74,20 @@ impl Channel for PlainChannel {
         self.counters.frames_received += 1;
         out.extend_from_slice(frame);
         !frame.is_empty()
+    }
+
+    fn initiate(&mut self, addresses: &[Address]) {
+        self.keeps_alive = true;
+        self.peer = addresses.first().copied().or(self.peer);
+    }
+
+    fn handle_silence(&mut self, _now: Instant) {
+        self.notice = self.peer.map(Notice::NoAnswer);
+        self.is_silent = true;
+    }
+
+    fn established(&self) -> Option<Instant> {
+        None
     }
 
     fn handle_timeout(&mut self, now: Instant) {

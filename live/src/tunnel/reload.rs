@@ -31,7 +31,7 @@ impl Tunnel {
         let is_link_new = is_agent_new || !config.crosses_alike(&self.config);
         let is_bound = config.carrier.binds_alike(&self.config.carrier);
         let carrier = if is_bound { None } else { Some(config.open_carrier()?) };
-        self.interface.reload(&config.device).map_err(config.device_failed())?;
+        self.interface.reload(&config.device)?;
         self.config = config.clone();
         if is_link_new {
             self.begin_anew(carrier, agent, link);
@@ -53,6 +53,7 @@ impl Tunnel {
         self.forwarder = forwarder(agent, link);
         self.frame_overhead = link.map_or(0, |link| link.frame_overhead);
         self.configured = self.config.peer();
+        self.name = self.config.name();
         self.path = None;
         self.inbound = Inbound::default();
         self.deadline = None;

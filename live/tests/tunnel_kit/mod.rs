@@ -2,7 +2,7 @@
 
 use airmend_live::lab::{LabError, Namespace};
 use airmend_live::tunnel::{
-    CarrierConfig, DeviceConfig, Security, Tunnel, TunnelConfig, TunnelError,
+    CarrierConfig, DeviceConfig, Remote, Security, TunConfig, Tunnel, TunnelConfig, TunnelError,
 };
 use airmend_proto::agents::Limits;
 use airmend_proto::agents::tulip::{PROTOCOL, Settings, Tulip};
@@ -32,20 +32,21 @@ pub(crate) fn open(
 ) -> std::result::Result<Tunnel, LabError> {
     let listener = ([192, 0, 2, 2], 4433).into();
     let any = ([0, 0, 0, 0], 0).into();
-    let (local, peer) = if side == 0 { (any, Some(listener)) } else { (listener, None) };
+    let (local, peer) =
+        if side == 0 { (any, Some(Remote::Address(listener))) } else { (listener, None) };
     let config = TunnelConfig {
-        device: DeviceConfig::Tun {
+        device: DeviceConfig::Tun(TunConfig {
             name: "mend0".to_owned(),
             addresses: vec![([10, 9, 0, side + 1].into(), 24)],
-            mtu: None,
-        },
+            ..TunConfig::default()
+        }),
         carrier: CarrierConfig::Udp { local, peer },
         security,
         padding: None,
         compression: true,
     };
     let agent = Box::new(Tulip::new(Limits::default(), settings, epoch.into()));
-    Tunnel::open(&config, agent, Some(&PROTOCOL)).map_err(|error| failed(&error))
+    Tunnel::open(&config, None, agent, Some(&PROTOCOL)).map_err(|error| failed(&error))
 }
 
 /// A namespace's work fails with its own error.

@@ -11,6 +11,7 @@ use crate::tunnel::datagram::{
 };
 use crate::tunnel::key::{PresharedKey, PrivateKey, PublicKey};
 use crate::tunnel::random::random;
+use airmend_proto::Instant;
 use snow::params::NoiseParams;
 use snow::{Builder, HandshakeState, StatelessTransportState};
 
@@ -33,6 +34,13 @@ pub struct Keys {
     pub peer: PublicKey,
     /// A secret that both ends have beside their keys.
     pub psk: Option<PresharedKey>,
+}
+
+/// A handshake that waits for its response.
+pub(super) struct Attempt {
+    pub(super) initiation: Initiation,
+    pub(super) begun: Instant,
+    pub(super) next: Instant,
 }
 
 /// The initiator between its message and the response.

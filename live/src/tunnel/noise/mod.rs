@@ -6,6 +6,7 @@
 
 mod gate;
 mod handshake;
+mod initiator;
 mod limits;
 mod macs;
 mod replay;
@@ -20,14 +21,13 @@ pub use handshake::Keys;
 use super::carrier::Address;
 use super::channel::Channel;
 use super::counters::Counters;
-use super::datagram::{self, Datagram, RESPONSE_LEN, SEALED_OVERHEAD, SessionId};
+use super::datagram::{self, Datagram, SEALED_OVERHEAD, SessionId};
 use super::notice::Notice;
-use super::random::random;
 use crate::rate::{Bucket, Rate};
 use airmend_proto::{Instant, with_defaults};
 use bytes::BytesMut;
-use gate::{Gate, Verdict};
-use handshake::Initiation;
+use gate::Gate;
+use handshake::Attempt;
 use macs::Stamp;
 use replay::Stale;
 use responder::{Outcome, Responder};
@@ -39,8 +39,6 @@ use timestamp::Labels;
 /// The initiator sends something at least this often: it keeps address translators open, and finds
 /// a restarted peer soon.
 const KEEPALIVE: Duration = Duration::from_millis(100);
-/// The initiation is sent again after this time, and up to a third more, by chance.
-const RETRY: Duration = Duration::from_millis(100);
 /// A handshake without an answer for this time is reported and restarted.
 const NO_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Replies of a responder to datagrams of unknown sessions: so many that a peer learns soon of a
@@ -72,8 +70,9 @@ with_defaults! {
 pub(super) struct NoiseChannel {
     keys: Keys,
     rekey: Rekey,
-    /// The destination of initiations; none at the responder.
-    configured: Option<Address>,
+    /// Whether this end initiates, and to where.
+    initiates: bool,
+    configured: Vec<Address>,
     peer: Option<Address>,
     current: Option<Session>,
     previous: Option<Session>,
@@ -93,12 +92,6 @@ pub(super) struct NoiseChannel {
     counters: Counters,
 }
 
-struct Attempt {
-    initiation: Initiation,
-    begun: Instant,
-    next: Instant,
-}
-
 impl NoiseChannel {
     /// A channel; with a peer's address it initiates. `since_1970` is the time at `Instant::ZERO`.
     pub(super) fn new(
@@ -113,7 +106,8 @@ impl NoiseChannel {
             labels: Labels::new(since_1970),
             keys,
             rekey,
-            configured: peer,
+            initiates: peer.is_some(),
+            configured: peer.into_iter().collect(),
             peer,
             current: None,
             previous: None,
@@ -160,7 +154,7 @@ impl Channel for NoiseChannel {
                 self.open(now, from, id, counter, ciphertext, out);
                 return out.len() > begin;
             }
-            Some(Datagram::Initiation(message)) if self.configured.is_none() => {
+            Some(Datagram::Initiation(message)) if !self.initiates => {
                 let (keys, gate) = (&self.keys, &mut self.gate);
                 let initiation = (datagram, message);
                 let outcome = self.responder.handle(now, from, keys, gate, initiation);
@@ -191,23 +185,18 @@ impl Channel for NoiseChannel {
             session.take_if(|session| now - session.since > reject_after);
         }
         self.responder.expire(|session| now - session.since > reject_after);
-        let Some(configured) = self.configured else { return };
+        if !self.initiates {
+            return;
+        }
         if self.wants_session(now) && self.attempt.is_none() {
             self.begin_attempt(now);
         }
         if self.attempt.as_ref().is_some_and(|attempt| now - attempt.begun >= NO_ANSWER_TIMEOUT) {
-            self.tell(Notice::NoAnswer(configured));
+            self.no_answer();
             self.begin_attempt(now);
         }
-        if let Some(attempt) = self.attempt.as_mut().filter(|attempt| attempt.next <= now) {
-            attempt.next = now + RETRY + jitter();
-            let mut message = datagram::initiation(&attempt.initiation.message);
-            self.stamp.close(now, &mut message);
-            // The peer may have moved, or be back where it began.
-            if let Some(peer) = self.peer.filter(|peer| *peer != configured) {
-                self.post(peer, message.clone());
-            }
-            self.post(configured, message);
+        if self.attempt.as_ref().is_some_and(|attempt| attempt.next <= now) {
+            self.post_initiation(now);
         }
         if self.is_open() && now - self.last_sent >= KEEPALIVE {
             self.post_keepalive(now);
@@ -215,10 +204,32 @@ impl Channel for NoiseChannel {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.configured?;
+        if !self.initiates {
+            return None;
+        }
         let attempt = self.attempt.as_ref().map(|attempt| attempt.next);
         let keepalive = self.is_open().then(|| self.last_sent + KEEPALIVE);
         attempt.into_iter().chain(keepalive).min().or(Some(Instant::ZERO))
+    }
+
+    fn initiate(&mut self, addresses: &[Address]) {
+        self.initiates = true;
+        self.configured = addresses.to_vec();
+        // Now rather than when the attempt was to be repeated.
+        if let Some(attempt) = &mut self.attempt {
+            attempt.next = attempt.begun;
+        }
+    }
+
+    fn handle_silence(&mut self, now: Instant) {
+        self.no_answer();
+        if self.initiates && self.attempt.is_none() {
+            self.begin_attempt(now);
+        }
+    }
+
+    fn established(&self) -> Option<Instant> {
+        self.current.as_ref().map(|session| session.since)
     }
 
     fn poll_transmit(&mut self) -> Option<(Address, Vec<u8>)> {
@@ -244,19 +255,11 @@ impl NoiseChannel {
         self.current.is_some()
     }
 
-    fn wants_session(&self, now: Instant) -> bool {
-        self.current.as_ref().is_none_or(|session| {
-            now - session.since >= self.rekey.after || session.bytes >= self.rekey.after_bytes
-        })
-    }
-
-    fn begin_attempt(&mut self, now: Instant) {
-        let label = self.labels.next(now);
-        self.attempt = Initiation::new(&self.keys, label).map(|initiation| Attempt {
-            initiation,
-            begun: now,
-            next: now,
-        });
+    fn no_answer(&mut self) {
+        let from = if self.initiates { self.configured.first().copied() } else { None };
+        if let Some(peer) = from.or(self.peer) {
+            self.tell(if self.initiates { Notice::NoAnswer(peer) } else { Notice::Silent(peer) });
+        }
     }
 
     fn open(
@@ -282,7 +285,7 @@ impl NoiseChannel {
             None => {
                 self.counters.unknown_session += 1;
                 // Only a responder replies: an initiator begins a new session when it needs one.
-                if self.configured.is_none() && self.unknown_replies.take(UNKNOWN, now) {
+                if !self.initiates && self.unknown_replies.take(UNKNOWN, now) {
                     self.post_to_stranger(from, datagram::unknown(id));
                 }
             }
@@ -292,6 +295,12 @@ impl NoiseChannel {
     /// An authentic datagram came from this address. Only the newest one decides where the peer is.
     fn received_from(&mut self, from: Address, is_newest: bool) {
         self.counters.frames_received += 1;
+        let is_away = |told: &Notice| matches!(told, Notice::NoAnswer(_) | Notice::Silent(_));
+        if is_newest && self.told.iter().any(is_away) {
+            self.told.retain(|told| !is_away(told));
+            self.peer = Some(from);
+            self.notices.push_back(Notice::PeerFound(from));
+        }
         if is_newest && self.peer != Some(from) {
             self.peer = Some(from);
             self.counters.peer_moves += 1;
@@ -341,44 +350,11 @@ impl NoiseChannel {
             Outcome::Replayed => self.counters.replayed += 1,
             Outcome::Refused => self.counters.handshakes_refused += 1,
             Outcome::Forged => self.counters.forged += 1,
-        }
-    }
-
-    /// The initiator's last part of a handshake.
-    fn finish(
-        &mut self,
-        now: Instant,
-        from: Address,
-        id: SessionId,
-        datagram: &[u8],
-        message: &[u8; RESPONSE_LEN],
-    ) {
-        if !self.gate.has_mac1(datagram) {
-            self.counters.forged += 1;
-            return;
-        }
-        let Some(mut attempt) = self.attempt.take_if(|attempt| attempt.initiation.id == id) else {
-            // The answer to an initiation that was sent twice.
-            self.counters.replayed += 1;
-            return;
-        };
-        match self.gate.admit(now, from, datagram) {
-            Verdict::Admit => {}
-            verdict => {
-                self.attempt = Some(attempt);
-                return self.respond(now, from, verdict.into());
+            Outcome::WrongKey => {
+                self.counters.forged += 1;
+                self.tell(Notice::WrongKey(from));
             }
         }
-        let Some(peer_id) = attempt.initiation.accept(message) else {
-            self.counters.forged += 1;
-            // The genuine one may still come.
-            self.attempt = Some(attempt);
-            return self.tell(Notice::BadAnswer(from));
-        };
-        let Some(transport) = attempt.initiation.into_transport() else { return };
-        self.establish(Session::new(id, peer_id, transport, now), from);
-        // The responder sends nothing under the new keys before it has seen them used.
-        self.post_keepalive(now);
     }
 
     /// An initiation of another version: the peer's, as its operator should know.
@@ -418,20 +394,6 @@ impl NoiseChannel {
         }
     }
 
-    /// The peer reports that it does not know a session. This message is not authenticated: it
-    /// costs a handshake, and the session remains in use meanwhile.
-    fn forgotten(&mut self, now: Instant, id: SessionId) {
-        let is_current = self
-            .current
-            .as_ref()
-            .is_some_and(|session| session.peer_id == id && now - session.since >= RETRY);
-        if self.configured.is_none() || !is_current {
-            self.counters.unknown_session += 1;
-        } else if self.attempt.is_none() {
-            self.begin_attempt(now);
-        }
-    }
-
     fn post_keepalive(&mut self, now: Instant) {
         let mut message = Vec::new();
         self.seal(now, &[], &mut message);
@@ -462,11 +424,4 @@ impl NoiseChannel {
             self.post(to, message);
         }
     }
-}
-
-/// Up to a third of the interval between retries.
-fn jitter() -> Duration {
-    let mut byte = [0];
-    random(&mut byte).ok();
-    RETRY * u32::from(byte[0]) / (3 * 255)
 }

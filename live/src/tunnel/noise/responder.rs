@@ -34,8 +34,10 @@ pub(super) enum Outcome {
     Old,
     /// It is one too many.
     Refused,
-    /// It is not authentic.
+    /// Whoever sent it does not know this end's public key.
     Forged,
+    /// Whoever sent it knows it, and has not the peer's key.
+    WrongKey,
 }
 
 impl From<Verdict> for Outcome {
@@ -144,7 +146,7 @@ impl Responder {
         message: &[u8; INITIATION_LEN],
         ephemeral: [u8; 32],
     ) -> Outcome {
-        let Some(request) = Request::read(keys, message) else { return Outcome::Forged };
+        let Some(request) = Request::read(keys, message) else { return Outcome::WrongKey };
         self.remembered.truncate(REMEMBERED - 1);
         self.remembered.push_front(ephemeral);
         if self.newest.is_some_and(|newest| request.timestamp <= newest) {

@@ -2,6 +2,7 @@ mod hostile;
 
 use super::*;
 use crate::tunnel::PrivateKey;
+use initiator::RETRY;
 use std::net::SocketAddr;
 
 /// Both ends with the clock between them; what one sends is what the other is given.
