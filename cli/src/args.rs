@@ -59,7 +59,7 @@ pub(crate) enum Command {
     Link(Box<LinkArgs>),
     /// Mend the TCP flows that leave through an interface, while the kernel forwards as before.
     Gateway(Box<GatewayArgs>),
-    /// Show the status of a running gateway.
+    /// Show the status of a running gateway or link.
     Status(StatusArgs),
     /// Tell a running gateway that a mobile host may come, is here, or will not come.
     Handoff(HandoffArgs),

@@ -107,6 +107,25 @@ pub struct Load {
     pub cache_packets: usize,
 }
 
+/// What an end of a link protocol knows of the path to the other end, for people.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathView {
+    /// The largest rate at which frames arrived lately, in bytes per second.
+    pub rate: Option<u64>,
+    /// The share of frames that the path loses by itself, in 1024ths.
+    pub loss: Option<u64>,
+    /// The smoothed round trip (RFC 6298).
+    pub round_trip: Option<Duration>,
+    /// Its mean deviation.
+    pub deviation: Option<Duration>,
+    /// The least round trip of the last ten to twenty seconds.
+    pub least_round_trip: Option<Duration>,
+    /// Packets that wait to be sent.
+    pub queued: usize,
+    /// Packets that are sent and not acknowledged.
+    pub in_flight: u32,
+}
+
 /// A flow of which no acknowledgment has passed for so long is unanswered: a sender that knows no
 /// round trip waits as long for one (RFC 6298 §2).
 pub const UNANSWERED: Duration = Duration::from_secs(1);
@@ -176,6 +195,11 @@ pub trait Agent {
 
     /// The round trip of the air hop that the agent has measured for a flow.
     fn air_round_trip(&self, _flow: &FlowKey) -> Option<Duration> {
+        None
+    }
+
+    /// The path to the other end, if the agent is one end of a link and measures it.
+    fn path(&self) -> Option<PathView> {
         None
     }
 

@@ -5,7 +5,7 @@
 //! therefore not cached, and stays visible to TCP. Beyond half of its limit the queue towards the
 //! air marks what is ECN-capable (RFC 3168 §5).
 
-use crate::agent::{Agent, Deadline, LinkSignal, Load, Port, Verdict};
+use crate::agent::{Agent, Deadline, LinkSignal, Load, PathView, Port, Verdict};
 use crate::agents::link_protocol::LinkProtocol;
 use crate::event::Event;
 use crate::invariants::Checker;
@@ -235,6 +235,11 @@ impl<A: Agent + ?Sized> Forwarder<A> {
     /// The round trip of the air hop that the agent has measured for a flow.
     pub fn air_round_trip(&self, flow: &FlowKey) -> Option<Duration> {
         self.agent.air_round_trip(flow)
+    }
+
+    /// What the agent knows of the path to the other end.
+    pub fn path(&self) -> Option<PathView> {
+        self.agent.path()
     }
 
     /// The memory that the agent uses.

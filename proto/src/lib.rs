@@ -44,7 +44,7 @@ pub mod units;
 mod windowed_max;
 pub mod wire;
 
-pub use agent::{Agent, Deadline, LinkSignal, Load, Timer, Verdict};
+pub use agent::{Agent, Deadline, LinkSignal, Load, PathView, Timer, Verdict};
 pub use ecn::Ecn;
 pub use event::Event;
 pub use forwarder::{EgressLimits, Forwarder, Ports, PriorityClass, drain};

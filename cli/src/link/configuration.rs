@@ -5,6 +5,8 @@ use super::file;
 use super::hooks::Hooks;
 use super::options::{CarrierKind, Options, has_port};
 use crate::process::BadUsage;
+use airmend_live::gateway::default_socket;
+use airmend_live::gateway::telemetry::server::ServerConfig;
 use airmend_live::tunnel::{
     CarrierConfig, DeviceConfig, IPV6_MIN_MTU, Keys, PresharedKey, PrivateKey, Rekey, Remote,
     Security, TunConfig, TunnelConfig,
@@ -26,6 +28,7 @@ pub(super) struct Wanted {
     pub(super) tunnel: TunnelConfig,
     pub(super) agent: AgentConfig,
     pub(super) hooks: Hooks,
+    pub(super) server: Option<ServerConfig>,
 }
 
 /// The configuration of flags and file, where flags have precedence, and whether the file sets
@@ -46,7 +49,12 @@ pub(super) fn wanted(args: &LinkArgs) -> Result<(Wanted, bool)> {
     let agent = agent(&options).map_err(BadUsage)?;
     let tunnel = tunnel(&options)?;
     let hooks = Hooks { up: options.up, down: options.down };
-    Ok((Wanted { tunnel, agent, hooks }, file_sets))
+    let is_asked = args.name.is_some() || options.socket.is_some() || options.metrics.is_some();
+    let server = is_asked.then(|| ServerConfig {
+        socket: options.socket.unwrap_or_else(|| default_socket(tunnel.device.name())),
+        metrics: options.metrics,
+    });
+    Ok((Wanted { tunnel, agent, hooks, server }, file_sets))
 }
 
 fn tunnel(options: &Options) -> Result<TunnelConfig> {

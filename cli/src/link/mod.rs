@@ -15,6 +15,7 @@ use crate::process::{self, sentence, stop_flag};
 use crate::reload::Reloads;
 use crate::service::{self, Service};
 use airmend_live::gateway::privileges;
+use airmend_live::gateway::telemetry::server::Server;
 use airmend_live::tunnel::Tunnel;
 use airmend_proto::agents::Limits;
 use anyhow::Result;
@@ -40,6 +41,8 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     let _end = log_lines::End;
     let figures = LogLines::new(io::stdout(), |_| String::new())?;
     let mut service = Service::new()?;
+    // Where another one answers, this one must not begin.
+    let mut server = config.server.as_ref().map(Server::start).transpose()?;
     let agent = config.agent.build(Limits::default(), seed());
     let kept = service::kept_interface();
     let mut tunnel = Tunnel::open(&config.tunnel, kept, agent, config.agent.link())?;
@@ -58,6 +61,9 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
         service.watchdog();
         while let Some(told) = tunnel.poll_notice() {
             say(&told.to_string());
+        }
+        while let Some(request) = server.as_mut().and_then(Server::poll) {
+            request.answer(tunnel.status());
         }
         if let Some(wanted) = reloads.poll() {
             reload(&mut tunnel, &mut current, wanted);

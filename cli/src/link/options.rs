@@ -3,6 +3,7 @@
 
 use crate::config_file::switch;
 use crate::values::setting;
+use airmend_live::gateway::MetricsAddress;
 use airmend_live::tunnel::{KeyError, Padding, PublicKey};
 use airmend_proto::agents::{self, AgentConfig};
 use airmend_proto::named;
@@ -74,6 +75,12 @@ pub(crate) struct Options {
     /// Run this command before the link ends.
     #[arg(long, value_name = "COMMAND")]
     pub(super) down: Option<String>,
+    /// The socket for airmend status [default: /run/airmend/DEV/status.sock for one with a NAME].
+    #[arg(long, value_name = "PATH")]
+    pub(super) socket: Option<PathBuf>,
+    /// Serve metrics to Prometheus on this loopback address or Unix socket, such as 127.0.0.1:9291.
+    #[arg(long, value_name = "ADDR")]
+    pub(super) metrics: Option<MetricsAddress>,
     /// Neither encrypt nor authenticate anything.
     #[arg(long, conflicts_with_all = ["key_file", "psk_file"])]
     pub(super) insecure: bool,
@@ -103,7 +110,7 @@ pub(crate) struct Peer {
 }
 
 /// The keys of the file, without those of a peer.
-pub(super) const OPTION_NAMES: [&str; 20] = [
+pub(super) const OPTION_NAMES: [&str; 22] = [
     "arq",
     "dev",
     "address",
@@ -122,6 +129,8 @@ pub(super) const OPTION_NAMES: [&str; 20] = [
     "keep-carrier",
     "up",
     "down",
+    "socket",
+    "metrics",
     "insecure",
     "peer",
 ];
@@ -162,6 +171,8 @@ impl Options {
             "class" => put(&mut self.class, Ok(text.to_owned())),
             "up" => put(&mut self.up, Ok(text.to_owned())),
             "down" => put(&mut self.down, Ok(text.to_owned())),
+            "socket" => put(&mut self.socket, Ok(folder.join(text))),
+            "metrics" => put(&mut self.metrics, text.parse().map_err(|error| words(&error))),
             "no-compression" => switch(text).map(|on| self.no_compression = on),
             "no-routes" => switch(text).map(|on| self.no_routes = on),
             "no-blackholes" => switch(text).map(|on| self.no_blackholes = on),
@@ -192,6 +203,8 @@ impl Options {
             keep_carrier: self.keep_carrier || below.keep_carrier,
             up: self.up.or(below.up),
             down: self.down.or(below.down),
+            socket: self.socket.or(below.socket),
+            metrics: self.metrics.or(below.metrics),
             insecure: self.insecure || below.insecure,
             peer: self.peer.over(below.peer),
         }
@@ -290,7 +303,8 @@ pub(super) fn has_port(text: &str) -> bool {
     is_port && text.parse::<Ipv6Addr>().is_err()
 }
 
-/// Where to send or listen: an address or a name with a port, or over Ethernet a MAC address or any.
+/// Where to send or listen: an address or a name with a port, or over Ethernet a MAC address or
+/// any.
 fn place(text: &str) -> Result<String, String> {
     let is_mac = text.len() == 17 && text.chars().all(|c| c == ':' || c.is_ascii_hexdigit());
     match has_port(text) || is_mac || text == "any" {

@@ -76,6 +76,8 @@ class = "any=reliable"
 no-routes = false
 no-blackholes = true
 keep-carrier = true
+socket = "/tmp/s"
+metrics = "127.0.0.1:9291"
 up = "a"
 down = "b"
 
@@ -115,6 +117,8 @@ fn every_flag_is_a_key_and_flags_go_before() {
         "--class=any=reliable",
         "--no-blackholes",
         "--keep-carrier",
+        "--socket=/tmp/s",
+        "--metrics=127.0.0.1:9291",
         "--up=a",
         "--down=b",
         "--allowed-ips=10.50.0.0/16,10.0.0.0/8",

@@ -3,6 +3,7 @@
 use super::find::DIRECTORY;
 use airmend_live::gateway::Word;
 use airmend_live::gateway::telemetry::Status;
+use airmend_live::tunnel::LinkStatus;
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
 use std::fmt;
@@ -73,6 +74,21 @@ impl std::error::Error for NoStatus {}
 /// The status of the gateway now.
 pub(crate) fn ask(path: &Path) -> Result<Status, NoStatus> {
     request(path, "GET /status", status)
+}
+
+/// A status of either kind.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Gateway(Box<Status>),
+    Link(Box<LinkStatus>),
+}
+
+/// The status of the gateway or link now.
+pub(super) fn ask_any(path: &Path) -> Result<Answer, NoStatus> {
+    request(path, "GET /status", |body| match serde_json::from_slice::<LinkStatus>(body) {
+        Ok(found) if found.link => Ok(Answer::Link(Box::new(found))),
+        _ => status(body).map(|found| Answer::Gateway(Box::new(found))),
+    })
 }
 
 /// Tells the gateway what happens to a mobile host.

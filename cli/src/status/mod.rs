@@ -1,7 +1,8 @@
-//! `airmend status`: the status of a running gateway.
+//! `airmend status`: the status of a running gateway or link.
 
 pub(crate) mod client;
 pub(crate) mod find;
+mod link;
 mod report;
 
 pub(crate) use report::{clock, decisions};
@@ -10,6 +11,7 @@ use crate::process::BadUsage;
 use crate::row;
 use anyhow::Result;
 use clap::Args;
+use client::Answer;
 use std::io;
 use std::path::PathBuf;
 
@@ -40,19 +42,20 @@ impl GatewaySelection {
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     which: GatewaySelection,
-    /// Print one JSON object; docs/gateway-metrics.md explains its fields.
+    /// Print one JSON object; docs/gateway-metrics.md and docs/link.md explain its fields.
     #[arg(long)]
     json: bool,
 }
 
 /// Asks once and prints the answer.
 pub(crate) fn status(args: &StatusArgs) -> Result<()> {
-    let status = client::ask(&args.which.socket()?)?;
+    let answer = client::ask_any(&args.which.socket()?)?;
     let mut out = io::stdout().lock();
-    if args.json {
-        row::write(&mut out, &status)?;
-    } else {
-        report::print(&mut out, &status)?;
+    match answer {
+        Answer::Gateway(status) if args.json => row::write(&mut out, &*status)?,
+        Answer::Gateway(status) => report::print(&mut out, &status)?,
+        Answer::Link(status) if args.json => row::write(&mut out, &*status)?,
+        Answer::Link(status) => link::print(&mut out, &status)?,
     }
     Ok(())
 }

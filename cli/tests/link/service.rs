@@ -7,14 +7,40 @@ use crate::stream::lasting;
 use crate::world::{INNER, Link, RIGHT, World};
 use crate::{BYTES, count, ended};
 use nix::sys::signal::Signal;
+use serde_json::Value;
 use std::fs;
-use std::os::unix::net::UnixDatagram;
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixDatagram, UnixStream};
 
-/// The command line of an end with this file.
-fn command(file: &TempFile) -> std::process::Command {
+/// The command line of an end with this file and this socket.
+fn command(file: &TempFile, socket: &TempFile) -> std::process::Command {
     let mut command = airmend();
     command.args(["link", "mend0", "--json", "--config"]).arg(&file.0);
+    command.arg("--socket").arg(&socket.0);
     command
+}
+
+/// The file of the end that knows where the other is.
+fn dialing(file: &TempFile, world: &World, more: &str) -> std::io::Result<()> {
+    let key = world.key.0.display();
+    let peer = format!("[[peer]]\nendpoint = \"{RIGHT}:4433\"\n");
+    let address = format!("address = \"{}/24\"\n", INNER[0]);
+    fs::write(&file.0, format!("key-file = \"{key}\"\n{address}{more}\n{peer}"))
+}
+
+/// What `airmend status` and the metrics say there, of a link in use.
+fn says_how_it_is(socket: &TempFile) -> Result {
+    let output = airmend().args(["status", "--json", "--socket"]).arg(&socket.0).output()?;
+    let status: Value = serde_json::from_slice(&output.stdout)?;
+    assert!(status["link"] == true && status["interface"] == "mend0", "{status}");
+    assert!(status["path"]["round_trip_seconds"].is_f64(), "{status}");
+    let mut stream = UnixStream::connect(&socket.0)?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+    let mut metrics = String::new();
+    stream.read_to_string(&mut metrics)?;
+    assert!(metrics.contains("\nairmend_link_up{interface=\"mend0\"} 1\n"), "{metrics}");
+    assert!(metrics.contains("# TYPE airmend_link_events_total counter\n"), "{metrics}");
+    Ok(())
 }
 
 /// The next line with these words.
@@ -36,19 +62,16 @@ pub(crate) fn reloaded() -> Result {
     };
     let own = format!("\"{}/24\"", INNER[1]);
     listener(&own, "")?;
-    let dialer = |more: &str| {
-        let peer = format!("[[peer]]\nendpoint = \"{RIGHT}:4433\"\n");
-        let address = format!("address = \"{}/24\"\n", INNER[0]);
-        fs::write(&left.0, format!("key-file = \"{key}\"\n{address}{more}\n{peer}"))
-    };
+    let dialer = |more: &str| dialing(&left, &world, more);
     dialer("")?;
     let manager_at = TempFile::new("manager");
     let manager = UnixDatagram::bind(&manager_at.0)?;
     manager.set_read_timeout(Some(PATIENCE))?;
-    let mut watched = command(&right);
+    let [at_right, at_left] = ["right.sock", "left.sock"].map(TempFile::new);
+    let mut watched = command(&right, &at_right);
     watched.env("NOTIFY_SOCKET", &manager_at.0);
     let mut right = Link::start(&world.right, watched)?;
-    let mut left = Link::start(&world.left, command(&left))?;
+    let mut left = Link::start(&world.left, command(&left, &at_left))?;
     let notice = until("READY", || {
         let mut notice = [0; 1024];
         let length = manager.recv(&mut notice).ok()?;
@@ -56,9 +79,9 @@ pub(crate) fn reloaded() -> Result {
         notice.starts_with("READY=1").then_some(notice)
     })?;
     assert!(notice.contains("\nSTATUS=mend0 is up"), "{notice}");
-    let status = fs::read_to_string(format!("/proc/{}/status", right.id()))?;
+    let process = fs::read_to_string(format!("/proc/{}/status", right.id()))?;
     // CAP_NET_ADMIN.
-    assert!(status.contains("CapEff:\t0000000000001000"), "{status}");
+    assert!(process.contains("CapEff:\t0000000000001000"), "{process}");
     lasting(world.hosts(), INNER[1].parse()?, |received| {
         let goes_on = || {
             let before = received();
@@ -86,7 +109,8 @@ pub(crate) fn reloaded() -> Result {
         left.signal(Signal::SIGHUP)?;
         let why = said(&mut left, "nothing has changed")?;
         assert!(why.contains("the interface stays mend0"), "{why}");
-        goes_on()
+        goes_on()?;
+        says_how_it_is(&at_left)
     })?;
     let (sent, received) = (ended(left)?, ended(right)?);
     // The counters go on from one configuration to the next.

@@ -24,6 +24,7 @@ mod interface;
 mod key;
 mod liveness;
 mod message;
+mod meter;
 mod names;
 mod noise;
 mod notice;
@@ -36,6 +37,7 @@ mod plain;
 pub(crate) mod random;
 mod reload;
 mod security;
+mod status;
 mod told;
 
 pub use crate::sys::{inherited, send_file};
@@ -49,6 +51,7 @@ pub use noise::{Keys, Rekey};
 pub use notice::Notice;
 pub use padding::Padding;
 pub use security::Security;
+pub use status::{LinkStatus, PathStatus};
 pub use told::Told;
 
 use crate::clock::Clock;
@@ -60,6 +63,7 @@ use inbound::{Arrival, Inbound};
 use interface::Interface;
 use liveness::Liveness;
 use message::Message;
+use meter::Meter;
 use names::Name;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use outbound::Outbound;
@@ -111,6 +115,7 @@ pub struct Tunnel {
     has_frames: bool,
     notices: VecDeque<Notice>,
     limiter: Limiter,
+    meter: Meter,
     agent_counters: BTreeMap<&'static str, u64>,
 }
 
@@ -179,6 +184,7 @@ impl Tunnel {
             has_frames: true,
             notices: VecDeque::new(),
             limiter: Limiter::default(),
+            meter: Meter::default(),
             agent_counters: BTreeMap::new(),
         };
         let compressor = link.and_then(|link| link.compressor);
@@ -273,6 +279,7 @@ impl Tunnel {
         // An interface that was set down before it vanished tells nobody, but whoever reads.
         if self.next_read <= now {
             self.next_read = now + LOOK_INTERVAL;
+            self.measure(now);
             (self.has_packets, self.has_frames) = (true, true);
         }
         Ok(())

@@ -1,11 +1,10 @@
 //! What one flow would carry if the air's losses were mended: TCP's model, with what was measured.
 
 use super::report::Limit;
+use crate::tcp_model::tcp;
 
 /// RFC 6928: segments that a sender begins with.
 const INITIAL_WINDOW: f64 = 10.0;
-/// Linux's least timeout beyond the round trip.
-const MIN_TIMEOUT: f64 = 0.2;
 /// If loss explained a flow's rate, it would be no less than the model's by more than this; the
 /// model is right within half as much (RFC 8312 §5, and measurements of Linux under 0.25 to 8 %).
 const PLAUSIBLE: f64 = 3.0;
@@ -115,17 +114,6 @@ impl Measured {
         let residual = self.loss().powf(attempts + 1.0) + before;
         self.goodput() * ((self.loss() + before) / residual).sqrt()
     }
-}
-
-/// The rate of a sender with timeouts (PFTK) or, if higher, of CUBIC with this loss, in packets
-/// per second.
-fn tcp(loss: f64, rtt: f64) -> f64 {
-    let timeout = rtt + MIN_TIMEOUT;
-    let timeouts = (3.0 * (3.0 * loss / 8.0).sqrt()).min(1.0) * loss * (1.0 + 32.0 * loss * loss);
-    let pftk = 1.0 / (rtt * (2.0 * loss / 3.0).sqrt() + timeout * timeouts);
-    // In its own region, which begins with windows of some size; RFC 8312 §5.2.
-    let cubic = 1.054 * (rtt / loss).powf(0.75) / rtt;
-    if cubic * rtt > 10.0 { pftk.max(cubic) } else { pftk }
 }
 
 /// The beginning of a transfer: windows that double until the rate is reached.

@@ -101,6 +101,11 @@ impl Pace {
         (least < Duration::MAX).then_some(least)
     }
 
+    /// The smoothed round trip and its mean deviation.
+    pub(crate) fn smoothed_round_trip(&self) -> Option<(Duration, Duration)> {
+        self.smoothed.map(|smoothed| (smoothed.srtt(), Duration::from_nanos(smoothed.deviation)))
+    }
+
     /// The limit of packets in flight.
     pub(crate) fn limit(&self) -> u32 {
         self.limit

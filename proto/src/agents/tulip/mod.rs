@@ -22,6 +22,7 @@ mod sender;
 mod settings;
 mod travel;
 mod turn;
+mod view;
 
 pub use super::arq::{Class, Order, Rules};
 pub use protocol::PROTOCOL;
@@ -32,7 +33,7 @@ use super::arq::{
     Resequencer, View, WIDEST_WINDOW,
 };
 use super::limits::Limits;
-use crate::agent::{Agent, Deadline, LinkSignal, Port, Timer, Verdict};
+use crate::agent::{Agent, Deadline, LinkSignal, PathView, Port, Timer, Verdict};
 use crate::ecn::Ecn;
 use crate::event::Event;
 use crate::packet::{LinkType, Packet};
@@ -116,18 +117,6 @@ impl Tulip {
             hash_seed: seed,
             settings,
         }
-    }
-
-    /// The number of packets that wait for the link, and of sent packets that may have to be
-    /// retransmitted.
-    pub fn backlog(&self) -> (usize, u32) {
-        (self.queue.len(), self.sender.pool.span())
-    }
-
-    /// Bytes of packets that have arrived and wait for packets before them, or for the network
-    /// layer, and of those that are kept to recover others from.
-    pub fn held_bytes(&self) -> usize {
-        self.receiver.window.bytes() + self.decoder.bytes()
     }
 
     fn report(&mut self, event: LinkEvent) {
@@ -476,6 +465,10 @@ impl Agent for Tulip {
             Port::Wired => self.receiver.window.pop(),
             Port::Air => self.next_frame(now).map(|frame| frame.emit()),
         }
+    }
+
+    fn path(&self) -> Option<PathView> {
+        Some(self.view())
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

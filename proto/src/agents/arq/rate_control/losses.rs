@@ -47,10 +47,13 @@ impl Losses {
 
     /// The share that the path loses by itself, in 1024ths.
     pub(super) fn share(&self) -> u64 {
-        if self.slow_frames < LEAST {
-            return 0;
-        }
-        (u64::from(self.slow_lost) * 1_024 / u64::from(self.slow_frames)).min(MOST)
+        self.known_share().unwrap_or(0)
+    }
+
+    /// The same, if it is known.
+    pub(super) fn known_share(&self) -> Option<u64> {
+        let share = u64::from(self.slow_lost) * 1_024 / u64::from(self.slow_frames).max(1);
+        (self.slow_frames >= LEAST).then_some(share.min(MOST))
     }
 
     /// The share of what is sent that arrives at the largest delivery rate of many samples, in

@@ -118,6 +118,17 @@ impl RateControl {
         self.flight.restart();
     }
 
+    /// The largest delivery rate of the last round trips, in bytes per second.
+    pub(crate) fn rate(&self) -> Option<u64> {
+        Some(self.rate.get()).filter(|rate| *rate > 0)
+    }
+
+    /// The share of frames that the path loses by itself, in 1024ths, if enough were sent below its
+    /// rate to know.
+    pub(crate) fn loss(&self) -> Option<u64> {
+        self.losses.known_share()
+    }
+
     /// Whether frames are in flight.
     pub(crate) fn is_idle(&self) -> bool {
         self.flight.in_flight() == 0
