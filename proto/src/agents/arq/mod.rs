@@ -32,6 +32,6 @@ pub(crate) use pace::Pace;
 pub(crate) use pool::{Delivery, Numbered, Pool, Transmission};
 pub(crate) use queue::Queue;
 pub(crate) use queued::Queued;
-pub(crate) use rate_control::RateControl;
+pub(crate) use rate_control::{RateControl, noticed_growth};
 pub use resequencer::MAX_WINDOW;
 pub(crate) use resequencer::{Resequencer, WIDEST_WINDOW};

@@ -248,6 +248,17 @@ impl Pool {
         None
     }
 
+    /// The packets that are known to be lost, and not sent again since, in order.
+    pub(crate) fn missing_packets(&self) -> Vec<SeqNumber> {
+        let is_lost = |seq: &SeqNumber| {
+            let index = self.index(*seq);
+            index.is_some_and(|index| self.packets[index].delivery == Delivery::Lost)
+        };
+        let mut missing: Vec<_> = self.lost.iter().copied().filter(is_lost).collect();
+        missing.sort_unstable_by_key(|seq| seq.offset_from(self.first));
+        missing
+    }
+
     /// Whether this transmission is the packet's last one, and neither acknowledged nor lost.
     pub(crate) fn is_outstanding(&self, seq: SeqNumber, serial: SeqNumber) -> bool {
         let sent = self.index(seq).map(|index| &self.packets[index]);

@@ -4,7 +4,7 @@
 use super::Tulip;
 use super::frame::{Frame, FrameKind};
 use super::redundancy::InFlight;
-use crate::agents::arq::LinkEvent;
+use crate::agents::arq::{Due, LinkEvent, noticed_growth};
 use crate::packet::{LinkType, Packet};
 use crate::rlc::{Combination, DENSE, HEAD_LEN, MAX_WINDOW, Recovered, Symbol};
 use crate::time::Instant;
@@ -41,14 +41,36 @@ impl Tulip {
         if self.is_coding() && is_enough { PATIENCE * self.pace.wait(0) } else { Duration::ZERO }
     }
 
+    /// A packet leaves that repair frames cover: if no other one follows soon, a burst has ended.
+    pub(super) fn await_pause(&mut self, now: Instant) {
+        let least = self.pace.least_round_trip().filter(|_| self.is_coding());
+        self.pause_due = least.map_or(Due::Never, |least| Due::At(now + noticed_growth(least)));
+    }
+
+    /// Whether a repair frame is due. A pause in which none is due is over.
+    fn is_repair_due(&mut self, in_flight: InFlight) -> bool {
+        let (pool, redundancy) = (&self.sender.pool, &self.sender.redundancy);
+        let is_spare = self.has_spare_capacity();
+        let end = pool.first() + pool.span();
+        if redundancy.is_due(in_flight, is_spare) {
+            return true;
+        }
+        let is_pause = self.pause_due == Due::Now;
+        let is_due = is_pause && is_spare && redundancy.is_due_in_pause(in_flight, end);
+        if is_pause && !is_due {
+            self.pause_due = Due::Never;
+        }
+        is_due
+    }
+
     /// The next repair frame, if one is due.
     pub(super) fn next_repair(&mut self) -> Option<Frame> {
         let pool = &self.sender.pool;
         let in_flight = InFlight { open: pool.outstanding(), missing: pool.missing() };
-        let is_spare = self.queue.is_empty() || self.is_starting();
-        if !self.is_coding() || !self.sender.redundancy.is_due(in_flight, is_spare) {
+        if !self.is_coding() || !self.is_repair_due(in_flight) {
             return None;
         }
+        let pool = &self.sender.pool;
         let (first, len) = pool.combinable(MAX_WINDOW);
         if len == 0 {
             return None;

@@ -2,7 +2,7 @@
 
 use super::Tulip;
 use super::frame::{Ack, Frame, FrameKind};
-use crate::agents::arq::Due;
+use crate::agents::arq::{Due, MAX_WINDOW, WIDEST_WINDOW};
 use crate::codel::CoDelParams;
 use crate::time::Instant;
 use core::time::Duration;
@@ -19,6 +19,25 @@ impl Tulip {
     /// Whether the hosts find the path by themselves: it has not been full yet.
     pub(super) fn is_starting(&self) -> bool {
         self.controls_rate() && self.rate.is_starting()
+    }
+
+    /// Whether the window and the limit of packets in flight admit another reliable packet.
+    pub(super) fn has_room(&self) -> bool {
+        // The other end has the window of the paper's link ACKs unless it says that it has more.
+        let theirs = if self.receiver.is_by_serial() { WIDEST_WINDOW } else { MAX_WINDOW };
+        let pool = &self.sender.pool;
+        let fits = pool.bytes() < self.max_bytes;
+        pool.span() < self.settings.window.min(theirs) && fits && self.is_below_limit()
+    }
+
+    pub(super) fn is_below_limit(&self) -> bool {
+        self.controls_rate() || self.sender.pool.outstanding() < self.pace.limit()
+    }
+
+    /// Whether the path has capacity that the hosts do not use.
+    pub(super) fn has_spare_capacity(&self) -> bool {
+        let is_filling = self.is_starting() && !self.rate.is_in_doubt();
+        is_filling || (self.queue.is_empty() && self.rate.is_below_path())
     }
 
     /// Whether a frame with a packet may leave now; if its time has not come, a timer is set.

@@ -30,7 +30,7 @@ pub use settings::Settings;
 
 use super::arq::{
     Due, Epochs, LinkEvent, MAX_WINDOW, Malformed, Numbered, Pace, Queue, Queued, RateControl,
-    Resequencer, View, WIDEST_WINDOW,
+    Resequencer, View,
 };
 use super::limits::Limits;
 use crate::agent::{Agent, Deadline, LinkSignal, PathView, Port, Timer, Verdict};
@@ -55,6 +55,8 @@ const REPLY_TIMER: Timer = Timer::new("tulip-reply");
 const HELLO_TIMER: Timer = Timer::new("tulip-hello");
 /// The time at which the rate control lets the next frame leave.
 const DEPARTURE_TIMER: Timer = Timer::new("tulip-departure");
+/// The end of a burst of packets, whose last ones no repair frame covers yet.
+const PAUSE_TIMER: Timer = Timer::new("tulip-pause");
 
 /// Bytes of packets that are kept to recover others from.
 const MAX_DECODER_BYTES: usize = 4 << 20;
@@ -74,6 +76,7 @@ pub struct Tulip {
     pace: Pace,
     rate: RateControl,
     departure_due: Due,
+    pause_due: Due,
     turn: Turn,
     /// Half duplex: the frame that the link holds, and the frame that it returned.
     held: Option<Frame>,
@@ -107,6 +110,7 @@ impl Tulip {
             pace: Pace::new(settings.adaptive, settings.answer_wait(), settings.ack_delay),
             rate: RateControl::new(),
             departure_due: Due::Never,
+            pause_due: Due::Never,
             turn: if settings.half_duplex { Turn::Free } else { Turn::Always },
             held: None,
             returned: None,
@@ -148,6 +152,7 @@ impl Tulip {
             Err(why) => return self.report(LinkEvent::Malformed(why)),
         };
         if self.is_of_this_run(now, &frame) {
+            self.rate.received(packet.wire_len());
             self.handle_control(now, &frame);
             self.note_symbol(&frame);
             self.take_outer_ecn(&mut frame);
@@ -248,19 +253,6 @@ impl Tulip {
         self.reply_due = if is_open { Due::At(now + self.wait()) } else { Due::Never };
     }
 
-    /// Whether the window and the limit of packets in flight admit another reliable packet.
-    fn has_room(&self) -> bool {
-        // The other end has the window of the paper's link ACKs unless it says that it has more.
-        let theirs = if self.receiver.is_by_serial() { WIDEST_WINDOW } else { MAX_WINDOW };
-        let pool = &self.sender.pool;
-        let fits = pool.bytes() < self.max_bytes;
-        pool.span() < self.settings.window.min(theirs) && fits && self.is_below_limit()
-    }
-
-    fn is_below_limit(&self) -> bool {
-        self.controls_rate() || self.sender.pool.outstanding() < self.pace.limit()
-    }
-
     /// The next frame for the link, with its epoch, flags and link ACK.
     fn next_frame(&mut self, now: Instant) -> Option<Frame> {
         if !self.turn.may_send() {
@@ -349,6 +341,7 @@ impl Tulip {
             let numbered = self.sender.pool.send(now, queued, order);
             let pool = &self.sender.pool;
             self.pace.note_span(now, pool.span(), pool.age(now));
+            self.await_pause(now);
             return self.numbered_frame(numbered, None, false);
         }
         let (serial, seq, after) = self.sender.pool.send_once(queued.flow, order);
@@ -424,6 +417,7 @@ impl Agent for Tulip {
         self.epochs.expire(now);
         self.receiver.expire(now);
         self.departure_due.expire(now);
+        self.pause_due.expire(now);
         if self.reply_due.expire(now) {
             self.unanswered += 1;
         }
@@ -480,6 +474,7 @@ impl Agent for Tulip {
             (self.turn.reply_timer(), REPLY_TIMER),
             (self.epochs.hello_timer(), HELLO_TIMER),
             (self.departure_due.timer(), DEPARTURE_TIMER),
+            (self.pause_due.timer(), PAUSE_TIMER),
         ];
         let timers = timers.into_iter().filter_map(|(at, why)| Some(Deadline { at: at?, why }));
         timers.min_by_key(|deadline| deadline.at)

@@ -5,6 +5,9 @@
 //! until as many repair frames have arrived as packets are missing. With a share of repair frames
 //! of p + 2 sqrt(p (1 - p) / h) the walk returns within about h frames, p being the share of
 //! losses; that is the need below. What link ACKs show to be lost beyond it is retransmitted.
+//!
+//! A repair frame covers no packet that leaves after it. While packets follow one another the next
+//! one does; the last packets of a burst need some of their own.
 
 use super::frame::Ack;
 use crate::wire::seq::SeqNumber;
@@ -16,6 +19,8 @@ const DEVIATIONS: f64 = 2.0;
 /// where packets wait for it: with the latter a twentieth more is sent at losses of 5 %.
 const SPARE_HORIZON: f64 = 16.0;
 const BUSY_HORIZON: f64 = 200.0;
+/// The same for the last packets of a burst: capacity is idle after them.
+const PAUSE_DEVIATIONS: f64 = 5.0;
 /// The most repair frames that are remembered.
 const MAX_REPAIRS: usize = 4_096;
 
@@ -23,8 +28,9 @@ const MAX_REPAIRS: usize = 4_096;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Redundancy {
     repairs: VecDeque<Repair>,
-    /// Of `repairs`, those that have arrived.
+    /// Of `repairs`, those that have arrived, and those of them that make up for a loss.
     arrived: u32,
+    useful: u32,
     losses: Losses,
 }
 
@@ -64,7 +70,7 @@ impl Redundancy {
 
     /// Takes a link ACK. Repair frames up to `settled` that have not arrived are lost. Those for
     /// packets that have all arrived are of no use any more.
-    pub(super) fn acknowledge(&mut self, ack: &Ack, settled: SeqNumber) {
+    pub(super) fn acknowledge(&mut self, ack: &Ack, settled: SeqNumber, missing: &[SeqNumber]) {
         let (losses, arrived) = (&mut self.losses, &mut self.arrived);
         self.repairs.retain_mut(|repair| {
             if !repair.has_arrived {
@@ -82,6 +88,20 @@ impl Redundancy {
             *arrived -= u32::from(repair.has_arrived && !is_of_use);
             is_of_use
         });
+        self.useful = self.useful(missing);
+    }
+
+    /// For how many of the missing packets, in order, repair frames have arrived: each makes up for
+    /// one that left before it.
+    fn useful(&self, missing: &[SeqNumber]) -> u32 {
+        let (mut before, mut useful) = (0, 0);
+        for repair in self.repairs.iter().filter(|repair| repair.has_arrived) {
+            while missing.get(before).is_some_and(|seq| *seq < repair.end) {
+                before += 1;
+            }
+            useful = (useful + 1).min(before);
+        }
+        useful as u32
     }
 
     /// The number of losses that are known or to be expected.
@@ -104,6 +124,18 @@ impl Redundancy {
         self.expected(packets) + DEVIATIONS * deviation >= self.at_hand() + 0.5
     }
 
+    /// Whether another repair frame is due for the last packets before `end`, after which the hosts
+    /// pause. Repair frames that left before a packet do not cover it.
+    pub(super) fn is_due_in_pause(&self, packets: InFlight, end: SeqNumber) -> bool {
+        let last = packets.open.min(SPARE_HORIZON as u32);
+        let covers = |repair: &&Repair| repair.end > end - last;
+        let covering = self.repairs.iter().rev().take_while(covers).count();
+        let share = self.losses.share();
+        let expected = share * f64::from(last);
+        let need = expected + PAUSE_DEVIATIONS * libm::sqrt(expected * (1.0 - share));
+        need >= (1.0 - share) * covering as f64 + 0.5
+    }
+
     /// Whether repair frames are too few for the losses that are known.
     pub(super) fn lacks(&self, missing: u32) -> bool {
         f64::from(missing) >= self.at_hand() + 1.0
@@ -111,7 +143,7 @@ impl Redundancy {
 
     /// Repair frames that have arrived, or will.
     fn at_hand(&self) -> f64 {
-        f64::from(self.arrived) + (1.0 - self.losses.share()) * f64::from(self.open())
+        f64::from(self.useful) + (1.0 - self.losses.share()) * f64::from(self.open())
     }
 
     /// Repair frames whose outcome is not known.
@@ -151,6 +183,7 @@ impl Losses {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use bytes::Bytes;
     use core::time::Duration;
 
@@ -199,10 +232,49 @@ mod tests {
         redundancy.sent(SeqNumber(9), SeqNumber(7));
         assert!(!redundancy.lacks(2) && redundancy.lacks(3));
         // One arrives and one does not: bit 0 stands for the transmission 9.
-        redundancy.acknowledge(&ack(3, 9, 1), SeqNumber(9));
+        let missing = [3, 5].map(SeqNumber);
+        redundancy.acknowledge(&ack(3, 9, 1), SeqNumber(9), &missing);
         assert_eq!((redundancy.arrived, redundancy.open()), (1, 0));
         assert!(!redundancy.lacks(1) && redundancy.lacks(2));
-        redundancy.acknowledge(&ack(7, 9, 1), SeqNumber(9));
+        redundancy.acknowledge(&ack(7, 9, 1), SeqNumber(9), &[]);
         assert!(redundancy.repairs.is_empty(), "all its packets have arrived");
+    }
+
+    #[test]
+    fn what_left_before_a_packet_makes_up_for_no_loss_of_it() {
+        let mut redundancy = knowing(100);
+        (10..14).for_each(|serial| redundancy.sent(SeqNumber(serial), SeqNumber(5)));
+        redundancy.sent(SeqNumber(14), SeqNumber(20));
+        let mut useful = |missing: &[u32]| {
+            let missing: Vec<SeqNumber> = missing.iter().copied().map(SeqNumber).collect();
+            redundancy.acknowledge(&ack(3, 14, 0), SeqNumber(14), &missing);
+            redundancy.useful
+        };
+        // Four for the packets below 5, and one for those below 20.
+        assert_eq!(useful(&[3, 6, 7, 8]), 2);
+        assert_eq!(useful(&[3, 4, 6, 7]), 3);
+        assert_eq!(useful(&[3, 25]), 1);
+        assert_eq!(useful(&[25]), 0);
+    }
+
+    #[test]
+    fn the_last_packets_of_a_burst_need_repair_frames_of_their_own() {
+        let due = |share: u32, open: u32, sent_before: u32| {
+            let mut redundancy = knowing(share);
+            (0..8).for_each(|serial| redundancy.sent(SeqNumber(serial), SeqNumber(sent_before)));
+            let packets = InFlight { open, missing: 0 };
+            let is_due =
+                |redundancy: &Redundancy| redundancy.is_due_in_pause(packets, SeqNumber(100));
+            let mut sent = 0;
+            while is_due(&redundancy) {
+                sent += 1;
+                redundancy.sent(SeqNumber(8 + sent), SeqNumber(100));
+            }
+            sent
+        };
+        // Those before the last 16 packets count for nothing, those after some of them do.
+        assert_eq!([0, 10, 50, 100].map(|share| due(share, 1, 50)), [0, 1, 1, 2]);
+        assert!(due(50, 100, 84) >= 5 && due(50, 100, 90) == 0);
+        assert!(due(10, 100, 84) < due(100, 100, 84));
     }
 }

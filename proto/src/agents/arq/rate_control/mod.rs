@@ -38,11 +38,13 @@ use flight::{Flight, Sample};
 use losses::Losses;
 use min_round_trip::MinRoundTrip;
 use startup::Startup;
+pub(crate) use startup::noticed_growth;
 
 /// A gain of 1.
 const UNIT: u64 = 256;
-/// The window of startup: hosts in slow start send twice what arrived, and others may begin.
-const STARTUP_GAIN: u64 = 3 * UNIT;
+/// The window of startup: hosts in slow start send twice what arrived, and others may begin. More
+/// would overflow a queue of one bandwidth-delay product.
+const STARTUP_GAIN: u64 = UNIT * 9 / 4;
 const DRAIN_GAIN: u64 = UNIT / 3;
 /// The gain cycle of the rate, one phase for each minimum round trip.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
@@ -70,6 +72,9 @@ pub(crate) struct RateControl {
     round_end: u64,
     least: MinRoundTrip,
     startup: Startup,
+    /// Bytes that left and that came since the round trip began.
+    sent: u64,
+    received: u64,
     phase: Phase,
     losses: Losses,
     fair: FairWindow,
@@ -103,6 +108,8 @@ impl RateControl {
             round_end: 0,
             least: MinRoundTrip::default(),
             startup: Startup::new(),
+            sent: 0,
+            received: 0,
             phase: Phase::Startup,
             losses: Losses::default(),
             fair: FairWindow::default(),
@@ -139,6 +146,16 @@ impl RateControl {
         !self.startup.is_over()
     }
 
+    /// Whether startup may be about to end, since the round trip has become longer.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.startup.is_in_doubt()
+    }
+
+    /// Whether less is in flight than the path holds without a queue.
+    pub(crate) fn is_below_path(&self) -> bool {
+        self.flight.in_flight() < self.product(UNIT)
+    }
+
     /// Whether the window admits another frame, which is repeated if it is lost or not. In startup
     /// it limits the former alone: of what is sent once the link hides no loss from the hosts.
     pub(crate) fn admits(&self, now: Instant, is_reliable: bool) -> bool {
@@ -146,6 +163,11 @@ impl RateControl {
             Phase::Startup => !is_reliable || self.flight.reliable() < self.window(now),
             Phase::Drain | Phase::Cycle(..) => self.flight.in_flight() < self.window(now),
         }
+    }
+
+    /// A frame has arrived, of so many bytes.
+    pub(crate) fn received(&mut self, bytes: u32) {
+        self.received += u64::from(bytes);
     }
 
     /// When the next frame may leave.
@@ -163,6 +185,7 @@ impl RateControl {
     /// A frame leaves, of so many bytes, which is repeated if it is lost or not.
     pub(crate) fn sent(&mut self, now: Instant, serial: SeqNumber, frame: (u32, bool)) {
         self.flight.sent(now, serial, frame, self.gain() < UNIT);
+        self.sent += u64::from(frame.0);
         // Bursts of the hosts cross as they would without the link: HyStart takes one that is
         // stretched for a full path (RFC 9406), and ends their slow start.
         if self.phase == Phase::Startup {
@@ -220,6 +243,7 @@ impl RateControl {
             self.round_end = self.flight.delivered();
             self.round += 1;
             self.startup.round(self.rate.get(), rate.is_host_limited);
+            (self.sent, self.received) = (0, 0);
             self.losses.begin_round();
         }
         if !rate.is_host_limited || rate.bytes_per_second >= self.rate.get() {
@@ -253,7 +277,9 @@ impl RateControl {
     /// The phases follow from what has been found.
     fn follow(&mut self, now: Instant, sample: &Sample, round_trip: Option<Duration>) {
         let Some(least) = self.least.get() else { return };
-        if let (Phase::Startup, Some(round_trip)) = (self.phase, round_trip) {
+        if let (Phase::Startup, Some(round_trip)) = (self.phase, round_trip)
+            && self.sends_more_than_it_receives()
+        {
             let is_host_limited = sample.rate.is_none_or(|rate| rate.is_host_limited);
             self.startup.round_trip(round_trip, least, is_host_limited);
         }
@@ -275,6 +301,12 @@ impl RateControl {
             }
             phase => phase,
         };
+    }
+
+    /// Whether more leaves than comes: the round trip includes the queue of the other direction,
+    /// which an end that sends ACKs only would take for its own.
+    fn sends_more_than_it_receives(&self) -> bool {
+        self.sent > self.received
     }
 
     fn gain(&self) -> u64 {

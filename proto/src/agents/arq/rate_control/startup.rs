@@ -11,6 +11,11 @@ const SAMPLES: u32 = 8;
 const LEAST_GROWTH: Duration = Duration::from_millis(4);
 const LARGEST_GROWTH: Duration = Duration::from_millis(16);
 
+/// The growth of the round trip that HyStart takes for a full path (RFC 9406 §4.2).
+pub(crate) fn noticed_growth(least: Duration) -> Duration {
+    (least / 8).clamp(LEAST_GROWTH, LARGEST_GROWTH)
+}
+
 /// What startup has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Startup {
@@ -71,7 +76,7 @@ impl Startup {
     pub(super) fn round_trip(&mut self, sample: Duration, least: Duration, is_host_limited: bool) {
         self.round_trip = self.round_trip.min(sample);
         self.samples += 1;
-        let growth = (least / 8).clamp(LEAST_GROWTH, LARGEST_GROWTH);
+        let growth = noticed_growth(least);
         self.has_grown[0] = self.samples >= SAMPLES && self.round_trip > least + growth;
         self.is_over |= self.has_grown[0] && (self.has_grown[1] || !is_host_limited);
     }
