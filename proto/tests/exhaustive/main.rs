@@ -26,7 +26,8 @@ const ISN: u32 = u32::MAX - 250;
 const STREAM: u32 = SEGMENTS * SEGMENT;
 
 const AIR_DELAY: Duration = Duration::from_millis(5);
-const WIRED_DELAY: Duration = Duration::from_millis(20);
+/// So long that masks are brief for the sender, also one that needs none [C-13].
+const WIRED_DELAY: Duration = Duration::from_millis(50);
 const RETRANSMISSION_TIMEOUT: Duration = Duration::from_secs(1);
 /// Within this time every timer but that of the idle flows has found nothing to do, unless it had
 /// backed off.
