@@ -76,7 +76,7 @@ fn the_screen_shows_header_sparklines_flows_and_keys() {
 airmend wlan0  snoop 1.2.3  up 1:00:08
 flows 2/100,000  cache 1.5 MB/256 MB  CPU 12.5 %  heartbeat timeouts 0  panics 0
 repairs 1,480 (60.00/s)  suppressed DUPACKs 1,204  forwarded 0  timeouts saved ≤ 7
-losses left to senders: 12 full queue, 3 budget; masked: 1,465 better
+losses left to senders: 12 full queue, 3 budget; masked: 1,465 brief
 loss 8 %, at most 8 %                         air RTT 4.00 ms, at most 4.00 ms
                                           ▂▅█                                     ████████
                                        ▁▄▇███                                     ████████

@@ -6,9 +6,9 @@
 //! sender). Then one of these findings is enough: the path loses nothing while its queue is short;
 //! more is lost than while the queue is short; the delay is at a peak that it does not exceed any
 //! more; or the queue is so long that it does not empty if the sender halves its window, alone, or
-//! as one of several that share the queue [C-34]. As long as too few packets passed while the queue was short, each loss counts once the
-//! queue has stood for a whole round trip. In a recovery that answers congestion, a queue that has
-//! fallen is none again.
+//! as one of several that share the queue [C-34]. As long as too few packets passed while the queue
+//! was short, each loss counts once the queue has stood for a whole round trip. In a recovery that
+//! answers congestion, a queue that has fallen is none again.
 
 use super::decision::Left;
 use super::extreme::Extreme;
