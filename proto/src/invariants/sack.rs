@@ -1,8 +1,9 @@
 //! SACK blocks: an agent reports no data that has not arrived, neither once nor twice.
 //!
 //! A block names data that the receiver has reported or, towards the air, data that has passed: a
-//! mobile host may take blocks though its receiver sends none [S0-40 S0-42]. Towards the wired side there
-//! is none before the receiver's first, which shows that the sender understands them (RFC 2018 §2).
+//! mobile host may take blocks though its receiver sends none [S0-40 S0-42]. Towards the wired side
+//! there is none before the receiver's first, which shows that the sender understands them
+//! (RFC 2018 §2).
 //! A DSACK block (RFC 2883) names data that the receiver has reported so, or that came in twice
 //! [C-29].
 
