@@ -187,6 +187,13 @@ fn trim(number: String) -> String {
     }
 }
 
+/// One error in so many bits where that is a round number, and the rate itself otherwise.
+pub(crate) fn bit_errors(ber: f64) -> String {
+    let kilobits = 1.0 / ber / 1024.0;
+    let is_round = kilobits >= 0.99 && (kilobits - kilobits.round()).abs() < 1e-6;
+    if is_round { format!("1/{kilobits:.0}Ki") } else { format_ber(ber) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,5 +238,12 @@ mod tests {
         assert_eq!(counted(0, "timeout"), "0 timeouts");
         assert_eq!(bytes(10_000_000), "10 MB");
         assert_eq!(duration(Duration::from_micros(2_500)), "2.5 ms");
+    }
+
+    #[test]
+    fn error_rates_are_told_as_they_were_set() {
+        assert_eq!(bit_errors(1.0 / 262_144.0), "1/256Ki");
+        assert_eq!(bit_errors(1e-6), "1e-6");
+        assert_eq!(bit_errors(0.0), "0");
     }
 }

@@ -69,6 +69,14 @@ pub(crate) struct Published {
     pub(crate) label: String,
 }
 
+impl Published {
+    /// The same where only these series are drawn, by index.
+    pub(crate) fn among(self, mut drawn: impl Iterator<Item = usize>) -> Self {
+        let series = self.series.and_then(|series| drawn.position(|index| index == series));
+        Self { series, ..self }
+    }
+}
+
 /// Draws the chart into an SVG file.
 pub(crate) fn write(path: &Path, chart: &Chart) -> Result<()> {
     save(path, &svg(chart)?)
@@ -111,12 +119,12 @@ pub(crate) fn svg(chart: &Chart) -> Result<String> {
     picture(&frame, |root, area| draw(root, &Panel::new(root, area, &x, &y)?, chart, place))
 }
 
-/// The least value, if the vertical axis is logarithmic: above 0, and a fiftieth of the largest.
+/// The least value above 0, if the vertical axis is logarithmic: a fiftieth of the largest.
 fn logarithmic_from(chart: &Chart) -> Option<f64> {
     let means = || chart.series.iter().flat_map(|series| &series.points).map(|point| point.mean);
-    let least = means().fold(f64::MAX, f64::min);
+    let least = means().filter(|mean| *mean > 0.0).fold(f64::MAX, f64::min);
     let is_wide = means().fold(0.0, f64::max) > 50.0 * least;
-    (chart.may_be_logarithmic && least > 0.0 && is_wide).then_some(least)
+    (chart.may_be_logarithmic && is_wide).then_some(least)
 }
 
 /// Draws the data; `place` is where a value is on the vertical axis.

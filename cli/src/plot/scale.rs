@@ -135,6 +135,7 @@ fn title(name: &str) -> (String, f64) {
         "per" => ("packet error rate".to_owned(), 1.0),
         "burst" => ("lost packets in a burst".to_owned(), 1.0),
         "strobe" => ("packets in a turn".to_owned(), 1.0),
+        "acks" => ("packets for each ACK".to_owned(), 1.0),
         "window" => ("window (packets)".to_owned(), 1.0),
         "every_ms" => ("from one handoff to the next (ms)".to_owned(), 1.0),
         "away_ms" => ("time out of reach (ms)".to_owned(), 1.0),

@@ -6,18 +6,33 @@ use super::traces::Trace;
 use airmend_proto::outcome::TraceKind;
 use anyhow::Result;
 
-/// Draws the points of one kind of all runs to the end of the longest one; streams and windows in
-/// packets of so many bytes, if they are given.
+/// What is counted in packets of so many bytes of payload.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InPackets {
+    pub(crate) bytes: f64,
+    /// The most that a receiver offers: a congestion window above it is not used.
+    pub(crate) window: Option<f64>,
+}
+
+/// Draws the points of one kind of all runs, each to its end; what has been received and windows in
+/// packets, if they are given.
 pub(crate) fn svg(
     (title, subtitle): (&str, &str),
     traces: &[&Trace],
     kind: TraceKind,
-    packet: Option<f64>,
+    packets: Option<InPackets>,
 ) -> Result<String> {
-    let (name, scale) = axis(kind, packet);
+    let (name, scale) = axis(kind, packets.map(|packets| packets.bytes));
+    let window = packets.and_then(|packets| packets.window);
+    let most = window.filter(|_| kind == TraceKind::Window).unwrap_or(f64::INFINITY);
     let of_kind = |trace: &&Trace| -> Vec<(f64, f64)> {
         let points = trace.packets.iter().filter(|point| point.kind == kind);
-        points.map(|point| (point.seconds, point.offset * scale)).collect()
+        let mut points: Vec<(f64, f64)> =
+            points.map(|point| (point.seconds, (point.offset * scale).min(most))).collect();
+        // The last value holds to the end of its run.
+        let end = trace.packets.last().map_or(0.0, |last| last.seconds);
+        points.extend(points.last().map(|(_, value)| (end, *value)));
+        points
     };
     let runs: Vec<Vec<(f64, f64)>> = traces.iter().map(of_kind).collect();
     let ends = traces.iter().filter_map(|trace| trace.packets.last().map(|last| last.seconds));
@@ -98,8 +113,9 @@ mod tests {
         let drawn = svg(("windows", "set-up"), &runs, TraceKind::Window, None).unwrap();
         assert!(drawn.contains("congestion window (kB)") && drawn.contains("plain"), "{drawn}");
         // The longest run is drawn to its end.
-        assert!(drawn.contains(">40<"), "{drawn}");
-        let drawn = svg(("windows", "set-up"), &runs, TraceKind::Window, Some(2_264.0)).unwrap();
+        assert!(drawn.contains("\n40\n"), "{drawn}");
+        let packets = InPackets { bytes: 2_264.0, window: Some(3.0) };
+        let drawn = svg(("windows", "set-up"), &runs, TraceKind::Window, Some(packets)).unwrap();
         assert!(drawn.contains("congestion window (packets)"), "{drawn}");
     }
 }

@@ -1,11 +1,11 @@
 //! The picture of an experiment.
 
 use super::published::Reference;
-use super::quantity::Quantity;
-use super::section::{Measure, Section, plain};
+use super::quantity::{Packets, Quantity};
+use super::section::{self, Measure, Section, plain};
 use crate::plot::goodput::{self, Chart, Point, Series};
 use crate::plot::scale::Scale;
-use crate::plot::steps;
+use crate::plot::steps::{self, InPackets};
 use crate::plot::traces::{self, Trace};
 use crate::text;
 use airmend_proto::units::format_ber;
@@ -32,7 +32,7 @@ pub(super) fn svg(section: &Section, known: &Reference) -> Result<String> {
         Some(number) if numbers.is_some() => number,
         _ => values.iter().position(|known| plain(known) == plain(value)).unwrap_or(0) as f64,
     };
-    let quantity = Quantity::drawn(section, known);
+    let quantity = known.quantity(section);
     let series = shown(section, known).map(|(index, label)| {
         let of_series = section.points.iter().filter(|point| point.series == index);
         let points = of_series.filter_map(|point| {
@@ -56,7 +56,10 @@ pub(super) fn svg(section: &Section, known: &Reference) -> Result<String> {
         } else {
             bounds(section, &quantity, &scale, &place)
         },
-        published: marks.filter_map(|result| result.mark(section, &quantity, place)).collect(),
+        published: marks
+            .filter_map(|result| result.mark(section, &quantity, place))
+            .map(|mark| mark.among(shown(section, known).map(|(index, _)| index)))
+            .collect(),
         scale,
     };
     goodput::svg(&chart)
@@ -92,16 +95,30 @@ pub(super) fn over_time(section: &Section, known: &Reference) -> Result<Vec<(Str
         for group in &groups {
             let name = format!("{kind:?}").to_lowercase();
             let is_in = |trace: &&Trace| group.is_none_or(|group| trace.group == *group);
-            let traces: Vec<&Trace> = section.traces.iter().filter(is_in).collect();
+            let mut traces: Vec<Trace> = section.traces.iter().filter(is_in).cloned().collect();
             let (name, title) = match group {
-                Some(group) => (format!("{name}-{group}"), headed(&known.title, along, group)),
+                Some(group) => {
+                    traces.iter_mut().for_each(|trace| ungroup(&mut trace.label, along, group));
+                    (format!("{name}-{group}"), headed(&known.title, along, group))
+                }
                 None => (name, known.title.clone()),
             };
-            let packet = known.packets.map(|packets| packets.bytes);
-            pictures.push((name, steps::svg((&title, &subtitle), &traces, *kind, packet)?));
+            let packets =
+                known.packets.map(|Packets { bytes, window, .. }| InPackets { bytes, window });
+            let traces: Vec<&Trace> = traces.iter().collect();
+            pictures.push((name, steps::svg((&title, &subtitle), &traces, *kind, packets)?));
         }
     }
     Ok(pictures)
+}
+
+/// Takes the value of the swept setting out of a label, in a picture of this value alone.
+fn ungroup(label: &mut String, along: &str, value: &str) {
+    let number = value.parse::<f64>().map(Value::from);
+    let value = number.unwrap_or_else(|_| Value::from(value));
+    if let Some(rest) = label.strip_suffix(&format!(", {}", section::words(along, &value))) {
+        *label = rest.to_owned();
+    }
 }
 
 /// The title of a picture that shows one value of the swept setting.
@@ -111,7 +128,7 @@ fn headed(title: &str, along: &str, value: &str) -> String {
             let kilobits = (1.0 / ber).round() / 1e3;
             format!("{title}, one error in {kilobits} kbit")
         }
-        _ => format!("{title}, {} {value}", along.replace('_', " ")),
+        _ => format!("{title}: {value}"),
     }
 }
 
@@ -178,4 +195,4 @@ fn sorted(mut points: Vec<Point>, scale: &Scale) -> Vec<Point> {
 }
 
 /// More series than this would be a tangle.
-const MOST: usize = 12;
+const MOST: usize = 14;

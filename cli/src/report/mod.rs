@@ -34,8 +34,8 @@ pub(crate) fn report(args: &ReportArgs) -> Result<()> {
     let results = read::read(&args.directory)?;
     let mut parts: Vec<Part> = Vec::new();
     for experiment in &results.experiments {
-        let Some(section) = Section::new(experiment) else { continue };
-        let known = published::known(&section.name)?;
+        let known = published::known(experiment.title())?;
+        let Some(section) = Section::new(experiment, known.along.as_ref()) else { continue };
         let lines = experiment.runs.iter().chain(&experiment.summaries);
         let seed = lines.filter_map(|line| line.get("seed").and_then(Value::as_u64)).min();
         let svg = figure::svg(&section, &known)?;
@@ -68,8 +68,7 @@ fn write(path: &Path, content: &str) -> Result<()> {
 
 /// A file name for an experiment that no part before it has.
 fn slug(name: &str, parts: &[Part]) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
-    let slug: String = name.chars().map(plain).collect();
+    let slug = page::plain_name(name);
     let is_free = |slug: &String| parts.iter().all(|part| part.slug != *slug);
     let numbered = (2..).map(|number| format!("{slug}-{number}"));
     std::iter::once(slug.clone()).chain(numbered).find(is_free).unwrap_or(slug)

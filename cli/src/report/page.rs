@@ -26,10 +26,17 @@ impl Part {
     /// All pictures, with the names of their files.
     pub(super) fn pictures(&self) -> impl Iterator<Item = (String, &str)> {
         let Self { svg, over_time, slug, .. } = self;
-        let further =
-            over_time.iter().map(move |(name, svg)| (format!("{slug}-{name}.svg"), &**svg));
+        let further = over_time
+            .iter()
+            .map(move |(name, svg)| (format!("{slug}-{}.svg", plain_name(name)), &**svg));
         std::iter::once((format!("{slug}.svg"), &**svg)).chain(further)
     }
+}
+
+/// A name of a file.
+pub(super) fn plain_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    name.chars().map(plain).collect()
 }
 
 /// The whole page.
@@ -135,7 +142,7 @@ fn table(html: &mut String, section: &Section) {
         html.push_str("<tr>");
         for name in &swept {
             let value = match (name.as_str(), point.value(name).as_f64()) {
-                ("ber", Some(ber)) => bit_errors(ber),
+                ("ber", Some(ber)) => text::bit_errors(ber),
                 ("loss", Some(loss)) => text::percent(loss),
                 _ => plain(&point.value(name)),
             };
@@ -158,13 +165,6 @@ fn table(html: &mut String, section: &Section) {
         html.push_str("</tr>\n");
     }
     html.push_str("</tbody></table>\n");
-}
-
-/// One error in so many bits where that is a round number, and the rate itself otherwise.
-fn bit_errors(ber: f64) -> String {
-    let kilobits = 1.0 / ber / 1024.0;
-    let is_round = kilobits >= 0.99 && (kilobits - kilobits.round()).abs() < 1e-6;
-    if is_round { format!("1/{kilobits:.0}Ki") } else { airmend_proto::units::format_ber(ber) }
 }
 
 /// Mean ± standard deviation, with the decimals of the mean.
@@ -234,12 +234,5 @@ mod tests {
     #[test]
     fn text_from_files_cannot_become_markup() {
         assert_eq!(escaped("<b>\"a\" & b"), "&lt;b&gt;&quot;a&quot; &amp; b");
-    }
-
-    #[test]
-    fn error_rates_are_told_as_they_were_set() {
-        assert_eq!(bit_errors(1.0 / 262_144.0), "1/256Ki");
-        assert_eq!(bit_errors(1e-6), "1e-6");
-        assert_eq!(bit_errors(0.0), "0");
     }
 }

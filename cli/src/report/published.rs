@@ -1,6 +1,6 @@
 //! The published results of experiments.
 
-use super::quantity::Quantity;
+use super::quantity::{Packets, Quantity};
 use super::section::{Point, Section, plain};
 use crate::plot::goodput;
 use airmend_proto::outcome::TraceKind;
@@ -22,9 +22,11 @@ pub(super) struct Reference {
     /// What further pictures of traces show against time.
     #[serde(default)]
     pub(super) over_time: Vec<TraceKind>,
-    /// The packets that the paper counts instead of bytes: in the figure, in windows and in what has
-    /// been received.
+    /// The packets that the paper counts instead of bytes: in the figure, in windows, and in what
+    /// has been received.
     pub(super) packets: Option<Packets>,
+    /// The swept setting along the horizontal axis, where it is not the one that fits most results.
+    pub(super) along: Option<String>,
     /// Whether the vertical axis begins near the least value.
     #[serde(default)]
     pub(super) near: bool,
@@ -37,15 +39,6 @@ pub(super) struct Reference {
     /// The published results.
     #[serde(default, rename = "result")]
     pub(super) results: Vec<Published>,
-}
-
-/// What a paper counts in packets.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-pub(super) struct Packets {
-    /// The payload of one.
-    pub(super) bytes: f64,
-    /// The time in which they are counted.
-    pub(super) seconds: f64,
 }
 
 /// A published result.
@@ -80,6 +73,20 @@ pub(super) fn known(name: &str) -> Result<Reference> {
         toml::from_str(include_str!("published.toml")).context("published.toml is broken")?;
     let known = book.experiment.into_iter().find(|known| known.name == name);
     Ok(known.unwrap_or_else(|| Reference { title: name.to_owned(), ..Reference::default() }))
+}
+
+impl Reference {
+    /// What the figure draws.
+    pub(super) fn quantity(&self, section: &Section) -> Quantity {
+        let is_measured =
+            |name: &str| section.points.iter().any(|point| point.measures.contains_key(name));
+        match self.draws.as_deref() {
+            Some("goodput") => Quantity::Goodput,
+            Some(name) if is_measured(name) => Quantity::Measure(name.to_owned()),
+            _ if section.is_about_delay() => Quantity::Delay,
+            _ => self.packets.map_or(Quantity::Goodput, Quantity::Packets),
+        }
+    }
 }
 
 impl Published {
@@ -159,13 +166,6 @@ impl Published {
 
     fn series(&self, section: &Section) -> Option<usize> {
         section.series.iter().position(|label| Some(label) == self.series.as_ref())
-    }
-}
-
-impl Packets {
-    /// The goodput of so many.
-    fn bps(self, count: f64) -> f64 {
-        count * self.bytes * 8.0 / self.seconds
     }
 }
 

@@ -1,8 +1,19 @@
 //! What a figure draws, and what a published result is about.
 
-use super::published::{Packets, Reference};
-use super::section::{Measure, Point, Section};
+use super::section::{Measure, Point};
 use crate::text;
+use serde::Deserialize;
+
+/// What a paper counts in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub(super) struct Packets {
+    /// The payload of one.
+    pub(super) bytes: f64,
+    /// The time in which they are counted.
+    pub(super) seconds: f64,
+    /// The most that a receiver offers.
+    pub(super) window: Option<f64>,
+}
 
 /// A quantity of the points of an experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,18 +27,6 @@ pub(super) enum Quantity {
 }
 
 impl Quantity {
-    /// What the figure of an experiment draws.
-    pub(super) fn drawn(section: &Section, known: &Reference) -> Self {
-        match known.draws.as_deref() {
-            Some("goodput") => Self::Goodput,
-            Some(name) if section.points.iter().any(|point| point.measures.contains_key(name)) => {
-                Self::Measure(name.to_owned())
-            }
-            _ if section.is_about_delay() => Self::Delay,
-            _ => known.packets.map_or(Self::Goodput, Self::Packets),
-        }
-    }
-
     /// What the axis says.
     pub(super) fn unit(&self) -> String {
         match self {
@@ -103,6 +102,11 @@ impl Quantity {
 }
 
 impl Packets {
+    /// The goodput of so many.
+    pub(super) fn bps(self, count: f64) -> f64 {
+        count * self.bytes * 8.0 / self.seconds
+    }
+
     /// The packets of a goodput.
     fn count(self, bps: f64) -> f64 {
         bps * self.seconds / 8.0 / self.bytes
@@ -115,7 +119,7 @@ mod tests {
 
     #[test]
     fn packets_are_counted_in_the_time_of_the_paper() {
-        let quantity = Quantity::Packets(Packets { bytes: 460.0, seconds: 200.0 });
+        let quantity = Quantity::Packets(Packets { bytes: 460.0, seconds: 200.0, window: None });
         assert_eq!(quantity.of_bps(1_840_000.0), Some(100_000.0));
         assert_eq!(quantity.words(1_840_000.0), "100000 packets");
         assert_eq!(quantity.unit(), "packets received in 200 s");

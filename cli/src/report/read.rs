@@ -39,6 +39,11 @@ pub(super) struct Experiment {
 }
 
 impl Experiment {
+    /// The name, or the file.
+    pub(super) fn title(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.file)
+    }
+
     /// The packets of the run with these fields; `None` if it is not the first of its combination.
     fn trace(&mut self, run: Fields) -> Option<&mut Vec<Packet>> {
         if self.traces.first().is_some_and(|(first, _)| first.get("seed") != run.get("seed")) {

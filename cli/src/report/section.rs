@@ -4,6 +4,7 @@
 use super::read::{Experiment, Fields};
 use crate::plot::traces::Trace;
 use crate::stats;
+use crate::text;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +60,7 @@ pub(super) struct Measure {
 
 impl Section {
     /// `None` if there is only a trace.
-    pub(super) fn new(experiment: &Experiment) -> Option<Self> {
+    pub(super) fn new(experiment: &Experiment, along: Option<&String>) -> Option<Self> {
         let names = setting_names(experiment);
         let mut points = points(experiment, &names);
         let first = points.first()?;
@@ -72,7 +73,8 @@ impl Section {
             .map(|name| (name.clone(), value(&first.settings, name)))
             .collect();
         let mut by = varying(&points, &names);
-        let along = axis(&points, &by);
+        let wanted = along.filter(|name| by.contains(name)).cloned();
+        let along = wanted.or_else(|| axis(&points, &by));
         by.retain(|name| Some(name) != along.as_ref());
         let mut series = Vec::new();
         for point in &mut points {
@@ -84,7 +86,7 @@ impl Section {
         }
         let traces = traces(experiment, &by, along.as_ref(), &common);
         let is_named = experiment.name.is_some();
-        let name = experiment.name.clone().unwrap_or_else(|| experiment.file.clone());
+        let name = experiment.title().to_owned();
         Some(Self { name, is_named, common, by, along, points, series, traces })
     }
 
@@ -115,9 +117,10 @@ impl Point {
 
 /// A setting in words: `snoop95`, `fast queue true`.
 pub(super) fn words(name: &str, value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        value => format!("{} {}", name.replace('_', " "), plain(value)),
+    match (value, value.as_f64()) {
+        (Value::String(text), _) => text.clone(),
+        (_, Some(ber)) if name == "ber" => format!("bit error rate {}", text::bit_errors(ber)),
+        (value, _) => format!("{} {}", name.replace('_', " "), plain(value)),
     }
 }
 
