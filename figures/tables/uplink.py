@@ -6,10 +6,9 @@ from figures.text import mbps, percent
 SCHEMES = {
     "plain": "plain",
     "base station: timestamps": "`timestamps`",
-    "base station: SACK": "`sack`",
-    "base station: both": "`both`",
+    "base station: reports": "reports of `snoop95`",
     "mobile host": "mobile host",
-    "mobile host, SACK of the base station": "both ends",
+    "mobile host, reports of the base station": "both ends",
     "tulip": "`tulip`",
     "lack": "`lack`",
 }
@@ -18,7 +17,7 @@ uplink = simulator(
     "uplink",
     "airmend sim run experiments/modern/uplink.toml --set runs=2 --json",
     keep="scheme wired loss bps=goodput_mean_bps",
-    agents="snoop tulip lack arq",
+    agents="snoop snoop95 tulip lack arq",
 )
 
 
