@@ -145,8 +145,9 @@ impl<'a> Transfer<'a> {
             }
             let is_finished = || threads.iter().all(thread::ScopedJoinHandle::is_finished);
             let observations = self.watch(start, &is_finished, is_over, progress);
-            let end = self.clock.now();
+            // In this order: what comes while this thread has to wait counts with its time, or not.
             let received = self.received();
+            let end = self.clock.now();
             // A connection accepted just now may have missed the first call.
             while !is_finished() {
                 self.end();
