@@ -100,8 +100,8 @@ fn memory_is_bounded() {
 }
 
 proptest! {
-    /// Whatever is lost, and however numbers wrap: as many combinations as losses, and a few more
-    /// since they may depend on each other, recover everything.
+    /// Whatever is lost, and however numbers wrap: as many combinations as losses recover all, and
+    /// a few more since they may depend on each other. Of density 7 half leave out a lone loss.
     #[test]
     fn recovers_whatever_was_lost(
         first in prop_oneof![Just(0), Just(u32::MAX - 50), any::<u32>()],
@@ -112,7 +112,8 @@ proptest! {
         let lost: Vec<_> = lost.into_iter().map(|index| first.wrapping_add(index)).collect();
         let mut decoder = with_losses(first, &lost);
         let mut found = Vec::new();
-        for more in 0..lost.len() as u32 + 4 {
+        let spare = if density == DENSE { 4 } else { 40 };
+        for more in 0..lost.len() as u32 + spare {
             let (combination, sum) = repair(key.wrapping_add(more), first, 100, density);
             decoder.repair(&combination, &sum);
             found.extend(recovered(&mut decoder));
