@@ -258,6 +258,17 @@ impl<F: FlowState> Flows<F> {
         true
     }
 
+    /// The next event that the agent itself has found. The others, that the state of a flow comes
+    /// and goes, are dropped: an uplink beside an agent's own flows has none to tell.
+    pub(super) fn pop_own_event(&mut self) -> Option<Event> {
+        loop {
+            let event = self.events.pop_front()?;
+            if matches!(event, Event::Own(_)) {
+                return Some(event);
+            }
+        }
+    }
+
     /// Enters a deadline of a flow unless an earlier deadline is entered.
     pub(super) fn schedule(&mut self, reference: FlowRef, deadline: Deadline) {
         let Some(flow) = self.table.get_mut(reference) else { return };

@@ -12,6 +12,7 @@
 use super::frame::Ack;
 use crate::wire::seq::SeqNumber;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 /// The need lies so many standard deviations of the losses above their mean.
 const DEVIATIONS: f64 = 2.0;
@@ -69,8 +70,14 @@ impl Redundancy {
     }
 
     /// Takes a link ACK. Repair frames up to `settled` that have not arrived are lost. Those for
-    /// packets that have all arrived are of no use any more.
-    pub(super) fn acknowledge(&mut self, ack: &Ack, settled: SeqNumber, missing: &[SeqNumber]) {
+    /// packets that have all arrived are of no use any more. `missing` lists the missing packets,
+    /// in order; it is asked only where repair frames have arrived for them, since it allocates.
+    pub(super) fn acknowledge(
+        &mut self,
+        ack: &Ack,
+        settled: SeqNumber,
+        missing: impl FnOnce() -> Vec<SeqNumber>,
+    ) {
         let (losses, arrived) = (&mut self.losses, &mut self.arrived);
         self.repairs.retain_mut(|repair| {
             if !repair.has_arrived {
@@ -88,7 +95,7 @@ impl Redundancy {
             *arrived -= u32::from(repair.has_arrived && !is_of_use);
             is_of_use
         });
-        self.useful = self.useful(missing);
+        self.useful = if self.arrived > 0 { self.useful(&missing()) } else { 0 };
     }
 
     /// For how many of the missing packets, in order, repair frames have arrived: each makes up for
@@ -183,7 +190,6 @@ impl Losses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
     use bytes::Bytes;
     use core::time::Duration;
 
@@ -233,10 +239,10 @@ mod tests {
         assert!(!redundancy.lacks(2) && redundancy.lacks(3));
         // One arrives and one does not: bit 0 stands for the transmission 9.
         let missing = [3, 5].map(SeqNumber);
-        redundancy.acknowledge(&ack(3, 9, 1), SeqNumber(9), &missing);
+        redundancy.acknowledge(&ack(3, 9, 1), SeqNumber(9), || missing.to_vec());
         assert_eq!((redundancy.arrived, redundancy.open()), (1, 0));
         assert!(!redundancy.lacks(1) && redundancy.lacks(2));
-        redundancy.acknowledge(&ack(7, 9, 1), SeqNumber(9), &[]);
+        redundancy.acknowledge(&ack(7, 9, 1), SeqNumber(9), Vec::new);
         assert!(redundancy.repairs.is_empty(), "all its packets have arrived");
     }
 
@@ -247,7 +253,7 @@ mod tests {
         redundancy.sent(SeqNumber(14), SeqNumber(20));
         let mut useful = |missing: &[u32]| {
             let missing: Vec<SeqNumber> = missing.iter().copied().map(SeqNumber).collect();
-            redundancy.acknowledge(&ack(3, 14, 0), SeqNumber(14), &missing);
+            redundancy.acknowledge(&ack(3, 14, 0), SeqNumber(14), || missing);
             redundancy.useful
         };
         // Four for the packets below 5, and one for those below 20.

@@ -170,7 +170,7 @@ impl Sender {
         };
         self.take_report(ack);
         self.settle(now, ack);
-        self.redundancy.acknowledge(ack, self.settled, &self.pool.missing_packets());
+        self.redundancy.acknowledge(ack, self.settled, || self.pool.missing_packets());
         Ok(AckSummary { round_trip, is_fresh })
     }
 

@@ -85,14 +85,9 @@ impl Uplinks {
         self.flows.next_deadline()
     }
 
-    /// The next event of its own; that the state of a flow comes and goes is none.
+    /// The next event of its own.
     pub(super) fn poll_event(&mut self) -> Option<Event> {
-        loop {
-            let event = self.flows.events.pop_front()?;
-            if matches!(event, Event::Own(_)) {
-                return Some(event);
-            }
-        }
+        self.flows.pop_own_event()
     }
 }
 
