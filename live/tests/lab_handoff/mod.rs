@@ -130,7 +130,8 @@ fn handoff_refuses() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A move every 400 ms.
+/// A move every 400 ms. The queue holds all that slow start sends: what a queue drops is not cached,
+/// so that the sender has to resend it, and behind `snoop95` may wait for a timeout.
 fn moving(stations: u32) -> LabConfig {
     let plan = HandoffPlan {
         stations,
@@ -140,7 +141,8 @@ fn moving(stations: u32) -> LabConfig {
         has_state: true,
         has_intruder: false,
     };
-    LabConfig { handoff: Some(plan), amount: Amount::Bytes(3_000_000), ..config() }
+    let amount = Amount::Bytes(3_000_000);
+    LabConfig { handoff: Some(plan), amount, queue_frames: 400, ..config() }
 }
 
 fn change(mut config: LabConfig, change: impl FnMut(&mut HandoffPlan)) -> LabConfig {
