@@ -1,6 +1,6 @@
 """Data that the mobile sends (docs/uplink.md)."""
 
-from figures.source import simulator, table
+from figures.source import quote, simulator, table
 from figures.text import mbps, percent
 
 SCHEMES = {
@@ -29,3 +29,15 @@ def _(uplink):
             found = [uplink.one(scheme=scheme, wired=wired, loss=loss) for scheme in SCHEMES]
             where = f"{wired.removesuffix('ms')} ms, {percent(loss)}"
             yield [where, *(mbps(row["bps"]) for row in found)]
+
+
+@quote("uplink-base-gain", uplink)
+def _(uplink):
+    """How many times as fast as plain TCP an upload is with `snoop` at the base station."""
+    gains = [
+        uplink.one(scheme="base station: timestamps", wired=wired, loss=loss)["bps"]
+        / uplink.one(scheme="plain", wired=wired, loss=loss)["bps"]
+        for wired in ("8ms", "40ms", "98ms")
+        for loss in (0.01, 0.05, 0.1)
+    ]
+    return f"{min(gains):.1f} to {max(gains):.1f} times"
