@@ -51,7 +51,7 @@ pub(crate) fn svg(
         for (index, points) in runs.iter().enumerate() {
             let pixels = staircase(points).into_iter();
             let pixels: Vec<_> = pixels.map(|(x, y)| panel.pixel(x, y)).collect();
-            line(root, &pixels, SERIES[index % SERIES.len()], 3, false)?;
+            line(root, &thinned(&pixels), SERIES[index % SERIES.len()], 3, false)?;
         }
         Ok(())
     })
@@ -65,6 +65,20 @@ fn staircase(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         corners.push((seconds, value));
     }
     corners
+}
+
+/// The same line with at most four points in each column of pixels: where it enters, its extremes,
+/// and where it leaves. So a picture of a hundred thousand packets stays small.
+fn thinned(pixels: &[(i32, i32)]) -> Vec<(i32, i32)> {
+    let mut line = Vec::new();
+    for column in pixels.chunk_by(|one, next| one.0 == next.0) {
+        let heights = || column.iter().copied();
+        let extremes = [heights().min_by_key(|at| at.1), heights().max_by_key(|at| at.1)];
+        let ends = [column.first().copied(), column.last().copied()];
+        line.extend([ends[0], extremes[0], extremes[1], ends[1]].into_iter().flatten());
+    }
+    line.dedup();
+    line
 }
 
 /// The words of the vertical axis, and the factor to its unit.
@@ -96,6 +110,15 @@ mod tests {
         let steps = staircase(&[(0.0, 1.0), (1.0, 3.0), (5.0, 2.0)]);
         assert_eq!(steps, [(0.0, 1.0), (1.0, 1.0), (1.0, 3.0), (5.0, 3.0), (5.0, 2.0)]);
         assert!(staircase(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_column_of_pixels_keeps_its_extremes() {
+        let many = [(0, 5), (1, 5), (1, 9), (1, 2), (1, 4), (1, 6), (2, 6)];
+        assert_eq!(thinned(&many), [(0, 5), (1, 5), (1, 2), (1, 9), (1, 6), (2, 6)]);
+        let few = [(0, 5), (3, 5), (3, 7), (8, 7)];
+        assert_eq!(thinned(&few), few);
+        assert!(thinned(&[]).is_empty());
     }
 
     #[test]
