@@ -49,6 +49,10 @@ fn figure_11_the_gain_grows_with_the_error_rate() {
     // S3-32: within 2.5 times, with the 0.2 s of each message in both.
     let adaptive = upload.response(&[ADAPTIVE, "0.3"]);
     assert!(adaptive <= 2.5 * lossless, "{adaptive}");
+    // The default agent is quicker than both of 1995 and 2002 up to 20 % each way (C-23).
+    let default = upload.response(&["snoop", "0.2"]);
+    assert!(default < upload.response(&["snoop95", "0.2"]), "{default}");
+    assert!(default < upload.response(&[AGENT, "0.2"]), "{default}");
 }
 
 /// S3-22, S3-32: within 2.5 times of the time that TCP has without errors. A timer that waits for

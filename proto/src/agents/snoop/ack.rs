@@ -84,7 +84,7 @@ impl Snoop {
         let report =
             self.flows.update(reference, |flow| flow.process_ack(now, ack, segment, queue));
         let report = report.unwrap_or_default();
-        self.shared.credit.earn(report.earned);
+        self.shared.credit.earn(report.segments);
         if report.reneged {
             self.event(Event::Reneged(id, segment.ack));
         }

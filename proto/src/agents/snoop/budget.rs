@@ -7,8 +7,8 @@ const LIMIT: u32 = 256;
 /// The most segments of credit that all flows of the agent share.
 pub(super) const SHARED: u32 = 4_096;
 
-/// The segments that a flow may retransmit: each segment that arrived without a retransmission
-/// earns one, which suffices up to a loss of 38 %.
+/// The segments that a flow may retransmit: each segment that arrived earns one, which suffices as
+/// long as half of all transmissions arrive and are acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RepairBudget {
     segments: u32,

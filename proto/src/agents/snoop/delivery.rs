@@ -27,8 +27,8 @@ pub(super) struct AckReport {
     pub(super) resent: bool,
     /// Whether the mobile has discarded data that it had acknowledged selectively.
     pub(super) reneged: bool,
-    /// The segments that arrived without a retransmission.
-    pub(super) earned: u64,
+    /// The segments that arrived.
+    pub(super) segments: u64,
 }
 
 /// The transmissions that an ACK shows to have arrived.
@@ -38,8 +38,6 @@ struct Arrivals {
     resent: bool,
     /// The segments, and whether a SACK block reported some.
     segments: u64,
-    /// Those of them that were never retransmitted by the agent.
-    earned: u64,
     by_sack: bool,
     newest: Option<Delivered>,
     /// The newest transmission with an unambiguous round trip.
@@ -97,7 +95,8 @@ impl Flow {
             self.reconsider(now);
         }
         report.resent = arrivals.resent;
-        report.earned = arrivals.earned;
+        report.segments = arrivals.segments;
+        self.repair_budget.earn(arrivals.segments);
         report.round_trip = self.conclude(now, &arrivals, lone, queue);
         report
     }
@@ -149,10 +148,6 @@ impl Flow {
     fn arrived(&mut self, now: Instant, cached: &Cached, arrivals: &mut Arrivals) {
         arrivals.any = true;
         arrivals.resent |= cached.resent;
-        if cached.attempts == 0 {
-            self.repair_budget.earn(cached.segments());
-            arrivals.earned += cached.segments();
-        }
         arrivals.segments += cached.segments();
         let sent = cached.proven(self.delivered.sent.order);
         if cached.is_ambiguous() && now - sent.at < self.air.min() {
