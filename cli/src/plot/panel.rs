@@ -39,11 +39,16 @@ impl<'a> Panel<'a> {
         x: &Axis<'_>,
         y: &Axis<'_>,
     ) -> Result<Self> {
+        let words = match x.marks {
+            Marks::Words(words) => in_lines(words, area.dim_in_pixel().0 as usize),
+            _ => Vec::new(),
+        };
+        let lines = words.iter().map(|(_, lines)| lines.len()).max().unwrap_or(1);
         let mut chart = ChartBuilder::on(area)
             .margin(24)
             .margin_top(12)
             .margin_right(40)
-            .x_label_area_size(84)
+            .x_label_area_size(84 + LINE * (lines as i32 - 1))
             .y_label_area_size(104)
             .build_cartesian_2d(x.range.clone(), y.range.clone())
             .map_err(drawing)?;
@@ -71,9 +76,7 @@ impl<'a> Panel<'a> {
         }
         mesh.draw().map_err(drawing)?;
         let panel = Self { chart, x: x.range.clone(), y: y.range.clone() };
-        if let Marks::Words(words) = x.marks {
-            panel.words(root, words)?;
-        }
+        panel.words(root, &words)?;
         Ok(panel)
     }
 
@@ -90,20 +93,53 @@ impl<'a> Panel<'a> {
     }
 
     /// Grid lines at words; a word that would touch the last one is left out.
-    fn words(&self, root: &Area<'_>, words: &[(f64, String)]) -> Result<()> {
+    fn words(&self, root: &Area<'_>, words: &[(f64, Vec<String>)]) -> Result<()> {
         let mut free = i32::MIN;
-        for (value, word) in words {
+        for (value, lines) in words {
             let bottom = self.pixel(*value, self.y.start);
             line(root, &[bottom, self.pixel(*value, self.y.end)], GRID, 2, false)?;
-            let half = word.chars().count() as i32 * 7;
-            if bottom.0 - half >= free {
-                text(root, word, (bottom.0, bottom.1 + 12), 25, FADED, HPos::Center)?;
-                free = bottom.0 + half + 12;
+            let longest = lines.iter().map(|words| words.chars().count()).max().unwrap_or(0);
+            let half = longest as i32 * LETTER / 2;
+            if bottom.0 - half < free {
+                continue;
             }
+            for (row, words) in (0..).zip(lines) {
+                let at = (bottom.0, bottom.1 + 12 + LINE * row);
+                text(root, words, at, 25, FADED, HPos::Center)?;
+            }
+            free = bottom.0 + half + 12;
         }
         Ok(())
     }
 }
+
+/// The words below an axis in a picture of this width: in several lines where one would not fit
+/// between its neighbours.
+fn in_lines(words: &[(f64, String)], width: usize) -> Vec<(f64, Vec<String>)> {
+    let letters = width.saturating_sub(BESIDE) / words.len().max(1) / LETTER as usize;
+    let lines = |(value, words): &(f64, String)| {
+        let mut lines = vec![String::new()];
+        for word in words.split(' ') {
+            match lines.last_mut() {
+                Some(last) if last.is_empty() => last.push_str(word),
+                Some(last) if last.chars().count() + 1 + word.chars().count() < letters => {
+                    last.push(' ');
+                    last.push_str(word);
+                }
+                _ => lines.push(word.to_owned()),
+            }
+        }
+        (*value, lines)
+    };
+    words.iter().map(lines).collect()
+}
+
+/// Pixels to the left and right of the axes.
+const BESIDE: usize = 24 + 104 + 40;
+/// The mean width of a letter below an axis, in pixels.
+const LETTER: i32 = 14;
+/// From one line of words to the next.
+const LINE: i32 = 28;
 
 /// Two significant digits.
 fn rounded(value: f64) -> String {

@@ -124,7 +124,7 @@ fn table(html: &mut String, section: &Section) {
     let any = |has: fn(&Point) -> bool| section.points.iter().any(has);
     let has_bound = any(|point| point.bound_bps.is_some());
     let has_delay = any(|point| point.delay.is_some());
-    html.push_str("<table>\n<thead><tr>");
+    html.push_str("<div class=\"results\"><table>\n<thead><tr>");
     for name in &swept {
         let _ = write!(html, "<th>{}</th>", escaped(&name.replace('_', " ")));
     }
@@ -164,7 +164,7 @@ fn table(html: &mut String, section: &Section) {
         }
         html.push_str("</tr>\n");
     }
-    html.push_str("</tbody></table>\n");
+    html.push_str("</tbody></table></div>\n");
 }
 
 /// Mean ± standard deviation, with the decimals of the mean.

@@ -77,9 +77,13 @@ impl Quantity {
         }
     }
 
-    /// The measure of a point in the axis's unit.
+    /// The measure of a point in the axis's unit. A time of zero is that of nothing: no handoff was
+    /// completed, no transfer either.
     pub(super) fn on_axis(&self, point: &Point) -> Option<Measure> {
-        let Measure { mean, sd } = self.of(point)?;
+        let is_time = |name: &str| name.ends_with("_ms") || name.ends_with("_s");
+        let is_none =
+            |mean: f64| mean == 0.0 && matches!(self, Self::Measure(name) if is_time(name));
+        let Measure { mean, sd } = self.of(point).filter(|measure| !is_none(measure.mean))?;
         let place = |value: f64| self.of_bps(value).unwrap_or(value);
         Some(Measure { mean: place(mean), sd: sd.map(place) })
     }
