@@ -24,6 +24,7 @@ mod codel;
 mod drr;
 pub mod ecn;
 pub mod event;
+pub mod extreme;
 pub mod forwarder;
 pub mod invariants;
 pub mod link;

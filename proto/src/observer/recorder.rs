@@ -1,6 +1,7 @@
 //! Records a hop as a trace: what flows show of its rate, delay and losses, by intervals.
 
 use super::flow::{FlowObserver, first_byte};
+use crate::extreme::Extreme;
 use crate::link::trace::Row;
 use crate::packet::Packet;
 use crate::port::Port;
@@ -58,7 +59,7 @@ pub struct HopRecorder {
     /// The fastest that was seen of a hop that was not busy, and of a train.
     least_rate: f64,
     train: Option<f64>,
-    least: Least,
+    least: Option<Extreme>,
     round_trip: Option<Duration>,
     frames: u64,
     lost: u64,
@@ -98,14 +99,6 @@ struct Window {
     is_queued: Option<bool>,
 }
 
-/// The least round trip of the present time and of the one before.
-#[derive(Clone, Copy, Debug)]
-struct Least {
-    since: Instant,
-    value: Duration,
-    previous: Duration,
-}
-
 impl HopRecorder {
     /// A recorder whose first interval begins now.
     pub fn new(now: Instant) -> Self {
@@ -120,7 +113,7 @@ impl HopRecorder {
             busy: [0.0; 2],
             least_rate: 0.0,
             train: None,
-            least: Least { since: now, value: Duration::MAX, previous: Duration::MAX },
+            least: None,
             round_trip: None,
             frames: 0,
             lost: 0,
@@ -277,14 +270,11 @@ impl HopRecorder {
     /// A round trip of the hop was measured.
     fn round_trip(&mut self, now: Instant, sample: Duration) {
         self.round_trip = Some(self.round_trip.map_or(sample, |least| least.min(sample)));
-        let least = &mut self.least;
-        if now.since(least.since) >= LEAST_TIME {
-            *least = Least { since: now, value: sample, previous: least.value };
-        }
-        least.value = least.value.min(sample);
+        let first = Extreme::least(LEAST_TIME, now, sample);
+        let least = self.least.get_or_insert(first).sample(now, sample);
         if let (Some(window), Some(rate)) = (&mut self.window, self.rate.or(self.train)) {
             let queue = Duration::from_secs_f64(QUEUED_FRAMES * 12_000.0 / rate.max(1e3));
-            let has_queued = sample >= least.value.min(least.previous) + queue;
+            let has_queued = sample >= least + queue;
             window.is_queued = Some(has_queued && window.is_queued != Some(false));
         }
     }

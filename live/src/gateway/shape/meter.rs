@@ -2,6 +2,7 @@
 //! times go in; it has no clock, and is the same with every agent.
 
 use super::control::Interval;
+use airmend_proto::extreme::Extreme;
 use airmend_proto::ranges::{Ranges, Span};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::seq::SeqNumber;
@@ -68,18 +69,10 @@ struct Timed {
 struct Mobile {
     /// Bytes that left towards it; older ones count less.
     weight: f64,
-    least: Option<Least>,
+    least: Option<Extreme>,
     /// How much the round trips of this interval were beyond the least.
     excess: Vec<Duration>,
     last_seen: Instant,
-}
-
-/// The least round trip to a mobile in this window and the one before.
-#[derive(Clone, Copy, Debug)]
-struct Least {
-    value: Duration,
-    previous: Duration,
-    since: Instant,
 }
 
 impl Meter {
@@ -244,7 +237,8 @@ impl Mobile {
     }
 
     fn sample(&mut self, now: Instant, sample: Duration) {
-        let least = self.least.get_or_insert_with(|| Least::new(now, sample));
+        let first = Extreme::least(LEAST_WINDOW, now, sample);
+        let least = self.least.get_or_insert(first);
         let excess = sample.saturating_sub(least.sample(now, sample));
         if self.excess.len() < MAX_SAMPLES {
             self.excess.push(excess);
@@ -270,21 +264,6 @@ fn median(delays: &mut [(Duration, f64)]) -> Option<Duration> {
         below >= total / 2.0
     };
     delays.iter().find(is_middle).map(|(delay, _)| *delay)
-}
-
-impl Least {
-    fn new(now: Instant, sample: Duration) -> Self {
-        Self { value: sample, previous: sample, since: now }
-    }
-
-    /// Takes a sample and returns the least one.
-    fn sample(&mut self, now: Instant, sample: Duration) -> Duration {
-        if now.since(self.since) >= LEAST_WINDOW {
-            *self = Self { previous: self.value, value: sample, since: now };
-        }
-        self.value = self.value.min(sample);
-        self.value.min(self.previous)
-    }
 }
 
 #[cfg(test)]

@@ -80,9 +80,8 @@ impl Snoop {
         // too.
         let advances = ack != flow.acked || !flow.has_acked;
         let id = flow.base.id;
-        let queue = self.shared.queues.get(now, key.air.address);
-        let report =
-            self.flows.update(reference, |flow| flow.process_ack(now, ack, segment, queue));
+        let hop = self.shared.hops.get(now, key.air.address);
+        let report = self.flows.update(reference, |flow| flow.process_ack(now, ack, segment, hop));
         let report = report.unwrap_or_default();
         self.shared.credit.earn(report.segments);
         if report.reneged {

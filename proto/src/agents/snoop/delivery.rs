@@ -3,7 +3,7 @@
 
 use super::cache::Cached;
 use super::flow::{Delivered, Flow};
-use super::local_queue::LocalQueue;
+use super::hop::Hop;
 use crate::ranges::{Ranges, Span};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -45,13 +45,13 @@ struct Arrivals {
 }
 
 impl Flow {
-    /// Updates the scoreboard by an ACK; `queue` is the one to the mobile host.
+    /// Updates the scoreboard by an ACK; `hop` is that to the mobile host.
     pub(super) fn process_ack(
         &mut self,
         now: Instant,
         ack: u64,
         segment: &Segment,
-        queue: &mut LocalQueue,
+        hop: &mut Hop,
     ) -> AckReport {
         let mut report = AckReport::default();
         if ack < self.acked {
@@ -97,7 +97,7 @@ impl Flow {
         report.resent = arrivals.resent;
         report.segments = arrivals.segments;
         self.repair_budget.earn(arrivals.segments);
-        report.round_trip = self.conclude(now, &arrivals, lone, queue);
+        report.round_trip = self.conclude(now, &arrivals, lone, hop);
         report
     }
 
@@ -177,10 +177,10 @@ impl Flow {
         now: Instant,
         arrivals: &Arrivals,
         lone: bool,
-        queue: &mut LocalQueue,
+        hop: &mut Hop,
     ) -> Option<(Duration, Duration)> {
         if arrivals.any {
-            queue.arrived(now, arrivals.segments);
+            hop.arrived(now, arrivals.segments);
             self.quiet_since = now;
             self.timeouts = 0;
             self.overtake(now, arrivals);
@@ -200,7 +200,7 @@ impl Flow {
         let is_prompt = arrivals.by_sack
             || arrivals.segments > 1
             || arrivals.timed.is_some_and(|timed| follows_soon(timed.sent.at));
-        queue.sample(now, sample, is_prompt);
+        hop.sample(now, sample, is_prompt);
         Some((sample, self.air.sample(now, sample)))
     }
 

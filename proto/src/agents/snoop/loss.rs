@@ -5,7 +5,7 @@ use super::cache::Cached;
 use super::decision::{Left, Sight};
 use super::flight::Transmission;
 use super::flow::Flow;
-use super::local_queue::Loss;
+use super::hop::Loss;
 use super::settings::Settings;
 use crate::event::Cause;
 use crate::ranges::Span;
@@ -209,7 +209,7 @@ impl Flow {
             is_recovering: self.acked < self.recovery_point,
             signalled_at: self.signalled_at,
         };
-        let congestion = shared.queues.get(now, self.mobile).judge(now, &loss);
+        let congestion = shared.hops.get(now, self.mobile).judge(now, &loss);
         if congestion.is_some_and(Left::is_new_congestion) {
             self.signalled_at = Some(now);
             self.recovery_point = self.highest;

@@ -18,13 +18,12 @@ mod decision;
 mod delivery;
 mod dsack;
 mod duplicates;
-mod extreme;
 mod flight;
 mod flow;
 mod handshake;
 mod hold;
-mod local_queue;
-mod local_queues;
+mod hop;
+mod hops;
 mod loss;
 mod nacked;
 mod queued_repair;
@@ -63,7 +62,7 @@ use budget::SharedCredit;
 use core::time::Duration;
 use flow::Flow;
 use handshake::{Handshakes, Opened};
-use local_queues::LocalQueues;
+use hops::Hops;
 use queued_repair::Repair;
 use uplink::Uplinks;
 
@@ -117,8 +116,8 @@ pub struct Snoop {
 struct Shared {
     /// What all flows may retransmit beyond what they have earned.
     credit: SharedCredit,
-    /// The queues to the mobile hosts.
-    queues: LocalQueues,
+    /// The hops to the mobile hosts.
+    hops: Hops,
 }
 
 /// The earlier of two deadlines, the first one of two at the same time.
@@ -145,7 +144,7 @@ impl Snoop {
             handed_over: VecDeque::new(),
             shared: Shared {
                 credit: SharedCredit::default(),
-                queues: LocalQueues::new(limits.flows, hash_seed),
+                hops: Hops::new(limits.flows, hash_seed),
             },
             uplinks: Uplinks::new(&settings, limits, hash_seed),
             settings,

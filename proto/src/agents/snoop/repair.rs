@@ -3,7 +3,7 @@
 use super::cache::Cached;
 use super::decision::Left;
 use super::flow::Flow;
-use super::local_queue::LocalQueue;
+use super::hop::Hop;
 use super::loss::{Fate, Judged};
 use super::queued_repair::Repair;
 use super::rtt::is_before;
@@ -155,7 +155,7 @@ impl Snoop {
     /// on the air.
     fn repair_twice(&mut self, now: Instant, reference: FlowRef, span: Span) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        if !flow.has_spare_airtime(self.shared.queues.get(now, flow.mobile)) {
+        if !flow.has_spare_airtime(self.shared.hops.get(now, flow.mobile)) {
             return;
         }
         let is_first = |cached: &&mut Cached| cached.attempts % 2 == 1;
@@ -193,9 +193,9 @@ impl Flow {
     /// Whether a second copy is of use while the air is idle at times. For a sender in this host,
     /// some of its last data did not wait in the agent's queue; a base station that reports losses
     /// shows that of a repair soon enough. For another sender, no queue stands beyond the agent.
-    fn has_spare_airtime(&self, queue: &LocalQueue) -> bool {
+    fn has_spare_airtime(&self, hop: &Hop) -> bool {
         if !self.is_at_sender() {
-            return queue.is_short() && self.late_repairs(queue.air_loss()) >= FEW_LATE;
+            return hop.is_short() && self.late_repairs(hop.air_loss()) >= FEW_LATE;
         }
         let own = self.wired.round_trip().filter(|_| !self.is_reported);
         own.is_some_and(|own| own < self.air.min() / SPARE)

@@ -5,7 +5,7 @@
 //! that drops is told to all that fill it. A single flow with that much in the queue has a queue
 //! as long as its round trip, for which C-22 has a rule.
 
-use super::extreme::Extreme;
+use crate::extreme::Extreme;
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -50,7 +50,7 @@ impl Surplus {
     pub(super) fn new(now: Instant, sample: Duration) -> Self {
         Self {
             round_trip: Duration::ZERO,
-            lowest: Extreme::new(now, sample),
+            lowest: Extreme::least(Duration::ZERO, now, sample),
             period: (now, 0),
             pace: None,
             taken: Duration::ZERO,
@@ -60,7 +60,7 @@ impl Surplus {
 
     /// Takes a local round trip.
     pub(super) fn sample(&mut self, now: Instant, sample: Duration) {
-        self.lowest.sample(now, sample, self.round_trip / 3, Duration::min);
+        self.lowest.sample(now, sample);
     }
 
     /// Takes so many arrivals.
@@ -73,10 +73,10 @@ impl Surplus {
         }
         self.period = (now, segments);
         let pace = taken / arrived;
-        let first = (pace, Extreme::new(now, pace));
+        let first = (pace, Extreme::least(PACE_WINDOW, now, pace));
         let (last, least) = self.pace.get_or_insert(first);
         *last = pace;
-        least.sample(now, pace, PACE_WINDOW, Duration::min);
+        least.sample(now, pace);
     }
 
     /// Whether the queue outlasts that this sender halves its window too. The round trip without a
@@ -84,10 +84,10 @@ impl Surplus {
     pub(super) fn outlasts(&self, now: Instant, share: Share, least: Duration, loss: f32) -> bool {
         let Some((pace, least_pace)) = self.pace else { return false };
         // Other flows, whose host has no losses, would take what these ones give.
-        let is_alone = pace.mul_f64(LEAST_RATE) <= least_pace.get(Duration::min);
+        let is_alone = pace.mul_f64(LEAST_RATE) <= least_pace.get();
         let packets = share.window as f64 / PACKET;
         let is_shared = pace.mul_f64(packets) <= share.round_trip.mul_f64(MOST_SHARE);
-        let queued = self.lowest.get(Duration::min).saturating_sub(least);
+        let queued = self.lowest.get().saturating_sub(least);
         let taken = self.taken_at(now);
         let is_enough = self.half(share).is_some_and(|half| queued >= taken + half);
         is_alone && is_shared && is_enough && packets * f64::from(loss) <= MOST_LOSSES
@@ -96,6 +96,7 @@ impl Surplus {
     /// The sender of a flow that has lost a packet sets the interval.
     pub(super) fn watch(&mut self, now: Instant, share: Share) {
         self.round_trip = share.round_trip;
+        self.lowest = self.lowest.over(share.round_trip / 3);
         self.taken = self.taken_at(now);
     }
 
@@ -113,7 +114,7 @@ impl Surplus {
     /// Half of a window, as the time that it stands in the queue.
     fn half(&self, share: Share) -> Option<Duration> {
         let (_, least) = self.pace.filter(|_| share.window > 0)?;
-        Some(least.get(Duration::min).mul_f64(share.window as f64 / PACKET / 2.0))
+        Some(least.get().mul_f64(share.window as f64 / PACKET / 2.0))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::echo::EchoTimes;
 use crate::agents::flows::{FlowBase, FlowState};
 use crate::agents::snoop::decision::Left;
-use crate::agents::snoop::local_queue::{LocalQueue, Loss};
+use crate::agents::snoop::hop::{Hop, Loss};
 use crate::agents::snoop::rtt::{OWN_HOST, WiredPath, is_before};
 use crate::event::FlowId;
 use crate::packet::Packet;
@@ -107,21 +107,21 @@ impl UplinkFlow {
         now: Instant,
         segment: &Segment,
         packet: &Packet,
-        queue: &mut LocalQueue,
+        hop: &mut Hop,
     ) -> Option<u32> {
         let start = self.position(segment.seq)?;
         let span = Span { start, end: start + u64::from(segment.seq_len()) };
         self.base.active_at = now;
         let value = segment.options.timestamps.map(|timestamps| timestamps.value);
-        self.sample(now, segment, queue);
+        self.sample(now, segment, hop);
         let size = packet.segment_size().map_or(segment.payload_len, |size| size.get().into());
         let size = u64::from(size.max(1));
-        queue.arrived(now, span.len().div_ceil(size));
+        hop.arrived(now, span.len().div_ceil(size));
         let in_order = self.next();
         let mut original = None;
         if span.start > self.highest {
             let hole = Span { start: self.highest, end: span.start };
-            self.open_hole(now, hole, size, value, queue);
+            self.open_hole(now, hole, size, value, hop);
         } else {
             original = self.fill(span);
         }
@@ -150,12 +150,12 @@ impl UplinkFlow {
     }
 
     /// The round trip to the mobile, from an ACK to the data that answers it.
-    fn sample(&mut self, now: Instant, segment: &Segment, queue: &mut LocalQueue) {
+    fn sample(&mut self, now: Instant, segment: &Segment, hop: &mut Hop) {
         let is_prompt = now.since(self.last_data_at) <= PROMPT;
         self.last_data_at = now;
         let Some(timestamps) = segment.options.timestamps else { return };
         if let Some(sample) = self.air.echoed(now, timestamps.echo) {
-            queue.sample(now, sample, is_prompt);
+            hop.sample(now, sample, is_prompt);
             self.air_sample = Some(sample);
         }
     }
@@ -166,7 +166,7 @@ impl UplinkFlow {
         span: Span,
         size: u64,
         sent_by: Option<u32>,
-        queue: &mut LocalQueue,
+        hop: &mut Hop,
     ) {
         let wired = self.wired_round_trip();
         let mut is_congestion = self.air_sample.is_none();
@@ -178,7 +178,7 @@ impl UplinkFlow {
                 is_recovering: false,
                 signalled_at: self.signalled_at,
             };
-            let cause = queue.judge(now, &loss);
+            let cause = hop.judge(now, &loss);
             if cause.is_some_and(Left::is_new_congestion) {
                 self.signalled_at = Some(now);
             }

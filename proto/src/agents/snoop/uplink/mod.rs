@@ -7,7 +7,7 @@
 mod echo;
 mod flow;
 
-use super::local_queues::LocalQueues;
+use super::hops::Hops;
 use super::settings::{Settings, Uplink};
 use crate::agent::Deadline;
 use crate::agents::flows::Flows;
@@ -25,8 +25,8 @@ use flow::UplinkFlow;
 #[derive(Debug)]
 pub(super) struct Uplinks {
     flows: Flows<UplinkFlow>,
-    /// The queues in the mobile hosts.
-    queues: LocalQueues,
+    /// The hops in the mobile hosts.
+    hops: Hops,
     mode: Uplink,
 }
 
@@ -34,7 +34,7 @@ impl Uplinks {
     pub(super) fn new(settings: &Settings, limits: Limits, hash_seed: u64) -> Self {
         Self {
             flows: Flows::new(limits, settings.idle_timeout, hash_seed),
-            queues: LocalQueues::new(limits.flows, hash_seed),
+            hops: Hops::new(limits.flows, hash_seed),
             mode: settings.uplink,
         }
     }
@@ -54,8 +54,8 @@ impl Uplinks {
         let open = |base| UplinkFlow::new(base, segment.seq);
         let reference = self.flows.find_or_open(now, key, open)?;
         let flow = self.flows.get_mut(reference)?;
-        let queue = self.queues.get(now, key.air.address);
-        let original = flow.take_data(now, segment, packet, queue);
+        let hop = self.hops.get(now, key.air.address);
+        let original = flow.take_data(now, segment, packet, hop);
         let id = flow.id();
         let restored = original.and_then(|original| with_timestamp(packet, segment, original));
         if restored.is_some() {

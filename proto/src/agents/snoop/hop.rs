@@ -1,5 +1,6 @@
-//! The queue beyond the agent, as its round trips and losses show it: whether a loss is congestion
-//! [C-22]. All flows of one mobile host share that queue, and so their samples are of one queue.
+//! The hop to one mobile host, as its round trips and losses show it: the least round trip, the
+//! queue beyond the agent, what the air loses, and whether a loss is congestion [C-22]. All flows of
+//! the mobile host share that queue, and so their samples are of one queue.
 //!
 //! A loss counts as congestion only while a queue stands: for a third of the sender's round trip no
 //! sample came near the least round trip (the sojourn rule of RFC 8289, with the interval of the
@@ -11,9 +12,9 @@
 //! answers congestion, a queue that has fallen is none again.
 
 use super::decision::Left;
-use super::extreme::Extreme;
 use super::surplus::{Share, Surplus};
 use super::tally::Tally;
+use crate::extreme::Extreme;
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -30,7 +31,7 @@ const SPACING_PACKETS: u32 = 8;
 
 /// The local round trips to one mobile host, and what was lost at which of them.
 #[derive(Debug, Default)]
-pub(super) struct LocalQueue {
+pub(super) struct Hop {
     history: Option<History>,
 }
 
@@ -69,19 +70,19 @@ struct History {
     standing: Tally,
 }
 
-impl LocalQueue {
+impl Hop {
     /// Takes an unambiguous round-trip sample. The receiver may have delayed the ACK unless the
     /// sample `is_prompt`.
     pub(super) fn sample(&mut self, now: Instant, sample: Duration, is_prompt: bool) {
         let history = self.history.get_or_insert_with(|| History::new(now, sample));
-        history.least.sample(now, sample, LEAST_WINDOW, Duration::min);
+        history.least.sample(now, sample);
         history.surplus.sample(now, sample);
         if is_prompt {
             history.latest = sample;
-            if sample > history.peak.get(Duration::max) {
+            if sample > history.peak.get() {
                 history.raised_at = now;
             }
-            history.peak.sample(now, sample, PEAK_WINDOW, Duration::max);
+            history.peak.sample(now, sample);
         }
         if sample <= history.least() + TARGET {
             history.standing_since = None;
@@ -165,10 +166,9 @@ impl Loss {
 
 impl History {
     fn new(now: Instant, sample: Duration) -> Self {
-        let extreme = Extreme::new(now, sample);
         Self {
-            least: extreme,
-            peak: extreme,
+            least: Extreme::least(LEAST_WINDOW, now, sample),
+            peak: Extreme::largest(PEAK_WINDOW, now, sample),
             raised_at: now,
             latest: sample,
             standing_since: None,
@@ -182,7 +182,7 @@ impl History {
     }
 
     fn least(&self) -> Duration {
-        self.least.get(Duration::min)
+        self.least.get()
     }
 
     fn air_loss(&self) -> f32 {
@@ -263,15 +263,15 @@ impl History {
     /// Whether the delay is within a tenth of its peak, or two packets, which a short queue has as
     /// soon as it drops one.
     fn is_near_peak(&self) -> bool {
-        let range = self.peak.get(Duration::max) - self.least();
-        let spacing = self.spacing.map_or(Duration::ZERO, |spacing| spacing.get(Duration::min));
+        let range = self.peak.get() - self.least();
+        let spacing = self.spacing.map_or(Duration::ZERO, |spacing| spacing.get());
         let threshold = range.mul_f64(0.9).saturating_sub(spacing * 2);
         self.latest >= self.least() + TARGET.max(threshold)
     }
 
     /// Whether the queue has fallen below half of its peak: a sender answers.
     fn has_fallen(&self) -> bool {
-        let range = self.peak.get(Duration::max) - self.least();
+        let range = self.peak.get() - self.least();
         self.latest < self.least() + range / 2
     }
 
@@ -293,8 +293,8 @@ impl History {
         self.round = (now, segments);
         if arrived >= SPACING_PACKETS {
             let spacing = taken / arrived;
-            let least = self.spacing.get_or_insert(Extreme::new(now, spacing));
-            least.sample(now, spacing, PEAK_WINDOW, Duration::min);
+            let first = Extreme::least(PEAK_WINDOW, now, spacing);
+            self.spacing.get_or_insert(first).sample(now, spacing);
         }
     }
 }
@@ -308,7 +308,7 @@ mod tests {
     /// One flow over a path of 4 ms.
     #[derive(Default)]
     struct Path {
-        queue: LocalQueue,
+        hop: Hop,
         signalled_at: Option<Instant>,
         millis: u64,
     }
@@ -321,12 +321,12 @@ mod tests {
             for number in 0..packets {
                 self.millis += 1;
                 let round_trip = 4 + delay(number);
-                self.queue.sample(self.now(), Duration::from_millis(round_trip), true);
+                self.hop.sample(self.now(), Duration::from_millis(round_trip), true);
                 if number % interval == interval - 1 {
                     losses += 1;
                     congested += u64::from(self.lose(round_trip));
                 } else {
-                    self.queue.arrived(self.now(), 1);
+                    self.hop.arrived(self.now(), 1);
                 }
             }
             (losses, congested)
@@ -346,7 +346,7 @@ mod tests {
             let now = self.now();
             let sent_at = Instant::from_millis(1_000 + self.millis - millis);
             let loss = Loss { is_recovering, ..loss(sent_at, self.signalled_at) };
-            let cause = self.queue.judge(now, &loss);
+            let cause = self.hop.judge(now, &loss);
             if cause.is_some_and(Left::is_new_congestion) {
                 self.signalled_at = Some(now);
             }
@@ -395,7 +395,7 @@ mod tests {
         let mut path = Path::default();
         path.feed(|_| 0, 2_000, 100);
         path.millis += 8;
-        path.queue.sample(path.now(), Duration::from_millis(12), true);
+        path.hop.sample(path.now(), Duration::from_millis(12), true);
         assert_eq!((0..20).filter(|_| path.lose(8)).count(), 0);
         path.millis += 8;
         assert!(path.lose(16), "a train at a queue that has stood");
@@ -449,7 +449,7 @@ mod tests {
         path.feed(|_| 0, 300, u64::MAX);
         path.feed(|number| number / 10, 400, u64::MAX);
         assert!(path.lose(4));
-        let cause = path.queue.judge(path.now(), &loss(path.now(), None));
+        let cause = path.hop.judge(path.now(), &loss(path.now(), None));
         assert!(cause.is_some_and(Left::is_new_congestion), "the history of the first flow");
     }
 }

@@ -1,0 +1,66 @@
+//! The least or largest duration of a window of time.
+
+use crate::time::Instant;
+use core::time::Duration;
+
+/// The least or largest sample of the last one to two windows, without a list of samples.
+#[derive(Clone, Copy, Debug)]
+pub struct Extreme {
+    pick: fn(Duration, Duration) -> Duration,
+    window: Duration,
+    /// That of the present window and of the one before, which may end at different samples.
+    value: Duration,
+    previous: Duration,
+    since: Instant,
+}
+
+impl Extreme {
+    /// The least sample of one to two times `window`, of which `first` is the first.
+    pub fn least(window: Duration, now: Instant, first: Duration) -> Self {
+        Self { pick: Duration::min, window, value: first, previous: first, since: now }
+    }
+
+    /// The largest one.
+    pub fn largest(window: Duration, now: Instant, first: Duration) -> Self {
+        Self { pick: Duration::max, ..Self::least(window, now, first) }
+    }
+
+    /// The same over windows of another length.
+    pub fn over(self, window: Duration) -> Self {
+        Self { window, ..self }
+    }
+
+    /// Takes a sample; returns what is the extreme now.
+    pub fn sample(&mut self, now: Instant, sample: Duration) -> Duration {
+        if now.since(self.since) >= self.window {
+            *self = Self { value: sample, previous: self.value, since: now, ..*self };
+        } else {
+            self.value = (self.pick)(self.value, sample);
+        }
+        self.get()
+    }
+
+    /// The extreme.
+    pub fn get(&self) -> Duration {
+        (self.pick)(self.value, self.previous)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_extreme_is_forgotten_after_one_to_two_windows() {
+        let (at, ms) = (Instant::from_millis, Duration::from_millis);
+        let mut least = Extreme::least(ms(100), at(0), ms(9));
+        let mut largest = Extreme::largest(ms(100), at(0), ms(9));
+        for (millis, sample, expected) in
+            [(10, 5, (5, 9)), (100, 7, (5, 9)), (199, 8, (5, 9)), (200, 6, (6, 8))]
+        {
+            let found =
+                (least.sample(at(millis), ms(sample)), largest.sample(at(millis), ms(sample)));
+            assert_eq!(found, (ms(expected.0), ms(expected.1)), "{millis}");
+        }
+    }
+}
