@@ -160,15 +160,19 @@ impl Sender {
         self.round_trip = round_trip.unwrap_or(self.round_trip);
         self.acked_serial = self.acked_serial.max(ack.highest_serial);
         self.decide(self.acked_serial);
+        self.take_report(ack);
         for index in 0..passed {
-            self.arrive(index);
+            match ack.covered {
+                None => self.arrive(index),
+                // By itself, or recovered from others.
+                Some(_) => _ = self.pool.arrive(index),
+            }
         }
         self.pool.drop_first(passed);
         self.beyond = match ack.covered {
             None => (ack.next + 1, ack.vector.clone()),
             Some(_) => (ack.next, Bytes::new()),
         };
-        self.take_report(ack);
         self.settle(now, ack);
         self.redundancy.acknowledge(ack, self.settled, || self.pool.missing_packets());
         Ok(AckSummary { round_trip, is_fresh })
@@ -253,5 +257,50 @@ impl Sender {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::arq::{Class, Order};
+    use crate::packet::{LinkType, Packet};
+
+    /// A sender of ten packets, with the serial numbers from 1 on.
+    fn sender() -> Sender {
+        let mut sender = Sender::new();
+        for _ in 0..10 {
+            let packet = Packet::truncated(LinkType::Ip, Bytes::new(), 100);
+            sender.pool.send(Instant::ZERO, Queued::new(packet, Class::Reliable, 0), Order::Flow);
+        }
+        sender
+    }
+
+    /// A report that packets below `next` are there and of the first eight transmissions all have
+    /// arrived but these.
+    fn report(next: u32, missing: &[u32]) -> Ack {
+        let vector = missing.iter().fold(0u8, |vector, serial| vector | 1 << (8 - serial));
+        Ack {
+            next: SeqNumber(next),
+            highest_serial: SeqNumber(8),
+            delay: Duration::ZERO,
+            covered: Some(8),
+            marks: None,
+            vector: Bytes::copy_from_slice(&[vector]),
+        }
+    }
+
+    #[test]
+    fn a_packet_that_was_recovered_from_others_was_not_overtaken() {
+        let acknowledge = |reports: [Ack; 2]| {
+            let mut sender = sender();
+            for ack in reports {
+                sender.acknowledge(Instant::from_millis(50), &ack).expect("it was sent");
+            }
+            (sender.pool.missing(), sender.reordering)
+        };
+        assert_eq!(acknowledge([report(2, &[3]), report(2, &[3])]), (1, 0));
+        assert_eq!(acknowledge([report(2, &[3]), report(8, &[3])]), (0, 0), "recovered");
+        assert_eq!(acknowledge([report(2, &[3]), report(8, &[])]), (0, 1), "overtaken");
     }
 }
