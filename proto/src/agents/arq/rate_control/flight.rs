@@ -1,7 +1,10 @@
-//! The frames in flight, and what link ACKs show of the rate at which they arrive: the bytes that
+//! The frames in flight, and what link ACKs show of the rate that the path carries: the bytes that
 //! arrived between the sending of a frame and its link ACK, over the time in which as many were
 //! sent or arrived, the longer one (draft-cheng-iccrg-delivery-rate-estimation-02, Linux
 //! `tcp_rate.c`).
+//!
+//! What the path loses by itself has crossed its bottleneck, and counts as if it had arrived: so
+//! much of the losses as is usual on the path, and no more, since a policer drops as well.
 
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -17,7 +20,8 @@ pub(super) struct Flight {
     in_flight: u64,
     /// Those of them that the link repeats if they are lost.
     reliable: u64,
-    /// All that has arrived, and when the last of it did.
+    /// All that is lost, and all that has arrived, and when the last of it did.
+    lost: u64,
     delivered: u64,
     delivered_at: Instant,
     /// When the frame left that was acknowledged last.
@@ -32,6 +36,7 @@ struct Sent {
     bytes: u32,
     is_reliable: bool,
     /// The state at its sending.
+    lost: u64,
     delivered: u64,
     delivered_at: Instant,
     first_sent: Instant,
@@ -55,14 +60,14 @@ pub(super) struct Sample {
     /// The same of frames that were sent below the rate of the path.
     pub(super) slow_frames: u32,
     pub(super) slow_lost: u32,
-    /// The delivery rate.
+    /// The rate that the path carries.
     pub(super) rate: Option<Rate>,
     /// The round trip of the frame with the highest serial number, if this is the first that is
     /// heard of it: from its departure to the link ACK.
     pub(super) round_trip: Option<Duration>,
 }
 
-/// A delivery rate.
+/// A rate that the path has carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rate {
     pub(super) bytes_per_second: u64,
@@ -79,6 +84,7 @@ impl Flight {
             sent: VecDeque::new(),
             in_flight: 0,
             reliable: 0,
+            lost: 0,
             delivered: 0,
             delivered_at: Instant::ZERO,
             first_sent: Instant::ZERO,
@@ -133,6 +139,7 @@ impl Flight {
             at: now,
             bytes,
             is_reliable,
+            lost: self.lost,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
@@ -143,12 +150,13 @@ impl Flight {
     }
 
     /// Takes a link ACK. `arrived` says of a serial number up to `highest` whether it has arrived;
-    /// what has not is lost up to `settled`.
+    /// what has not is lost up to `settled`. `usual` is the share of frames that the path loses by
+    /// itself, in 1024ths.
     pub(super) fn acknowledge(
         &mut self,
         now: Instant,
-        highest: SeqNumber,
-        settled: SeqNumber,
+        (highest, settled): (SeqNumber, SeqNumber),
+        usual: u64,
         arrived: &dyn Fn(SeqNumber) -> bool,
     ) -> Sample {
         let mut sample = Sample { prior_in_flight: self.in_flight, ..Sample::default() };
@@ -171,6 +179,8 @@ impl Flight {
                 sample.arrived += u64::from(sent.bytes);
                 latest = Some(*sent);
                 sample.round_trip = (serial == highest).then(|| now.since(sent.at));
+            } else {
+                self.lost += u64::from(sent.bytes);
             }
         }
         while self.sent.pop_front_if(|sent| sent.is_settled).is_some() {
@@ -178,7 +188,7 @@ impl Flight {
         }
         self.delivered += sample.arrived;
         if let Some(sent) = latest {
-            sample.rate = self.rate(now, &sent);
+            sample.rate = self.rate(now, &sent, usual);
             (self.first_sent, self.delivered_at) = (sent.at, now);
         }
         if self.host_limited.is_some_and(|until| self.delivered > until) {
@@ -187,12 +197,14 @@ impl Flight {
         sample
     }
 
-    fn rate(&self, now: Instant, sent: &Sent) -> Option<Rate> {
+    fn rate(&self, now: Instant, sent: &Sent, usual: u64) -> Option<Rate> {
         let interval = sent.at.since(sent.first_sent).max(now.since(sent.delivered_at));
         if interval < Duration::from_micros(1) {
             return None;
         }
-        let bytes = u128::from(self.delivered - sent.delivered) * 1_000_000_000;
+        let (arrived, lost) = (self.delivered - sent.delivered, self.lost - sent.lost);
+        let carried = arrived + lost.min((arrived + lost) * usual / 1_024);
+        let bytes = u128::from(carried) * 1_000_000_000;
         Some(Rate {
             bytes_per_second: u64::try_from(bytes / interval.as_nanos()).unwrap_or(u64::MAX),
             prior_delivered: sent.delivered,
@@ -215,12 +227,35 @@ mod tests {
             flight.sent(now, SeqNumber(millis), (1_000, true), false);
             if millis >= 20 && millis.is_multiple_of(4) {
                 let highest = SeqNumber(millis - 20);
-                let sample = flight.acknowledge(now, highest, highest, &|_| true);
+                let sample = flight.acknowledge(now, (highest, highest), 0, &|_| true);
                 rates.extend(sample.rate.map(|rate| rate.bytes_per_second));
             }
         }
         assert!(rates[10..].iter().all(|rate| (950_000..=1_050_000).contains(rate)), "{rates:?}");
         assert_eq!(flight.in_flight(), 23_000);
+    }
+
+    #[test]
+    fn what_is_usually_lost_has_crossed_the_path_and_what_is_lost_beyond_it_has_not() {
+        // A frame of 1000 bytes each millisecond, of which one in ten is lost.
+        let largest_rate = |usual| {
+            let mut flight = Flight::new();
+            let mut largest = 0;
+            for millis in 0..400u32 {
+                let now = Instant::from_millis(u64::from(millis));
+                flight.sent(now, SeqNumber(millis), (1_000, true), false);
+                if millis >= 100 && !millis.is_multiple_of(10) {
+                    let highest = SeqNumber(millis - 100);
+                    let arrived = |serial: SeqNumber| !serial.0.is_multiple_of(10);
+                    let sample = flight.acknowledge(now, (highest, highest), usual, &arrived);
+                    let rate = sample.rate.filter(|_| millis >= 200);
+                    largest = largest.max(rate.map_or(0, |rate| rate.bytes_per_second));
+                }
+            }
+            largest / 1_000
+        };
+        assert_eq!([0, 103, 512].map(largest_rate), [900, 1_000, 1_000]);
+        assert!((945..960).contains(&largest_rate(51)));
     }
 
     #[test]
@@ -231,13 +266,13 @@ mod tests {
         });
         let now = Instant::from_millis(5);
         let arrived = |serial: SeqNumber| serial.0 != 1 && serial.0 != 6;
-        let sample = flight.acknowledge(now, SeqNumber(7), SeqNumber(4), &arrived);
+        let sample = flight.acknowledge(now, (SeqNumber(7), SeqNumber(4)), 0, &arrived);
         assert_eq!((sample.frames, sample.lost), (7, 1));
         assert_eq!((sample.slow_frames, sample.slow_lost), (3, 1));
         assert_eq!((sample.arrived, flight.in_flight(), flight.reliable()), (600, 300, 100));
         assert_eq!(sample.round_trip, Some(Duration::from_millis(5)));
         // The missing one was overtaken.
-        let sample = flight.acknowledge(now, SeqNumber(7), SeqNumber(4), &|_| true);
+        let sample = flight.acknowledge(now, (SeqNumber(7), SeqNumber(4)), 0, &|_| true);
         assert_eq!((sample.frames, sample.lost, flight.in_flight()), (1, 0, 200));
         assert_eq!(sample.round_trip, None, "it was known of");
     }

@@ -2,8 +2,8 @@
 //! radio loses frames that no queue has dropped; neither may be answered in the way of the other.
 //!
 //! The share of frames that the path loses by itself is measured where congestion cannot be the
-//! cause: among frames sent below the rate of the path while its queue was short. Losses beyond
-//! that share at a standing queue are congestion.
+//! cause: among frames sent below the rate of the path while its queue was short, and in startup,
+//! where nobody fills the path yet. Losses beyond that share at a standing queue are congestion.
 
 /// Frames after which older ones count half.
 const MEMORY: u32 = 1_024;
@@ -19,8 +19,6 @@ pub(super) struct Losses {
     slow_lost: u32,
     round_frames: u32,
     round_lost: u32,
-    /// Frames of the round trip before.
-    last_frames: u32,
 }
 
 impl Losses {
@@ -33,9 +31,17 @@ impl Losses {
         }
     }
 
+    /// Startup has ended. What it showed counts for little: its bursts may have met a policer, which
+    /// has no queue.
+    pub(super) fn end_startup(&mut self) {
+        if self.slow_frames > LEAST {
+            self.slow_lost = self.slow_lost * LEAST / self.slow_frames;
+            self.slow_frames = LEAST;
+        }
+    }
+
     /// A round trip begins.
     pub(super) fn begin_round(&mut self) {
-        self.last_frames = self.round_frames;
         (self.round_frames, self.round_lost) = (0, 0);
     }
 
@@ -54,14 +60,6 @@ impl Losses {
     pub(super) fn known_share(&self) -> Option<u64> {
         let share = u64::from(self.slow_lost) * 1_024 / u64::from(self.slow_frames).max(1);
         (self.slow_frames >= LEAST).then_some(share.min(MOST))
-    }
-
-    /// The share of what is sent that arrives at the largest delivery rate of many samples, in
-    /// 1024ths: such a sample has met fewer losses than most, by about three standard deviations.
-    pub(super) fn arriving(&self) -> u64 {
-        let (lost, frames) = (self.share(), u64::from(self.last_frames.max(1)));
-        let deviation = (lost * (1_024 - lost) / frames).isqrt();
-        (1_024 - lost + 3 * deviation).min(1_024)
     }
 
     /// Whether more was lost in this round trip than the path loses by itself: more than one and a
@@ -102,15 +100,13 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_rate_of_small_samples_needs_no_making_up_for() {
+    fn what_startup_showed_is_soon_outweighed() {
         let mut losses = Losses::default();
-        losses.slow(1_000, 100);
-        for (frames, arriving) in [(40, 1_024), (1_000, 949), (1_000_000, 922)] {
-            losses.begin_round();
-            losses.settled(frames, 0);
-            losses.begin_round();
-            assert_eq!(losses.arriving(), arriving, "{frames} frames");
-        }
+        losses.slow(1_000, 500);
+        losses.end_startup();
+        assert_eq!(losses.share(), 512);
+        losses.slow(400, 0);
+        assert!(losses.share() < 50, "{}", losses.share());
     }
 
     #[test]

@@ -7,8 +7,8 @@
 //! rule that goes by delay alone (Copa, Vegas) takes a change of the path's delay for a queue, and
 //! grows without bound where a policer drops without one.
 //!
-//! 1. What the path loses by itself is made up for ([`losses`]): BBR paces at the rate that
-//!    arrives, which is less than the path carries.
+//! 1. What the path loses by itself is made up for ([`flight`], [`losses`]): BBR paces at the rate
+//!    that arrives, which is less than the path carries.
 //! 2. Losses beyond that, at a standing queue, reduce a window as CUBIC does ([`fair_window`]): BBR
 //!    ignores them, and pushes loss-based senders aside at short queues.
 //!    Marks of ECN do so at any queue.
@@ -65,7 +65,7 @@ const CATCH_UP: Duration = Duration::from_millis(1);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct RateControl {
     flight: Flight,
-    /// The largest delivery rate of the last round trips.
+    /// The largest rate that the path has carried in the last round trips.
     rate: WindowedMax<u64>,
     round: u64,
     /// The round trip ends when a frame arrives that left after so much had arrived.
@@ -125,9 +125,10 @@ impl RateControl {
         self.flight.restart();
     }
 
-    /// The largest delivery rate of the last round trips, in bytes per second.
+    /// The largest rate of the last round trips at which frames arrived, in bytes per second.
     pub(crate) fn rate(&self) -> Option<u64> {
-        Some(self.rate.get()).filter(|rate| *rate > 0)
+        let arriving = self.rate.get() * (1_024 - self.losses.share()) / 1_024;
+        Some(arriving).filter(|rate| *rate > 0)
     }
 
     /// The share of frames that the path loses by itself, in 1024ths, if enough were sent below its
@@ -184,7 +185,8 @@ impl RateControl {
 
     /// A frame leaves, of so many bytes, which is repeated if it is lost or not.
     pub(crate) fn sent(&mut self, now: Instant, serial: SeqNumber, frame: (u32, bool)) {
-        self.flight.sent(now, serial, frame, self.gain() < UNIT);
+        let is_slow = self.phase == Phase::Startup || self.gain() < UNIT;
+        self.flight.sent(now, serial, frame, is_slow);
         self.sent += u64::from(frame.0);
         // Bursts of the hosts cross as they would without the link: HyStart takes one that is
         // stretched for a full path (RFC 9406), and ends their slow start.
@@ -207,7 +209,8 @@ impl RateControl {
         delay: Duration,
         arrived: &dyn Fn(SeqNumber) -> bool,
     ) {
-        let sample = self.flight.acknowledge(now, highest, settled, arrived);
+        let usual = self.losses.share();
+        let sample = self.flight.acknowledge(now, (highest, settled), usual, arrived);
         let round_trip = sample.round_trip.and_then(|time| time.checked_sub(delay));
         if let Some(round_trip) = round_trip {
             self.least.sample(now, round_trip);
@@ -285,7 +288,10 @@ impl RateControl {
         }
         let in_flight = self.flight.in_flight();
         self.phase = match self.phase {
-            Phase::Startup if self.startup.is_over() => Phase::Drain,
+            Phase::Startup if self.startup.is_over() => {
+                self.losses.end_startup();
+                Phase::Drain
+            }
             Phase::Drain if in_flight <= self.product(UNIT) => Phase::Cycle(2, now),
             Phase::Cycle(place, since) => {
                 let is_long = now.since(since) > least;
@@ -320,14 +326,9 @@ impl RateControl {
         }
     }
 
-    /// The rate of sending at which as much arrives as the path can deliver.
-    fn path_rate(&self) -> u64 {
-        self.rate.get().saturating_mul(1_024) / self.losses.arriving()
-    }
-
     /// `None` before the first round trip.
     fn pacing_rate(&self) -> Option<u64> {
-        let rate = match self.path_rate() {
+        let rate = match self.rate.get() {
             0 => {
                 let nanos = self.least.get()?.as_nanos().max(1);
                 u64::try_from(u128::from(INITIAL_WINDOW) * 1_000_000_000 / nanos).ok()?
@@ -340,13 +341,13 @@ impl RateControl {
     /// The bandwidth-delay product at a gain.
     fn product(&self, gain: u64) -> u64 {
         let nanos = self.least.get().unwrap_or_default().as_nanos();
-        let bytes = u128::from(self.path_rate()) * nanos / 1_000_000_000;
+        let bytes = u128::from(self.rate.get()) * nanos / 1_000_000_000;
         u64::try_from(bytes * u128::from(gain) / u128::from(UNIT)).unwrap_or(u64::MAX)
     }
 
     fn slack(&self) -> u64 {
         let nanos = ACK_SLACK.as_nanos() as u64;
-        LEAST_WINDOW + self.path_rate().saturating_mul(nanos) / 1_000_000_000
+        LEAST_WINDOW + self.rate.get().saturating_mul(nanos) / 1_000_000_000
     }
 
     fn probing_window(&self) -> u64 {
