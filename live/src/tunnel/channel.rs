@@ -21,6 +21,10 @@ pub(super) trait Channel: Send {
     fn receive(&mut self, now: Instant, from: Address, datagram: &[u8], out: &mut BytesMut)
     -> bool;
 
+    /// Whether a datagram that names no session of this end seems to be from the peer, so far as a
+    /// hash tells.
+    fn is_for(&mut self, now: Instant, from: Address, datagram: &[u8]) -> bool;
+
     /// This end initiates, and the peer is at one of these addresses: the first one is tried first.
     fn initiate(&mut self, addresses: &[Address]);
 

@@ -4,6 +4,7 @@ use super::carrier::{Address, Carrier, EthernetCarrier, UdpCarrier};
 use super::channel::Channel;
 use super::error::TunnelError;
 use super::names::Name;
+use super::noise::Names;
 use super::padding::Padding;
 use super::security::{self, Security};
 use crate::device::Device;
@@ -160,7 +161,7 @@ impl TunnelConfig {
 
     /// The channel; `since_1970` is the time at `Instant::ZERO`.
     pub(super) fn open_channel(&self, since_1970: Duration) -> Box<dyn Channel> {
-        let mut channel = security::open(&self.security, self.peer(), since_1970);
+        let mut channel = security::open(&self.security, Names::default(), self.peer(), since_1970);
         if self.name().is_some() {
             channel.initiate(&[]);
         }

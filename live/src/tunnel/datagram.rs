@@ -8,7 +8,7 @@
 //! sealed       3 | session (3) | counter (8) | ciphertext | tag (16)
 //! unknown      4 | session (3)                 the session that the sender does not know
 //! open         5 | 0 (3) | frame               without a key
-//! cookie       6 | 0 (3) | nonce (24) | ciphertext (16) | tag (16)
+//! cookie       6 | knows pairs (1) | 0 (2) | nonce (24) | ciphertext (16) | tag (16)
 //! version      7 | version (1) | 0 (2) | mac1 (16)      the version that the sender speaks
 //! ```
 //!
@@ -65,8 +65,8 @@ pub(super) enum Datagram<'a> {
     Unknown(SessionId),
     /// A frame without encryption.
     Open(&'a [u8]),
-    /// A nonce and an encrypted cookie.
-    Cookie(&'a [u8; NONCE_LEN], &'a [u8; SEALED_COOKIE_LEN]),
+    /// Whether its sender knows the key of a pair of ends, a nonce and an encrypted cookie.
+    Cookie(bool, &'a [u8; NONCE_LEN], &'a [u8; SEALED_COOKIE_LEN]),
     /// The version of the peer; the datagram ends in mac1.
     Version(u8),
 }
@@ -100,9 +100,10 @@ impl<'a> Datagram<'a> {
             }
             (4, session) => rest.is_empty().then_some(Datagram::Unknown(session)),
             (5, _) => Some(Datagram::Open(rest)),
-            (6, _) => {
+            (6, [knows_pairs, ..]) => {
                 let (nonce, cookie) = rest.split_first_chunk()?;
-                cookie.try_into().ok().map(|cookie| Datagram::Cookie(nonce, cookie))
+                let cookie = cookie.try_into().ok()?;
+                Some(Datagram::Cookie(knows_pairs != 0, nonce, cookie))
             }
             (7, [version, ..]) => (rest.len() == MAC_LEN).then_some(Datagram::Version(version)),
             _ => None,
@@ -138,7 +139,7 @@ pub(super) const fn open_header() -> [u8; OPEN_HEADER] {
 
 /// A cookie for the sender of a handshake message.
 pub(super) fn cookie_reply(nonce: &[u8; NONCE_LEN], cookie: &[u8], tag: &[u8]) -> Vec<u8> {
-    [&[6, 0, 0, 0], &nonce[..], cookie, tag].concat()
+    [&[6, 1, 0, 0], &nonce[..], cookie, tag].concat()
 }
 
 /// Tells the other end which version is spoken here, before its mac1.
@@ -171,7 +172,7 @@ mod tests {
             ([&open_header()[..], b"frame"].concat(), Datagram::Open(b"frame")),
             (
                 cookie_reply(&[4; NONCE_LEN], &[5; MAC_LEN], &[5; TAG_LEN]),
-                Datagram::Cookie(&[4; NONCE_LEN], &[5; SEALED_COOKIE_LEN]),
+                Datagram::Cookie(true, &[4; NONCE_LEN], &[5; SEALED_COOKIE_LEN]),
             ),
             ([version(), vec![7; MAC_LEN]].concat(), Datagram::Version(VERSION)),
         ]

@@ -5,6 +5,7 @@ use super::carrier::Address;
 use super::channel::Channel;
 use super::counters::Counters;
 use super::inbound::{Arrival, Inbound};
+use super::noise::Names;
 use super::notice::Notice;
 use super::security::{self, Security};
 use airmend_proto::{Ecn, Instant};
@@ -20,7 +21,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// An end; with a peer's address it initiates. `since_1970` is the time at `Instant::ZERO`.
     pub fn new(security: &Security, peer: Option<Address>, since_1970: Duration) -> Self {
-        let channel = security::open(security, peer, since_1970);
+        let channel = security::open(security, Names::default(), peer, since_1970);
         Self { channel, inbound: Inbound::default() }
     }
 

@@ -47,6 +47,17 @@ impl PrivateKey {
         PublicKey(bytes)
     }
 
+    /// What this key and the peer's public one have in common (X25519), which only the two ends can
+    /// compute.
+    pub(super) fn agree(&self, peer: &PublicKey) -> [u8; KEY_LEN] {
+        let mut common = [0; KEY_LEN];
+        if let Some(mut dh) = DefaultResolver.resolve_dh(&DHChoice::Curve25519) {
+            dh.set(&self.0);
+            dh.dh(&peer.0, &mut common).ok();
+        }
+        common
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }

@@ -76,6 +76,10 @@ impl Channel for PlainChannel {
         !frame.is_empty()
     }
 
+    fn is_for(&mut self, _now: Instant, _from: Address, _datagram: &[u8]) -> bool {
+        true
+    }
+
     fn initiate(&mut self, addresses: &[Address]) {
         self.keeps_alive = true;
         self.peer = addresses.first().copied().or(self.peer);

@@ -2,7 +2,7 @@
 
 use super::carrier::Address;
 use super::channel::Channel;
-use super::noise::{Keys, NoiseChannel, Rekey};
+use super::noise::{Keys, Names, NoiseChannel, Rekey};
 use super::plain::PlainChannel;
 use std::time::Duration;
 
@@ -15,16 +15,17 @@ pub enum Security {
     Insecure,
 }
 
-/// Opens the channel; with the address of a peer this end initiates. `since_1970` is the time at
-/// `Instant::ZERO`.
+/// Opens the channel, whose sessions get these names; with the address of a peer this end
+/// initiates. `since_1970` is the time at `Instant::ZERO`.
 pub(super) fn open(
     security: &Security,
+    names: Names,
     peer: Option<Address>,
     since_1970: Duration,
 ) -> Box<dyn Channel> {
     match security {
         Security::Noise(keys, rekey) => {
-            Box::new(NoiseChannel::new(keys.clone(), *rekey, peer, since_1970))
+            Box::new(NoiseChannel::new(keys.clone(), names, *rekey, peer, since_1970))
         }
         Security::Insecure => Box::new(PlainChannel::new(peer)),
     }

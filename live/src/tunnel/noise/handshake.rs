@@ -4,13 +4,13 @@
 //! and when it was made, the second one that the responder is there now and has the same pre-shared
 //! key. Without a pre-shared key that is 32 zeros, as in WireGuard.
 
+use super::names::{Name, Names};
 use super::timestamp::{TIMESTAMP_LEN, Timestamp};
 use crate::tunnel::datagram::{
     INITIATION_1_LEN, INITIATION_LEN, INITIATION_PAYLOAD, RESPONSE_LEN, RESPONSE_PAYLOAD,
     SessionId, VERSION,
 };
 use crate::tunnel::key::{PresharedKey, PrivateKey, PublicKey};
-use crate::tunnel::random::random;
 use airmend_proto::Instant;
 use snow::params::NoiseParams;
 use snow::{Builder, HandshakeState, StatelessTransportState};
@@ -46,25 +46,30 @@ pub(super) struct Attempt {
 /// The initiator between its message and the response.
 pub(super) struct Initiation {
     state: HandshakeState,
-    /// The session that the response will name.
-    pub(super) id: SessionId,
+    /// Of the session, as the response will name it.
+    name: Name,
     /// The Noise message.
     pub(super) message: Vec<u8>,
 }
 
 impl Initiation {
     /// A new handshake; `None` if the system has no random numbers left.
-    pub(super) fn new(keys: &Keys, timestamp: Timestamp) -> Option<Self> {
-        Self::begin(builder(keys)?.build_initiator().ok()?, random_session()?, timestamp)
+    pub(super) fn new(keys: &Keys, names: &Names, timestamp: Timestamp) -> Option<Self> {
+        Self::begin(builder(keys)?.build_initiator().ok()?, names.draw()?, timestamp)
     }
 
-    fn begin(mut state: HandshakeState, id: SessionId, timestamp: Timestamp) -> Option<Self> {
-        let [a, b, c] = id;
+    fn begin(mut state: HandshakeState, name: Name, timestamp: Timestamp) -> Option<Self> {
+        let [a, b, c] = name.id();
         let payload = [&timestamp[..], &[0, a, b, c]].concat();
         let mut message = vec![0; INITIATION_LEN];
         let length = state.write_message(&payload, &mut message).ok()?;
         message.truncate(length);
-        Some(Self { state, id, message })
+        Some(Self { state, name, message })
+    }
+
+    /// The session that the response will name.
+    pub(super) fn id(&self) -> SessionId {
+        self.name.id()
     }
 
     /// The responder's session, if the response is genuine. A forged one changes nothing.
@@ -77,9 +82,9 @@ impl Initiation {
         }
     }
 
-    /// The keys, after a response was accepted.
-    pub(super) fn into_transport(self) -> Option<StatelessTransportState> {
-        self.state.into_stateless_transport_mode().ok()
+    /// The session's name and keys, after a response was accepted.
+    pub(super) fn into_transport(self) -> Option<(Name, StatelessTransportState)> {
+        Some((self.name, self.state.into_stateless_transport_mode().ok()?))
     }
 }
 
@@ -95,8 +100,8 @@ pub(super) struct Request {
 pub(super) struct Response {
     /// The initiator's session.
     pub(super) peer_id: SessionId,
-    /// This end's session.
-    pub(super) id: SessionId,
+    /// Of this end's session.
+    pub(super) name: Name,
     /// The Noise message for the initiator.
     pub(super) message: Vec<u8>,
     /// The keys.
@@ -119,18 +124,18 @@ impl Request {
     }
 
     /// The response; `None` if the system has no random numbers left.
-    pub(super) fn answer(self) -> Option<Response> {
-        self.answer_as(random_session()?)
+    pub(super) fn answer(self, names: &Names) -> Option<Response> {
+        self.answer_as(names.draw()?)
     }
 
-    fn answer_as(mut self, id: SessionId) -> Option<Response> {
-        let [a, b, c] = id;
+    fn answer_as(mut self, name: Name) -> Option<Response> {
+        let [a, b, c] = name.id();
         let payload: [u8; RESPONSE_PAYLOAD] = [0, a, b, c];
         let mut message = vec![0; RESPONSE_LEN];
         let length = self.state.write_message(&payload, &mut message).ok()?;
         message.truncate(length);
         let transport = self.state.into_stateless_transport_mode().ok()?;
-        Some(Response { peer_id: self.peer_id, id, message, transport })
+        Some(Response { peer_id: self.peer_id, name, message, transport })
     }
 }
 
@@ -158,17 +163,11 @@ fn with<'a>(keys: &'a Keys, pattern: &str, prologue: &'a [u8]) -> Option<Builder
         .ok()
 }
 
-fn random_session() -> Option<SessionId> {
-    let mut id = [0; 3];
-    random(&mut id).ok()?;
-    Some(id)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tunnel::datagram::{self, Datagram};
-    use crate::tunnel::noise::macs::Stamp;
+    use crate::tunnel::noise::macs::{PairKey, Stamp};
     use crate::tunnel::noise::session::Session;
     use airmend_proto::Instant;
 
@@ -213,14 +212,16 @@ mod tests {
                 builder.fixed_ephemeral_key_for_testing_only(&ephemeral[end])
             };
             let sessions = ["initiator session", "responder session"].map(array::<3>);
+            let name = |end: usize| Names::default().take(sessions[end]).expect("it is free");
             let stamped = |end: usize, mut message: Vec<u8>| {
-                Stamp::new(&public[1 - end]).close(Instant::ZERO, &mut message);
+                let pair = PairKey::new(&private[end], &public[1 - end]);
+                Stamp::new(&public[1 - end], Some(pair)).close(Instant::ZERO, &mut message);
                 message
             };
 
             let state = fixed(0).build_initiator().expect("keys");
             let mut begun =
-                Initiation::begin(state, sessions[0], array("timestamp")).expect("a message");
+                Initiation::begin(state, name(0), array("timestamp")).expect("a message");
             let initiation = stamped(0, datagram::initiation(&begun.message));
             assert_eq!(initiation, documented("initiation"));
             let Some(Datagram::Initiation(message)) = Datagram::parse(&initiation) else {
@@ -229,15 +230,15 @@ mod tests {
             let state = fixed(1).build_responder().expect("keys");
             let request = Request::take(state, message).expect("it is genuine");
             assert_eq!(request.timestamp, array("timestamp"));
-            let answer = request.answer_as(sessions[1]).expect("a message");
+            let answer = request.answer_as(name(1)).expect("a message");
             let response = stamped(1, datagram::response(answer.peer_id, &answer.message));
             assert_eq!(response, documented(&format!("response{suffix}")));
             let Some(Datagram::Response(id, message)) = Datagram::parse(&response) else {
                 panic!("no response");
             };
             assert_eq!((id, begun.accept(message)), (sessions[0], Some(sessions[1])));
-            let transport = begun.into_transport().expect("keys");
-            let mut session = Session::new(sessions[0], sessions[1], transport, Instant::ZERO);
+            let (name, transport) = begun.into_transport().expect("keys");
+            let mut session = Session::new(name, sessions[1], transport, Instant::ZERO);
             let mut sealed = Vec::new();
             session.seal(b"frame", &mut sealed);
             assert_eq!(sealed, documented(&format!("sealed{suffix}")));

@@ -40,7 +40,7 @@ impl NoiseChannel {
 
     pub(super) fn begin_attempt(&mut self, now: Instant) {
         let label = self.labels.next(now);
-        self.attempt = Initiation::new(&self.keys, label).map(|initiation| Attempt {
+        self.attempt = Initiation::new(&self.keys, &self.names, label).map(|initiation| Attempt {
             initiation,
             begun: now,
             next: now,
@@ -60,7 +60,8 @@ impl NoiseChannel {
             self.counters.forged += 1;
             return;
         }
-        let Some(mut attempt) = self.attempt.take_if(|attempt| attempt.initiation.id == id) else {
+        let Some(mut attempt) = self.attempt.take_if(|attempt| attempt.initiation.id() == id)
+        else {
             // The answer to an initiation that was sent twice.
             self.counters.replayed += 1;
             return;
@@ -78,8 +79,8 @@ impl NoiseChannel {
             self.attempt = Some(attempt);
             return self.tell(Notice::BadAnswer(from));
         };
-        let Some(transport) = attempt.initiation.into_transport() else { return };
-        self.establish(Session::new(id, peer_id, transport, now), from);
+        let Some((name, transport)) = attempt.initiation.into_transport() else { return };
+        self.establish(Session::new(name, peer_id, transport, now), from);
         // The responder sends nothing under the new keys before it has seen them used.
         self.post_keepalive(now);
     }
@@ -87,15 +88,23 @@ impl NoiseChannel {
     /// The peer reports that it does not know a session. This message is not authenticated: it
     /// costs a handshake, and the session remains in use meanwhile.
     pub(super) fn forgotten(&mut self, now: Instant, id: SessionId) {
-        let is_current = self
-            .current
-            .as_ref()
-            .is_some_and(|session| session.peer_id == id && now - session.since >= RETRY);
+        let is_old = |session: &Session| now - session.since >= RETRY;
+        let is_current = self.uses(id) && self.current.as_ref().is_some_and(is_old);
         if !self.initiates || !is_current {
             self.counters.unknown_session += 1;
         } else if self.attempt.is_none() {
             self.begin_attempt(now);
         }
+    }
+
+    /// Whether this is what the peer calls the present session.
+    pub(super) fn uses(&self, id: SessionId) -> bool {
+        self.current.as_ref().is_some_and(|session| session.peer_id == id)
+    }
+
+    /// Whether answers from this address are expected.
+    pub(super) fn expects(&self, from: Address) -> bool {
+        self.attempt.is_some() && (self.configured.contains(&from) || self.peer == Some(from))
     }
 }
 

@@ -1,11 +1,17 @@
 //! What is checked before anything expensive: mac1, mac2 and cookies, as in WireGuard (§5.4.4,
-//! §5.4.7 of its paper), with its primitives.
+//! §5.4.7 of its paper), with its primitives, but that mac2 also shows who the sender is.
 //!
 //! ```text
 //! mac1    BLAKE2s-128 under the hash of the receiver's public key, over all before it
-//! mac2    BLAKE2s-128 under the cookie, over all before it; zeros without a cookie
+//! pair    BLAKE2s-256 of `pair----` and the X25519 product of both ends' static keys
+//! mac2    BLAKE2s-128 under the pair's key, over all before it; with a cookie, under
+//!         BLAKE2s-128 of the cookie under the pair's key
 //! cookie  BLAKE2s-128 of the source's address and port under a secret of the receiver
 //! ```
+//!
+//! So a receiver knows by one hash for each of its peers which one a message is from, and that it
+//! is none of a stranger's, who cannot tell whose it is. An older end has zeros in mac2, and under
+//! load WireGuard's mac2, under the cookie itself.
 //!
 //! A cookie crosses the path under XChaCha20-Poly1305 with the mac1 that it answers as associated
 //! data: only who has seen a handshake message can make its sender believe a cookie.
@@ -13,7 +19,7 @@
 use super::limits::address_bytes;
 use crate::tunnel::carrier::Address;
 use crate::tunnel::datagram::{MAC_LEN, NONCE_LEN, SEALED_COOKIE_LEN, cookie_reply};
-use crate::tunnel::key::PublicKey;
+use crate::tunnel::key::{PrivateKey, PublicKey};
 use crate::tunnel::random::random;
 use airmend_proto::Instant;
 use blake2::digest::consts::U16;
@@ -46,18 +52,38 @@ impl ReceiverKeys {
     }
 }
 
+/// The key that two ends have in common, and nobody else.
+#[derive(Clone)]
+pub(super) struct PairKey(Secret);
+
+impl PairKey {
+    /// Of this end and its peer.
+    pub(super) fn new(own: &PrivateKey, peer: &PublicKey) -> Self {
+        let common = own.agree(peer);
+        Self(Blake2s256::new().chain_update(b"pair----").chain_update(common).finalize().into())
+    }
+
+    /// What mac2 is under where the sender has been given a cookie.
+    fn with(&self, cookie: &Mac) -> Mac {
+        mac(&self.0, cookie)
+    }
+}
+
 /// Writes the MACs of one end's handshake messages.
 pub(super) struct Stamp {
     keys: ReceiverKeys,
+    /// None as an older end has none, and whoever knows no more than the receiver's public key.
+    pair: Option<PairKey>,
     /// Of the last message, until a cookie has answered it.
     last_mac1: Option<Mac>,
+    /// What mac2 is under, since the cookie came.
     cookie: Option<(Mac, Instant)>,
 }
 
 impl Stamp {
     /// For messages to the peer with this key.
-    pub(super) fn new(peer: &PublicKey) -> Self {
-        Self { keys: ReceiverKeys::new(peer), last_mac1: None, cookie: None }
+    pub(super) fn new(peer: &PublicKey, pair: Option<PairKey>) -> Self {
+        Self { keys: ReceiverKeys::new(peer), pair, last_mac1: None, cookie: None }
     }
 
     /// Appends mac1 and mac2 to a handshake message.
@@ -65,7 +91,11 @@ impl Stamp {
         let mac1 = self.append_mac1(message);
         self.last_mac1 = Some(mac1);
         self.cookie.take_if(|(_, since)| now - *since >= COOKIE_LIFE - COOKIE_MARGIN);
-        let mac2 = self.cookie.map_or([0; MAC_LEN], |(cookie, _)| mac(&cookie, message));
+        let mac2 = match (&self.cookie, &self.pair) {
+            (Some((key, _)), _) => mac(key, message),
+            (None, Some(pair)) => mac(&pair.0, message),
+            (None, None) => [0; MAC_LEN],
+        };
         message.extend_from_slice(&mac2);
     }
 
@@ -76,10 +106,12 @@ impl Stamp {
         mac1
     }
 
-    /// Takes the cookie of a reply to the last message; false if it is not one.
+    /// Takes the cookie of a reply to the last message; false if it is not one. An older end
+    /// `knows_pairs` not.
     pub(super) fn take_cookie(
         &mut self,
         now: Instant,
+        knows_pairs: bool,
         nonce: &[u8; NONCE_LEN],
         sealed: &[u8; SEALED_COOKIE_LEN],
     ) -> bool {
@@ -94,21 +126,32 @@ impl Stamp {
             return false;
         }
         self.last_mac1 = None;
-        self.cookie = Some((cookie, now));
+        let pair = self.pair.as_ref().filter(|_| knows_pairs);
+        self.cookie = Some((pair.map_or(cookie, |pair| pair.with(&cookie)), now));
         true
     }
 }
 
-/// Checks the MACs of handshake messages to this end.
+/// What the sender of a handshake message has shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Proof {
+    /// It has the peer's private key, or has recorded a message of the peer.
+    pub(super) key: bool,
+    /// It receives what is sent to its address.
+    pub(super) address: bool,
+}
+
+/// Checks the MACs of a peer's handshake messages to this end.
 pub(super) struct Check {
     keys: ReceiverKeys,
+    pair: PairKey,
     secret: Option<(Secret, Instant)>,
 }
 
 impl Check {
-    /// For the end with this key.
-    pub(super) fn new(own: &PublicKey) -> Self {
-        Self { keys: ReceiverKeys::new(own), secret: None }
+    /// For the end with this key, and what it has in common with the peer.
+    pub(super) fn new(own: &PublicKey, pair: PairKey) -> Self {
+        Self { keys: ReceiverKeys::new(own), pair, secret: None }
     }
 
     /// Whether the sender knows this end's public key; in constant time.
@@ -124,10 +167,20 @@ impl Check {
             .is_some_and(|(rest, mac1)| verify(&self.keys.mac1, rest, mac1))
     }
 
-    /// Whether the sender has received a cookie at this address; in constant time.
-    pub(super) fn has_mac2(&mut self, now: Instant, from: Address, handshake: &[u8]) -> bool {
-        let Some((rest, mac2)) = handshake.split_last_chunk::<MAC_LEN>() else { return false };
-        self.cookie(now, from).is_some_and(|cookie| verify(&cookie, rest, mac2))
+    /// What mac2 shows of the sender at this address; each comparison is in constant time.
+    pub(super) fn proof(&mut self, now: Instant, from: Address, handshake: &[u8]) -> Proof {
+        let Some((rest, mac2)) = handshake.split_last_chunk::<MAC_LEN>() else {
+            return Proof::default();
+        };
+        if verify(&self.pair.0, rest, mac2) {
+            return Proof { key: true, address: false };
+        }
+        // Before the first cookie there is nothing that it could be.
+        let cookie = if self.secret.is_some() { self.cookie(now, from) } else { None };
+        cookie.map_or(Proof::default(), |cookie| {
+            let key = verify(&self.pair.with(&cookie), rest, mac2);
+            Proof { key, address: key || verify(&cookie, rest, mac2) }
+        })
     }
 
     /// The reply to a handshake message, by which its sender can prove its address.
@@ -184,9 +237,17 @@ mod tests {
         Address::Udp(([192, 0, 2, 1], port).into())
     }
 
+    /// Of a dialer and its listener; `is_old` if the dialer is an older end.
+    fn ends(is_old: bool) -> (Stamp, Check) {
+        let [dialer, listener] = [(); 2].map(|()| PrivateKey::generate().expect("random bytes"));
+        let (to, from) = (listener.public(), dialer.public());
+        let pair = PairKey::new(&dialer, &to);
+        let stamp = Stamp::new(&to, (!is_old).then_some(pair));
+        (stamp, Check::new(&to, PairKey::new(&listener, &from)))
+    }
+
     fn pair() -> (Stamp, Check) {
-        let key = PrivateKey::generate().expect("random bytes").public();
-        (Stamp::new(&key), Check::new(&key))
+        ends(false)
     }
 
     fn stamped(stamp: &mut Stamp, now: Instant) -> Vec<u8> {
@@ -198,7 +259,9 @@ mod tests {
     fn answer(stamp: &mut Stamp, check: &mut Check, now: Instant, message: &[u8]) -> bool {
         let reply = check.reply(now, at(1), message).expect("random bytes");
         match Datagram::parse(&reply) {
-            Some(Datagram::Cookie(nonce, sealed)) => stamp.take_cookie(now, nonce, sealed),
+            Some(Datagram::Cookie(knows_pairs, nonce, sealed)) => {
+                stamp.take_cookie(now, knows_pairs, nonce, sealed)
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -228,17 +291,34 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_proves_an_address_for_two_minutes() {
-        let ((mut stamp, mut check), now) = (pair(), Instant::from_millis(1_000));
-        let message = stamped(&mut stamp, now);
-        assert!(!check.has_mac2(now, at(1), &message), "no cookie yet");
-        assert!(answer(&mut stamp, &mut check, now, &message));
-        let message = stamped(&mut stamp, now);
-        assert!(check.has_mac2(now, at(1), &message));
-        assert!(!check.has_mac2(now, at(2), &message), "another port");
-        assert!(!check.has_mac2(now + COOKIE_LIFE, at(1), &message), "another secret");
-        let late = stamped(&mut stamp, now + COOKIE_LIFE);
-        assert_eq!(late[late.len() - MAC_LEN..], [0; MAC_LEN], "an old cookie is not used");
+    fn a_cookie_proves_an_address_for_two_minutes_and_mac2_the_key() {
+        for is_old in [false, true] {
+            let ((mut stamp, mut check), now) = (ends(is_old), Instant::from_millis(1_000));
+            let key = !is_old;
+            let message = stamped(&mut stamp, now);
+            let proof = |check: &mut Check, now, port, message: &[u8]| {
+                let Proof { key, address } = check.proof(now, at(port), message);
+                (key, address)
+            };
+            assert_eq!(proof(&mut check, now, 1, &message), (key, false), "no cookie yet");
+            let nobody = &mut pair().1;
+            assert_eq!(proof(nobody, now, 1, &message), (false, false), "another peer");
+            assert!(answer(&mut stamp, &mut check, now, &message));
+            let message = stamped(&mut stamp, now);
+            assert_eq!(proof(&mut check, now, 1, &message), (key, true));
+            let moved = proof(&mut check, now, 2, &message);
+            assert_eq!(moved, (false, false), "another port");
+            let late = proof(&mut check, now + COOKIE_LIFE, 1, &message);
+            assert_eq!(late, (false, false), "another secret");
+            let late = stamped(&mut stamp, now + COOKIE_LIFE);
+            let proof = proof(&mut check, now + COOKIE_LIFE, 1, &late);
+            assert_eq!(proof, (key, false), "an old cookie is not used");
+            for bit in 0..8 * late.len() {
+                let mut forged = late.clone();
+                forged[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(check.proof(now, at(1), &forged), Proof::default(), "bit {bit}");
+            }
+        }
     }
 
     #[test]

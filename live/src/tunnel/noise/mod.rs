@@ -9,6 +9,7 @@ mod handshake;
 mod initiator;
 mod limits;
 mod macs;
+mod names;
 mod replay;
 mod responder;
 mod session;
@@ -17,6 +18,7 @@ mod tests;
 mod timestamp;
 
 pub use handshake::Keys;
+pub(super) use names::Names;
 
 use super::carrier::Address;
 use super::channel::Channel;
@@ -28,7 +30,7 @@ use airmend_proto::{Instant, with_defaults};
 use bytes::BytesMut;
 use gate::Gate;
 use handshake::Attempt;
-use macs::Stamp;
+use macs::{PairKey, Stamp};
 use replay::Stale;
 use responder::{Outcome, Responder};
 use session::{Refused, Session};
@@ -69,6 +71,7 @@ with_defaults! {
 /// The secure channel to one peer.
 pub(super) struct NoiseChannel {
     keys: Keys,
+    names: Names,
     rekey: Rekey,
     /// Whether this end initiates, and to where.
     initiates: bool,
@@ -96,15 +99,18 @@ impl NoiseChannel {
     /// A channel; with a peer's address it initiates. `since_1970` is the time at `Instant::ZERO`.
     pub(super) fn new(
         keys: Keys,
+        names: Names,
         rekey: Rekey,
         peer: Option<Address>,
         since_1970: Duration,
     ) -> Self {
+        let pair = PairKey::new(&keys.private, &keys.peer);
         Self {
-            gate: Gate::new(&keys.private.public()),
-            stamp: Stamp::new(&keys.peer),
+            gate: Gate::new(&keys.private.public(), pair.clone()),
+            stamp: Stamp::new(&keys.peer, Some(pair)),
             labels: Labels::new(since_1970),
             keys,
+            names,
             rekey,
             initiates: peer.is_some(),
             configured: peer.into_iter().collect(),
@@ -155,15 +161,14 @@ impl Channel for NoiseChannel {
                 return out.len() > begin;
             }
             Some(Datagram::Initiation(message)) if !self.initiates => {
-                let (keys, gate) = (&self.keys, &mut self.gate);
-                let initiation = (datagram, message);
-                let outcome = self.responder.handle(now, from, keys, gate, initiation);
+                let (keys, initiation) = ((&self.keys, &self.names), (datagram, message));
+                let outcome = self.responder.handle(now, from, keys, &mut self.gate, initiation);
                 self.respond(now, from, outcome);
             }
             Some(Datagram::Response(id, message)) => self.finish(now, from, id, datagram, message),
             Some(Datagram::Unknown(id)) => self.forgotten(now, id),
-            Some(Datagram::Cookie(nonce, sealed)) => {
-                let is_mine = self.stamp.take_cookie(now, nonce, sealed);
+            Some(Datagram::Cookie(knows_pairs, nonce, sealed)) => {
+                let is_mine = self.stamp.take_cookie(now, knows_pairs, nonce, sealed);
                 self.counters.forged += u64::from(!is_mine);
             }
             Some(other @ (Datagram::Initiation1(_) | Datagram::OtherInitiation(_))) => {
@@ -177,6 +182,17 @@ impl Channel for NoiseChannel {
             None => self.counters.truncated += 1,
         }
         false
+    }
+
+    fn is_for(&mut self, now: Instant, from: Address, datagram: &[u8]) -> bool {
+        match Datagram::parse(datagram) {
+            Some(Datagram::Initiation(_)) => {
+                !self.initiates && self.gate.shows_key(now, from, datagram)
+            }
+            Some(Datagram::Unknown(id)) => self.uses(id),
+            Some(Datagram::Cookie(..) | Datagram::Version(_)) => self.expects(from),
+            _ => false,
+        }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -272,7 +288,7 @@ impl NoiseChannel {
         out: &mut BytesMut,
     ) {
         let established = [&mut self.current, &mut self.previous].into_iter().flatten();
-        let known = { established }.find(|session| session.id == id);
+        let known = { established }.find(|session| session.id() == id);
         let result = known.map(|session| session.open(counter, ciphertext, out));
         match result {
             Some(Ok(is_newest)) => return self.received_from(from, is_newest),

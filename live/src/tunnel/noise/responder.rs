@@ -2,6 +2,7 @@
 
 use super::gate::{Gate, Verdict};
 use super::handshake::{Keys, Request};
+use super::names::Names;
 use super::session::Session;
 use super::timestamp::Timestamp;
 use crate::rate::{Bucket, Rate};
@@ -76,7 +77,7 @@ impl Responder {
         &mut self,
         now: Instant,
         from: Address,
-        keys: &Keys,
+        (keys, names): (&Keys, &Names),
         gate: &mut Gate,
         (datagram, message): (&[u8], &[u8; INITIATION_LEN]),
     ) -> Outcome {
@@ -93,7 +94,7 @@ impl Responder {
             return Outcome::Replayed;
         }
         match gate.admit(now, from, datagram) {
-            Verdict::Admit => self.answer(now, from, keys, message, *ephemeral),
+            Verdict::Admit => self.answer(now, from, (keys, names), message, *ephemeral),
             verdict => verdict.into(),
         }
     }
@@ -105,7 +106,7 @@ impl Responder {
         id: SessionId,
         open: impl FnOnce(&mut Session) -> Result<bool, E>,
     ) -> Option<Result<Session, E>> {
-        let mut pending = self.pending.take_if(|pending| pending.session.id == id)?;
+        let mut pending = self.pending.take_if(|pending| pending.session.id() == id)?;
         match open(&mut pending.session) {
             Ok(_) => {
                 self.unused = 0;
@@ -142,7 +143,7 @@ impl Responder {
         &mut self,
         now: Instant,
         from: Address,
-        keys: &Keys,
+        (keys, names): (&Keys, &Names),
         message: &[u8; INITIATION_LEN],
         ephemeral: [u8; 32],
     ) -> Outcome {
@@ -153,9 +154,9 @@ impl Responder {
             return Outcome::Old;
         }
         self.newest = Some(request.timestamp);
-        let Some(response) = request.answer() else { return Outcome::Refused };
+        let Some(response) = request.answer(names) else { return Outcome::Refused };
         self.unused = self.unused.saturating_add(1);
-        let session = Session::new(response.id, response.peer_id, response.transport, now);
+        let session = Session::new(response.name, response.peer_id, response.transport, now);
         let response = datagram::response(response.peer_id, &response.message);
         let answer = Outcome::Answer(response.clone());
         self.pending = Some(Pending { session, from, ephemeral, response });

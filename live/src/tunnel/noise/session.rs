@@ -1,5 +1,6 @@
 //! One session: a pair of keys, a counter to send with, a window to receive with.
 
+use super::names::Name;
 use super::replay::{ReplayWindow, Stale};
 use crate::tunnel::datagram::{self, SEALED_HEADER, SessionId, TAG_LEN};
 use airmend_proto::Instant;
@@ -18,7 +19,7 @@ pub(super) enum Refused {
 /// The keys that one handshake has made.
 pub(super) struct Session {
     /// The identifier that the peer uses.
-    pub(super) id: SessionId,
+    name: Name,
     /// The identifier that this end uses.
     pub(super) peer_id: SessionId,
     /// The start of the session.
@@ -33,13 +34,18 @@ pub(super) struct Session {
 impl Session {
     /// A session with the keys of a finished handshake.
     pub(super) fn new(
-        id: SessionId,
+        name: Name,
         peer_id: SessionId,
         transport: StatelessTransportState,
         since: Instant,
     ) -> Self {
         let window = ReplayWindow::new();
-        Self { id, peer_id, since, bytes: 0, transport, next_counter: 0, window }
+        Self { name, peer_id, since, bytes: 0, transport, next_counter: 0, window }
+    }
+
+    /// The identifier that the peer uses.
+    pub(super) fn id(&self) -> SessionId {
+        self.name.id()
     }
 
     /// Appends a sealed datagram with this frame to `out`.

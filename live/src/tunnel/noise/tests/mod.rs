@@ -35,8 +35,8 @@ impl Pair {
         let (a, b) = keys();
         Self {
             now: Instant::from_millis(5),
-            dialer: NoiseChannel::new(a, rekey, Some(at(LISTENER)), STARTED),
-            listener: NoiseChannel::new(b, rekey, None, STARTED),
+            dialer: NoiseChannel::new(a, Names::default(), rekey, Some(at(LISTENER)), STARTED),
+            listener: NoiseChannel::new(b, Names::default(), rekey, None, STARTED),
             dialer_at: at(1000),
         }
     }
@@ -71,13 +71,15 @@ impl Pair {
     fn restart_dialer(&mut self, since_1970: Duration) {
         let keys = self.dialer.keys.clone();
         let rekey = Rekey::default();
-        self.dialer = NoiseChannel::new(keys, rekey, Some(at(LISTENER)), since_1970);
+        self.dialer =
+            NoiseChannel::new(keys, Names::default(), rekey, Some(at(LISTENER)), since_1970);
         self.dialer_at = at(1001);
     }
 
     fn restart_listener(&mut self) {
         let keys = self.listener.keys.clone();
-        self.listener = NoiseChannel::new(keys, Rekey::default(), None, RESTARTED);
+        self.listener =
+            NoiseChannel::new(keys, Names::default(), Rekey::default(), None, RESTARTED);
     }
 
     fn drain_dialer(&mut self) -> Vec<Vec<u8>> {
@@ -130,8 +132,14 @@ fn both_ends_may_share_one_key() {
     let private = PrivateKey::generate().expect("random bytes");
     let keys = Keys { peer: private.public(), private, psk: None };
     let mut pair = Pair::new(Rekey::default());
-    pair.dialer = NoiseChannel::new(keys.clone(), Rekey::default(), Some(at(LISTENER)), STARTED);
-    pair.listener = NoiseChannel::new(keys, Rekey::default(), None, STARTED);
+    pair.dialer = NoiseChannel::new(
+        keys.clone(),
+        Names::default(),
+        Rekey::default(),
+        Some(at(LISTENER)),
+        STARTED,
+    );
+    pair.listener = NoiseChannel::new(keys, Names::default(), Rekey::default(), None, STARTED);
     pair.dialer.handle_timeout(pair.now);
     // The own initiation, sent back, opens nothing.
     let initiation = pair.drain_dialer().remove(0);
@@ -147,7 +155,7 @@ fn both_ends_may_share_one_key() {
 #[test]
 fn other_keys_open_nothing() {
     let mut pair = Pair::new(Rekey::default());
-    pair.listener = NoiseChannel::new(keys().1, Rekey::default(), None, STARTED);
+    pair.listener = NoiseChannel::new(keys().1, Names::default(), Rekey::default(), None, STARTED);
     for _ in 0..60 {
         pair.wait(RETRIED);
     }
