@@ -124,6 +124,9 @@ pub struct PathView {
     pub queued: usize,
     /// Packets that are sent and not acknowledged.
     pub in_flight: u32,
+    /// Bytes of packets that wait, that are sent and not acknowledged, and that have arrived before
+    /// others.
+    pub memory: usize,
 }
 
 /// A flow of which no acknowledgment has passed for so long is unanswered: a sender that knows no

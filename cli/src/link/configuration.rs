@@ -3,13 +3,13 @@
 use super::args::LinkArgs;
 use super::file;
 use super::hooks::Hooks;
-use super::options::{CarrierKind, Options, has_port};
+use super::options::{CarrierKind, Options, Peer, has_port};
 use crate::process::BadUsage;
 use airmend_live::gateway::default_socket;
 use airmend_live::gateway::telemetry::server::ServerConfig;
 use airmend_live::tunnel::{
-    CarrierConfig, DeviceConfig, IPV6_MIN_MTU, Keys, PresharedKey, PrivateKey, Rekey, Remote,
-    Security, TunConfig, TunnelConfig,
+    Address, CarrierConfig, DeviceConfig, IPV6_MIN_MTU, Keys, PeerConfig, PresharedKey, PrivateKey,
+    Rekey, Remote, Security, TunConfig, TunnelConfig,
 };
 use airmend_proto::agents::AgentConfig;
 use anyhow::Result;
@@ -41,7 +41,7 @@ pub(super) fn wanted(args: &LinkArgs) -> Result<(Wanted, bool)> {
         Some(path) => file::read(&path).map_err(BadUsage)?,
         None => (Options::default(), false),
     };
-    let mut options = args.options.clone().over(below);
+    let mut options = args.options.clone().over(below).map_err(BadUsage)?;
     options.dev = options.dev.or_else(|| args.name.clone());
     if !options.insecure {
         options.key_file = options.key_file.or_else(|| own("key"));
@@ -58,28 +58,39 @@ pub(super) fn wanted(args: &LinkArgs) -> Result<(Wanted, bool)> {
 }
 
 fn tunnel(options: &Options) -> Result<TunnelConfig> {
-    let carrier = match options.over.unwrap_or_default() {
+    let (carrier, remotes) = match options.over.unwrap_or_default() {
         CarrierKind::Udp => udp(options)?,
         CarrierKind::Ethernet => ethernet(options)?,
     };
+    if options.bridge.is_some() && options.peers.len() > 1 {
+        return Err(BadUsage("a bridge joins two LANs: it has one [[peer]]".into()).into());
+    }
     let has_ipv6 = options.address.iter().any(|(address, _)| address.is_ipv6());
     if let Some(mtu) = options.mtu.filter(|mtu| has_ipv6 && *mtu < IPV6_MIN_MTU) {
         let sentence = format!("--mtu {mtu}: an IPv6 --address needs {IPV6_MIN_MTU} at least");
         return Err(BadUsage(sentence).into());
     }
+    let networks = options.peers.iter().flat_map(|peer| peer.allowed_ips.clone()).collect();
     let device = match &options.bridge {
         Some(interface) => DeviceConfig::Bridge { interface: interface.clone() },
         None => DeviceConfig::Tun(TunConfig {
             name: options.dev.clone().unwrap_or_else(|| "mend0".to_owned()),
             addresses: options.address.clone(),
             mtu: options.mtu,
-            routes: if options.no_routes { vec![] } else { options.peer.allowed_ips.clone() },
+            routes: if options.no_routes { vec![] } else { networks },
             has_blackholes: !options.no_blackholes,
             keeps_carrier: options.keep_carrier,
         }),
     };
     let (padding, compression) = (options.pad, !options.no_compression);
-    Ok(TunnelConfig { device, carrier, security: security(options)?, padding, compression })
+    let peers = options.peers.iter().zip(security(options)?).zip(remotes);
+    let peer = |((peer, security), remote): ((&Peer, _), _)| PeerConfig {
+        name: peer.name.clone(),
+        remote,
+        security,
+        allowed: peer.allowed_ips.clone(),
+    };
+    Ok(TunnelConfig { device, carrier, peers: peers.map(peer).collect(), padding, compression })
 }
 
 /// The link protocol.
@@ -113,12 +124,16 @@ fn agent(options: &Options) -> Result<AgentConfig, String> {
     Ok(config)
 }
 
-fn security(options: &Options) -> Result<Security> {
+/// What protects the frames of each peer.
+fn security(options: &Options) -> Result<Vec<Security>> {
+    let has_psk = options.peers.iter().any(|peer| peer.psk_file.is_some());
     if options.insecure {
-        return match options.key_file.is_some() || options.peer.psk_file.is_some() {
-            true => Err(BadUsage("insecure and a key exclude each other; give one".into()).into()),
-            false => Ok(Security::Insecure),
+        let why = match options.peers.len() {
+            0 | 1 if options.key_file.is_none() && !has_psk => return Ok(vec![Security::Insecure]),
+            0 | 1 => "insecure and a key exclude each other; give one",
+            _ => "insecure is for one [[peer]]: several are told apart by their keys",
         };
+        return Err(BadUsage(why.into()).into());
     }
     let Some(file) = &options.key_file else {
         return Err(BadUsage(
@@ -129,7 +144,11 @@ fn security(options: &Options) -> Result<Security> {
         .into());
     };
     let private = PrivateKey::read(&credential(file))?;
-    if options.peer.key == Some(private.public()) {
+    options.peers.iter().map(|peer| with(&private, peer)).collect()
+}
+
+fn with(private: &PrivateKey, peer: &Peer) -> Result<Security> {
+    if peer.key == Some(private.public()) {
         return Err(BadUsage(
             "--peer-key: this is the public key of --key-file itself; write the other end's, \
              or leave --peer-key out if both ends have the same key file"
@@ -137,10 +156,10 @@ fn security(options: &Options) -> Result<Security> {
         )
         .into());
     }
-    let peer = options.peer.key.unwrap_or_else(|| private.public());
-    let psk = options.peer.psk_file.as_deref();
+    let psk = peer.psk_file.as_deref();
     let psk = psk.map(|file| PresharedKey::read(&credential(file))).transpose()?;
-    Ok(Security::Noise(Keys { private, peer, psk }, Rekey::default()))
+    let peer = peer.key.unwrap_or_else(|| private.public());
+    Ok(Security::Noise(Keys { private: private.clone(), peer, psk }, Rekey::default()))
 }
 
 /// The file, or what the service manager keeps of it for this service: a user that exists only for
@@ -151,34 +170,49 @@ fn credential(file: &Path) -> PathBuf {
     kept.filter(|kept| kept.exists()).unwrap_or_else(|| file.to_owned())
 }
 
-fn udp(options: &Options) -> Result<CarrierConfig> {
+/// The socket, and where each peer waits.
+type Carrier = (CarrierConfig, Vec<Option<Remote>>);
+
+fn udp(options: &Options) -> Result<Carrier> {
     if options.interface.is_some() {
         let sentence = "--interface is for --over ethernet; routes choose the interface for UDP";
         return Err(BadUsage(sentence.into()).into());
     }
-    match (&options.peer.endpoint, &options.listen) {
-        (Some(peer), None) => {
-            let peer = remote(peer)?;
-            let any = match &peer {
-                Remote::Address(SocketAddr::V4(_)) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
-                // A name may have addresses of both families.
-                _ => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
-            };
-            Ok(CarrierConfig::Udp { local: any, peer: Some(peer) })
-        }
-        (None, Some(listen)) => Ok(CarrierConfig::Udp { local: local(listen)?, peer: None }),
-        (peer, _) => Err(one_side(peer.is_some()).into()),
-    }
+    check_sides(options)?;
+    let remotes = options.peers.iter().map(|peer| peer.endpoint.as_deref().map(remote).transpose());
+    let remotes = remotes.collect::<Result<Vec<_>, _>>()?;
+    let is_v4 = |remote: &Option<Remote>| {
+        matches!(remote, Some(Remote::Address(Address::Udp(SocketAddr::V4(_)))))
+    };
+    let local = match &options.listen {
+        Some(listen) => local(listen)?,
+        None if remotes.iter().all(is_v4) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
+        // A name may have addresses of both families.
+        None => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
+    };
+    Ok((CarrierConfig::Udp { local }, remotes))
 }
 
-/// One end knows where the other is, which waits there.
-fn one_side(has_both: bool) -> BadUsage {
-    BadUsage(match has_both {
-        true => "--listen and the peer's endpoint exclude each other; give one of them".to_owned(),
-        false => "a link needs --listen ADDR where it waits for the peer, or --peer ADDR (the \
-                  endpoint of its [[peer]]) where the peer waits"
-            .to_owned(),
-    })
+/// Of two ends one knows where the other is, which waits there. An end with several peers may wait
+/// for some of them and know where others are.
+fn check_sides(options: &Options) -> Result<(), BadUsage> {
+    let is_known = |peer: &Peer| peer.endpoint.is_some();
+    let sentence = match (&options.peers[..], options.listen.is_some()) {
+        ([peer], true) if is_known(peer) => {
+            "--listen and the peer's endpoint exclude each other; give one of them"
+        }
+        ([_], true) | ([_, _, ..], true) => return Ok(()),
+        (peers, false) if peers.iter().all(is_known) => return Ok(()),
+        ([_, _, ..], _) => {
+            "`listen` is missing, or the `endpoint` of some [[peer]]: this end waits for the peers \
+             without one"
+        }
+        _ => {
+            "a link needs --listen ADDR where it waits for the peer, or --peer ADDR (the endpoint \
+             of its [[peer]]) where the peer waits"
+        }
+    };
+    Err(BadUsage(sentence.to_owned()))
 }
 
 /// An address with a port, or a name that has one: whether the name leads anywhere, and where, may
@@ -187,7 +221,7 @@ fn remote(text: &str) -> Result<Remote, BadUsage> {
     check_port("--peer", text)?;
     let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
     match text.parse() {
-        Ok(address) => Ok(Remote::Address(address)),
+        Ok(address) => Ok(Remote::Address(Address::Udp(address))),
         Err(_) if text.chars().all(is_host) => Ok(Remote::Name(text.to_owned())),
         Err(_) => Err(no_address("--peer", text)),
     }
@@ -216,21 +250,22 @@ fn no_address(flag: &str, text: &str) -> BadUsage {
     ))
 }
 
-fn ethernet(options: &Options) -> Result<CarrierConfig> {
+fn ethernet(options: &Options) -> Result<Carrier> {
     let Some(interface) = options.interface.clone() else {
         let sentence = "--over ethernet needs --interface IF: `ip link` lists those there are";
         return Err(BadUsage(sentence.into()).into());
     };
-    let peer = match (&options.peer.endpoint, options.listen.as_deref()) {
-        (Some(peer), None) => Some(mac(peer)?),
-        (None, Some("any")) => None,
-        (None, Some(listen)) => {
-            let sentence = format!("--listen: over Ethernet write any, not {listen:?}");
-            return Err(BadUsage(sentence).into());
-        }
-        (peer, _) => return Err(one_side(peer.is_some()).into()),
+    if let Some(listen) = options.listen.as_deref().filter(|listen| *listen != "any") {
+        let sentence = format!("--listen: over Ethernet write any, not {listen:?}");
+        return Err(BadUsage(sentence).into());
+    }
+    check_sides(options)?;
+    let remote = |peer: &Peer| {
+        let mac = peer.endpoint.as_deref().map(mac).transpose()?;
+        Ok(mac.map(|mac| Remote::Address(Address::Mac(mac))))
     };
-    Ok(CarrierConfig::Ethernet { interface, peer })
+    let remotes = options.peers.iter().map(remote).collect::<Result<_, BadUsage>>()?;
+    Ok((CarrierConfig::Ethernet { interface }, remotes))
 }
 
 fn mac(text: &str) -> Result<[u8; 6], BadUsage> {

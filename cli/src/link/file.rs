@@ -4,13 +4,17 @@ use super::options::{EXCLUSIVE, OPTION_NAMES, Options, PEER_NAMES, Peer, address
 use crate::config_file::{
     Fault, in_order, not_single, parse_text, text_of, text_of_scalar, unknown,
 };
+use airmend_live::tunnel::{MAX_PEERS, Network};
 use airmend_proto::agents::AgentConfig;
+use std::collections::HashMap;
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-/// Addresses and networks at most: the kernel is asked for each of them once a second.
+/// Addresses of the interface, and networks of a peer, at most.
 const MOST: usize = 256;
+/// Networks of all peers at most: each is a route or two.
+const MOST_NETWORKS: usize = 1_024;
 
 /// Parses the file, and says whether it sets anything; an error is a sentence with file and line.
 pub(super) fn read(path: &Path) -> Result<(Options, bool), String> {
@@ -33,7 +37,7 @@ fn parse(table: &DeTable<'_>, folder: &Path) -> Result<Options, Fault> {
                 let message = "`set` must be a table of the link protocol's constants: [set]";
                 return Err(Fault::new(value.span(), message));
             }
-            ("peer", DeValue::Array(peers)) => options.peer = the_peer(peers, folder)?,
+            ("peer", DeValue::Array(peers)) => options.peers = all_peers(peers, folder)?,
             ("peer", _) => return Err(no_peer(value)),
             (key, scalar) => {
                 let text =
@@ -121,12 +125,58 @@ fn settings(table: &DeTable<'_>) -> Result<Vec<(String, String)>, Fault> {
     in_order(table).into_iter().map(setting).collect()
 }
 
-fn the_peer(peers: &DeArray<'_>, folder: &Path) -> Result<Peer, Fault> {
-    if let Some(second) = peers.get(1) {
-        return Err(Fault::new(second.span(), "a link has one [[peer]]: write one file for each"));
+fn all_peers(tables: &DeArray<'_>, folder: &Path) -> Result<Vec<Peer>, Fault> {
+    if let Some(value) = tables.get(MAX_PEERS) {
+        let message = format!("a link has {MAX_PEERS} [[peer]] at most");
+        return Err(Fault::new(value.span(), message));
     }
+    let peers = tables.iter().map(|value| one_peer(value, folder));
+    let peers = peers.collect::<Result<Vec<_>, _>>()?;
+    if peers.len() > 1 {
+        tell_apart(tables, &peers)?;
+    }
+    Ok(peers)
+}
+
+/// Several peers are known by their keys and addresses, of which none is another one's.
+fn tell_apart(tables: &DeArray<'_>, peers: &[Peer]) -> Result<(), Fault> {
+    let (mut keys, mut networks) = (HashMap::new(), HashMap::<Network, usize>::new());
+    for (number, (value, peer)) in tables.iter().zip(peers).enumerate() {
+        let fault = |message: String| Err(Fault::new(value.span(), message));
+        let title = |number: usize| {
+            let name = peers.get(number).and_then(|peer| peer.name.clone());
+            name.unwrap_or_else(|| format!("number {}", number + 1))
+        };
+        let Some(key) = peer.key else {
+            return fault("with several [[peer]] each needs a `key`".to_owned());
+        };
+        if let Some(other) = keys.insert(key.to_string(), number) {
+            return fault(format!("this `key` is also that of the peer {}", title(other)));
+        }
+        if peer.allowed_ips.is_empty() {
+            let message = "with several [[peer]] each needs `allowed-ips`: its address on the \
+                           link, such as 10.9.0.2/32, and the networks behind it";
+            return fault(message.to_owned());
+        }
+        for network in &peer.allowed_ips {
+            let other = networks.insert(*network, number).filter(|other| *other != number);
+            if let Some(other) = other {
+                let (address, prefix) = network;
+                let other = title(other);
+                return fault(format!(
+                    "`allowed-ips`: {address}/{prefix} is also the peer {other}'s"
+                ));
+            }
+        }
+        if networks.len() > MOST_NETWORKS {
+            return fault(format!("all peers together have {MOST_NETWORKS} networks at most"));
+        }
+    }
+    Ok(())
+}
+
+fn one_peer(value: &Spanned<DeValue<'_>>, folder: &Path) -> Result<Peer, Fault> {
     let mut peer = Peer::default();
-    let Some(value) = peers.first() else { return Ok(peer) };
     let DeValue::Table(table) = value.get_ref() else { return Err(no_peer(value)) };
     for (name, value) in in_order(table) {
         let key = name.get_ref().as_ref();

@@ -16,8 +16,9 @@ use crate::reload::Reloads;
 use crate::service::{self, Service};
 use airmend_live::gateway::privileges;
 use airmend_live::gateway::telemetry::server::Server;
-use airmend_live::tunnel::Tunnel;
-use airmend_proto::agents::Limits;
+use airmend_live::tunnel::{Protocol, Tunnel};
+use airmend_proto::Agent;
+use airmend_proto::agents::{AgentConfig, Limits};
 use anyhow::Result;
 use configuration::{Wanted, wanted};
 use signal_hook::consts::SIGUSR1;
@@ -43,9 +44,11 @@ pub(crate) fn link(args: &LinkArgs) -> Result<()> {
     let mut service = Service::new()?;
     // Where another one answers, this one must not begin.
     let mut server = config.server.as_ref().map(Server::start).transpose()?;
-    let agent = config.agent.build(Limits::default(), seed());
     let kept = service::kept_interface();
-    let mut tunnel = Tunnel::open(&config.tunnel, kept, agent, config.agent.link())?;
+    let agent = agents(&config.agent);
+    let protocol = Protocol { agent: &agent, link: config.agent.link() };
+    let mut tunnel = Tunnel::open(&config.tunnel, kept, &protocol)?;
+    drop(agent);
     let interface = config.tunnel.device.name().to_owned();
     hooks::run("up", config.hooks.up.as_deref(), &interface)?;
     tunnel.device().iter().for_each(|device| service.keep_interface(*device));
@@ -86,8 +89,10 @@ fn reload(tunnel: &mut Tunnel, current: &mut Wanted, wanted: Result<Wanted>) {
     let reloaded = wanted.and_then(|wanted| {
         // Settings have no other equality.
         let is_same = format!("{:?}", wanted.agent) == format!("{:?}", current.agent);
-        let agent = wanted.agent.build(Limits::default(), seed());
-        tunnel.reload(&wanted.tunnel, !is_same, agent, wanted.agent.link())?;
+        let agent = agents(&wanted.agent);
+        let protocol = Protocol { agent: &agent, link: wanted.agent.link() };
+        tunnel.reload(&wanted.tunnel, !is_same, &protocol)?;
+        drop(agent);
         *current = wanted;
         Ok(())
     });
@@ -95,6 +100,11 @@ fn reload(tunnel: &mut Tunnel, current: &mut Wanted, wanted: Result<Wanted>) {
         Ok(()) => "the configuration was read again".to_owned(),
         Err(error) => format!("nothing has changed: {}", sentence(&error)),
     });
+}
+
+/// What makes the agent of each peer.
+fn agents(config: &AgentConfig) -> impl Fn(Limits) -> Box<dyn Agent + Send> {
+    |limits| config.build(limits, seed())
 }
 
 /// A secret number, by which flows are distinguished; one half XOR the other is the epoch.

@@ -4,7 +4,7 @@
 use crate::config_file::switch;
 use crate::values::setting;
 use airmend_live::gateway::MetricsAddress;
-use airmend_live::tunnel::{KeyError, Padding, PublicKey};
+use airmend_live::tunnel::{KeyError, Padding, PublicKey, masked};
 use airmend_proto::agents::{self, AgentConfig};
 use airmend_proto::named;
 use clap::Args;
@@ -84,9 +84,12 @@ pub(crate) struct Options {
     /// Neither encrypt nor authenticate anything.
     #[arg(long, conflicts_with_all = ["key_file", "psk_file"])]
     pub(super) insecure: bool,
-    /// The other end.
+    /// The other end, by flags.
     #[command(flatten)]
     pub(super) peer: Peer,
+    /// The other ends of the file, and then all.
+    #[arg(skip)]
+    pub(super) peers: Vec<Peer>,
 }
 
 /// What belongs to one peer.
@@ -183,8 +186,20 @@ impl Options {
     }
 
     /// Both, where `self` wins. Addresses are replaced as a whole, settings one by one.
-    pub(super) fn over(self, below: Self) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// Flags are about one peer, and there are several.
+    pub(super) fn over(self, below: Self) -> Result<Self, String> {
+        let peers = match (&below.peers[..], self.peer.is_given()) {
+            ([] | [_], _) => vec![self.peer.over(below.peers.into_iter().next())],
+            (_, false) => below.peers,
+            (_, true) => {
+                let why = "the file has several [[peer]]: --peer, --peer-key, --psk-file and \
+                           --allowed-ips are for one";
+                return Err(why.into());
+            }
+        };
+        Ok(Self {
             arq: self.arq.or(below.arq),
             dev: self.dev.or(below.dev),
             address: if self.address.is_empty() { below.address } else { self.address },
@@ -206,8 +221,9 @@ impl Options {
             socket: self.socket.or(below.socket),
             metrics: self.metrics.or(below.metrics),
             insecure: self.insecure || below.insecure,
-            peer: self.peer.over(below.peer),
-        }
+            peer: Peer::default(),
+            peers,
+        })
     }
 }
 
@@ -228,7 +244,14 @@ impl Peer {
         })
     }
 
-    fn over(self, below: Self) -> Self {
+    /// Whether flags say anything about it.
+    fn is_given(&self) -> bool {
+        let Self { endpoint, key, psk_file, allowed_ips, .. } = self;
+        endpoint.is_some() || key.is_some() || psk_file.is_some() || !allowed_ips.is_empty()
+    }
+
+    fn over(self, below: Option<Self>) -> Self {
+        let below = below.unwrap_or_default();
         Self {
             endpoint: self.endpoint.or(below.endpoint),
             key: self.key.or(below.key),
@@ -281,19 +304,14 @@ pub(super) fn address(text: &str) -> Result<(IpAddr, u8), String> {
 /// that the link itself takes.
 pub(super) fn network(text: &str) -> Result<(IpAddr, u8), String> {
     let (address, prefix) = address(text.trim())?;
-    let v4 = u32::MAX.checked_shl(32 - u32::from(prefix).min(32)).unwrap_or(0);
-    let v6 = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
-    match address {
-        _ if prefix == 0 => {
-            let halves = if address.is_ipv4() { "0.0.0.0/1,128.0.0.0/1" } else { "::/1,8000::/1" };
-            Err(format!(
-                "{text:?} is also the way to the peer itself: write {halves}, and give the peer's \
-                 address a route of its own outside the link"
-            ))
-        }
-        IpAddr::V4(address) => Ok((IpAddr::from((u32::from(address) & v4).to_be_bytes()), prefix)),
-        IpAddr::V6(address) => Ok((IpAddr::from((u128::from(address) & v6).to_be_bytes()), prefix)),
+    if prefix > 0 {
+        return Ok((masked(address, prefix), prefix));
     }
+    let halves = if address.is_ipv4() { "0.0.0.0/1,128.0.0.0/1" } else { "::/1,8000::/1" };
+    Err(format!(
+        "{text:?} is also the way to the peer itself: write {halves}, and give the peer's address \
+         a route of its own outside the link"
+    ))
 }
 
 /// Whether there is a port behind an address or a name.

@@ -3,70 +3,140 @@
 use crate::row::{self, line};
 use crate::text;
 use airmend_live::tunnel::{
-    CarrierConfig, DeviceConfig, Keys, Security, TunnelConfig, TunnelReport,
+    CarrierConfig, Counters, DeviceConfig, Keys, PeerReport, Security, TunnelConfig, TunnelReport,
 };
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::panic::PanicHookInfo;
 
 /// The description of the tunnel.
 pub(super) fn begins(config: &TunnelConfig, mtu: u32) -> String {
-    let how = match &config.security {
-        Security::Noise(keys, _) if keys.peer == keys.private.public() => "with a shared key",
-        Security::Noise(..) => "with the peer's key",
-        Security::Insecure => "WITHOUT ENCRYPTION",
-    };
-    let whereto = match &config.carrier {
-        CarrierConfig::Udp { peer: Some(peer), .. } => format!("the peer is {peer}"),
-        CarrierConfig::Udp { local, peer: None } => format!("listening on {local}"),
-        CarrierConfig::Ethernet { interface, .. } => format!("over Ethernet on {interface}"),
-    };
-    let psk = match &config.security {
-        Security::Noise(Keys { psk: Some(_), .. }, _) => " and a pre-shared key",
-        _ => "",
-    };
     let device = match &config.device {
         DeviceConfig::Tun(tun) => tun.name.clone(),
         DeviceConfig::Bridge { interface } => format!("the bridge of {interface}"),
     };
+    let listening = match &config.carrier {
+        CarrierConfig::Udp { local } if local.port() == 0 => None,
+        CarrierConfig::Udp { local } => Some(format!("listening on {local}")),
+        CarrierConfig::Ethernet { interface } => Some(format!("over Ethernet on {interface}")),
+    };
+    let [peer] = &config.peers[..] else {
+        let listening = listening.map_or(String::new(), |listening| format!(", {listening}"));
+        return format!("{device} is up, MTU {mtu}, {} peers{listening}", config.peers.len());
+    };
+    let how = match &peer.security {
+        Security::Noise(keys, _) if keys.peer == keys.private.public() => "with a shared key",
+        Security::Noise(..) => "with the peer's key",
+        Security::Insecure => "WITHOUT ENCRYPTION",
+    };
+    let remote = peer.remote.as_ref().map(|remote| format!("the peer is {remote}"));
+    let whereto = match &config.carrier {
+        CarrierConfig::Udp { .. } => remote.or(listening),
+        CarrierConfig::Ethernet { .. } => listening,
+    };
+    let whereto = whereto.unwrap_or_default();
+    let psk = match &peer.security {
+        Security::Noise(Keys { psk: Some(_), .. }, _) => " and a pre-shared key",
+        _ => "",
+    };
     format!("{device} is up, MTU {mtu}, {whereto}, {how}{psk}")
 }
 
-/// The figures: as one JSON object on one line, or one figure a line.
+/// The figures: as one JSON object on one line, or one figure a line. Those of one peer are the
+/// link's; of several each has its own, too.
 pub(super) fn lines(report: &TunnelReport, as_json: bool) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
-    let TunnelReport { device, mtu, peer, route_loop, counters, agent_counters, .. } = report;
-    let peer = peer.map(|peer| peer.to_string());
+    let TunnelReport { device, mtu, peers, counters, agent_counters } = report;
     if as_json {
-        let all = json!({
+        let mut all = json!({
             "interface": device,
             "mtu": mtu,
-            "peer": peer,
-            "route_loop": route_loop,
-            "is_silent": report.is_silent,
-            "handshake_seconds_ago": report.handshake_seconds_ago,
-            "heard_seconds_ago": report.heard_seconds_ago,
             "counters": counters,
             "agent_counters": agent_counters,
         });
+        match &peers[..] {
+            [peer] => merge(&mut all, state(peer)),
+            several => all["peers"] = several.iter().map(whole).collect(),
+        }
         return row::write(&mut out, &all).map(|()| out);
     }
-    let peer = peer.as_deref().unwrap_or("none yet");
-    let route =
-        if *route_loop { ", the route to the peer leads through the link itself" } else { "" };
-    let silent = if report.is_silent { " (silent)" } else { "" };
-    writeln!(out, "{device}: MTU {mtu}, peer {peer}{silent}{route}")?;
+    match &peers[..] {
+        [peer] => {
+            writeln!(out, "{device}: MTU {mtu}, peer {}", seen(peer))?;
+            times(&mut out, peer)?;
+        }
+        several => {
+            writeln!(out, "{device}: MTU {mtu}, {} peers", several.len())?;
+            for peer in several {
+                writeln!(out, "{}: {}", peer.title, seen(peer))?;
+                times(&mut out, peer)?;
+                counts(&mut out, &peer.counters, &peer.agent_counters)?;
+            }
+            writeln!(out, "all together, and what is nobody's")?;
+        }
+    }
+    counts(&mut out, counters, agent_counters)?;
+    Ok(out)
+}
+
+/// A peer's state and counters.
+fn whole(peer: &PeerReport) -> Value {
+    let mut all = json!({
+        "name": peer.title,
+        "counters": peer.counters,
+        "agent_counters": peer.agent_counters,
+    });
+    merge(&mut all, state(peer));
+    all
+}
+
+fn state(peer: &PeerReport) -> Value {
+    json!({
+        "peer": peer.address.map(|address| address.to_string()),
+        "route_loop": peer.route_loop,
+        "is_silent": peer.is_silent,
+        "handshake_seconds_ago": peer.handshake_seconds_ago,
+        "heard_seconds_ago": peer.heard_seconds_ago,
+    })
+}
+
+fn merge(all: &mut Value, more: Value) {
+    if let (Value::Object(all), Value::Object(more)) = (all, more) {
+        all.extend(more);
+    }
+}
+
+fn seen(peer: &PeerReport) -> String {
+    let address = peer.address.map_or("none yet".to_owned(), |address| address.to_string());
+    let silent = if peer.is_silent { " (silent)" } else { "" };
+    let route = match peer.route_loop {
+        true => ", the route to the peer leads through the link itself",
+        false => "",
+    };
+    format!("{address}{silent}{route}")
+}
+
+fn times(out: &mut Vec<u8>, peer: &PeerReport) -> io::Result<()> {
     for (what, ago) in
-        [("handshake", report.handshake_seconds_ago), ("heard", report.heard_seconds_ago)]
+        [("handshake", peer.handshake_seconds_ago), ("heard", peer.heard_seconds_ago)]
     {
         let ago = ago.map_or("never".to_owned(), |ago| format!("{ago:.1} s ago"));
         writeln!(out, "  {what:<24} {ago:>16}")?;
     }
-    for (name, value) in line([json!(counters), json!(agent_counters)]) {
+    Ok(())
+}
+
+fn counts(
+    out: &mut Vec<u8>,
+    counters: &Counters,
+    agent: &BTreeMap<&'static str, u64>,
+) -> io::Result<()> {
+    for (name, value) in line([json!(counters), json!(agent)]) {
         let count = text::count(value.as_u64().unwrap_or(0));
         writeln!(out, "  {:<24} {count:>16}", name.replace('_', " "))?;
     }
-    Ok(out)
+    Ok(())
 }
 
 /// A panic in one sentence.

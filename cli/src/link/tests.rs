@@ -129,7 +129,9 @@ fn every_flag_is_a_key_and_flags_go_before() {
         &format!("--psk-file={psk}"),
     ];
     let (by_flags, _) = wanted(&parse(&flags)).unwrap();
-    assert_eq!(told(&by_file), told(&by_flags));
+    // What people call the peer is for the file.
+    let nameless = told(&by_file).replace("name: Some(\"oslo\")", "name: None");
+    assert_eq!(nameless, told(&by_flags));
     for (flag, words) in [("--dev=m8", "\"m8\""), ("--address=10.8.0.1/8", "10.8.0.1, 8")] {
         let (both, _) = folder.wanted(&file(), &[flag]).unwrap();
         assert!(told(&both).contains(words) && !told(&by_file).contains(words), "{flag}");
@@ -164,7 +166,7 @@ fn a_mistake_has_a_line() {
             "[[peer]]\nallowed = \"\"",
             "link.toml:2: unknown key `allowed`; did you mean `allowed-ips`?",
         ),
-        ("[[peer]]\n[[peer]]", "link.toml:2: a link has one [[peer]]"),
+        ("[[peer]]\n[[peer]]", "link.toml:1: with several [[peer]] each needs a `key`"),
         ("peer-key = \"\"", "link.toml:1: `peer-key` is `key` in a table [[peer]]"),
         ("mtu = 1300\nbridge = \"e\"", "link.toml:2: `bridge` and `mtu` exclude each other"),
         ("insecure = 1", "link.toml:1: `insecure`: \"1\" must be true or false"),
@@ -176,6 +178,58 @@ fn a_mistake_has_a_line() {
         let said = folder.why(text);
         assert!(said.contains(why), "{text:?}: no {why:?} in {said}");
     }
+}
+
+/// A table of a peer with this name and key, and more.
+fn peer(name: &str, key: &str, more: &str) -> String {
+    format!("[[peer]]\nname = \"{name}\"\nkey = \"{key}\"\n{more}\n")
+}
+
+#[test]
+fn several_peers_have_keys_and_addresses_of_their_own() {
+    let folder = Folder::new();
+    let keys: Vec<_> = (0..3).map(|_| PrivateKey::generate().unwrap().public()).collect();
+    let [a, b, c] = [0, 1, 2].map(|at: usize| keys[at].to_string());
+    let head = "listen = \"[::]:1\"\nkey-file = \"a.key\"\n";
+    let oslo = peer("oslo", &a, "allowed-ips = [\"10.9.0.2/32\", \"10.50.0.0/16\"]");
+    let endpoint = "endpoint = \"bergen.example.net:4433\"\nallowed-ips = \"10.9.0.3/32\"";
+    let bergen = peer("bergen", &b, endpoint);
+    let (both, _) = folder.wanted(&[head, &oslo, &bergen].concat(), &[]).unwrap();
+    let [first, second] = &both.tunnel.peers[..] else { panic!("{both:?}") };
+    assert_eq!((first.allowed.len(), first.title()), (2, "oslo".to_owned()));
+    assert!(first.remote.is_none() && second.remote.is_some());
+    assert!(told(&both).contains("routes: [(10.9.0.2, 32), (10.50.0.0, 16), (10.9.0.3, 32)]"));
+    let why = folder.wanted(&[head, &oslo, &bergen].concat(), &["--peer=a:1"]).unwrap_err();
+    assert!(why.to_string().contains("the file has several [[peer]]"), "{why}");
+    for (third, why) in [
+        (peer("x", &c, ""), "link.toml:12: with several [[peer]] each needs `allowed-ips`"),
+        ("[[peer]]\n".to_owned(), "link.toml:12: with several [[peer]] each needs a `key`"),
+        (
+            peer("x", &a, "allowed-ips = \"10.9.0.4/32\""),
+            "link.toml:12: this `key` is also that of the peer oslo",
+        ),
+        (
+            peer("x", &c, "allowed-ips = \"10.50.7.7/16\""),
+            "link.toml:12: `allowed-ips`: 10.50.0.0/16 is also the peer oslo's",
+        ),
+    ] {
+        let said = folder.why(&[head, &oslo, &bergen, &third].concat());
+        assert!(said.contains(why), "{third:?}: no {why:?} in {said}");
+    }
+    for (head, why) in [
+        ("key-file = \"a.key\"\n", "`listen` is missing, or the `endpoint` of some [[peer]]"),
+        ("listen = \"[::]:1\"\ninsecure = true\n", "insecure is for one [[peer]]"),
+        ("listen = \"[::]:1\"\nkey-file = \"a.key\"\nbridge = \"e\"\n", "a bridge joins two"),
+    ] {
+        let said = folder.why(&[head, &oslo, &bergen].concat());
+        assert!(said.contains(why), "no {why:?} in {said}");
+    }
+    let many = (0..257).map(|_| "[[peer]]\n").collect::<String>();
+    assert!(folder.why(&many).contains("link.toml:257: a link has 256 [[peer]] at most"));
+    let networks: Vec<_> =
+        (0..257).map(|at| format!("\"10.{}.{}.0/24\"", at / 256, at % 256)).collect();
+    let wide = peer("x", &c, &format!("allowed-ips = [{}]", networks.join(",")));
+    assert!(folder.why(&wide).contains("`allowed-ips` may have 256 entries at most"));
 }
 
 #[test]

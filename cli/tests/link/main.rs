@@ -10,6 +10,7 @@ mod dhcp;
 mod ecn;
 mod encrypted;
 mod flood;
+mod hub;
 mod icmp;
 mod interface;
 #[path = "../kit/mod.rs"]
@@ -38,7 +39,7 @@ use world::{INNER, LEFT, Link, RIGHT, World};
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 48] = [
+const TESTS: [(&str, Test); 50] = [
     ("nobody_reads", unread::nobody_reads),
     ("over_ipv4", over_ipv4),
     ("over_ipv6", over_ipv6),
@@ -75,6 +76,8 @@ const TESTS: [(&str, Test); 48] = [
     ("peer_lost_and_found", silence::peer_lost_and_found),
     ("stranger_and_wrong_key", silence::stranger_and_wrong_key),
     ("name_follows", silence::name_follows),
+    ("hub_routed_by_address", hub::routed_by_address),
+    ("hub_peers_come_and_go", hub::peers_come_and_go),
     ("wrong_key", wrong_key),
     ("pre_shared_key", options::pre_shared_key),
     ("padded", options::padded),
@@ -123,7 +126,8 @@ const OF_NFT: [(&str, Test); 5] = [
 ];
 
 /// What needs modules that `tools/test-kernels` loads in its guests, or judges times only.
-const OF_GUESTS: [(&str, Test); 3] = [
+const OF_GUESTS: [(&str, Test); 4] = [
+    ("hub_crowded", hub::crowded),
     ("wireguard_inside", encrypted::wireguard),
     ("esp_inside", encrypted::esp),
     ("flooded_inside", crowd::flooded),

@@ -33,12 +33,14 @@ fn says_how_it_is(socket: &TempFile) -> Result {
     let output = airmend().args(["status", "--json", "--socket"]).arg(&socket.0).output()?;
     let status: Value = serde_json::from_slice(&output.stdout)?;
     assert!(status["link"] == true && status["interface"] == "mend0", "{status}");
-    assert!(status["path"]["round_trip_seconds"].is_f64(), "{status}");
+    assert!(status["peers"][0]["path"]["round_trip_seconds"].is_f64(), "{status}");
     let mut stream = UnixStream::connect(&socket.0)?;
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
     let mut metrics = String::new();
     stream.read_to_string(&mut metrics)?;
-    assert!(metrics.contains("\nairmend_link_up{interface=\"mend0\"} 1\n"), "{metrics}");
+    let up = "airmend_link_up{interface=\"mend0\",peer=\"";
+    let is_up = |line: &str| line.starts_with(up) && line.ends_with("} 1");
+    assert!(metrics.lines().any(is_up), "{metrics}");
     assert!(metrics.contains("# TYPE airmend_link_events_total counter\n"), "{metrics}");
     Ok(())
 }

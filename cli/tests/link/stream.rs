@@ -4,6 +4,7 @@ use crate::kit::bytes::{Amount, patient, receive, send};
 use crate::kit::{Result, until};
 use crate::world::{INNER, World};
 use airmend_live::lab::Namespace;
+use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -28,6 +29,36 @@ pub(crate) fn lasting(
     meanwhile: impl FnOnce(&dyn Fn() -> u64) -> Result,
 ) -> Result {
     run(hosts, address, None, meanwhile)
+}
+
+/// A stream to this port until it is told to stop; the bytes that have arrived are added up, and not
+/// compared.
+pub(crate) fn until_stopped(
+    [from, to]: [&Namespace; 2],
+    address: IpAddr,
+    port: u16,
+    received: &AtomicU64,
+    stop: &AtomicBool,
+) -> Result {
+    let listener = to.run(|| Ok(TcpListener::bind((address, port))))??;
+    let mut sender = until("a connection", || {
+        from.run(|| Ok(TcpStream::connect((address, port)).ok())).ok().flatten()
+    })?;
+    let (mut receiver, _) = listener.accept()?;
+    [&sender, &receiver].into_iter().try_for_each(patient)?;
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let bytes = [7; 1 << 14];
+            while !stop.load(Ordering::Relaxed) && sender.write_all(&bytes).is_ok() {}
+        });
+        let mut bytes = vec![0; 1 << 16];
+        loop {
+            match receiver.read(&mut bytes)? {
+                0 => return Ok(()),
+                length => received.fetch_add(length as u64, Ordering::Relaxed),
+            };
+        }
+    })
 }
 
 fn run(

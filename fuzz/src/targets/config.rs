@@ -28,8 +28,16 @@ mod link {
     /// Whether a text makes a configuration.
     pub(crate) fn read(name: &str, text: &str) -> Result<(), String> {
         let (options, _) = file::read_text(name, text, std::path::Path::new("folder"))?;
-        let both = options.clone().over(options::Options::default());
-        assert_eq!(format!("{both:?}"), format!("{options:?}"), "defaults change nothing");
+        let peers = options.peers.len();
+        let both = options::Options::default().over(options).expect("no flags");
+        assert_eq!(both.peers.len(), peers.max(1));
+        if peers > 1 {
+            let is_whole =
+                |peer: &options::Peer| peer.key.is_some() && !peer.allowed_ips.is_empty();
+            assert!(peers <= airmend_live::tunnel::MAX_PEERS && both.peers.iter().all(is_whole));
+        }
+        let again = options::Options::default().over(both.clone()).expect("no flags");
+        assert_eq!(format!("{again:?}"), format!("{both:?}"), "defaults change nothing");
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ mod http;
 mod kernel;
 mod lack;
 mod offload;
+mod peers;
 mod scenario;
 mod trace;
 mod tulip;
@@ -21,7 +22,7 @@ pub use kernel::lacks as kernel_lacks;
 pub type Target = fn(&[u8]);
 
 /// All of them; `tools/fuzz` takes the names from here.
-pub const TARGETS: [(&str, Target); 14] = [
+pub const TARGETS: [(&str, Target); 15] = [
     ("agent", agent::fuzz),
     ("capture", capture::fuzz),
     ("config", config::fuzz),
@@ -31,6 +32,7 @@ pub const TARGETS: [(&str, Target); 14] = [
     ("kernel", kernel::fuzz),
     ("lack", lack::fuzz),
     ("offload", offload::fuzz),
+    ("peers", peers::fuzz),
     ("scenario", scenario::fuzz),
     ("trace", trace::fuzz),
     ("tulip", tulip::fuzz),

@@ -1,22 +1,22 @@
 //! The configuration of a tunnel, and the sockets that it opens.
 
 use super::carrier::{Address, Carrier, EthernetCarrier, UdpCarrier};
-use super::channel::Channel;
 use super::error::TunnelError;
-use super::names::Name;
-use super::noise::Names;
+use super::key::PublicKey;
 use super::padding::Padding;
-use super::security::{self, Security};
+use super::routing::Network;
+use super::security::Security;
 use crate::device::Device;
 use crate::device::lan::LanDevice;
 use crate::device::tun::TunDevice;
 use crate::device::tun_offload::OffloadTun;
 use crate::sys;
+use airmend_proto::agents::{Limits, LinkProtocol};
+use airmend_proto::{Agent, Forwarder};
 use std::fmt;
 use std::fs::File;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::time::Duration;
+use std::net::{Ipv4Addr, SocketAddr};
 
 /// The configuration of a tunnel.
 #[derive(Clone, Debug)]
@@ -25,12 +25,71 @@ pub struct TunnelConfig {
     pub device: DeviceConfig,
     /// The carrier of the frames.
     pub carrier: CarrierConfig,
-    /// The protection of the frames.
-    pub security: Security,
+    /// The other ends: one, or several with a key each.
+    pub peers: Vec<PeerConfig>,
     /// What hides the lengths of frames.
     pub padding: Option<Padding>,
     /// Whether headers leave compressed, where the link protocol and the other end can do so.
     pub compression: bool,
+}
+
+/// One other end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerConfig {
+    /// What people call it.
+    pub name: Option<String>,
+    /// Where it waits; without that, it sends first.
+    pub remote: Option<Remote>,
+    /// The protection of the frames.
+    pub security: Security,
+    /// Its addresses, if there are several peers: what is for them goes to it, and what comes from
+    /// it has one of them. A peer alone has all.
+    pub allowed: Vec<Network>,
+}
+
+impl PeerConfig {
+    /// Whether both are the same other end.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+
+    /// Whether what crosses to it does not differ.
+    pub(super) fn crosses_alike(&self, other: &Self) -> bool {
+        self.remote == other.remote && self.security == other.security
+    }
+
+    /// What people call it: its name, else the beginning of its key.
+    pub fn title(&self) -> String {
+        let key = || self.key().map(|key| key.to_string().chars().take(8).collect());
+        self.name.clone().or_else(key).unwrap_or_else(|| "peer".to_owned())
+    }
+
+    /// Its key.
+    pub fn key(&self) -> Option<PublicKey> {
+        match &self.security {
+            Security::Noise(keys, _) => Some(keys.peer),
+            Security::Insecure => None,
+        }
+    }
+}
+
+/// What makes the agents of all peers.
+pub struct Protocol<'a> {
+    /// A new one within these limits.
+    pub agent: &'a dyn Fn(Limits) -> Box<dyn Agent + Send>,
+    /// Of which it is one end; none for passthrough.
+    pub link: Option<&'a LinkProtocol>,
+}
+
+impl Protocol<'_> {
+    /// A new agent with its queue; debug builds check its invariants.
+    pub(super) fn forwarder(&self, limits: Limits) -> Forwarder {
+        let agent = (self.agent)(limits);
+        match cfg!(debug_assertions) {
+            true => Forwarder::checked(agent, limits.egress, self.link),
+            false => Forwarder::new(agent, limits.egress),
+        }
+    }
 }
 
 /// What the tunnel joins with that of the other end.
@@ -51,11 +110,11 @@ pub struct TunConfig {
     /// Its name.
     pub name: String,
     /// Addresses that it gets, each with the length of its prefix.
-    pub addresses: Vec<(IpAddr, u8)>,
+    pub addresses: Vec<Network>,
     /// Its MTU; `None` to follow the path.
     pub mtu: Option<u32>,
     /// Networks that it is the way to.
-    pub routes: Vec<(IpAddr, u8)>,
+    pub routes: Vec<Network>,
     /// Nothing for them goes another way while the device is not there.
     pub has_blackholes: bool,
     /// It has a carrier also while the peer is silent.
@@ -82,30 +141,26 @@ impl DeviceConfig {
     }
 }
 
-/// The carrier and the address of the peer; without a peer's address, the other end sends first.
+/// The carrier of the frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CarrierConfig {
     /// UDP over IPv4 or IPv6.
     Udp {
         /// This end; port 0 for any.
         local: SocketAddr,
-        /// The other one.
-        peer: Option<Remote>,
     },
     /// Raw Ethernet frames.
     Ethernet {
         /// The interface.
         interface: String,
-        /// The other end's MAC address; the broadcast address until its first answer.
-        peer: Option<[u8; 6]>,
     },
 }
 
 /// Where a peer waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remote {
-    /// At this address.
-    Address(SocketAddr),
+    /// At this address; over Ethernet perhaps the broadcast address, until its first answer.
+    Address(Address),
     /// Where a name with a port leads, now and later.
     Name(String),
 }
@@ -119,71 +174,40 @@ impl fmt::Display for Remote {
     }
 }
 
-impl CarrierConfig {
-    /// Whether both use the same socket; where the peer is does not matter.
-    pub(super) fn binds_alike(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Udp { local, .. }, Self::Udp { local: others, .. }) => local == others,
-            (Self::Ethernet { interface, .. }, Self::Ethernet { interface: others, .. }) => {
-                interface == others
-            }
-            _ => false,
-        }
-    }
-}
-
 impl TunnelConfig {
-    /// Whether what crosses to the peer does not differ.
+    /// Whether what crosses to all peers does not differ.
     pub(super) fn crosses_alike(&self, other: &Self) -> bool {
         self.carrier == other.carrier
-            && self.security == other.security
             && self.padding == other.padding
             && self.compression == other.compression
     }
 
+    /// This end's public key.
+    pub(super) fn public_key(&self) -> Option<PublicKey> {
+        self.peers.iter().find_map(|peer| match &peer.security {
+            Security::Noise(keys, _) => Some(keys.private.public()),
+            Security::Insecure => None,
+        })
+    }
+
     pub(super) fn open_carrier(&self) -> Result<Box<dyn Carrier>, TunnelError> {
         Ok(match &self.carrier {
-            CarrierConfig::Udp { local, peer } => {
-                let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, local.port()));
-                let bound = UdpCarrier::bind(*local).or_else(|error| match peer {
+            CarrierConfig::Udp { local } => {
+                let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+                let is_name = |peer: &PeerConfig| matches!(peer.remote, Some(Remote::Name(_)));
+                let may_lack_ipv6 = local.port() == 0 && self.peers.iter().any(is_name);
+                let bound = UdpCarrier::bind(*local).or_else(|error| match may_lack_ipv6 {
                     // Without IPv6 the name's other addresses remain.
-                    Some(Remote::Name(_)) => UdpCarrier::bind(any),
-                    _ => Err(error),
+                    true => UdpCarrier::bind(any),
+                    false => Err(error),
                 });
                 Box::new(bound.map_err(|error| listen(*local, error))?)
             }
-            CarrierConfig::Ethernet { interface, .. } => {
+            CarrierConfig::Ethernet { interface } => {
                 let carrier = EthernetCarrier::open(interface);
                 Box::new(carrier.map_err(|error| ethernet(interface, error))?)
             }
         })
-    }
-
-    /// The channel; `since_1970` is the time at `Instant::ZERO`.
-    pub(super) fn open_channel(&self, since_1970: Duration) -> Box<dyn Channel> {
-        let mut channel = security::open(&self.security, Names::default(), self.peer(), since_1970);
-        if self.name().is_some() {
-            channel.initiate(&[]);
-        }
-        channel
-    }
-
-    pub(super) fn peer(&self) -> Option<Address> {
-        match &self.carrier {
-            CarrierConfig::Udp { peer: Some(Remote::Address(peer)), .. } => {
-                Some(Address::Udp(*peer))
-            }
-            CarrierConfig::Udp { .. } => None,
-            CarrierConfig::Ethernet { peer, .. } => peer.map(Address::Mac),
-        }
-    }
-
-    /// The name that leads to the peer.
-    pub(super) fn name(&self) -> Option<Name> {
-        match &self.carrier {
-            CarrierConfig::Udp { peer: Some(Remote::Name(name)), .. } => Some(Name::new(name)),
-            _ => None,
-        }
     }
 
     pub(super) fn open_device(&self, kept: Option<File>) -> Result<Box<dyn Device>, TunnelError> {
@@ -197,7 +221,7 @@ impl TunnelConfig {
     fn open_lan(&self, interface: &str) -> Result<LanDevice, TunnelError> {
         let name = interface.to_owned();
         match &self.carrier {
-            CarrierConfig::Ethernet { interface, .. } if *interface == name => {
+            CarrierConfig::Ethernet { interface } if *interface == name => {
                 return Err(TunnelError::BridgeIsCarrier(name));
             }
             _ => {}

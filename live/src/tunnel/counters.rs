@@ -1,6 +1,7 @@
 //! What a tunnel counts.
 
 use serde::Serialize;
+use std::ops::AddAssign;
 
 /// What has happened since the tunnel began; names are stable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -23,6 +24,10 @@ pub struct Counters {
     pub fragmented: u64,
     /// Datagrams of the link itself that a route led back into it; they are dropped.
     pub looped: u64,
+    /// Packets of a peer from an address that is not among its allowed ones; they are dropped.
+    pub wrong_source: u64,
+    /// Packets for an address that no peer has, or whose peer is not there; they are dropped.
+    pub no_peer: u64,
     /// Datagrams that were too short for their kind, or of no known kind.
     pub truncated: u64,
     /// Datagrams that failed authentication.
@@ -47,4 +52,57 @@ pub struct Counters {
     pub peer_moves: u64,
     /// Packets lost between the kernel and the device, in both directions.
     pub device_drops: u64,
+}
+
+impl AddAssign for Counters {
+    fn add_assign(&mut self, more: Self) {
+        let Self {
+            packets_in,
+            bytes_in,
+            packets_out,
+            bytes_out,
+            frames_sent,
+            frames_received,
+            send_errors,
+            fragmented,
+            looped,
+            wrong_source,
+            no_peer,
+            truncated,
+            forged,
+            compressed,
+            unreadable,
+            replayed,
+            reordered_too_far,
+            unknown_session,
+            handshakes_refused,
+            challenged,
+            sessions,
+            peer_moves,
+            device_drops,
+        } = more;
+        self.packets_in += packets_in;
+        self.bytes_in += bytes_in;
+        self.packets_out += packets_out;
+        self.bytes_out += bytes_out;
+        self.frames_sent += frames_sent;
+        self.frames_received += frames_received;
+        self.send_errors += send_errors;
+        self.fragmented += fragmented;
+        self.looped += looped;
+        self.wrong_source += wrong_source;
+        self.no_peer += no_peer;
+        self.truncated += truncated;
+        self.forged += forged;
+        self.compressed += compressed;
+        self.unreadable += unreadable;
+        self.replayed += replayed;
+        self.reordered_too_far += reordered_too_far;
+        self.unknown_session += unknown_session;
+        self.handshakes_refused += handshakes_refused;
+        self.challenged += challenged;
+        self.sessions += sessions;
+        self.peer_moves += peer_moves;
+        self.device_drops += device_drops;
+    }
 }

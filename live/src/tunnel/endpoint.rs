@@ -22,7 +22,7 @@ impl Endpoint {
     /// An end; with a peer's address it initiates. `since_1970` is the time at `Instant::ZERO`.
     pub fn new(security: &Security, peer: Option<Address>, since_1970: Duration) -> Self {
         let channel = security::open(security, Names::default(), peer, since_1970);
-        Self { channel, inbound: Inbound::default() }
+        Self { channel, inbound: Inbound::new(usize::MAX) }
     }
 
     /// Handles a datagram from this address: any bytes at all. The frame that it completes, if it

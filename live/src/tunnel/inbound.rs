@@ -25,12 +25,17 @@ pub(super) enum Arrival {
 }
 
 /// Takes apart what was decrypted.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Inbound {
     parts: Parts,
 }
 
 impl Inbound {
+    /// Of a peer whose packets may take so many bytes in each direction.
+    pub(super) fn new(cache_bytes: usize) -> Self {
+        Self { parts: Parts::new(cache_bytes) }
+    }
+
     /// What these bytes complete; `None` for a part of more, and for what is cut or unknown.
     pub(super) fn take(&mut self, now: Instant, bytes: Bytes, ecn: Ecn) -> Option<Arrival> {
         let bytes = match Message::parse(&bytes) {
@@ -52,6 +57,11 @@ impl Inbound {
         }
     }
 
+    /// Bytes of what has waited for its rest.
+    pub(super) fn bytes(&self) -> usize {
+        self.parts.bytes()
+    }
+
     /// Forgets what has waited too long for the rest of it.
     pub(super) fn expire(&mut self, now: Instant) {
         self.parts.expire(now);
@@ -69,7 +79,7 @@ mod tests {
 
     #[test]
     fn what_is_padded_is_what_it_was() {
-        let mut inbound = Inbound::default();
+        let mut inbound = Inbound::new(usize::MAX);
         let frame = Message::Padded { bytes: b"a frame" };
         for length in [0, 11, 16, 1_400] {
             let arrived = take(&mut inbound, frame, length);
@@ -93,7 +103,7 @@ mod tests {
             datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..40),
             kinds in prop::collection::vec(0xf0u8..0xf6, 40),
         ) {
-            let mut inbound = Inbound::default();
+            let mut inbound = Inbound::new(usize::MAX);
             for (mut bytes, kind) in datagrams.into_iter().zip(kinds) {
                 if let Some(first) = bytes.first_mut() {
                     *first = kind;

@@ -3,6 +3,7 @@
 use super::carrier::IPV6_MIN_MTU;
 use super::config::{DeviceConfig, TunConfig};
 use super::error::TunnelError;
+use super::routing::Network;
 use crate::route::{
     add_address, add_blackhole, add_route, addresses, remove_address, remove_blackhole,
     remove_route, route, routes,
@@ -10,13 +11,10 @@ use crate::route::{
 use crate::sys;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 
 /// The least MTU of IPv4 (RFC 791 §3.2).
 const MIN_MTU: usize = 68;
-
-/// An address or a network, and the length of its prefix.
-type Network = (IpAddr, u8);
 
 /// The interface.
 #[derive(Debug)]
@@ -182,7 +180,8 @@ impl Interface {
                 add_address(index, address, prefix).ok();
             }
         }
-        for &network in &self.tun.routes {
+        let present = routes(index).unwrap_or_default();
+        for &network in self.tun.routes.iter().filter(|network| !present.contains(network)) {
             self.add_route(index, network).ok();
         }
     }

@@ -19,6 +19,8 @@ pub enum Notice {
     NoAddress,
     /// An initiation of whoever knows this end's public key, and has not the peer's key.
     WrongKey(Address),
+    /// An initiation of whoever knows this end's public key, and has none of the peers' keys.
+    NoPeer(Address),
     /// The answer of the peer is not authentic.
     BadAnswer(Address),
     /// The peer begins sessions and uses none of them.
@@ -59,6 +61,12 @@ impl fmt::Display for Notice {
                 "refused an initiation from {address}: its sender has this end's public key, and \
                  not the private key that belongs to the peer's; give this end the public key that \
                  `airmend keygen --show` prints there"
+            ),
+            Self::NoPeer(address) => write!(
+                f,
+                "refused an initiation from {address}: its sender has this end's public key, and \
+                 is none of the peers, or runs an airmend that is too old for an end with several; \
+                 give this end the public key that `airmend keygen --show` prints there"
             ),
             Self::BadAnswer(address) => write!(
                 f,

@@ -10,9 +10,11 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Frames put together at a time, and bytes that their parts take; the oldest ones make room.
+/// Frames put together at a time, and bytes that their parts take; the oldest ones make room. Of
+/// many peers each has a share of what packets may take at all.
 const FRAMES: usize = 64;
 const BYTES: usize = 4 << 20;
+const SHARE: usize = 8;
 /// Bytes that a part takes besides its own: its place in its frame, and the allocator's.
 const OVERHEAD: usize = 64;
 /// A frame that has not come whole within this time never will (RFC 791 §3.2).
@@ -32,11 +34,12 @@ pub(super) fn split(
 }
 
 /// Puts frames together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Parts {
     frames: VecDeque<Incomplete>,
-    /// Bytes that they take.
+    /// Bytes that they take, and may take.
     bytes: usize,
+    max_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -51,6 +54,17 @@ struct Incomplete {
 }
 
 impl Parts {
+    /// Nothing, of a peer whose packets may take so many bytes.
+    pub(super) fn new(cache_bytes: usize) -> Self {
+        let max_bytes = BYTES.min(cache_bytes / SHARE);
+        Self { frames: VecDeque::new(), bytes: 0, max_bytes }
+    }
+
+    /// Bytes that they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes a part, which of how many it is, and the ECN field that it arrived with; the frame, if
     /// that was its last one.
     pub(super) fn push(
@@ -66,7 +80,7 @@ impl Parts {
             |frames: &VecDeque<Incomplete>| frames.iter().rposition(|frame| frame.number == number);
         let is_new = place(&self.frames).is_none();
         let new_bytes = OVERHEAD + bytes.len();
-        while self.bytes + new_bytes > BYTES || is_new && self.frames.len() == FRAMES {
+        while self.bytes + new_bytes > self.max_bytes || is_new && self.frames.len() == FRAMES {
             self.forget_oldest()?;
         }
         let at = place(&self.frames).unwrap_or_else(|| {
@@ -133,7 +147,7 @@ mod tests {
             let whole = frame(length);
             let mut messages = cut(3, &whole, 520);
             assert!(messages.iter().all(|message| message.len() <= 520));
-            let mut parts = Parts::default();
+            let mut parts = Parts::new(usize::MAX);
             for _ in 0..messages.len() {
                 messages.rotate_left(1);
                 assert_eq!(put(&mut parts, &messages), [&whole[..]], "{length}");
@@ -144,7 +158,7 @@ mod tests {
 
     #[test]
     fn frames_do_not_mix_and_lost_parts_are_forgotten() {
-        let (whole, mut parts) = (frame(1000), Parts::default());
+        let (whole, mut parts) = (frame(1000), Parts::new(usize::MAX));
         for number in 0..200 {
             assert!(put(&mut parts, &cut(number, &whole, 520)[..1]).is_empty());
         }
@@ -160,7 +174,7 @@ mod tests {
 
     #[test]
     fn parts_take_no_more_memory_than_their_bound_and_not_for_ever() {
-        let (long, mut parts) = (frame(60_000), Parts::default());
+        let (long, mut parts) = (frame(60_000), Parts::new(usize::MAX));
         for number in 0..FRAMES as u32 {
             for part in 0..254 {
                 // The second one takes the place of the first.
@@ -183,7 +197,7 @@ mod tests {
     #[test]
     fn a_mark_on_any_part_is_one_on_the_whole() {
         for marked in 0..4 {
-            let mut parts = Parts::default();
+            let mut parts = Parts::new(usize::MAX);
             let mut push = |part| {
                 let ecn = if part == marked { Ecn::Ce } else { Ecn::Ect0 };
                 parts.push(Instant::ZERO, 1, (part, 3), b"part", ecn)

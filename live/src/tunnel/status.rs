@@ -1,8 +1,12 @@
 //! A link's state at one moment, as its clients get it.
 
 use super::Tunnel;
+use super::counters::Counters;
+use super::peer::Peer;
+use super::report::PeerReport;
 use crate::gateway::telemetry::server::Reported;
 use crate::tcp_model::tcp;
+use airmend_proto::agents::Limits;
 use airmend_proto::{Instant, PathView};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,21 +30,40 @@ pub struct LinkStatus {
     pub version: String,
     /// Seconds since the start.
     pub uptime_seconds: f64,
-    /// The peer's address, once it is there.
-    pub peer: Option<String>,
-    /// Nothing has come from the peer for too long.
+    /// Bytes of packets that wait, are sent or have arrived, of all peers, and their bound.
+    pub memory_bytes: u64,
+    /// The bound.
+    pub memory_limit_bytes: u64,
+    /// The other ends.
+    pub peers: Vec<PeerStatus>,
+    /// The counters of all of them, and of what is nobody's.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// One other end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PeerStatus {
+    /// Its name, else the beginning of its key.
+    pub name: String,
+    /// Its address, once it is there.
+    pub endpoint: Option<String>,
+    /// Nothing has come from it for too long.
     pub is_silent: bool,
     /// Seconds since the newest session began.
     pub handshake_seconds_ago: Option<f64>,
-    /// Seconds since the peer was last heard.
+    /// Seconds since it was last heard.
     pub heard_seconds_ago: Option<f64>,
-    /// The route to the peer leads into the TUN device, so that nothing reaches it.
+    /// The route to it leads into the TUN device, so that nothing reaches it.
     pub route_loop: bool,
-    /// Bits of IP packets per second that entered here and that came out here, lately.
+    /// The longest packet that crosses its path whole.
+    pub mtu: u32,
+    /// Bits of IP packets per second that entered here for it and that came out here from it,
+    /// lately.
     pub sent_bps: f64,
     /// Those that came out.
     pub received_bps: f64,
-    /// What this end has measured of the path to the other one.
+    /// What this end has measured of the path to it.
     pub path: Option<PathStatus>,
     /// The share of packets that were sent again, and that of repair frames, of all frames sent.
     pub retransmitted_share: f64,
@@ -49,9 +72,11 @@ pub struct LinkStatus {
     /// An estimate of what one TCP flow would carry over the path without the link, in bits per
     /// second: TCP's model on the measured loss and round trip, at most the path's rate.
     pub estimated_without_bps: Option<f64>,
-    /// The counters of the tunnel.
+    /// Bytes of packets that wait, are sent or have arrived.
+    pub memory_bytes: u64,
+    /// Its counters.
     pub counters: BTreeMap<String, u64>,
-    /// The counters of the link protocol.
+    /// Those of the link protocol.
     pub agent_counters: BTreeMap<String, u64>,
 }
 
@@ -103,38 +128,58 @@ impl Tunnel {
     /// The status of the tunnel now.
     pub fn status(&mut self) -> LinkStatus {
         let report = self.report();
-        let path = self.forwarder.path().map(PathStatus::from);
-        let count = |name: &str| report.agent_counters.get(name).copied().unwrap_or(0) as f64;
-        let frames = (report.counters.frames_sent as f64).max(1.0);
-        let (sent_bps, received_bps) = self.meter.rates();
-        let counters = serde_json::to_value(report.counters).unwrap_or_default();
+        let peers: Vec<_> =
+            self.peers.iter().zip(report.peers).map(|(peer, report)| seen(peer, report)).collect();
         LinkStatus {
             link: true,
             interface: report.device,
             mtu: report.mtu,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_seconds: (self.clock.now() - Instant::ZERO).as_secs_f64(),
-            peer: report.peer.map(|peer| peer.to_string()),
-            is_silent: report.is_silent,
-            handshake_seconds_ago: report.handshake_seconds_ago,
-            heard_seconds_ago: report.heard_seconds_ago,
-            route_loop: report.route_loop,
-            sent_bps,
-            received_bps,
-            estimated_without_bps: path.and_then(|path| path.without()),
-            path,
-            retransmitted_share: count("link_retransmits") / frames,
-            coded_share: count("link_repairs") / frames,
-            counters: serde_json::from_value(counters).unwrap_or_default(),
-            agent_counters: named(&report.agent_counters),
+            memory_bytes: peers.iter().map(|peer| peer.memory_bytes).sum(),
+            memory_limit_bytes: self.peers.iter().map(|peer| bound(&peer.limits)).sum(),
+            peers,
+            counters: counts(&report.counters),
         }
     }
+}
 
-    /// Counts what has crossed so far.
-    pub(super) fn measure(&mut self, now: Instant) {
-        let own = &self.outbound.own;
-        self.meter.add(now, own.bytes_in, own.bytes_out);
+fn seen(peer: &Peer, report: PeerReport) -> PeerStatus {
+    let view = peer.forwarder.path();
+    // A protocol that measures no path knows what it holds.
+    let path = view.filter(|view| view.round_trip.is_some()).map(PathStatus::from);
+    let count = |name: &str| report.agent_counters.get(name).copied().unwrap_or(0) as f64;
+    let frames = (report.counters.frames_sent as f64).max(1.0);
+    let (sent_bps, received_bps) = peer.meter.rates();
+    PeerStatus {
+        name: report.title,
+        endpoint: report.address.map(|address| address.to_string()),
+        is_silent: report.is_silent,
+        handshake_seconds_ago: report.handshake_seconds_ago,
+        heard_seconds_ago: report.heard_seconds_ago,
+        route_loop: report.route_loop,
+        mtu: peer.fits as u32,
+        sent_bps,
+        received_bps,
+        estimated_without_bps: path.and_then(|path| path.without()),
+        path,
+        retransmitted_share: count("link_retransmits") / frames,
+        coded_share: count("link_repairs") / frames,
+        memory_bytes: view.map_or(0, |view| view.memory as u64) + peer.parts_bytes() as u64,
+        counters: counts(&report.counters),
+        agent_counters: named(&report.agent_counters),
     }
+}
+
+/// What a peer's packets take at most: those that are sent, and that have arrived; an eighth each
+/// for those that wait, that are kept to recover others, and that are in parts.
+fn bound(limits: &Limits) -> u64 {
+    (limits.cache_bytes * 2 + limits.cache_bytes / 8 * 3) as u64
+}
+
+fn counts(counters: &Counters) -> BTreeMap<String, u64> {
+    let counters = serde_json::to_value(counters).unwrap_or_default();
+    serde_json::from_value(counters).unwrap_or_default()
 }
 
 fn named(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
@@ -157,54 +202,97 @@ impl Reported for LinkStatus {
 
 impl LinkStatus {
     fn gauges(&self, text: &mut String) -> std::fmt::Result {
-        let path = self.path.unwrap_or_default();
-        let gauges = [
-            ("up", "Whether the peer is there.", Some(f64::from(u8::from(self.is_up())))),
-            ("mtu_bytes", "The MTU of the interface.", Some(f64::from(self.mtu))),
-            ("uptime_seconds", "Seconds since the start.", Some(self.uptime_seconds)),
-            ("handshake_age_seconds", "Age of the session.", self.handshake_seconds_ago),
-            ("heard_age_seconds", "Since the peer was heard.", self.heard_seconds_ago),
-            ("sent_bits_per_second", "What entered here lately.", Some(self.sent_bps)),
-            ("received_bits_per_second", "What came out here lately.", Some(self.received_bps)),
-            ("path_rate_bits_per_second", "The rate of the path.", path.rate_bps),
-            ("path_loss_ratio", "What the path loses by itself.", path.loss),
-            ("round_trip_seconds", "The smoothed round trip.", path.round_trip_seconds),
-            ("round_trip_deviation_seconds", "Its mean deviation.", path.deviation_seconds),
-            ("queued_packets", "Packets that wait.", Some(path.queued_packets as f64)),
-            (
-                "estimated_without_bits_per_second",
-                "An estimate of one TCP flow without the link.",
-                self.estimated_without_bps,
-            ),
-        ];
-        for (name, help, value) in gauges {
-            let Some(value) = value else { continue };
-            writeln!(text, "# HELP airmend_link_{name} {help}")?;
-            writeln!(text, "# TYPE airmend_link_{name} gauge")?;
-            writeln!(text, "airmend_link_{name}{{interface=\"{}\"}} {value}", self.interface)?;
-        }
-        Ok(())
-    }
-
-    fn counts(&self, text: &mut String) -> std::fmt::Result {
-        for (family, help, counts) in [
-            ("events", "What the tunnel counts, by name.", &self.counters),
-            ("protocol_events", "What the link protocol counts, by name.", &self.agent_counters),
+        let link = format!("interface=\"{}\"", self.interface);
+        for (name, help, value) in [
+            ("mtu_bytes", "The MTU of the interface.", f64::from(self.mtu)),
+            ("uptime_seconds", "Seconds since the start.", self.uptime_seconds),
+            ("memory_bytes", "Packets of all peers.", self.memory_bytes as f64),
+            ("memory_limit_bytes", "Their bound.", self.memory_limit_bytes as f64),
         ] {
-            writeln!(text, "# HELP airmend_link_{family} {help}")?;
-            writeln!(text, "# TYPE airmend_link_{family} counter")?;
-            for (name, count) in counts {
-                let labels = format!("interface=\"{}\",event=\"{name}\"", self.interface);
-                writeln!(text, "airmend_link_{family}_total{{{labels}}} {count}")?;
+            head(text, name, help, "gauge")?;
+            writeln!(text, "airmend_link_{name}{{{link}}} {value}")?;
+        }
+        for (name, help, value) in GAUGES {
+            let mut values = self.peers.iter().filter_map(|peer| Some((peer, value(peer)?)));
+            let Some(first) = values.next() else { continue };
+            head(text, name, help, "gauge")?;
+            for (peer, value) in std::iter::once(first).chain(values) {
+                let labels = self.labels(peer);
+                writeln!(text, "airmend_link_{name}{{{labels}}} {value}")?;
             }
         }
         Ok(())
     }
 
-    /// Whether packets can cross now.
-    pub fn is_up(&self) -> bool {
-        self.peer.is_some() && !self.is_silent
+    fn counts(&self, text: &mut String) -> std::fmt::Result {
+        type Counts = fn(&PeerStatus) -> &BTreeMap<String, u64>;
+        let families: [(_, _, Counts); 2] = [
+            ("events", "What the tunnel counts of a peer, by name.", |peer| &peer.counters),
+            ("protocol_events", "What the link protocol counts.", |peer| &peer.agent_counters),
+        ];
+        for (family, help, counts) in families {
+            head(text, family, help, "counter")?;
+            for peer in &self.peers {
+                let labels = self.labels(peer);
+                for (name, count) in counts(peer) {
+                    let labels = format!("{labels},event=\"{name}\"");
+                    writeln!(text, "airmend_link_{family}_total{{{labels}}} {count}")?;
+                }
+            }
+        }
+        head(text, "all_events", "The same of all peers, and of what is nobody's.", "counter")?;
+        for (name, count) in &self.counters {
+            let labels = format!("interface=\"{}\",event=\"{name}\"", self.interface);
+            writeln!(text, "airmend_link_all_events_total{{{labels}}} {count}")?;
+        }
+        Ok(())
     }
+
+    fn labels(&self, peer: &PeerStatus) -> String {
+        let name = peer.name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        format!("interface=\"{}\",peer=\"{name}\"", self.interface)
+    }
+
+    /// Whether packets can cross to one of the peers now.
+    pub fn is_up(&self) -> bool {
+        self.peers.iter().any(PeerStatus::is_up)
+    }
+}
+
+impl PeerStatus {
+    /// Whether packets can cross to it now.
+    pub fn is_up(&self) -> bool {
+        self.endpoint.is_some() && !self.is_silent
+    }
+}
+
+/// The name of a gauge, its meaning, and its value of a peer.
+type Gauge = (&'static str, &'static str, fn(&PeerStatus) -> Option<f64>);
+
+/// What is told of each peer.
+const GAUGES: [Gauge; 13] = [
+    ("up", "Whether the peer is there.", |peer| Some(f64::from(u8::from(peer.is_up())))),
+    ("peer_mtu_bytes", "What crosses whole.", |peer| Some(f64::from(peer.mtu))),
+    ("peer_memory_bytes", "Its packets.", |peer| Some(peer.memory_bytes as f64)),
+    ("handshake_age_seconds", "Age of the session.", |peer| peer.handshake_seconds_ago),
+    ("heard_age_seconds", "Since the peer was heard.", |peer| peer.heard_seconds_ago),
+    ("sent_bits_per_second", "What entered here lately.", |peer| Some(peer.sent_bps)),
+    ("received_bits_per_second", "What came out here lately.", |peer| Some(peer.received_bps)),
+    ("path_rate_bits_per_second", "The rate of the path.", |peer| peer.path?.rate_bps),
+    ("path_loss_ratio", "What the path loses by itself.", |peer| peer.path?.loss),
+    ("round_trip_seconds", "The smoothed round trip.", |peer| peer.path?.round_trip_seconds),
+    ("round_trip_deviation_seconds", "Its deviation.", |peer| peer.path?.deviation_seconds),
+    ("queued_packets", "Packets that wait.", |peer| Some(peer.path?.queued_packets as f64)),
+    (
+        "estimated_without_bits_per_second",
+        "An estimate of one TCP flow without the link.",
+        |peer| peer.estimated_without_bps,
+    ),
+];
+
+fn head(text: &mut String, name: &str, help: &str, kind: &str) -> std::fmt::Result {
+    writeln!(text, "# HELP airmend_link_{name} {help}")?;
+    writeln!(text, "# TYPE airmend_link_{name} {kind}")
 }
 
 #[cfg(test)]
@@ -232,14 +320,18 @@ mod tests {
 
     #[test]
     fn every_metric_has_a_type_and_a_value() {
-        let status = LinkStatus {
-            interface: "home".into(),
+        let peer = PeerStatus {
+            name: "a \"b\"".into(),
             counters: [("forged".to_owned(), 3)].into(),
-            ..LinkStatus::default()
+            ..PeerStatus::default()
         };
+        let (interface, peers) = ("home".into(), vec![peer, PeerStatus::default()]);
+        let status = LinkStatus { interface, peers, ..LinkStatus::default() };
         let text = status.open_metrics().unwrap();
-        assert!(text.contains("airmend_link_up{interface=\"home\"} 0\n"), "{text}");
-        let forged = "airmend_link_events_total{interface=\"home\",event=\"forged\"} 3\n";
-        assert!(text.contains(forged) && text.ends_with("# EOF\n"), "{text}");
+        let labels = r#"{interface="home",peer="a \"b\"""#;
+        assert!(text.contains(&format!("airmend_link_up{labels}}} 0\n")), "{text}");
+        let forged = format!("airmend_link_events_total{labels},event=\"forged\"}} 3\n");
+        assert!(text.contains(&forged) && text.ends_with("# EOF\n"), "{text}");
+        assert_eq!(text.matches("# TYPE airmend_link_up gauge\n").count(), 1);
     }
 }

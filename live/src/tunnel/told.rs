@@ -5,18 +5,24 @@ use crate::rate::MessageLimit;
 use airmend_proto::Instant;
 use std::fmt;
 use std::mem::discriminant;
+use std::sync::Arc;
 
 /// A notice, and how many of its kind were left out before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// What has changed.
     pub notice: Notice,
     /// Notices of this kind since the last one that was told.
     pub left_out: u64,
+    /// What people call the peer that it is about, where there are several.
+    pub peer: Option<Arc<str>>,
 }
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(peer) = &self.peer {
+            write!(f, "{peer}: ")?;
+        }
         match self.left_out {
             0 => write!(f, "{}", self.notice),
             more => {
@@ -34,8 +40,8 @@ pub(super) struct Limiter {
 }
 
 impl Limiter {
-    /// The notice, if it is within the rate of its kind.
-    pub(super) fn take(&mut self, now: Instant, notice: Notice) -> Option<Told> {
+    /// The notice, if it is within the rate of its kind, and how many were left out before it.
+    pub(super) fn take(&mut self, now: Instant, notice: Notice) -> Option<(Notice, u64)> {
         let which = discriminant(&notice);
         let known = self.kinds.iter().position(|(newest, _)| discriminant(newest) == which);
         let index = known.unwrap_or_else(|| {
@@ -44,15 +50,15 @@ impl Limiter {
         });
         let (newest, limit) = &mut self.kinds[index];
         *newest = notice;
-        limit.take(now).map(|left_out| Told { notice, left_out })
+        limit.take(now).map(|left_out| (notice, left_out))
     }
 
     /// The newest notice of a kind, if it was left out and may be told now: where the peer is at
     /// last, although it moves no more.
-    pub(super) fn poll(&mut self, now: Instant) -> Option<Told> {
+    pub(super) fn poll(&mut self, now: Instant) -> Option<(Notice, u64)> {
         self.kinds.iter_mut().find_map(|(notice, limit)| {
             let left_out = limit.take_left_out(now)?;
-            Some(Told { notice: *notice, left_out: left_out - 1 })
+            Some((*notice, left_out - 1))
         })
     }
 }
@@ -75,13 +81,15 @@ mod tests {
             told.extend(limiter.take(now, notice));
         }
         assert_eq!(told.len(), 6);
-        assert!(told[..5].iter().all(|told| told.left_out == 0));
-        let last = told[5].to_string();
+        assert!(told[..5].iter().all(|(_, left_out)| *left_out == 0));
+        let (notice, left_out) = told[5];
+        let last = Told { notice, left_out, peer: Some("oslo".into()) }.to_string();
+        assert!(last.starts_with("oslo: the peer has moved to"), "{last}");
         assert!(last.contains("the same happened 28324 times"), "{last}");
         // The newest one is told when the rate allows it, and once.
         assert_eq!(limiter.poll(Instant::ZERO + Duration::from_secs(10)), None);
         let newest = limiter.poll(Instant::ZERO + Duration::from_secs(20));
-        assert_eq!(newest.map(|told| told.notice), Some(Notice::PeerMoved(address(28_348))));
+        assert_eq!(newest.map(|(notice, _)| notice), Some(Notice::PeerMoved(address(28_348))));
         assert_eq!(limiter.poll(Instant::ZERO + Duration::from_secs(60)), None);
         // Another kind has a rate of its own.
         let now = Instant::ZERO + Duration::from_secs(10);

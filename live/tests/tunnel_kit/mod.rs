@@ -2,8 +2,10 @@
 
 use airmend_live::lab::{LabError, Namespace};
 use airmend_live::tunnel::{
-    CarrierConfig, DeviceConfig, Remote, Security, TunConfig, Tunnel, TunnelConfig, TunnelError,
+    Address, CarrierConfig, DeviceConfig, PeerConfig, Protocol, Remote, Security, TunConfig,
+    Tunnel, TunnelConfig, TunnelError,
 };
+use airmend_proto::Agent;
 use airmend_proto::agents::Limits;
 use airmend_proto::agents::tulip::{PROTOCOL, Settings, Tulip};
 use airmend_testkit::Result;
@@ -32,21 +34,26 @@ pub(crate) fn open(
 ) -> std::result::Result<Tunnel, LabError> {
     let listener = ([192, 0, 2, 2], 4433).into();
     let any = ([0, 0, 0, 0], 0).into();
-    let (local, peer) =
-        if side == 0 { (any, Some(Remote::Address(listener))) } else { (listener, None) };
+    let (local, remote) = match side {
+        0 => (any, Some(Remote::Address(Address::Udp(listener)))),
+        _ => (listener, None),
+    };
     let config = TunnelConfig {
         device: DeviceConfig::Tun(TunConfig {
             name: "mend0".to_owned(),
             addresses: vec![([10, 9, 0, side + 1].into(), 24)],
             ..TunConfig::default()
         }),
-        carrier: CarrierConfig::Udp { local, peer },
-        security,
+        carrier: CarrierConfig::Udp { local },
+        peers: vec![PeerConfig { name: None, remote, security, allowed: Vec::new() }],
         padding: None,
         compression: true,
     };
-    let agent = Box::new(Tulip::new(Limits::default(), settings, epoch.into()));
-    Tunnel::open(&config, None, agent, Some(&PROTOCOL)).map_err(|error| failed(&error))
+    let agent = |limits: Limits| -> Box<dyn Agent + Send> {
+        Box::new(Tulip::new(limits, settings.clone(), epoch.into()))
+    };
+    let protocol = Protocol { agent: &agent, link: Some(&PROTOCOL) };
+    Tunnel::open(&config, None, &protocol).map_err(|error| failed(&error))
 }
 
 /// A namespace's work fails with its own error.

@@ -38,17 +38,30 @@ type Secret = [u8; 32];
 
 /// The two keys that follow from a receiver's public key.
 #[derive(Clone)]
-struct ReceiverKeys {
+pub(super) struct ReceiverKeys {
     mac1: Secret,
     cookie: Secret,
 }
 
 impl ReceiverKeys {
-    fn new(receiver: &PublicKey) -> Self {
+    pub(super) fn new(receiver: &PublicKey) -> Self {
         let derive = |label: &[u8]| {
             Blake2s256::new().chain_update(label).chain_update(receiver.bytes()).finalize().into()
         };
         Self { mac1: derive(b"mac1----"), cookie: derive(b"cookie--") }
+    }
+
+    /// Whether the sender of a handshake message knows the public key; in constant time.
+    pub(super) fn has_mac1(&self, handshake: &[u8]) -> bool {
+        let Some((rest, _)) = handshake.split_last_chunk::<MAC_LEN>() else { return false };
+        self.ends_in_mac1(rest)
+    }
+
+    /// The same for a message without mac2.
+    fn ends_in_mac1(&self, message: &[u8]) -> bool {
+        message
+            .split_last_chunk::<MAC_LEN>()
+            .is_some_and(|(rest, mac1)| verify(&self.mac1, rest, mac1))
     }
 }
 
@@ -156,15 +169,12 @@ impl Check {
 
     /// Whether the sender knows this end's public key; in constant time.
     pub(super) fn has_mac1(&self, handshake: &[u8]) -> bool {
-        let Some((rest, _)) = handshake.split_last_chunk::<MAC_LEN>() else { return false };
-        self.ends_in_mac1(rest)
+        self.keys.has_mac1(handshake)
     }
 
     /// The same for a message without mac2.
     pub(super) fn ends_in_mac1(&self, message: &[u8]) -> bool {
-        message
-            .split_last_chunk::<MAC_LEN>()
-            .is_some_and(|(rest, mac1)| verify(&self.keys.mac1, rest, mac1))
+        self.keys.ends_in_mac1(message)
     }
 
     /// What mac2 shows of the sender at this address; each comparison is in constant time.

@@ -13,12 +13,14 @@ mod names;
 mod replay;
 mod responder;
 mod session;
+mod strangers;
 #[cfg(test)]
 mod tests;
 mod timestamp;
 
 pub use handshake::Keys;
 pub(super) use names::Names;
+pub(super) use strangers::Strangers;
 
 use super::carrier::Address;
 use super::channel::Channel;

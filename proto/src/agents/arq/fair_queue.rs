@@ -15,12 +15,15 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 /// Bytes that wait at most, all flows together (the `memory_limit` of Linux's `fq_codel`).
-const MAX_BYTES: u64 = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
+/// And at most this part of what packets that are sent may take.
+const SHARE: usize = 8;
 
 /// The queues of all flows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FairQueue {
     limit: usize,
+    max_bytes: u64,
     flows: Vec<Flow>,
     turns: Turns,
     /// Packets and bytes of all flows.
@@ -48,10 +51,11 @@ struct Served<'a> {
 }
 
 impl FairQueue {
-    /// Empty queues, of `limit` packets together.
-    pub(super) fn new(limit: usize) -> Self {
+    /// Empty queues, of `limit` packets together, at an end that caches so many bytes.
+    pub(super) fn new(limit: usize, cache_bytes: usize) -> Self {
         Self {
             limit,
+            max_bytes: MAX_BYTES.min(cache_bytes / SHARE) as u64,
             flows: (0..FLOWS).map(|_| Flow::default()).collect(),
             turns: Turns::default(),
             len: 0,
@@ -64,6 +68,11 @@ impl FairQueue {
     /// The number of packets.
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// Their bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes as usize
     }
 
     /// Adds a packet.
@@ -93,7 +102,7 @@ impl FairQueue {
     pub(super) fn drop_excess(&mut self, more: usize) -> bool {
         let measure: fn(&Flow) -> u64 = match self {
             _ if self.len > self.limit + more => |flow| flow.packets.len() as u64,
-            _ if self.bytes > MAX_BYTES => |flow| flow.bytes,
+            _ if self.bytes > self.max_bytes => |flow| flow.bytes,
             _ => return false,
         };
         let fattest = self.flows.iter_mut().max_by_key(|flow| measure(flow));
@@ -204,7 +213,7 @@ mod tests {
 
     #[test]
     fn short_packets_take_no_places_of_others() {
-        let mut queue = FairQueue::new(1_000);
+        let mut queue = FairQueue::new(1_000, usize::MAX);
         assert_eq!(add(&mut queue, 1, 400, 1_500), 0);
         assert_eq!(add(&mut queue, 2, 5_000, 40), 4_400);
         assert_eq!(counts(&queue), [400, 600]);
@@ -212,11 +221,12 @@ mod tests {
 
     #[test]
     fn long_packets_are_bounded_in_bytes() {
-        let mut queue = FairQueue::new(100_000);
+        let mut queue = FairQueue::new(100_000, usize::MAX);
         assert_eq!(add(&mut queue, 1, 400, 1_500), 0);
         assert!(add(&mut queue, 2, 1_000, 65_535) > 400);
         assert_eq!(counts(&queue)[0], 400);
-        assert!(queue.bytes <= MAX_BYTES && queue.bytes > MAX_BYTES - 65_536);
+        let most = MAX_BYTES as u64;
+        assert!(queue.bytes <= most && queue.bytes > most - 65_536);
         let mut left = 0;
         while queue.pop(Instant::ZERO, true, CoDelParams::default()).is_some() {
             left += 1;
@@ -226,7 +236,7 @@ mod tests {
 
     #[test]
     fn what_needs_room_leaves_none_of_its_flow_behind_and_stops_no_other() {
-        let mut queue = FairQueue::new(100);
+        let mut queue = FairQueue::new(100, usize::MAX);
         let packet = |class, flow, len| {
             Queued::new(Packet::truncated(LinkType::Ip, Bytes::new(), len), class, flow)
         };

@@ -129,6 +129,12 @@ impl Fifo {
         self.normal.len() + self.priority.len()
     }
 
+    /// Their bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let all = self.normal.iter().chain(&self.priority);
+        all.map(|queued| queued.packet.bytes().len()).sum()
+    }
+
     /// Which queue is served next; `None` if no packet may be sent.
     fn is_priority_next(&self, room: bool) -> Option<bool> {
         let fits = |head: &&Queued| room || !head.needs_room();

@@ -19,10 +19,11 @@ pub(crate) enum Queue {
 }
 
 impl Queue {
-    /// The queue of a link; of `limit` packets, each of the FIFOs, or all flows together.
-    pub(crate) fn new(is_fair: bool, limit: usize) -> Self {
+    /// The queue of a link; of `limit` packets, each of the FIFOs, or all flows together. What waits
+    /// for its flow takes a part of `cache_bytes` at most.
+    pub(crate) fn new(is_fair: bool, limit: usize, cache_bytes: usize) -> Self {
         match is_fair {
-            true => Self::Fair(FairQueue::new(limit)),
+            true => Self::Fair(FairQueue::new(limit, cache_bytes)),
             false => Self::Fifo(Fifo::new(limit)),
         }
     }
@@ -107,6 +108,14 @@ impl Queue {
         match self {
             Self::Fifo(fifo) => fifo.len(),
             Self::Fair(fair) => fair.len(),
+        }
+    }
+
+    /// Their bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Fifo(fifo) => fifo.bytes(),
+            Self::Fair(fair) => fair.bytes(),
         }
     }
 

@@ -25,7 +25,7 @@ use super::arq::{
     Due, Epochs, LinkEvent, MAX_WINDOW, Malformed, Numbered, Pace, Queue, Queued, Resequencer, View,
 };
 use super::limits::Limits;
-use crate::agent::{Agent, Deadline, LinkSignal, Port, Timer, Verdict};
+use crate::agent::{Agent, Deadline, LinkSignal, PathView, Port, Timer, Verdict};
 use crate::event::Event;
 use crate::packet::{LinkType, Packet};
 use crate::time::Instant;
@@ -78,7 +78,7 @@ impl Lack {
             epochs: Epochs::new(seed),
             answer: false,
             monitor: Monitor::new(limits.flows),
-            queue: Queue::new(settings.fair_queue, limits.egress.air),
+            queue: Queue::new(settings.fair_queue, limits.egress.air, limits.cache_bytes),
             urgent: VecDeque::new(),
             max_urgent: limits.egress.air,
             sender: AckMonitor::new(settings.gap_eack > 0),
@@ -398,6 +398,12 @@ impl Agent for Lack {
                 Some(frame)
             }
         }
+    }
+
+    fn path(&self) -> Option<PathView> {
+        let (queued, in_flight) = self.backlog();
+        let memory = self.held_bytes() + self.sender.pool.bytes() + self.queue.bytes();
+        Some(PathView { queued, in_flight, memory, ..PathView::default() })
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

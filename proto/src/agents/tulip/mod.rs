@@ -60,6 +60,8 @@ const PAUSE_TIMER: Timer = Timer::new("tulip-pause");
 
 /// Bytes of packets that are kept to recover others from.
 const MAX_DECODER_BYTES: usize = 4 << 20;
+/// And at most this part of what packets that are sent may take.
+const DECODER_SHARE: usize = 8;
 
 /// One end of a TULIP link.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -97,14 +99,14 @@ impl Tulip {
     pub fn new(limits: Limits, settings: Settings, seed: u64) -> Self {
         Self {
             epochs: Epochs::new(seed),
-            queue: Queue::new(settings.is_fair(), limits.egress.air),
+            queue: Queue::new(settings.is_fair(), limits.egress.air, limits.cache_bytes),
             sender: Sender::new(),
             receiver: Receiver::new(Resequencer::new(
                 limits.cache_bytes,
                 limits.egress.wired,
                 settings.window.max(MAX_WINDOW),
             )),
-            decoder: Decoder::new(limits.cache_bytes.min(MAX_DECODER_BYTES)),
+            decoder: Decoder::new(MAX_DECODER_BYTES.min(limits.cache_bytes / DECODER_SHARE)),
             alone: 0,
             max_bytes: limits.cache_bytes,
             pace: Pace::new(settings.adaptive, settings.answer_wait(), settings.ack_delay),

@@ -28,6 +28,7 @@ impl Tulip {
             least_round_trip: self.pace.least_round_trip(),
             queued,
             in_flight,
+            memory: self.held_bytes() + self.sender.pool.bytes() + self.queue.bytes(),
         }
     }
 }

@@ -1,4 +1,8 @@
-//! What fuzz targets call of the tunnel, which this crate keeps to itself.
+//! What fuzz targets and tests call of the tunnel, which this crate keeps to itself.
+
+mod hub;
+
+pub use hub::Hub;
 
 use super::datagram::Datagram;
 use super::message::Message;
@@ -20,8 +24,13 @@ pub fn cut(number: u32, frame: &[u8], room: usize) -> Option<Vec<Vec<u8>>> {
 }
 
 /// Puts frames in parts together.
-#[derive(Default)]
 pub struct Whole(Parts);
+
+impl Default for Whole {
+    fn default() -> Self {
+        Self(Parts::new(usize::MAX))
+    }
+}
 
 impl Whole {
     /// Takes any bytes; the frame whose last part they are.
