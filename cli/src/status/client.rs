@@ -78,13 +78,13 @@ pub(crate) fn ask(path: &Path) -> Result<Status, NoStatus> {
 
 /// A status of either kind.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Gateway(Box<Status>),
     Link(Box<LinkStatus>),
 }
 
 /// The status of the gateway or link now.
-pub(super) fn ask_any(path: &Path) -> Result<Answer, NoStatus> {
+pub(crate) fn ask_any(path: &Path) -> Result<Answer, NoStatus> {
     request(path, "GET /status", |body| match serde_json::from_slice::<LinkStatus>(body) {
         Ok(found) if found.link => Ok(Answer::Link(Box::new(found))),
         _ => status(body).map(|found| Answer::Gateway(Box::new(found))),

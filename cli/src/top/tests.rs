@@ -2,6 +2,7 @@
 
 use super::*;
 use airmend_live::gateway::telemetry::{FlowStatus, Status, StatusLimits};
+use airmend_live::tunnel::{LinkStatus, PathStatus, PeerStatus};
 use model::Order;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -58,10 +59,14 @@ fn model(seconds: u64) -> Model {
     model
 }
 
-/// The lines of a screen of this size, without what is blank at their ends.
 fn screen(model: &Model, width: u16, height: u16) -> Vec<String> {
+    drawn(width, height, |frame| view::draw(frame, model))
+}
+
+/// The lines of a screen of this size, without what is blank at their ends.
+fn drawn(width: u16, height: u16, draw: impl FnOnce(&mut Frame<'_>)) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| view::draw(frame, model)).unwrap();
+    terminal.draw(draw).unwrap();
     let buffer = terminal.backend().buffer().clone();
     let lines = buffer.content.chunks(usize::from(width));
     lines
@@ -101,28 +106,35 @@ fn any_size_is_drawn() {
 
 #[test]
 fn keys_sort_pause_and_quit() {
-    let mut model = model(2);
-    let first = |model: &Model| model.flows()[0].flow;
-    let key = |model: &mut Model, key| press(model, KeyEvent::from(key));
-    assert_eq!((model.order, first(&model)), (Order::Mended, 1));
+    let mut shown = Screen::Gateway(Box::new(model(2)));
+    let gateway = |shown: &Screen| match shown {
+        Screen::Gateway(model) => (model.order, model.flows()[0].flow),
+        Screen::Link(_) => panic!("a gateway"),
+    };
+    let key = |shown: &mut Screen, key| press(shown, KeyEvent::from(key));
+    assert_eq!(gateway(&shown), (Order::Mended, 1));
     for (order, flow) in
         [(Order::Rate, 2), (Order::Loss, 1), (Order::AirRtt, 1), (Order::Mended, 1)]
     {
-        assert_eq!(key(&mut model, KeyCode::Char('s')), Then::GoOn);
-        assert_eq!((model.order, first(&model)), (order, flow));
+        assert_eq!(key(&mut shown, KeyCode::Char('s')), Then::GoOn);
+        assert_eq!(gateway(&shown), (order, flow));
     }
-    key(&mut model, KeyCode::Char('p'));
-    assert!(model.is_paused() && screen(&model, 60, 5)[4].contains("paused"));
-    key(&mut model, KeyCode::Char('p'));
-    assert!(!model.is_paused());
-    assert_eq!(key(&mut model, KeyCode::Char('c')), Then::GoOn);
+    key(&mut shown, KeyCode::Char('p'));
+    let Screen::Gateway(paused) = &shown else { panic!("a gateway") };
+    assert!(paused.is_paused() && screen(paused, 60, 5)[4].contains("paused"));
+    key(&mut shown, KeyCode::Char('p'));
+    assert!(!shown.is_paused());
+    assert_eq!(key(&mut shown, KeyCode::Char('c')), Then::GoOn);
     for quits in [
         KeyEvent::from(KeyCode::Char('q')),
         KeyEvent::from(KeyCode::Esc),
         KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL),
     ] {
-        assert_eq!(press(&mut model, quits), Then::Quit);
+        assert_eq!(press(&mut shown, quits), Then::Quit);
     }
+    // A link has taken the gateway's place.
+    shown.update(Answer::Link(Box::default()));
+    assert!(matches!(shown, Screen::Link(_)));
 }
 
 #[test]
@@ -143,5 +155,73 @@ fn intervals_have_bounds() {
     assert_eq!(interval("100ms"), Ok(Duration::from_millis(100)));
     for wrong in ["10ms", "2h", "0", "often"] {
         assert!(interval(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// A link's peers after so many seconds.
+fn link(seconds: u64) -> LinkStatus {
+    let path = PathStatus {
+        rate_bps: Some(2e7),
+        loss: Some(0.05),
+        round_trip_seconds: Some(0.08),
+        queued_packets: 12,
+        ..PathStatus::default()
+    };
+    let oslo = PeerStatus {
+        name: "oslo".into(),
+        endpoint: Some("192.0.2.1:4433".into()),
+        sent_bps: 1e6 * seconds as f64,
+        received_bps: 3e5,
+        path: Some(path),
+        retransmitted_share: 0.004,
+        coded_share: 0.056,
+        estimated_without_bps: Some(1.1e6),
+        ..PeerStatus::default()
+    };
+    let bergen = PeerStatus {
+        name: "bergen".into(),
+        endpoint: Some("198.51.100.7:999".into()),
+        is_silent: true,
+        heard_seconds_ago: Some(7.0),
+        counters: [("forged".to_owned(), 3), ("wrong_source".to_owned(), 2)].into(),
+        ..PeerStatus::default()
+    };
+    LinkStatus {
+        interface: "home".into(),
+        version: "1.2.3".into(),
+        uptime_seconds: 60.0 + seconds as f64,
+        mtu: 1_422,
+        memory_bytes: 1_500_000,
+        memory_limit_bytes: 600_000_000,
+        peers: vec![oslo, bergen],
+        ..LinkStatus::default()
+    }
+}
+
+#[test]
+fn a_links_screen_shows_each_peer() {
+    let mut model = link::Model::new(link(0));
+    (1..=8).for_each(|second| model.update(link(second)));
+    let expected = "\
+airmend home link 1.2.3 up 0:01:08
+peers 1/2 MTU 1,422 memory 1.5 MB/600 MB
+peer↓ endpoint sent received loss RTT at most waits again coded without drops
+bergen silent for 7.0 s - - - - - - - - - 5
+oslo 192.0.2.1:4433 8.00 Mb/s 0.300 Mb/s 5 % 80.00 ms 20.00 Mb/s 12 0.4 % 5.6 % 1.10 Mb/s -
+
+q quit s sort (by name) p pause";
+    let words = |line: String| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = drawn(120, 7, |frame| link::draw(frame, &model)).into_iter().map(words);
+    assert_eq!(shown.collect::<Vec<_>>().join("\n"), expected);
+    let charts = drawn(120, 12, |frame| link::draw(frame, &model));
+    assert!(charts[2].starts_with("sent 8.00 Mb/s, at most 8.00 Mb/s  "), "{charts:?}");
+    assert!(charts[5].contains("▃▆██████"), "{charts:?}");
+    let first = |model: &link::Model| model.peers()[0].name.clone();
+    assert_eq!(first(&model), "bergen");
+    model.sort_by_next();
+    assert_eq!(first(&model), "oslo");
+    for (width, height) in [(1, 1), (5, 3), (20, 14), (300, 100)] {
+        let lines = drawn(width, height, |frame| link::draw(frame, &model));
+        assert_eq!(lines.len(), usize::from(height));
     }
 }

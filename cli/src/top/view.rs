@@ -1,5 +1,6 @@
 //! Draws the model.
 
+use super::chart::{Line as Charted, chart};
 use super::model::{Interval, Model, Order};
 use crate::status::{clock, decisions};
 use crate::text::{bytes, count, counted, percent, rate, significant};
@@ -8,7 +9,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::Line;
-use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
+use ratatui::widgets::{Paragraph, Row, Table};
 
 /// With fewer lines than this the flows need the place of the sparklines.
 const HEIGHT_FOR_SPARKLINES: u16 = 15;
@@ -26,9 +27,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model) {
     .areas(frame.area());
     frame.render_widget(Paragraph::new(header_lines(model).to_vec()), header);
     let [loss, rtt] = Layout::horizontal([Constraint::Fill(1); 2]).spacing(1).areas(charts);
-    chart(frame, loss, model, "loss", Color::Red, &percent, |interval| interval.loss);
+    let values = |of: fn(&Interval) -> Option<f64>| model.history.iter().map(of).collect();
+    let line = Charted { name: "loss", color: Color::Red, words: &percent };
+    chart(frame, loss, &line, values(|interval| interval.loss));
     let millis = |value| significant(value) + " ms";
-    chart(frame, rtt, model, "air RTT", Color::Cyan, &millis, |interval| interval.rtt_ms);
+    let line = Charted { name: "air RTT", color: Color::Cyan, words: &millis };
+    chart(frame, rtt, &line, values(|interval| interval.rtt_ms));
     table(frame, flows, model);
     frame.render_widget(footer_line(model), footer);
 }
@@ -81,35 +85,6 @@ fn header_lines(model: &Model) -> [Line<'static>; 4] {
         )),
         Line::from(format!("losses {}", decisions(status))),
     ]
-}
-
-/// One quantity over time, the newest interval at the right edge.
-fn chart(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    model: &Model,
-    name: &str,
-    color: Color,
-    words: &dyn Fn(f64) -> String,
-    value: fn(&Interval) -> Option<f64>,
-) {
-    let width = usize::from(area.width);
-    let shown = model.history.len().min(width);
-    let known = model.history.iter().skip(model.history.len() - shown).map(value);
-    let values: Vec<_> = std::iter::repeat_n(None, width - shown).chain(known).collect();
-    let most = values.iter().flatten().copied().fold(0.0, f64::max);
-    let said = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), words);
-    let last = values.last().copied().flatten();
-    let title = format!("{name} {}, at most {}", said(last), said((most > 0.0).then_some(most)));
-    // Only the share of the highest one counts.
-    let scaled =
-        values.iter().map(|value| value.map(|v| (v / most.max(1e-9) * 1e4).round() as u64));
-    let sparkline = Sparkline::default()
-        .block(Block::new().title_top(title))
-        .style(Style::new().fg(color))
-        .max(10_000)
-        .data(scaled.collect::<Vec<_>>());
-    frame.render_widget(sparkline, area);
 }
 
 fn table(frame: &mut Frame<'_>, area: Rect, model: &Model) {
