@@ -143,6 +143,31 @@ fn every_flag_is_a_key_and_flags_go_before() {
     }
 }
 
+/// Two LANs over Ethernet by LACK, as docs/link.md has them.
+#[test]
+fn a_bridge_is_a_file_too() {
+    let folder = Folder::new();
+    let docs = include_str!("../../../docs/link.md");
+    let (_, section) = docs.split_once("## Two LANs as one").unwrap();
+    let (_, file) = section.split_once("```toml\n").unwrap();
+    let (file, _) = file.split_once("```").unwrap();
+    let file = file.replace("PUBLIC-KEY-OF-THE-OTHER-STATION", PUBLIC);
+    let key = format!("--key-file={}", folder.path("a.key"));
+    let (by_file, _) = folder.wanted(&file, &["lans", &key]).unwrap();
+    let flags = [
+        "--bridge=eth0",
+        "--over=ethernet",
+        "--interface=wlan0",
+        "--listen=any",
+        "--arq=lack",
+        &format!("--peer-key={PUBLIC}"),
+        &key,
+    ];
+    let (by_flags, _) = wanted(&parse(&flags)).unwrap();
+    assert_eq!(told(&by_file).split("server").next(), told(&by_flags).split("server").next());
+    assert!(told(&by_file).contains("Bridge { interface: \"eth0\" }"));
+}
+
 #[test]
 fn a_mistake_has_a_line() {
     let folder = Folder::new();

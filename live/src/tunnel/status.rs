@@ -276,17 +276,19 @@ const GAUGES: [Gauge; 13] = [
     ("peer_memory_bytes", "Its packets.", |peer| Some(peer.memory_bytes as f64)),
     ("handshake_age_seconds", "Age of the session.", |peer| peer.handshake_seconds_ago),
     ("heard_age_seconds", "Since the peer was heard.", |peer| peer.heard_seconds_ago),
-    ("sent_bits_per_second", "What entered here lately.", |peer| Some(peer.sent_bps)),
-    ("received_bits_per_second", "What came out here lately.", |peer| Some(peer.received_bps)),
-    ("path_rate_bits_per_second", "The rate of the path.", |peer| peer.path?.rate_bps),
+    ("sent_bytes_per_second", "What entered here lately.", |peer| Some(peer.sent_bps / 8.0)),
+    ("received_bytes_per_second", "What came out lately.", |peer| Some(peer.received_bps / 8.0)),
+    ("path_rate_bytes_per_second", "The rate of the path.", |peer| {
+        Some(peer.path?.rate_bps? / 8.0)
+    }),
     ("path_loss_ratio", "What the path loses by itself.", |peer| peer.path?.loss),
     ("round_trip_seconds", "The smoothed round trip.", |peer| peer.path?.round_trip_seconds),
     ("round_trip_deviation_seconds", "Its deviation.", |peer| peer.path?.deviation_seconds),
     ("queued_packets", "Packets that wait.", |peer| Some(peer.path?.queued_packets as f64)),
     (
-        "estimated_without_bits_per_second",
+        "estimated_without_bytes_per_second",
         "An estimate of one TCP flow without the link.",
-        |peer| peer.estimated_without_bps,
+        |peer| Some(peer.estimated_without_bps? / 8.0),
     ),
 ];
 
