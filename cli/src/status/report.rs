@@ -2,7 +2,8 @@
 
 use crate::observation;
 use crate::table;
-use crate::text::{bytes, count, counted, percent, significant};
+use crate::text::{bytes, count, counted, percent, rate, significant};
+use airmend_live::gateway::observe::Gain;
 use airmend_live::gateway::telemetry::{FlowStatus, HandoffStatus, ShapeStatus, Status};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -52,10 +53,12 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
         Some(observed) => lines.extend(observation::lines(observed)),
         None => lines.extend(mending(status)),
     }
+    lines.extend(status.gain.as_ref().map(|gain| ("gain", gained(gain))));
     lines.extend(status.shape.as_ref().map(|shape| ("shape", shaping(shape))));
     lines.extend(status.handoff.as_ref().map(|handoff| ("handoff", stations(handoff))));
     lines.extend([
         ("packets", by_name(&status.packets)),
+        ("bytes", by_name(&status.bytes)),
         ("CPU", percent(status.cpu_seconds / status.uptime_seconds.max(1e-9)) + " of a core"),
     ]);
     let trouble = trouble(status);
@@ -83,6 +86,20 @@ fn mending(status: &Status) -> [(&'static str, String); 4] {
             ),
         ),
     ]
+}
+
+/// `18.10 Mb/s to mobiles while there is data, about 1.20 Mb/s without (an estimate)`.
+fn gained(gain: &Gain) -> String {
+    let goodput = rate(gain.goodput_bps);
+    match gain.gain {
+        Some(_) => {
+            let without = rate(gain.without_bps);
+            format!(
+                "{goodput} to mobiles while there is data, about {without} without (an estimate)"
+            )
+        }
+        None => "nothing has arrived yet".to_owned(),
+    }
 }
 
 fn air(status: &Status) -> String {
@@ -221,6 +238,7 @@ wlan0: snoop (airmend 1.2.3), only observing, up 1 d 1:01:01
   senders   0 DUPACKs suppressed, 0 ACKs stripped, 0 loss signals forwarded, \
 at most 0 timeouts saved
   packets   none
+  bytes     none
   CPU       0 % of a core
 ";
         assert_eq!(printed(&status), expected);

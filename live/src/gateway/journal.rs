@@ -32,7 +32,7 @@ impl Journal {
             (Port::Air, true) => Path::AcksPassed,
             (Port::Air, false) => Path::AcksJudged,
         };
-        self.telemetry.packets(path, packets_of_wire_size(packet));
+        self.telemetry.packets(path, packets_of_wire_size(packet), u64::from(packet.wire_len()));
         self.current = Some((from, packet.clone(), passed));
         self.is_entering = true;
     }
@@ -83,7 +83,7 @@ impl Journal {
             Port::Air => Path::Repairs,
             Port::Wired => Path::AcksReturned,
         };
-        self.telemetry.packets(path, packets_of_wire_size(packet));
+        self.telemetry.packets(path, packets_of_wire_size(packet), u64::from(packet.wire_len()));
         if let Some(recording) = &mut self.recording {
             recording.record(now, port, Crossing::Outbound, packet, &self.events);
         }

@@ -48,7 +48,7 @@ use intake::Intake;
 use interface::Interface;
 use journal::Journal;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use observe::{CapacityFrom, Observer, shaper};
+use observe::{CapacityFrom, MEASURED_FLOWS, Observer, shaper};
 use outbound::Outbound;
 use pace::Pace;
 use shape::Shaper;
@@ -78,6 +78,8 @@ pub struct Gateway {
     journal: Journal,
     /// With `--observe`, what looks at packets instead of the agent.
     observer: Option<Observer>,
+    /// Otherwise what looks at the packets beside the agent.
+    gain: Option<Observer>,
     /// With it, what records the hop.
     hop_trace: Option<HopTrace>,
     shaper: Option<Shaper>,
@@ -144,6 +146,7 @@ impl Gateway {
         let journal = journal(&config, link_type)?;
         let known = air_rate(&config, &interface);
         let observer = config.observe.then(|| Observer::new(known, config.limits.flows));
+        let gain = (!config.observe).then(|| Observer::new(known, MEASURED_FLOWS));
         let known = known.map(|(rate, _)| rate);
         let hop_trace = trace.map(|file| HopTrace::start(file, Instant::ZERO, known)).transpose();
         let hop_trace = hop_trace.map_err(|source| trace_error(&config, source))?;
@@ -160,6 +163,7 @@ impl Gateway {
             interface,
             journal,
             observer,
+            gain,
             hop_trace,
             shaper,
             handoff,
@@ -227,6 +231,7 @@ impl Gateway {
         status.flows_unanswered = self.forwarder.unanswered() as u64;
         status.shape = self.shaper.as_ref().map(Shaper::status);
         status.handoff = self.handoff.as_ref().map(Cooperation::status);
+        status.gain = self.gain.as_mut().map(|gain| gain.gain(now));
         match &mut self.observer {
             Some(observer) => status.observed(observer.observation(now), observer.len()),
             None => status,
@@ -252,7 +257,8 @@ impl Gateway {
         if self.config.air_rate_bps != wanted.air_rate_bps {
             self.config.air_rate_bps = wanted.air_rate_bps;
             let known = air_rate(&self.config, &self.interface);
-            self.observer.iter_mut().for_each(|observer| observer.know(known));
+            let both = self.observer.iter_mut().chain(&mut self.gain);
+            both.for_each(|observer| observer.know(known));
             let known = known.map(|(rate, _)| rate);
             self.hop_trace.iter_mut().for_each(|trace| trace.know(known));
         }

@@ -83,7 +83,7 @@ impl Gateway {
 
     /// Does without the agent: it has more to do than it can.
     fn skip(&mut self, arrival: &Arrival) {
-        self.journal.telemetry.packets(Path::Unjudged, 1);
+        self.journal.telemetry.packets(Path::Unjudged, 1, 0);
         self.pass(arrival);
         if arrival.kind.from() == Port::Air {
             self.report_gap(&arrival.packet);
@@ -118,6 +118,8 @@ impl Gateway {
         }
         if kind == Kind::Repair {
             self.journal.departs(self.now, &packet);
+            let gain = self.gain.iter_mut();
+            gain.for_each(|gain| gain.packet(self.now, Port::Wired, &packet));
             self.forwarder.confirm_copy(self.now, Port::Air, &packet);
             self.drain();
             return;
@@ -140,6 +142,7 @@ impl Gateway {
             self.journal.left_alone(self.now);
             return;
         }
+        self.gain.iter_mut().for_each(|gain| gain.packet(self.now, from, &packet));
         if passed {
             self.forwarder.handle_copy(self.now, from, &packet);
         } else {

@@ -83,6 +83,8 @@ const IDLE: Duration = Duration::from_millis(50);
 /// The interval of questions about the way to the peer and the interface; a datagram that is too
 /// long for the way's interface fails at once.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a notice may wait: asking many peers after each packet would take longer than these.
+const NOTICE_INTERVAL: Duration = Duration::from_millis(10);
 
 /// One end of a tunnel, running.
 pub struct Tunnel {
@@ -99,6 +101,8 @@ pub struct Tunnel {
     has_frames: bool,
     has_carrier: bool,
     notices: VecDeque<Notice>,
+    /// When peers are next asked for notices.
+    next_notices: Instant,
     limiter: Limiter,
 }
 
@@ -132,6 +136,7 @@ impl Tunnel {
             has_frames: true,
             has_carrier: true,
             notices: VecDeque::new(),
+            next_notices: Instant::ZERO,
             limiter: Limiter::default(),
         };
         tunnel.set_first_mtu().map_err(config.device_failed())?;
@@ -167,6 +172,9 @@ impl Tunnel {
     /// and then one in ten seconds.
     pub fn poll_notice(&mut self) -> Option<Told> {
         let now = self.clock.now();
+        if now < self.next_notices {
+            return None;
+        }
         let are_several = self.peers.are_several();
         for peer in self.peers.iter_mut() {
             if let Some((notice, left_out)) = peer.poll_notice(now) {
@@ -179,7 +187,10 @@ impl Tunnel {
         while let (None, Some(notice)) = (told, self.notices.pop_front()) {
             told = self.limiter.take(now, notice);
         }
-        let (notice, left_out) = told.or_else(|| self.limiter.poll(now))?;
+        let Some((notice, left_out)) = told.or_else(|| self.limiter.poll(now)) else {
+            self.next_notices = now + NOTICE_INTERVAL;
+            return None;
+        };
         Some(Told { notice, left_out, peer: None })
     }
 
@@ -196,9 +207,11 @@ impl Tunnel {
         if self.io.carrier.is_path_new() {
             self.peers.iter_mut().for_each(|peer| (peer.next_look, peer.due) = (now, now));
         }
-        self.peers.turns(now, &mut self.io, &self.interface);
+        let is_path_new = self.peers.turns(now, &mut self.io, &self.interface);
         self.io.flush().map_err(failed("writing to the device"))?;
-        self.follow_mtu().map_err(failed("setting the MTU"))?;
+        if is_path_new {
+            self.follow_mtu().map_err(failed("setting the MTU"))?;
+        }
         self.follow_peers();
         let wait = if more_packets || more_frames { Duration::ZERO } else { self.wait() };
         self.sleep(wait).map_err(failed("waiting for packets"))?;
@@ -248,10 +261,8 @@ impl Tunnel {
     /// The interface's MTU is that of the widest path: what is too long for another one crosses
     /// that in parts.
     fn follow_mtu(&mut self) -> io::Result<()> {
-        let is_known = self.peers.iter().any(|peer| peer.path.is_some());
-        let Some(fits) = self.peers.iter().map(|peer| peer.fits).max().filter(|_| is_known) else {
-            return Ok(());
-        };
+        let known = self.peers.iter().filter(|peer| peer.path.is_some());
+        let Some(fits) = known.map(|peer| peer.fits).max() else { return Ok(()) };
         if self.interface.follow(fits)? {
             self.notices.push_back(Notice::Mtu(self.mtu()));
         }

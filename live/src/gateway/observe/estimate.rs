@@ -90,11 +90,11 @@ impl Measured {
     }
 
     /// The share of its frames that the air loses.
-    fn loss(&self) -> f64 {
+    pub(super) fn loss(&self) -> f64 {
         (self.losses / self.frames.max(1.0)).min(0.99)
     }
 
-    fn round_trip(&self) -> Option<f64> {
+    pub(super) fn round_trip(&self) -> Option<f64> {
         Some(self.air_rtt? + self.wired_rtt?).filter(|rtt| *rtt > 0.0)
     }
 
@@ -117,7 +117,7 @@ impl Measured {
 }
 
 /// The beginning of a transfer: windows that double until the rate is reached.
-struct SlowStart {
+pub(super) struct SlowStart {
     /// In bits per second.
     rate: f64,
     rtt: f64,
@@ -126,13 +126,13 @@ struct SlowStart {
 }
 
 impl SlowStart {
-    fn to(rate: f64, flow: &Measured) -> Self {
+    pub(super) fn to(rate: f64, flow: &Measured) -> Self {
         let rtt = flow.round_trip().unwrap_or(0.0);
         Self { rate, rtt, initial_window: INITIAL_WINDOW * flow.mss * 8.0 }
     }
 
     /// The mean rate at which so many bits are carried.
-    fn rate_of(&self, bits: f64) -> f64 {
+    pub(super) fn rate_of(&self, bits: f64) -> f64 {
         let (mut time, mut left, mut window) = (0.0, bits, self.initial_window);
         while window < self.rate * self.rtt && left > 0.0 {
             left -= window;

@@ -5,9 +5,12 @@
 //! [`estimate`] reckons what they would be without. Packets and times go in; it has no clock.
 
 mod estimate;
+mod gain;
 mod report;
 pub(super) mod shaper;
 
+pub use gain::Gain;
+pub(super) use gain::MEASURED_FLOWS;
 pub use report::{CapacityFrom, Limit, Observation, ObservedFlow};
 
 use airmend_proto::agent::UNANSWERED;
@@ -76,6 +79,7 @@ struct Sums {
     low: f64,
     high: f64,
     likely: f64,
+    without: f64,
 }
 
 impl Observer {
@@ -350,6 +354,7 @@ impl Sums {
         self.low += estimate.low * flow.active;
         self.high += estimate.high * flow.active;
         self.likely += estimate.likely * flow.active;
+        self.without += gain::without(flow) * flow.active;
         estimate
     }
 }

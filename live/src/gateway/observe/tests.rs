@@ -250,3 +250,45 @@ fn nothing_makes_it_tell_nonsense() {
         assert!(seen.estimate_bps >= seen.goodput_bps, "seed {seed}: {seen:?}");
     }
 }
+
+/// Ten segments every 10 ms, of which the air loses one in a hundred; its repair arrives 10 ms
+/// later, and the sender is 100 ms away. Without mending this would be TCP with 1 % of losses.
+#[test]
+fn the_gain_is_what_tcp_would_lose_by_the_losses_that_were_repaired() {
+    let mut script = Script::new();
+    let timed = |script: &mut Script, from: Port, builder: SegmentBuilder<'_>, echo: u64| {
+        let options = Script::timed(script.now as u32, echo as u32);
+        script.packet(from, builder.flags(Flags::ACK).options(options));
+    };
+    let data =
+        |number: u32| SegmentBuilder::new(WIRED, AIR).seq(SeqNumber(number * MSS)).payload_len(MSS);
+    let turns = 3_000;
+    for turn in 0..turns {
+        script.at(1_000 + u64::from(turn) * 10);
+        // The ACK of 100 ms ago.
+        let echo = script.now - 100;
+        (turn * 10..turn * 10 + 10).for_each(|at| timed(&mut script, Port::Wired, data(at), echo));
+        if turn % 10 == 9 {
+            // The first of these is missing, and repaired.
+            script.now += 5;
+            script.ack(turn * 10, &[(turn * 10 + 1, turn * 10 + 10)]);
+            script.packet(Port::Wired, data(turn * 10).flags(Flags::ACK));
+            script.now += 4;
+        } else {
+            script.now += 9;
+        }
+        let ack = SegmentBuilder::new(AIR, WIRED).ack(SeqNumber((turn + 1) * 10 * MSS));
+        let echo = script.now;
+        timed(&mut script, Port::Air, ack, echo);
+    }
+    let gain = script.observer.gain(Instant::from_millis(script.now));
+    assert!((gain.goodput_bps / 8e6 - 1.0).abs() < 0.02, "{gain:?}");
+    let model = crate::tcp_model::tcp(0.01, 0.109) * f64::from(MSS) * 8.0;
+    assert!((gain.without_bps / model - 1.0).abs() < 0.1, "{gain:?}, {model}");
+    assert!(gain.gain.is_some_and(|gain| gain > 5.0), "{gain:?}");
+    // Where nothing is lost nothing is gained.
+    let mut script = Script::new();
+    script.data(0..10).at(10).ack(10, &[]);
+    let gain = script.observer.gain(Instant::from_millis(10));
+    assert_eq!(gain.gain, Some(1.0), "{gain:?}");
+}

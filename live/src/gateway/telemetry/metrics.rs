@@ -96,6 +96,12 @@ impl Snapshot {
         out.family("decisions", help, "decision", &status.decisions)?;
         let help = "SYNs and SYN-ACKs that were repeated.";
         out.count("repeated_handshakes", help, status.counters.repeated_handshakes)?;
+        if let Some(gain) = &status.gain {
+            let help = "Bytes per second that mobiles acknowledged while there was data for them.";
+            out.gauge("goodput", help, None, gain.goodput_bps / 8.0)?;
+            let help = "An estimate of the same without mending.";
+            out.gauge("goodput_without", help, None, gain.without_bps / 8.0)?;
+        }
         if let Some(rate) = status.shape.as_ref().and_then(|shape| shape.rate_bps) {
             let help = "Bytes per second that the gateway's own queue sends at most.";
             out.gauge("shape_rate", help, None, rate / 8)?;
@@ -135,6 +141,7 @@ impl Snapshot {
     fn packets(&self, out: &mut Output<'_>) -> fmt::Result {
         let Self(status) = self;
         out.family("packets", "Packets, by path.", "path", &status.packets)?;
+        out.family("bytes", "Their bytes of IP, by path.", "path", &status.bytes)?;
         let help = "Packets that passed untouched, by reason.";
         out.family("bypasses", help, "reason", &status.bypasses)?;
         let help = "Copies of packets that the daemon was too slow to take.";

@@ -133,9 +133,11 @@ impl Telemetry {
         self.counters.count(event);
     }
 
-    /// Counts packets by the path that they took; those of a super-packet one by one.
-    pub fn packets(&mut self, path: Path, count: u64) {
+    /// Counts packets by the path that they took, those of a super-packet one by one, and their
+    /// bytes of IP.
+    pub fn packets(&mut self, path: Path, count: u64, bytes: u64) {
         self.tallies.packets.add(path, count);
+        self.tallies.bytes.add(path, bytes);
     }
 
     /// An ACK has waited so long before the agent judged it.
@@ -165,6 +167,7 @@ impl Telemetry {
             heartbeat_timeouts: kernel.heartbeat_timeouts,
             copies_lost: kernel.copies_lost,
             packets: packets.with([("unseen", kernel.passed_unseen), ("refused", kernel.refused)]),
+            bytes: self.tallies.bytes.named(),
             air_packets: data + packets.get(Path::Repairs),
             air_losses: self.losses,
             repairs: self.tallies.repairs.named(),
@@ -178,6 +181,7 @@ impl Telemetry {
             ack_wait_seconds: self.ack_wait.clone(),
             top: self.flows.top(TOP, now, kernel.flow),
             observation: None,
+            gain: None,
             shape: None,
             handoff: None,
         }

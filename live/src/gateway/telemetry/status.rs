@@ -1,6 +1,6 @@
 //! A gateway's state at one moment, as its clients get it.
 
-use super::super::observe::Observation;
+use super::super::observe::{Gain, Observation};
 use super::histogram::Histogram;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -41,6 +41,8 @@ pub struct Status {
     pub copies_lost: u64,
     /// Packets by path.
     pub packets: BTreeMap<String, u64>,
+    /// Their bytes of IP.
+    pub bytes: BTreeMap<String, u64>,
     /// Packets with data that went on the air, as far as the daemon knows, repairs included.
     pub air_packets: u64,
     /// The number of these that the mobile's ACKs proved lost.
@@ -69,6 +71,9 @@ pub struct Status {
     /// Only with `--observe`: what mending would gain. No agent runs, and what it counts is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observation: Option<Observation>,
+    /// Not with `--observe`: what mending has gained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gain: Option<Gain>,
     /// Only with `--shape`: the gateway's own queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shape: Option<ShapeStatus>,

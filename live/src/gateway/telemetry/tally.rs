@@ -108,6 +108,7 @@ impl<L: Label> Tally<L> {
 #[derive(Debug, Default)]
 pub(super) struct Tallies {
     pub(super) packets: Tally<Path>,
+    pub(super) bytes: Tally<Path>,
     pub(super) repairs: Tally<Cause>,
     pub(super) bypasses: Tally<Bypass>,
     pub(super) uncached: Tally<Uncached>,

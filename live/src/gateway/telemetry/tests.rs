@@ -65,7 +65,7 @@ fn status(telemetry: &Telemetry) -> Status {
 #[test]
 fn without_any_acknowledgment_the_loss_is_unknown() {
     let mut telemetry = telemetry(&[7], &[repair(7, Cause::TailProbe)]);
-    telemetry.packets(Path::DataCopied, 100);
+    telemetry.packets(Path::DataCopied, 100, 150_000);
     let before = status(&telemetry);
     assert_eq!((before.air_packets, before.air_loss(), before.top[0].loss), (100, None, None));
     telemetry.event(at(3), &rtt(7, 4));
@@ -91,8 +91,8 @@ fn what_happens_is_counted_in_total_and_for_its_flow() {
             rtt(7, 4),
         ],
     );
-    telemetry.packets(Path::DataCopied, 97);
-    telemetry.packets(Path::Repairs, 3);
+    telemetry.packets(Path::DataCopied, 97, 97_000);
+    telemetry.packets(Path::Repairs, 3, 3_000);
     let status = status(&telemetry);
     assert_eq!((status.repairs["rack"], status.repairs["tail_probe"]), (2, 1));
     assert_eq!((status.air_losses, status.air_packets, status.air_loss()), (2, 100, Some(0.02)));

@@ -229,19 +229,23 @@ impl Peers {
     }
 
     /// The turns of all peers that have something to do; another one begins each time, so that none
-    /// always finds the socket full.
-    pub(super) fn turns(&mut self, now: Instant, io: &mut Io, interface: &Interface) {
+    /// always finds the socket full. True if a path carries more or less than before.
+    pub(super) fn turns(&mut self, now: Instant, io: &mut Io, interface: &Interface) -> bool {
+        let mut is_path_new = false;
         let count = self.places.len();
         self.first = (self.first + 1) % count.max(1);
         let (before, after) = self.places.split_at_mut(self.first);
         for peer in after.iter_mut().chain(before).flatten() {
             if peer.due <= now || peer.outbound.is_waiting() {
+                let before = (peer.path.is_some(), peer.fits);
                 peer.turn(now, io, interface);
+                is_path_new |= before != (peer.path.is_some(), peer.fits);
             }
         }
         for (to, reply) in self.replies.drain(..) {
             io.carrier.send(to, &Batch::single(reply));
         }
+        is_path_new
     }
 
     /// When the first of them has something to do.
