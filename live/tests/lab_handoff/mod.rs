@@ -130,8 +130,8 @@ fn handoff_refuses() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A move every 400 ms. The queue holds all that slow start sends: what a queue drops is not cached,
-/// so that the sender has to resend it, and behind `snoop95` may wait for a timeout.
+/// A move every 400 ms. The queue holds all that slow start sends: what a queue drops is not
+/// cached, so that the sender has to resend it, and behind `snoop95` may wait for a timeout.
 fn moving(stations: u32) -> LabConfig {
     let plan = HandoffPlan {
         stations,
