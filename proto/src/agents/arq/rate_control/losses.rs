@@ -2,8 +2,9 @@
 //! radio loses frames that no queue has dropped; neither may be answered in the way of the other.
 //!
 //! The share of frames that the path loses by itself is measured where congestion cannot be the
-//! cause: among frames sent below the rate of the path while its queue was short, and in startup,
-//! where nobody fills the path yet. Losses beyond that share at a standing queue are congestion.
+//! cause: among frames sent below the rate of the path while its queue was short, and in rounds of
+//! startup in which it was short throughout. Losses beyond that share at a standing queue are
+//! congestion.
 
 /// Frames after which older ones count half.
 const MEMORY: u32 = 1_024;
@@ -40,8 +41,11 @@ impl Losses {
         }
     }
 
-    /// A round trip begins.
-    pub(super) fn begin_round(&mut self) {
+    /// A round trip begins; `is_calm` if nobody filled the path in the one before.
+    pub(super) fn begin_round(&mut self, is_calm: bool) {
+        if is_calm {
+            self.slow(self.round_frames, self.round_lost);
+        }
         (self.round_frames, self.round_lost) = (0, 0);
     }
 
@@ -84,8 +88,12 @@ mod tests {
         assert!(!losses.exceed_share());
         losses.settled(100, 1);
         assert!(losses.exceed_share());
-        losses.begin_round();
+        losses.begin_round(false);
         assert!(!losses.exceed_share());
+        assert_eq!(losses.share(), 0, "it was congestion");
+        losses.settled(100, 10);
+        losses.begin_round(true);
+        assert_eq!(losses.share(), 10 * 1_024 / 600);
     }
 
     #[test]

@@ -71,6 +71,9 @@ pub(crate) struct RateControl {
     /// The round trip ends when a frame arrives that left after so much had arrived.
     round_end: u64,
     least: MinRoundTrip,
+    /// The time in the queue: the last one, and the longest of this round trip.
+    queueing: Duration,
+    longest: Duration,
     startup: Startup,
     /// Bytes that left and that came since the round trip began.
     sent: u64,
@@ -107,6 +110,8 @@ impl RateControl {
             round: 0,
             round_end: 0,
             least: MinRoundTrip::default(),
+            queueing: Duration::ZERO,
+            longest: Duration::ZERO,
             startup: Startup::new(),
             sent: 0,
             received: 0,
@@ -185,8 +190,7 @@ impl RateControl {
 
     /// A frame leaves, of so many bytes, which is repeated if it is lost or not.
     pub(crate) fn sent(&mut self, now: Instant, serial: SeqNumber, frame: (u32, bool)) {
-        let is_slow = self.phase == Phase::Startup || self.gain() < UNIT;
-        self.flight.sent(now, serial, frame, is_slow);
+        self.flight.sent(now, serial, frame, self.gain() < UNIT);
         self.sent += u64::from(frame.0);
         // Bursts of the hosts cross as they would without the link: HyStart takes one that is
         // stretched for a full path (RFC 9406), and ends their slow start.
@@ -209,7 +213,8 @@ impl RateControl {
         delay: Duration,
         arrived: &dyn Fn(SeqNumber) -> bool,
     ) {
-        let usual = self.losses.share();
+        // At a queue it may be the queue that drops.
+        let usual = if self.is_short(self.queueing) { self.losses.share() } else { 0 };
         let sample = self.flight.acknowledge(now, (highest, settled), usual, arrived);
         let round_trip = sample.round_trip.and_then(|time| time.checked_sub(delay));
         if let Some(round_trip) = round_trip {
@@ -247,7 +252,9 @@ impl RateControl {
             self.round += 1;
             self.startup.round(self.rate.get(), rate.is_host_limited);
             (self.sent, self.received) = (0, 0);
-            self.losses.begin_round();
+            let is_calm = self.phase == Phase::Startup && self.is_short(self.longest);
+            self.losses.begin_round(is_calm);
+            self.longest = Duration::ZERO;
         }
         if !rate.is_host_limited || rate.bytes_per_second >= self.rate.get() {
             self.rate.update(self.round, rate.bytes_per_second);
@@ -257,7 +264,8 @@ impl RateControl {
     fn weigh_losses(&mut self, now: Instant, sample: &Sample, round_trip: Option<Duration>) {
         let (Some(round_trip), Some(least)) = (round_trip, self.least.get()) else { return };
         let queueing = round_trip.saturating_sub(least);
-        if queueing < least / 8 + Duration::from_millis(1) {
+        (self.queueing, self.longest) = (queueing, self.longest.max(queueing));
+        if self.is_short(queueing) {
             self.losses.slow(sample.slow_frames, sample.slow_lost);
         }
         self.losses.settled(sample.frames, sample.lost);
@@ -275,6 +283,11 @@ impl RateControl {
         if sample.lost > 0 && self.is_shared && is_growing && self.losses.exceed_share() {
             self.reduce(now, sample.prior_in_flight);
         }
+    }
+
+    /// Whether packets that wait for so long show no queue to speak of.
+    fn is_short(&self, queueing: Duration) -> bool {
+        queueing < self.least.get().unwrap_or_default() / 8 + Duration::from_millis(1)
     }
 
     /// The phases follow from what has been found.
