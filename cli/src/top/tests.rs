@@ -1,6 +1,7 @@
 //! The screen as text, and what keys change.
 
 use super::*;
+use airmend_live::gateway::observe::Gain;
 use airmend_live::gateway::telemetry::{FlowStatus, Status, StatusLimits};
 use airmend_live::tunnel::{LinkStatus, PathStatus, PeerStatus};
 use model::Order;
@@ -94,6 +95,21 @@ fixed host           mobile                     rate    loss  repairs↓    hidd
 
 q quit  s sort (by repairs)  p pause";
     assert_eq!(screen(&model(8), 90, 15).join("\n"), expected);
+}
+
+#[test]
+fn what_is_gained_is_in_the_first_line() {
+    let mut gaining = status(0);
+    gaining.gain = Some(Gain {
+        goodput_bps: 1.8e7,
+        without_bps: 2e6,
+        gain: Some(9.0),
+        ..Gain::default()
+    });
+    let mut model = Model::default();
+    model.update(gaining);
+    let first = screen(&model, 90, 5)[0].clone();
+    assert!(first.ends_with("up 1:00:00  18.00 Mb/s, about 2.00 Mb/s without"), "{first}");
 }
 
 #[test]

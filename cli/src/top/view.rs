@@ -41,6 +41,11 @@ fn header_lines(model: &Model) -> [Line<'static>; 4] {
     let status = &model.status;
     let now = model.history.back().copied().unwrap_or_default();
     let observe = if status.observe { "  only observing" } else { "" };
+    let gain = status.gain.as_ref().filter(|gain| gain.gain.is_some()).map(|gain| {
+        let [goodput, without] = [gain.goodput_bps, gain.without_bps].map(rate);
+        format!("  {goodput}, about {without} without")
+    });
+    let gain = gain.unwrap_or_default();
     let saved = status.timeouts_saved.tail + status.timeouts_saved.handshake;
     let panics = status.counters.agent_panics;
     let health =
@@ -56,7 +61,7 @@ fn header_lines(model: &Model) -> [Line<'static>; 4] {
         Line::from(vec![
             format!("airmend {}", status.interface).bold(),
             format!(
-                "  {} {}  up {}{observe}",
+                "  {} {}  up {}{observe}{gain}",
                 status.agent,
                 status.version,
                 clock(status.uptime_seconds)

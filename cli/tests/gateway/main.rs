@@ -9,6 +9,7 @@ mod cable;
 mod changes;
 mod clsact;
 mod daemon;
+mod gain;
 mod handoff;
 mod hostile;
 #[path = "../kit/mod.rs"]
@@ -38,7 +39,7 @@ use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 55] = [
+const TESTS: [(&str, Test); 56] = [
     ("nobody_reads", unread::nobody_reads),
     ("panicked_and_nobody_reads", unread::panicked_and_nobody_reads),
     ("killed", survival::killed),
@@ -83,6 +84,7 @@ const TESTS: [(&str, Test); 55] = [
     ("many_flows", hostile::many_flows),
     ("adversary", adversary::adversary),
     ("observing", observing::observing),
+    ("gain_told", gain::gain_told),
     ("recorded", recorded::recorded),
     ("no_tcp", others::no_tcp),
     ("bad_places", others::bad_places),

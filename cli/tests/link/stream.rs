@@ -31,8 +31,8 @@ pub(crate) fn lasting(
     run(hosts, address, None, meanwhile)
 }
 
-/// A stream to this port until it is told to stop; the bytes that have arrived are added up, and not
-/// compared.
+/// A stream to this port until it is told to stop; the bytes that have arrived are added up, and
+/// not compared.
 pub(crate) fn until_stopped(
     [from, to]: [&Namespace; 2],
     address: IpAddr,

@@ -7,9 +7,10 @@
 //! LAN – packet socket ╯           ╰ agent – channel         ╯
 //! ```
 //!
-//! Each peer has an agent, a channel and all else of its own (`peer.rs`); `peers.rs` knows which of
-//! them a packet or a datagram is for. One thread, one loop. The agent sees packets of wire size on its wired side and frames on its
-//! air side; super-packets are split before it, and joined behind it for a TUN device.
+//! Each peer has an agent, a channel and all else of its own (`peer.rs`); `peers/` knows which of
+//! them a packet or a datagram is for. One thread, one loop. An agent sees packets of wire size on
+//! its wired side and frames on its air side; super-packets are split before it, and joined behind
+//! it for a TUN device.
 
 mod carrier;
 mod channel;
@@ -269,8 +270,8 @@ impl Tunnel {
         Ok(())
     }
 
-    /// The interface has a carrier while one of the peers is there. A kernel before Linux 5.0 cannot
-    /// be told, and a LAN has a carrier of its own.
+    /// The interface has a carrier while one of the peers is there. A kernel before Linux 5.0
+    /// cannot be told, and a LAN has a carrier of its own.
     fn follow_peers(&mut self) {
         let has_carrier = self.peers.iter().any(|peer| !peer.liveness.is_lost());
         if std::mem::replace(&mut self.has_carrier, has_carrier) != has_carrier

@@ -118,7 +118,9 @@ impl From<PathView> for PathStatus {
 impl PathStatus {
     /// One TCP flow over this path, in bits of payload per second; `None` without a loss.
     fn without(&self) -> Option<f64> {
-        let (loss, round_trip) = (self.loss?, self.round_trip_seconds?);
+        // Whoever meets the path's losses fills no queue.
+        let round_trip = self.least_round_trip_seconds.or(self.round_trip_seconds)?;
+        let loss = self.loss?;
         let model = (loss > 0.0).then(|| tcp(loss, round_trip) * SEGMENT * 8.0)?;
         Some(self.rate_bps.map_or(model, |rate| model.min(rate)))
     }

@@ -31,6 +31,8 @@ pub struct FlowObserver {
     gaps: VecDeque<(Span, Instant)>,
     sacked: Ranges,
     wired: WiredPath,
+    /// The least round trip on the wired side ever: without what has queued here since.
+    least_wired: Option<Duration>,
     air_rtt: Option<Duration>,
     /// That of the last ACK, if it gave one.
     sample: Option<Duration>,
@@ -108,6 +110,7 @@ impl FlowObserver {
             gaps: VecDeque::new(),
             sacked: Ranges::default(),
             wired: WiredPath::default(),
+            least_wired: None,
             air_rtt: None,
             sample: None,
             timed: None,
@@ -135,7 +138,8 @@ impl FlowObserver {
 
     fn departed(&mut self, now: Instant, segment: &Segment, frames: u64, ip_bytes: u64) {
         if let Some(timestamps) = segment.options.timestamps {
-            self.wired.data_came(now, timestamps.echo);
+            let sample = self.wired.data_came(now, timestamps.echo);
+            self.least_wired = self.least_wired.into_iter().chain(sample).min();
         }
         self.is_closed |= segment.flags.intersects(Flags::FIN.union(Flags::RST));
         let silence = now - self.last_seen;
@@ -318,7 +322,12 @@ impl FlowObserver {
         self.air_rtt.map(|rtt| rtt.as_secs_f64())
     }
 
-    /// The round trip between here and the sender, in seconds.
+    /// The least round trip between here and the sender ever, in seconds.
+    pub fn least_wired_rtt(&self) -> Option<f64> {
+        self.least_wired.map(|least| least.as_secs_f64())
+    }
+
+    /// The same lately, in seconds.
     pub fn wired_rtt(&self) -> Option<f64> {
         self.wired.round_trip().map(|rtt| rtt.as_secs_f64())
     }

@@ -33,6 +33,7 @@ pub(super) struct Measured {
     pub(super) payload_share: f64,
     pub(super) air_rtt: Option<f64>,
     pub(super) wired_rtt: Option<f64>,
+    pub(super) least_wired_rtt: Option<f64>,
     /// The mobile's window in bytes, if that limits the flow.
     pub(super) window: Option<f64>,
     pub(super) is_application_limited: bool,
@@ -94,7 +95,7 @@ impl Measured {
         (self.losses / self.frames.max(1.0)).min(0.99)
     }
 
-    pub(super) fn round_trip(&self) -> Option<f64> {
+    fn round_trip(&self) -> Option<f64> {
         Some(self.air_rtt? + self.wired_rtt?).filter(|rtt| *rtt > 0.0)
     }
 
@@ -179,6 +180,7 @@ mod tests {
             payload_share: 1448.0 / 1500.0,
             air_rtt: Some(0.005),
             wired_rtt: Some(0.080),
+            least_wired_rtt: Some(0.080),
             window: None,
             is_application_limited: false,
             share: 1.0,

@@ -31,7 +31,11 @@ pub struct Gain {
 /// its round trip, is not known.
 pub(super) fn without(flow: &Measured) -> f64 {
     let goodput = flow.goodput();
-    let (Some(rtt), true) = (flow.round_trip(), flow.losses > 0.0) else { return goodput };
+    // A sender that meets its losses fills no queue, as one that is mended does.
+    let least = flow.air_rtt.zip(flow.least_wired_rtt).map(|(air, wired)| air + wired);
+    let (Some(rtt), true) = (least.filter(|rtt| *rtt > 0.0), flow.losses > 0.0) else {
+        return goodput;
+    };
     let loss = flow.loss() + flow.lost_before / flow.frames.max(1.0);
     let steady = goodput.min(tcp(loss, rtt) * flow.mss * 8.0);
     // The same data in the time that the model needs for it.

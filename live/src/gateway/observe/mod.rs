@@ -311,6 +311,7 @@ impl Observed {
             payload_share,
             air_rtt: self.flow.air_rtt(),
             wired_rtt: self.flow.wired_rtt(),
+            least_wired_rtt: self.flow.least_wired_rtt(),
             window: self.flow.limiting_window().map(|window| window as f64),
             is_application_limited: counts.is_application_limited(),
             share: if active > 0.0 { (served / active).min(1.0) } else { 1.0 },

@@ -200,8 +200,8 @@ fn others_go_on_while_peers_come_and_go() {
     assert!((0..4).all(|number| world.up(number, &packet(inner(number), CENTER))));
 }
 
-/// Ten thousand initiations a second by who knows the hub's public key cost no key agreement; who is
-/// there stays, with new keys, and who comes from a new address comes soon.
+/// Ten thousand initiations a second by who knows the hub's public key cost no key agreement; who
+/// is there stays, with new keys, and who comes from a new address comes soon.
 #[test]
 fn a_flood_with_the_public_key_keeps_nobody_out() {
     let mut world = World::new(20);

@@ -19,8 +19,8 @@ pub(crate) enum Queue {
 }
 
 impl Queue {
-    /// The queue of a link; of `limit` packets, each of the FIFOs, or all flows together. What waits
-    /// for its flow takes a part of `cache_bytes` at most.
+    /// The queue of a link; of `limit` packets, each of the FIFOs, or all flows together. What
+    /// waits in those of flows takes a part of `cache_bytes` at most.
     pub(crate) fn new(is_fair: bool, limit: usize, cache_bytes: usize) -> Self {
         match is_fair {
             true => Self::Fair(FairQueue::new(limit, cache_bytes)),
