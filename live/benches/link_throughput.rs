@@ -135,7 +135,7 @@ fn run_end(
             let settings = Settings { max_frame: 1200, ..Settings::default() };
             let restart = &RESTART[usize::from(side)];
             restart.store(false, Ordering::Release);
-            let mut tunnel = open(side, security.clone(), settings, epoch)?;
+            let mut tunnel = open(side, security.clone(), &settings, epoch)?;
             while !stop.load(Ordering::Relaxed) && !restart.load(Ordering::Relaxed) {
                 tunnel.step().map_err(|error| failed(&error))?;
             }

@@ -68,7 +68,7 @@ fn run_end(
     stop: &AtomicBool,
 ) -> std::result::Result<TunnelReport, LabError> {
     namespace.run(|| {
-        let mut tunnel = open(side, security, Settings::default(), 1)?;
+        let mut tunnel = open(side, security, &Settings::default(), 1)?;
         while !stop.load(Ordering::Relaxed) {
             tunnel.step().map_err(|error| failed(&error))?;
         }

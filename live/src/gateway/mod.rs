@@ -145,8 +145,7 @@ impl Gateway {
         }
         let journal = journal(&config, link_type)?;
         let known = air_rate(&config, &interface);
-        let observer = config.observe.then(|| Observer::new(known, config.limits.flows));
-        let gain = (!config.observe).then(|| Observer::new(known, MEASURED_FLOWS));
+        let [observer, gain] = observers(&config, known);
         let known = known.map(|(rate, _)| rate);
         let hop_trace = trace.map(|file| HopTrace::start(file, Instant::ZERO, known)).transpose();
         let hop_trace = hop_trace.map_err(|source| trace_error(&config, source))?;
@@ -374,6 +373,14 @@ impl Gateway {
             self.last_inspection = None;
         }
         Ok(())
+    }
+}
+
+/// What looks at packets in the place of an agent, or beside it.
+fn observers(config: &GatewayConfig, known: Option<(u64, CapacityFrom)>) -> [Option<Observer>; 2] {
+    match config.observe {
+        true => [Some(Observer::new(known, config.limits.flows)), None],
+        false => [None, Some(Observer::new(known, MEASURED_FLOWS))],
     }
 }
 

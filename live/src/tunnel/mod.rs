@@ -70,6 +70,7 @@ use bytes::BytesMut;
 use interface::Interface;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use outbound::Io;
+use peer::{IDLE, LOOK_INTERVAL};
 use peers::Peers;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -79,11 +80,6 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use told::Limiter;
 
-/// The longest wait of an idle loop, so that the caller can stop it.
-const IDLE: Duration = Duration::from_millis(50);
-/// The interval of questions about the way to the peer and the interface; a datagram that is too
-/// long for the way's interface fails at once.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a notice may wait: asking many peers after each packet would take longer than these.
 const NOTICE_INTERVAL: Duration = Duration::from_millis(10);
 

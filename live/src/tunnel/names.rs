@@ -22,12 +22,15 @@ const AT_ONCE: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Lookups(Arc<()>);
 
+/// A thread that asks.
+type Asking = JoinHandle<Option<Vec<SocketAddr>>>;
+
 /// A name with a port, whose addresses are asked for again and again.
 #[derive(Debug)]
 pub(super) struct Name {
     text: String,
     known: Vec<SocketAddr>,
-    asking: Option<(JoinHandle<Option<Vec<SocketAddr>>>, Arc<()>)>,
+    asking: Option<(Asking, Arc<()>)>,
     lookups: Weak<()>,
     /// When the last answer came.
     asked: Option<Instant>,
@@ -126,8 +129,7 @@ mod tests {
             }
             let asking = names.iter().filter(|name| name.asking.is_some()).count();
             assert!(asking <= AT_ONCE, "{asking}");
-            let is_over =
-                |name: &Name| !name.asking.as_ref().is_some_and(|(at, _)| !at.is_finished());
+            let is_over = |name: &Name| name.asking.as_ref().is_none_or(|(at, _)| at.is_finished());
             while !names.iter().all(is_over) {
                 thread::sleep(Duration::from_millis(1));
             }

@@ -17,13 +17,17 @@ use super::path_mtu::PathMtu;
 use super::random::hash_seed;
 use super::security;
 use super::told::Limiter;
-use super::{IDLE, LOOK_INTERVAL};
 use airmend_proto::agents::Limits;
 use airmend_proto::{Ecn, Forwarder, Instant, LinkType, Packet, Port, drain};
 use bytes::BytesMut;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+/// The longest wait between two turns, and of an idle loop, so that the caller can stop it.
+pub(super) const IDLE: Duration = Duration::from_millis(50);
+/// The interval of questions about the way to the peer and the interface; a datagram that is too
+/// long for the way's interface fails at once.
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// The number of probes that ask whether the peer is there; those of the path's MTU begin above it.
 const ARE_YOU_THERE: u32 = 0;
 /// Probes answered at most in one turn.

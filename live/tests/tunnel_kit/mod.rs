@@ -29,7 +29,7 @@ pub(crate) fn two_hosts() -> Result<[Namespace; 2]> {
 pub(crate) fn open(
     side: u8,
     security: Security,
-    settings: Settings,
+    settings: &Settings,
     epoch: u32,
 ) -> std::result::Result<Tunnel, LabError> {
     let listener = ([192, 0, 2, 2], 4433).into();

@@ -2,9 +2,7 @@
 //! without it.
 
 use super::estimate::{Measured, SlowStart};
-use super::{Observer, Sums};
 use crate::tcp_model::tcp;
-use airmend_proto::Instant;
 use serde::{Deserialize, Serialize};
 
 /// Flows that are measured at a time beside the agent; those beyond are mended all the same.
@@ -41,29 +39,4 @@ pub(super) fn without(flow: &Measured) -> f64 {
     // The same data in the time that the model needs for it.
     let start = SlowStart::to(steady, flow);
     start.rate_of(flow.bytes / flow.periods * 8.0).min(goodput)
-}
-
-impl Observer {
-    /// The gain until now, where the packets are those of flows that are mended, repairs among
-    /// them.
-    pub(in crate::gateway) fn gain(&mut self, now: Instant) -> Gain {
-        self.advance(now);
-        let capacity = self.capacity();
-        let mut sums: Sums = self.past;
-        for observed in self.flows.values() {
-            sums.add(&observed.flow.counts, &observed.measured(now, self.served), capacity);
-        }
-        let total = self.total(now, &sums, capacity);
-        let rate =
-            |bits: f64| if total.busy_seconds > 0.0 { bits / total.busy_seconds } else { 0.0 };
-        let (goodput_bps, without_bps) =
-            (total.goodput_bps, rate(sums.without).min(total.goodput_bps));
-        Gain {
-            busy_seconds: total.busy_seconds,
-            goodput_bps,
-            without_bps,
-            gain: (without_bps > 0.0).then(|| goodput_bps / without_bps),
-            flows_seen: self.seen,
-        }
-    }
 }

@@ -235,6 +235,29 @@ impl Observer {
         }
     }
 
+    /// The gain until now, where the packets are those of flows that are mended, repairs among
+    /// them.
+    pub(super) fn gain(&mut self, now: Instant) -> Gain {
+        self.advance(now);
+        let capacity = self.capacity();
+        let mut sums = self.past;
+        for observed in self.flows.values() {
+            sums.add(&observed.flow.counts, &observed.measured(now, self.served), capacity);
+        }
+        let total = self.total(now, &sums, capacity);
+        let rate =
+            |bits: f64| if total.busy_seconds > 0.0 { bits / total.busy_seconds } else { 0.0 };
+        let (goodput_bps, without_bps) =
+            (total.goodput_bps, rate(sums.without).min(total.goodput_bps));
+        Gain {
+            busy_seconds: total.busy_seconds,
+            goodput_bps,
+            without_bps,
+            gain: (without_bps > 0.0).then(|| goodput_bps / without_bps),
+            flows_seen: self.seen,
+        }
+    }
+
     /// The sums as rates, of which none exceeds what the air can carry.
     fn total(&self, now: Instant, sums: &Sums, capacity: Option<f64>) -> Observation {
         // The last flows may have been done before now.

@@ -5,7 +5,7 @@
 //! is compared with the keys of the peers, first of those at its source.
 
 use super::carrier::{Address, Batch};
-use super::config::{Protocol, TunnelConfig};
+use super::config::{PeerConfig, Protocol, TunnelConfig};
 use super::datagram::Datagram;
 use super::interface::Interface;
 use super::names::Lookups;
@@ -58,11 +58,11 @@ impl Peers {
             only: (config.peers.len() == 1).then_some(0),
             first: 0,
         };
-        let plan = peers.plan(config, protocol);
-        let new = |(place, peer)| Some(Peer::new(Instant::ZERO, place, peer, &plan));
-        let places = config.peers.iter().enumerate().map(new).collect();
-        drop(plan);
-        peers.places = places;
+        peers.places = {
+            let plan = peers.plan(config, protocol);
+            let new = |(place, peer)| Some(Peer::new(Instant::ZERO, place, peer, &plan));
+            config.peers.iter().enumerate().map(new).collect()
+        };
         peers
     }
 
@@ -87,7 +87,7 @@ impl Peers {
             let Some(mut peer) = self.places.get_mut(place).and_then(Option::take) else {
                 continue;
             };
-            let is_it = |wanted: &&mut Option<&super::PeerConfig>| {
+            let is_it = |wanted: &&mut Option<&PeerConfig>| {
                 wanted.is_some_and(|wanted| wanted.is_same(&peer.config))
             };
             let Some(wanted) = wanted.iter_mut().find(is_it).and_then(Option::take) else {
