@@ -32,8 +32,8 @@ impl Losses {
         }
     }
 
-    /// Startup has ended. What it showed counts for little: its bursts may have met a policer, which
-    /// has no queue.
+    /// Startup has ended. What it showed counts for little: its bursts may have met a policer,
+    /// which has no queue.
     pub(super) fn end_startup(&mut self) {
         if self.slow_frames > LEAST {
             self.slow_lost = self.slow_lost * LEAST / self.slow_frames;
