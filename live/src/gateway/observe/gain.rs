@@ -6,7 +6,7 @@ use crate::tcp_model::tcp;
 use serde::{Deserialize, Serialize};
 
 /// Flows that are measured at a time beside the agent; those beyond are mended all the same.
-pub(in crate::gateway) const MEASURED_FLOWS: usize = 4_096;
+pub(in crate::gateway) const MEASURED_FLOWS: usize = 512;
 
 /// Since the gateway began. Rates are in bits of payload per second of the time in which any flow
 /// had something to send. Names are stable.
