@@ -1,26 +1,23 @@
 //! Datagrams that are for none of several peers, or not known to be: what they may cost. Sans-I/O.
 
 use super::UNKNOWN;
-use super::limits::Sources;
 use super::macs::ReceiverKeys;
 use crate::rate::{Bucket, Rate};
-use crate::tunnel::carrier::Address;
 use crate::tunnel::counters::Counters;
 use crate::tunnel::datagram::{self, Datagram};
 use crate::tunnel::key::PublicKey;
 use airmend_proto::Instant;
 
-/// Initiations that are compared with the keys of all peers; with 256 peers this is about a
-/// twentieth of a core. Those from where a peer is are compared with that peer's key first.
-const COMPARED: Rate = Rate::per_second(1_000, 100);
-/// The same from one source, so that one without forged addresses takes no more.
-const COMPARED_PER_SOURCE: Rate = Rate::per_second(50, 20);
+/// Hashes in a second by which initiations are compared with the keys of all peers: about a
+/// thirtieth of a core. Those from where a peer is are compared with that peer's key first.
+const COMPARED: u32 = 100_000;
+/// Initiations that are compared at once, after a pause.
+const AT_ONCE: u32 = 100;
 
 /// What an end with several peers knows of strangers.
 pub(in crate::tunnel) struct Strangers {
     own: Option<ReceiverKeys>,
     compared: Bucket,
-    sources: Sources,
     unknown: Bucket,
     pub(in crate::tunnel) counters: Counters,
 }
@@ -31,7 +28,6 @@ impl Strangers {
         Self {
             own: own.map(ReceiverKeys::new),
             compared: Bucket::default(),
-            sources: Sources::default(),
             unknown: Bucket::default(),
             counters: Counters::default(),
         }
@@ -42,9 +38,10 @@ impl Strangers {
         self.own.as_ref().is_some_and(|own| own.has_mac1(initiation))
     }
 
-    /// Whether such an initiation may be compared with all keys.
-    pub(in crate::tunnel) fn may_compare(&mut self, now: Instant, from: Address) -> bool {
-        self.sources.take(COMPARED_PER_SOURCE, now, from) && self.compared.take(COMPARED, now)
+    /// Whether such an initiation may be compared with the keys of so many peers.
+    pub(in crate::tunnel) fn may_compare(&mut self, now: Instant, peers: usize) -> bool {
+        let hashes = u32::try_from(peers).unwrap_or(u32::MAX).max(1);
+        self.compared.take(Rate::per_second((COMPARED / hashes).max(1), AT_ONCE), now)
     }
 
     /// Counts an initiation that was not compared.

@@ -196,6 +196,7 @@ impl Peers {
             Some(Datagram::Initiation(_)) => is_initiation = true,
             _ => {}
         }
+        let count = self.places.len();
         let mut compare = |is_here: bool| {
             self.places.iter_mut().flatten().find_map(|peer| {
                 let channel = &mut peer.outbound.channel;
@@ -206,7 +207,7 @@ impl Peers {
         if let Some(place) = compare(true) {
             return Some(place);
         }
-        if is_initiation && !self.strangers.may_compare(now, from) {
+        if is_initiation && !self.strangers.may_compare(now, count) {
             self.strangers.refused();
             return None;
         }
