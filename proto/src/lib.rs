@@ -44,6 +44,7 @@ pub mod time;
 pub mod units;
 mod windowed_max;
 pub mod wire;
+mod wired_path;
 
 pub use agent::{Agent, Deadline, LinkSignal, Load, PathView, Timer, Verdict};
 pub use ecn::Ecn;

@@ -5,9 +5,6 @@ use crate::packet::Packet;
 use crate::wire::seq::SeqNumber;
 use alloc::collections::VecDeque;
 
-/// The largest window (RFC 7323 §2.2): a packet further away does not belong to the flow.
-pub(super) const MAX_WINDOW: i32 = 1 << 30;
-
 /// The capacity that an empty buffer keeps: enough for a small exchange, little for 100,000 idle
 /// flows.
 const IDLE_CAPACITY: usize = 4;

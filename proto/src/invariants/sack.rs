@@ -20,8 +20,6 @@ const FLOWS: usize = 1 << 11;
 /// The most spans of each kind for a flow. Of more the two lowest become one, with what is between
 /// them: that is not accused.
 const SPANS: usize = 1 << 10;
-/// Numbers further apart do not belong to one connection (RFC 7323 §2.2).
-const MAX_WINDOW: u32 = 1 << 30;
 
 /// What has entered of the data of each directed flow and of the reports on it.
 #[derive(Debug)]
@@ -108,9 +106,7 @@ impl Data {
     }
 
     fn position(&self, number: SeqNumber) -> Option<u64> {
-        let offset = number.offset_from(SeqNumber(self.highest as u32));
-        let is_near = offset.unsigned_abs() <= MAX_WINDOW;
-        is_near.then(|| self.highest.saturating_add_signed(offset.into()))
+        number.position(self.highest)
     }
 
     /// The positions from `left` up to `right`. A block that is empty or begins behind its end

@@ -1,13 +1,13 @@
 //! One observed flow: the data of its sender, the losses of the air, and the retransmissions.
 
 use super::rate_probe::RateProbe;
-use crate::agents::snoop::WiredPath;
 use crate::packet::Packet;
 use crate::port::Port;
 use crate::ranges::{Ranges, Span};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
+use crate::wired_path::WiredPath;
 use alloc::collections::VecDeque;
 use core::time::Duration;
 

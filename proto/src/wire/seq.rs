@@ -9,16 +9,32 @@ use core::ops::{Add, AddAssign, Sub};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SeqNumber(pub u32);
 
+/// The largest window (RFC 7323 §2.2): a number further away does not belong to the stream.
+pub(crate) const MAX_WINDOW: i32 = 1 << 30;
+
 impl SeqNumber {
     /// Bytes from `earlier` to here, negative if `earlier` is really later.
     pub const fn offset_from(self, earlier: Self) -> i32 {
         self.0.wrapping_sub(earlier.0) as i32
     }
 
+    /// Its position in a stream whose positions are sequence numbers continued to 64 bits, if it is
+    /// no further than a window from the position `near`.
+    pub(crate) fn position(self, near: u64) -> Option<u64> {
+        let offset = self.offset_from(Self(near as u32));
+        let is_near = (-MAX_WINDOW..MAX_WINDOW).contains(&offset);
+        is_near.then(|| near.saturating_add_signed(i64::from(offset)))
+    }
+
     /// The later of two.
     pub fn max(self, other: Self) -> Self {
         if other > self { other } else { self }
     }
+}
+
+/// Whether timestamp `a` is older than `b`, modulo 2^32 (RFC 7323 §5.2).
+pub(crate) fn is_before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
 }
 
 impl PartialOrd for SeqNumber {

@@ -131,6 +131,8 @@ pub(super) struct Cache {
 
 /// The most segments of a flow in the cache: 24 MB of full segments [C-26].
 const MAX_SEGMENTS: usize = 16_384;
+/// The most ranges that one packet examines [C-26].
+pub(super) const MAX_EXAMINED: usize = 256;
 /// The most ranges from the nearer end at which a range is added: farther ones are refused, since
 /// the buffer moves those between [C-26].
 const MAX_MOVED: usize = 1_024;

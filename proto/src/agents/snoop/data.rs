@@ -3,10 +3,8 @@
 use super::cache::{Cached, Sent};
 use super::decision::Left;
 use super::flow::Flow;
-use super::rtt::is_before;
-use super::ts_recent::Resent;
-use super::window::UNANSWERED_TIME;
 use super::{Snoop, seq};
+use crate::agent::UNANSWERED;
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Event, Uncached};
 use crate::packet::Packet;
@@ -97,16 +95,13 @@ impl Flow {
         if span.end <= self.acked {
             return None;
         }
-        self.quiet_since = now;
+        self.probe.restart(now);
         let mut taken = Taken { is_resent: span.start < self.highest, ..Taken::default() };
         if span.end > self.highest {
             self.highest = span.end;
-            self.new_data_at = now;
+            self.sender.new_data_at = now;
         }
-        if self.signalled_at.is_some_and(|at| now <= at + self.wired_round_trip()) {
-            self.recovery_point = self.highest;
-        }
-        self.response.in_flight(self.in_flight());
+        self.sender.sent(now, self.air.srtt(), self.highest, self.acked, self.in_flight());
         // Data that overlaps with cached ranges is cached already, with whatever segment
         // boundaries, up to the end of these ranges.
         let known = self.mark_resent(now, &Copy { packet, segment, span }, &mut taken);
@@ -144,13 +139,7 @@ impl Flow {
     /// Notes what data shows of its sender.
     fn note_sent(&mut self, now: Instant, segment: &Segment, span: Span) {
         self.base.active_at = now;
-        self.wired_ack = Some(segment.ack);
-        if let Some(timestamps) = segment.options.timestamps {
-            self.wired.data_came(now, timestamps.echo);
-        }
-        if let Some(round_trip) = self.round_trip() {
-            self.sender_window.data_came(now, round_trip, self.highest);
-        }
+        self.sender.packet_came(now, segment);
         if span.start < self.highest {
             self.note_resent(segment, span);
         }
@@ -158,24 +147,23 @@ impl Flow {
 
     /// Notes data that the sender has sent before, and its timestamp [C-12].
     fn note_resent(&mut self, segment: &Segment, span: Span) {
-        self.duplicates.departed(span);
-        let Some(timestamps) = segment.options.timestamps else { return };
-        let lowest = self.resent.map(|resent| resent.lowest).filter(|at| *at >= self.acked);
-        let lowest = lowest.map_or(span.start, |lowest| lowest.min(span.start));
-        self.resent = Some(Resent { lowest, timestamp: timestamps.value });
+        self.own.duplicates.get_or_insert_default().departed(span);
+        if let Some(timestamps) = segment.options.timestamps {
+            self.ts_recent.resent(span.start, self.acked, timestamps.value);
+        }
     }
 
-    /// Whether the mobile has not answered within [`UNANSWERED_TIME`].
+    /// Whether the mobile has not answered within [`UNANSWERED`].
     fn is_silent(&self, now: Instant) -> bool {
-        !self.is_answered && now >= self.base.opened_at + UNANSWERED_TIME
+        !self.is_answered && now >= self.base.opened_at + UNANSWERED
     }
 
     /// [C-24] Whether the mobile would take the data: it lies within the window, and is not older
     /// than what the mobile has received (PAWS, RFC 7323 §5.3). A silent mobile takes nothing.
     fn is_acceptable(&self, now: Instant, segment: &Segment, span: Span) -> bool {
-        let is_old =
-            |recent| segment.options.timestamps.is_some_and(|stamp| is_before(stamp.value, recent));
-        !self.is_silent(now) && self.window.holds(span.end) && !self.ts_recent.is_some_and(is_old)
+        let timestamps = segment.options.timestamps;
+        let is_old = timestamps.is_some_and(|stamp| self.ts_recent.refuses(stamp.value));
+        !self.is_silent(now) && self.window.holds(span.end) && !is_old
     }
 
     /// [C-9, C-10] The sender retransmitted a range: its loss is no longer masked. Returns the end
@@ -189,7 +177,7 @@ impl Flow {
                 taken.disputed = Some(cached.span());
             }
             if cached.is_congestion {
-                self.response.retransmitted(self.highest);
+                self.sender.retransmitted(self.highest);
             }
             cached.resent = true;
             cached.depart(now, self.delivered.sent.order, &mut self.flight);
@@ -197,7 +185,7 @@ impl Flow {
         }
         if end.is_some() {
             // The sender's copy may arrive and be acknowledged: probing begins without backoff.
-            self.timeouts = 0;
+            self.probe.answered();
             self.compact_flight();
         }
         end

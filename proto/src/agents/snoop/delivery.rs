@@ -58,7 +58,7 @@ impl Flow {
             // The ACK was overtaken by a later one with newer blocks.
             return report;
         }
-        self.ts_recent = segment.options.timestamps.map(|timestamps| timestamps.echo);
+        self.ts_recent.acked(segment.options.timestamps.map(|timestamps| timestamps.echo));
         // [C-2, RFC 2018 §8] Reneging: SACKed data directly above the ACK number would be
         // acknowledged cumulatively.
         if self.sacked.span_at(ack).is_some() {
@@ -87,7 +87,6 @@ impl Flow {
         self.sacked.remove_below(ack);
         self.flight.remove_below(ack);
         self.process_blocks(now, segment, &mut arrivals);
-        self.response.acknowledged(ack, self.highest, self.in_flight());
         if self.cache.is_empty() {
             self.flight.shrink();
         }
@@ -181,8 +180,8 @@ impl Flow {
     ) -> Option<(Duration, Duration)> {
         if arrivals.any {
             hop.arrived(now, arrivals.segments);
-            self.quiet_since = now;
-            self.timeouts = 0;
+            self.probe.restart(now);
+            self.probe.answered();
             self.overtake(now, arrivals);
         }
         let sample = arrivals.timed?.round_trip;

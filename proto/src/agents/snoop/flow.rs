@@ -2,15 +2,16 @@
 
 use super::budget::RepairBudget;
 use super::cache::{Cache, Sent};
-use super::duplicates::Duplicates;
 use super::flight::{Flight, Transmission};
 use super::handshake::{FIRST_ACK, Opened};
-use super::response::LossResponse;
-use super::rtt::{AirPath, Place, WiredPath};
-use super::sender_window::SenderWindow;
+use super::own_host::Own;
+use super::probe::TailProbe;
+use super::rtt::AirPath;
+use super::sender::Sender;
 use super::settings::Settings;
-use super::ts_recent::Resent;
-use super::window::{ReceiveWindow, UNANSWERED_TIME};
+use super::ts_recent::TsRecent;
+use super::window::ReceiveWindow;
+use crate::agent::UNANSWERED;
 use crate::agents::flows::{FlowBase, FlowState};
 use crate::packet::Packet;
 use crate::port::Port;
@@ -19,25 +20,22 @@ use crate::time::Instant;
 use crate::wire::flow::FlowKey;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
+use alloc::boxed::Box;
 use core::time::Duration;
 
-/// The largest window (RFC 7323 §2.2): a sequence number further away does not belong to the flow.
-const MAX_WINDOW: i32 = 1 << 30;
-
-/// The round trip of the wired side before its measurement.
-const UNKNOWN_ROUND_TRIP: Duration = Duration::from_millis(100);
-
 /// The state of one flow of data from a fixed to a mobile host.
+///
+/// In this order, so that what each packet needs shares cache lines: with many flows a packet costs
+/// what it reads from memory.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Flow {
     pub(super) base: FlowBase,
-    /// The address of the mobile host.
-    pub(super) mobile: [u8; 16],
-    /// The data that the mobile has not acknowledged.
-    pub(super) cache: Cache,
     /// The mobile's highest ACK; before the first ACK, the position at which the flow was picked
     /// up.
     pub(super) acked: u64,
+    /// The position behind the highest byte seen from the sender.
+    pub(super) highest: u64,
     /// Whether `acked` is the number of an ACK.
     pub(super) has_acked: bool,
     /// Whether the mobile has sent an ACK, of whatever number: nothing is retransmitted to a mobile
@@ -45,52 +43,32 @@ pub(super) struct Flow {
     pub(super) is_answered: bool,
     /// Whether data came after the time for an answer.
     pub(super) is_unanswered: bool,
-    /// [C-24] The window of the mobile.
-    pub(super) window: ReceiveWindow,
-    /// The ACK number of the fixed host's last packet.
-    pub(super) wired_ack: Option<SeqNumber>,
-    /// The position behind the highest byte seen from the sender.
-    pub(super) highest: u64,
-    /// When new data last came.
-    pub(super) new_data_at: Instant,
-    /// [C-1] The ranges that the mobile has acknowledged selectively.
-    pub(super) sacked: Ranges,
     /// Whether the mobile has ever sent a SACK block.
     pub(super) uses_sack: bool,
-    /// [C-4] The newest transmission that is known to have arrived.
-    pub(super) delivered: Delivered,
-    /// The transmissions of this flow in their order.
-    pub(super) flight: Flight,
-    pub(super) air: AirPath,
-    pub(super) wired: WiredPath,
-    /// The round trip to the sender without the agent's own queue, which shows the agent's place.
-    pub(super) place: Place,
-    pub(super) duplicates: Duplicates,
-    /// Whether a base station reports what the air loses [S0-40].
-    pub(super) is_reported: bool,
-    /// When a loss was last taken for congestion [C-22].
-    pub(super) signalled_at: Option<Instant>,
-    /// The position behind all data that the sender had sent when it saw that loss: the sender
-    /// answers all losses below it by one reduction of its window.
-    pub(super) recovery_point: u64,
-    pub(super) response: LossResponse,
-    pub(super) sender_window: SenderWindow,
     pub(super) repair_budget: RepairBudget,
-    /// The TSecr of the mobile's last ACK, which is its TS.Recent [C-12].
-    pub(super) ts_recent: Option<u32>,
-    pub(super) resent: Option<Resent>,
+    pub(super) probe: TailProbe,
     /// The window and ECN fields of the last ACK that was forwarded to the sender.
     pub(super) forwarded: Option<AckFields>,
     /// The last suppressed ACK, to be forwarded if its hole is not repaired in time.
-    pub(super) suppressed: Option<SuppressedAck>,
-    /// The time of the last transmission or of the last new data acknowledged.
-    pub(super) quiet_since: Instant,
-    /// Probes and timeouts since new data was acknowledged.
-    pub(super) timeouts: u32,
-    /// Whether a probe is queued.
-    pub(super) is_probing: bool,
+    pub(super) suppressed: Option<Box<SuppressedAck>>,
+    /// [C-24] The window of the mobile.
+    pub(super) window: ReceiveWindow,
+    /// The data that the mobile has not acknowledged.
+    pub(super) cache: Cache,
+    /// The transmissions of this flow in their order.
+    pub(super) flight: Flight,
+    /// [C-1] The ranges that the mobile has acknowledged selectively.
+    pub(super) sacked: Ranges,
+    /// [C-4] The newest transmission that is known to have arrived.
+    pub(super) delivered: Delivered,
+    pub(super) air: AirPath,
+    pub(super) sender: Sender,
     /// The end of the reordering window of a missing range.
     pub(super) reordering_due: Option<Instant>,
+    pub(super) ts_recent: TsRecent,
+    /// The address of the mobile host.
+    pub(super) mobile: [u8; 16],
+    pub(super) own: Own,
 }
 
 /// The newest transmission that is known to have arrived, and its round trip.
@@ -131,7 +109,7 @@ impl Flow {
         // Not zero, so that sequence numbers below the first one have a position.
         let first = (1 << 32) | u64::from(first.0);
         Self {
-            quiet_since: base.active_at,
+            probe: TailProbe::new(base.active_at),
             base,
             mobile: key.air.address,
             cache: Cache::default(),
@@ -140,29 +118,18 @@ impl Flow {
             is_answered: false,
             is_unanswered: false,
             window: ReceiveWindow::new(first),
-            wired_ack: None,
             highest: first,
-            new_data_at: Instant::ZERO,
             sacked: Ranges::default(),
             uses_sack: false,
             delivered: Delivered::default(),
             flight: Flight::default(),
             air: AirPath::new(settings.initial_rtt),
-            wired: WiredPath::default(),
-            place: Place::default(),
-            duplicates: Duplicates::default(),
-            is_reported: false,
-            signalled_at: None,
-            recovery_point: first,
-            response: LossResponse::default(),
-            sender_window: SenderWindow::default(),
+            sender: Sender::new(first),
+            own: Own::default(),
             repair_budget: RepairBudget::default(),
-            ts_recent: None,
-            resent: None,
+            ts_recent: TsRecent::default(),
             forwarded: None,
             suppressed: None,
-            timeouts: 0,
-            is_probing: false,
             reordering_due: None,
         }
     }
@@ -201,7 +168,7 @@ impl Flow {
     /// host that is the end of the data, or what the mobile has acknowledged.
     pub(super) fn believes_reset(&self, from: Port, segment: &Segment) -> bool {
         match from {
-            Port::Air => self.wired_ack == Some(segment.seq),
+            Port::Air => self.sender.expects(segment.seq),
             _ => self
                 .position(segment.seq)
                 .is_some_and(|position| position == self.highest || position == self.acked),
@@ -216,7 +183,7 @@ impl Flow {
         self.flight.clear();
         self.sacked = Ranges::default();
         self.reordering_due = None;
-        self.timeouts = 0;
+        self.probe.answered();
         self.has_acked = false;
     }
 
@@ -239,9 +206,7 @@ impl Flow {
 
     /// The position of a sequence number in the stream; `None` if it is too far from the window.
     pub(super) fn position(&self, seq: SeqNumber) -> Option<u64> {
-        let offset = seq.offset_from(SeqNumber(self.acked as u32));
-        let near = (-MAX_WINDOW..MAX_WINDOW).contains(&offset);
-        near.then(|| self.acked.saturating_add_signed(i64::from(offset)))
+        seq.position(self.acked)
     }
 
     /// Whether an ACK of this flow may have this number, also one that was overtaken.
@@ -250,14 +215,9 @@ impl Flow {
         self.position(ack).is_some_and(|ack| ack + overtaken >= self.acked && ack <= self.highest)
     }
 
-    /// The round trip of the wired side.
-    pub(super) fn wired_round_trip(&self) -> Duration {
-        self.wired.round_trip().unwrap_or(UNKNOWN_ROUND_TRIP)
-    }
-
     /// The round trip of the sender, once that of the wired side is known.
     pub(super) fn round_trip(&self) -> Option<Duration> {
-        Some(self.wired.round_trip()? + self.air.srtt().max(Duration::from_micros(1)))
+        Some(self.sender.wired.round_trip()? + self.air.srtt().max(Duration::from_micros(1)))
     }
 
     /// The holes between the highest ACK and the highest SACK.
@@ -275,18 +235,16 @@ impl Flow {
 
     /// The time of the next tail probe [C-5].
     pub(super) fn probe_due(&self) -> Option<Instant> {
-        let is_silent = !self.is_answered || self.timeouts >= MAX_TIMEOUTS;
-        if is_silent || self.cache.is_empty() || self.is_probing {
+        if !self.is_answered || self.cache.is_empty() {
             return None;
         }
-        let timeout = self.air.probe_timeout(self.has_lone_segment());
-        Some(self.quiet_since + timeout * (1 << self.timeouts))
+        self.probe.due(&self.air, self.has_lone_segment())
     }
 
     /// [C-24] The time at which the data of a mobile that has never answered is forgotten.
     pub(super) fn unanswered_due(&self) -> Option<Instant> {
         let is_held = !self.is_answered && !self.cache.is_empty();
-        is_held.then(|| self.base.opened_at + UNANSWERED_TIME)
+        is_held.then(|| self.base.opened_at + UNANSWERED)
     }
 }
 
@@ -320,9 +278,6 @@ impl FlowState for Flow {
     }
 }
 
-/// The most probes without an answer: after them the mobile is gone, or the sender repairs.
-const MAX_TIMEOUTS: u32 = 7;
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -334,6 +289,11 @@ pub(super) mod tests {
         let end = Endpoint { address: [0; 16], port: 0 };
         let key = FlowKey { wired: end, air: end };
         Flow::new(base, key, SeqNumber(first), &Settings::default())
+    }
+
+    #[test]
+    fn an_idle_flow_is_small() {
+        assert!(size_of::<Flow>() <= 856, "{}", size_of::<Flow>());
     }
 
     #[test]

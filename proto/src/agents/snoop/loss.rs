@@ -1,7 +1,7 @@
 //! Loss detection and tail probes.
 
 use super::Shared;
-use super::cache::Cached;
+use super::cache::{Cached, MAX_EXAMINED};
 use super::decision::{Left, Sight};
 use super::flight::Transmission;
 use super::flow::Flow;
@@ -11,11 +11,6 @@ use crate::event::Cause;
 use crate::ranges::Span;
 use crate::time::Instant;
 use alloc::vec::Vec;
-
-/// The most ranges at either end of the cache among which a probe is chosen [C-26].
-const PROBED: usize = 64;
-/// The most ranges that are judged again when the mobile has discarded data [C-26].
-const RECONSIDERED: usize = 64;
 
 /// A range that is lost, and what is decided on it.
 #[derive(Clone, Copy, Debug)]
@@ -83,11 +78,11 @@ impl Flow {
         let mut forgotten = Vec::new();
         let Some(round_trip) = self.round_trip() else { return forgotten };
         let wait = self.air.srtt() + round_trip * 2;
-        for index in 0..RECONSIDERED {
+        for index in 0..MAX_EXAMINED {
             let Some(cached) = self.cache.get(index) else { break };
             let is_forgotten = cached.is_congestion
                 && !cached.is_disputed
-                && self.new_data_at > cached.sent.at + wait;
+                && self.sender.new_data_at > cached.sent.at + wait;
             if index == 0 && !is_forgotten {
                 break;
             }
@@ -150,7 +145,7 @@ impl Flow {
     /// [C-2] The mobile has discarded data that it had acknowledged selectively: the first ranges
     /// are judged again.
     pub(super) fn reconsider(&mut self, now: Instant) {
-        for index in 0..RECONSIDERED {
+        for index in 0..MAX_EXAMINED {
             let Some(cached) = self.cache.get(index) else { return };
             if cached.sent.order >= self.delivered.sent.order || !cached.is_open() {
                 continue;
@@ -204,17 +199,16 @@ impl Flow {
         let span = cached.span();
         let loss = Loss {
             sent_at: cached.sent.at,
-            wired: self.wired_round_trip(),
-            window: self.sender_window.bytes(),
-            is_recovering: self.acked < self.recovery_point,
-            signalled_at: self.signalled_at,
+            wired: self.sender.wired_round_trip(),
+            window: self.sender.window(),
+            is_recovering: self.acked < self.sender.recovery_point,
+            signalled_at: self.sender.signalled_at,
         };
         let congestion = shared.hops.get(now, self.mobile).judge(now, &loss);
         if congestion.is_some_and(Left::is_new_congestion) {
-            self.signalled_at = Some(now);
-            self.recovery_point = self.highest;
+            self.sender.signal(now, self.highest);
         }
-        let ignores = || self.response.ignores_losses().then_some(Left::IgnoringSender);
+        let ignores = || self.sender.ignores_losses().then_some(Left::IgnoringSender);
         let mut cause = congestion.or_else(ignores);
         // [C-23] What the budget cannot repair is left to the sender as well.
         if cause.is_none() && !self.repair_budget.spend(&mut shared.credit) {
@@ -235,15 +229,15 @@ impl Flow {
 
     /// The position of the segment to send as a probe [C-5]: first the last segment, whose SACK
     /// reports all missing ones, then the first segment.
-    pub(super) fn probe(&mut self) -> Option<u64> {
+    pub(super) fn next_probe(&mut self) -> Option<u64> {
         let is_candidate = |cached: &&Cached| {
             !cached.is_queued && !cached.is_disputed && self.sacked.span_at(cached.start).is_none()
         };
         let ranges = (0..self.cache.len()).filter_map(|index| self.cache.get(index));
-        let is_first = self.timeouts == 0;
+        let is_first = self.probe.is_first();
         let probe = match is_first {
-            true => ranges.rev().take(PROBED).find(is_candidate),
-            false => ranges.take(PROBED).find(is_candidate),
+            true => ranges.rev().take(MAX_EXAMINED).find(is_candidate),
+            false => ranges.take(MAX_EXAMINED).find(is_candidate),
         }?;
         // One segment of a super-packet.
         let start = if is_first { probe.last_segment() } else { probe.start };

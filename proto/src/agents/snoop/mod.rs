@@ -3,36 +3,34 @@
 //!
 //! The rules are those of `docs/modern-snoop.md`. `data.rs` caches data of the fixed host,
 //! `delivery.rs` reads the mobile's ACKs, `loss.rs` detects losses, `repair.rs` retransmits,
-//! `hold.rs` tells which holes are masked and for how long, `ack.rs` masks their loss signals,
-//! `timers.rs` probes the tail and ends masks whose hold budget is spent.
+//! `base_station.rs` tells which holes are masked and for how long, `ack.rs` masks their loss
+//! signals, `own_host/` is what the agent does in the sending host instead, `timers.rs` probes the tail and ends masks whose hold budget is spent.
 //!
 //! Round trips, reordering and delayed ACKs are estimated in `rtt.rs`, not configured.
 
 mod ack;
 #[cfg(test)]
 mod adversary;
+mod base_station;
 mod budget;
 mod cache;
 mod data;
 mod decision;
 mod delivery;
-mod dsack;
-mod duplicates;
 mod flight;
 mod flow;
 mod handshake;
-mod hold;
 mod hop;
 mod hops;
 mod loss;
-mod nacked;
+mod own_host;
+mod probe;
 mod queued_repair;
 mod repair;
-mod response;
-mod restore;
 mod rtt;
-mod sender_window;
+mod sender;
 mod settings;
+mod strategy;
 mod surplus;
 mod tally;
 mod timers;
@@ -40,7 +38,7 @@ mod ts_recent;
 mod uplink;
 mod window;
 
-pub use rtt::WiredPath;
+pub(crate) use decision::COUNTERS;
 pub use settings::{Settings, Uplink};
 
 use super::flow_table::FlowRef;
@@ -65,35 +63,6 @@ use handshake::{Handshakes, Opened};
 use hops::Hops;
 use queued_repair::Repair;
 use uplink::Uplinks;
-
-/// The counters of its own events.
-pub(crate) const COUNTERS: &[&str] = &[
-    "reported_duplicates",
-    "withheld_duplicates",
-    "consumed_negative_acks",
-    "restored_timestamps",
-    "left_unknown_air",
-    "left_clean_air",
-    "left_full_queue",
-    "left_long_queue",
-    "left_excess",
-    "left_shared_queue",
-    "left_same_event",
-    "left_ignoring_sender",
-    "left_budget",
-    "left_refused",
-    "left_unrepairable",
-    "left_other_bytes",
-    "masked_no_sack",
-    "masked_no_round_trip",
-    "masked_brief",
-    "shown_patient",
-    "shown_recovery",
-    "shown_resent",
-    "shown_late",
-    "shown_answer",
-    "shown_always",
-];
 
 /// The agent `snoop`. Data from the wired side is cached and repaired; data from the air side
 /// passes.

@@ -3,11 +3,8 @@
 use super::cache::Cached;
 use super::decision::Left;
 use super::flow::Flow;
-use super::hop::Hop;
 use super::loss::{Fate, Judged};
 use super::queued_repair::Repair;
-use super::rtt::is_before;
-use super::ts_recent::recent_at;
 use super::{Snoop, seq};
 use crate::agent::Port;
 use crate::agents::flow_table::FlowRef;
@@ -18,15 +15,9 @@ use crate::time::Instant;
 use crate::wire::checksum::has_right_checksum;
 use crate::wire::edit::{cut, with_timestamp};
 use crate::wire::flow::FlowKey;
+use crate::wire::seq::is_before;
 use crate::wire::tcp::Segment;
 use alloc::vec::Vec;
-use core::time::Duration;
-
-/// The air is idle at times if data waits for less than this part of its round trip [C-30].
-const SPARE: u32 = 32;
-
-/// The late repairs of a round trip from which repairs go twice [C-30].
-const FEW_LATE: f32 = 0.05;
 
 /// A retransmission that is sent.
 struct Retransmission {
@@ -79,7 +70,9 @@ impl Snoop {
             return self.decided(flow, span, Left::Refused);
         }
         cached.is_queued = true;
-        state.is_probing |= cause.is_probe();
+        if cause.is_probe() {
+            state.probe.set_queued(true);
+        }
         self.repairs.push(Repair { flow, span, cause, since: now });
     }
 
@@ -132,7 +125,7 @@ impl Snoop {
         let Some(state) = self.flows.get_mut(flow) else { return };
         let Some(start) = state.position(segment.seq) else { return };
         let span = Span { start, end: start + u64::from(segment.seq_len()) };
-        state.quiet_since = now;
+        state.probe.restart(now);
         let delivered = state.delivered.sent.order;
         for cached in state.cache.overlapping(span.start, span.end) {
             cached.depart(now, delivered, &mut state.flight);
@@ -155,7 +148,7 @@ impl Snoop {
     /// on the air.
     fn repair_twice(&mut self, now: Instant, reference: FlowRef, span: Span) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        if !flow.has_spare_airtime(self.shared.hops.get(now, flow.mobile)) {
+        if !flow.strategy().has_spare_airtime(flow, self.shared.hops.get(now, flow.mobile)) {
             return;
         }
         let is_first = |cached: &&mut Cached| cached.attempts % 2 == 1;
@@ -166,7 +159,9 @@ impl Snoop {
                 starts.push(cached.start);
             }
         }
-        flow.duplicates.has_own |= !starts.is_empty();
+        if !starts.is_empty() {
+            flow.own.duplicates.get_or_insert_default().has_own = true;
+        }
         for start in starts {
             self.retransmit(now, reference, start, Cause::SecondCopy);
         }
@@ -190,40 +185,19 @@ impl Snoop {
 }
 
 impl Flow {
-    /// Whether a second copy is of use while the air is idle at times. For a sender in this host,
-    /// some of its last data did not wait in the agent's queue; a base station that reports losses
-    /// shows that of a repair soon enough. For another sender, no queue stands beyond the agent.
-    fn has_spare_airtime(&self, hop: &Hop) -> bool {
-        if !self.is_at_sender() {
-            return hop.is_short() && self.late_repairs(hop.air_loss()) >= FEW_LATE;
-        }
-        let own = self.wired.round_trip().filter(|_| !self.is_reported);
-        own.is_some_and(|own| own < self.air.min() / SPARE)
-    }
-
-    /// [C-30] How many repairs of a round trip come later than any sender waits (RFC 8985 §6.2), if
-    /// the air loses the share `loss` of all packets: a sender that has learned to wait does so for
-    /// a round trip, and so for as many repairs as that has round trips of the air.
-    fn late_repairs(&self, loss: f32) -> f32 {
-        let Some(round_trip) = self.round_trip() else { return 0.0 };
-        let air = self.air.srtt().max(Duration::from_micros(1));
-        let repairs = libm::floorf(round_trip.div_duration_f32(air).min(64.0));
-        self.cache.segments() as f32 * libm::powf(loss, 1.0 + repairs)
-    }
-
     /// Begins a queued probe; false if it is not sent. A probe that waited for a probe timeout is
     /// not needed: the port took no packet for that time, and the queued packets will be
     /// acknowledged too [C-5].
     fn begin_probe(&mut self, now: Instant, span: Span, since: Instant) -> bool {
-        self.is_probing = false;
+        self.probe.set_queued(false);
         let delivered = self.delivered.sent.order;
         let is_overtaken = |cached: &mut Cached| cached.sent.order < delivered;
         let is_lost = self.cache.overlapping(span.start, span.end).any(is_overtaken);
         if is_lost || now.since(since) < self.air.probe_timeout(self.has_lone_segment()) {
-            self.timeouts += 1;
+            self.probe.timed_out();
             return true;
         }
-        self.quiet_since = now;
+        self.probe.restart(now);
         self.cache.overlapping(span.start, span.end).for_each(|cached| cached.is_queued = false);
         false
     }
@@ -232,7 +206,7 @@ impl Flow {
     /// the sender's own retransmission.
     fn take_repair(&mut self, span: Span) -> Option<Retransmission> {
         let start = span.start.max(self.acked);
-        let (recent, resent) = (self.ts_recent, self.resent);
+        let ts_recent = self.ts_recent;
         for cached in self.cache.overlapping(start, span.end) {
             let is_arrived = self.sacked.span_at(cached.start).is_some();
             let is_needed = cached.is_queued && !is_arrived && !cached.is_disputed;
@@ -240,7 +214,7 @@ impl Flow {
             if !is_needed {
                 continue;
             }
-            let copy = copy_of(cached, recent_at(cached.start, recent, resent));
+            let copy = copy_of(cached, ts_recent.at(cached.start));
             cached.attempts += u32::from(copy.is_some());
             cached.is_queued = copy.is_some();
             cached.resent |= copy.is_none();

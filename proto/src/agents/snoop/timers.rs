@@ -24,7 +24,7 @@ impl Snoop {
         consider(flow.probe_due(), "snoop-probe");
         consider(flow.reordering_due, "snoop-reordering");
         consider(flow.unanswered_due(), "snoop-unanswered");
-        consider(flow.suppression_due(now, &self.settings), "snoop-hold");
+        consider(flow.release_due(now, &self.settings), "snoop-hold");
         if let Some((at, name)) = first {
             let why = Timer::of_flow(name, flow.base.id);
             self.flows.schedule(reference, Deadline { at: at.max(now), why });
@@ -52,7 +52,7 @@ impl Snoop {
             self.probe(now, reference);
         }
         let Some(flow) = self.flows.get(reference) else { return };
-        if is_due(flow.suppression_due(now, &self.settings)) {
+        if is_due(flow.release_due(now, &self.settings)) {
             self.release(now, reference);
         }
         self.schedule(now, reference);
@@ -61,14 +61,14 @@ impl Snoop {
     /// [C-5] The probe timeout has expired: queues a probe.
     fn probe(&mut self, now: Instant, reference: FlowRef) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        let cause = if flow.timeouts == 0 { Cause::TailProbe } else { Cause::LocalTimeout };
-        flow.quiet_since = now;
+        let cause = if flow.probe.is_first() { Cause::TailProbe } else { Cause::LocalTimeout };
+        flow.probe.restart(now);
         if !flow.repair_budget.spend(&mut self.shared.credit) {
-            flow.timeouts += 1;
+            flow.probe.timed_out();
             let span = Span { start: flow.acked, end: flow.highest };
             return self.decided(reference, span, Left::Budget);
         }
-        let Some(start) = self.flows.update(reference, |flow| flow.probe()).flatten() else {
+        let Some(start) = self.flows.update(reference, |flow| flow.next_probe()).flatten() else {
             return;
         };
         self.retransmit(now, reference, start, cause);

@@ -1,11 +1,7 @@
 //! The receive window of the mobile: only data that the mobile would take is cached [C-24].
 
-use core::time::Duration;
-
 /// Bytes of a flow that are cached before the mobile has answered.
 const UNANSWERED: u64 = 64 << 10;
-/// The time for which they are cached.
-pub(super) const UNANSWERED_TIME: Duration = Duration::from_secs(1);
 /// The window that is assumed, at least, where the handshake was not seen and the scale is unknown.
 const LEAST_UNSCALED: u64 = 1 << 20;
 /// The largest scale (RFC 7323 §2.3).

@@ -5,12 +5,11 @@ use super::cache::{CachedPacket, RESENT_CACHED, admits};
 use super::flow::{Flow, Timed};
 use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
-use crate::agents::packet_cache::MAX_WINDOW;
 use crate::event::{Event, OwnEvent, Uncached};
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
-use crate::wire::seq::SeqNumber;
+use crate::wire::seq::{MAX_WINDOW, SeqNumber};
 use crate::wire::tcp::{Flags, Segment};
 
 /// The cases of the flowchart.

@@ -5,11 +5,11 @@ use super::flow::{Flow, LastAck};
 use super::settings::TimerPeriod;
 use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
-use crate::agents::packet_cache::MAX_WINDOW;
 use crate::event::{Cause, Event, FlowEnd};
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
+use crate::wire::seq::MAX_WINDOW;
 use crate::wire::tcp::{Flags, Segment};
 
 /// The kind of an ACK.

@@ -5,11 +5,11 @@ use super::cache::CachedPacket;
 use super::flow::Flow;
 use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
-use crate::agents::packet_cache::MAX_WINDOW;
 use crate::event::{Event, Uncached};
 use crate::packet::Packet;
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
+use crate::wire::seq::MAX_WINDOW;
 use crate::wire::tcp::{Flags, Segment};
 
 /// The branches of the flow chart.

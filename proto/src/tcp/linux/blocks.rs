@@ -1,7 +1,6 @@
 //! The information of an ACK and its SACK blocks: `tcp_sacktag_write_queue` and
 //! `tcp_clean_rtx_queue`.
 
-use super::undo::is_before;
 use super::{Linux, State};
 use crate::ranges::Span;
 use crate::tcp::congestion::Acked;
@@ -9,6 +8,7 @@ use crate::tcp::outgoing::Outgoing;
 use crate::tcp::sender::Ack;
 use crate::tcp::stream::timestamp;
 use crate::time::Instant;
+use crate::wire::seq::is_before;
 use core::time::Duration;
 
 /// The information of an ACK (Linux's flags).

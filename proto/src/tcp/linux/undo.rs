@@ -1,6 +1,8 @@
 //! Whether a recovery was for nothing: by timestamps (Eifel, RFC 3522) and by duplicate SACKs
 //! (RFC 3708), as Linux judges it.
 
+use crate::wire::seq::is_before;
+
 /// The state before a reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
@@ -58,11 +60,6 @@ impl Undo {
     pub(super) fn is_due(&self, echo: Option<u32>) -> bool {
         self.marker.is_some() && (self.retransmissions == Some(0) || self.was_only_late(echo))
     }
-}
-
-/// Whether one timestamp is older than another (RFC 7323 §5.2).
-pub(super) fn is_before(stamp: u32, other: u32) -> bool {
-    (stamp.wrapping_sub(other) as i32) < 0
 }
 
 #[cfg(test)]

@@ -4,24 +4,21 @@ use super::echo::EchoTimes;
 use crate::agents::flows::{FlowBase, FlowState};
 use crate::agents::snoop::decision::Left;
 use crate::agents::snoop::hop::{Hop, Loss};
-use crate::agents::snoop::rtt::{OWN_HOST, WiredPath, is_before};
+use crate::agents::snoop::sender::UNKNOWN_ROUND_TRIP;
 use crate::event::FlowId;
 use crate::packet::Packet;
 use crate::ranges::Span;
 use crate::time::Instant;
-use crate::wire::seq::SeqNumber;
+use crate::wire::seq::{SeqNumber, is_before};
 use crate::wire::tcp::{Flags, Segment};
+use crate::wired_path::WiredPath;
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
-/// A sequence number further away does not belong to the flow.
-const MAX_WINDOW: i32 = 1 << 30;
 /// The most holes of a flow that are remembered [C-26].
 const MAX_HOLES: usize = 512;
 /// The time within which data must follow for it to be sent without waiting for the application.
 const PROMPT: Duration = Duration::from_millis(2);
-/// The round trip of the wired side before its measurement.
-const UNKNOWN_ROUND_TRIP: Duration = Duration::from_millis(100);
 /// The round trip of the air before its measurement.
 const UNKNOWN_AIR: Duration = Duration::from_millis(20);
 
@@ -91,13 +88,11 @@ impl UplinkFlow {
 
     /// Whether the agent is in the receiving host: what is lost before it may be congestion.
     fn is_in_host(&self) -> bool {
-        self.wired.round_trip().is_some_and(|wired| wired < self.air_sample() / OWN_HOST)
+        self.wired.is_own_host(self.air_sample())
     }
 
     fn position(&self, seq: SeqNumber) -> Option<u64> {
-        let offset = seq.offset_from(SeqNumber(self.highest as u32));
-        let near = (-MAX_WINDOW..MAX_WINDOW).contains(&offset);
-        near.then(|| self.highest.saturating_add_signed(i64::from(offset)))
+        seq.position(self.highest)
     }
 
     /// Takes data of the mobile; returns the timestamp of the lost original, if the data fills a

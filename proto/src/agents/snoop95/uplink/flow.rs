@@ -13,8 +13,6 @@ use crate::wire::tcp::{Flags, Segment};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// A sequence number further away does not belong to the flow.
-const MAX_WINDOW: i32 = 1 << 30;
 /// The most spans of a flow: more than the 45 segments in a window of 1995, of which every second
 /// one is lost. What would be a further one is not noted, and the mobile may send it again.
 const MAX_SPANS: usize = 32;
@@ -125,9 +123,7 @@ impl UplinkFlow {
     }
 
     fn position(&self, seq: SeqNumber) -> Option<u64> {
-        let offset = seq.offset_from(SeqNumber(self.highest as u32));
-        let near = (-MAX_WINDOW..MAX_WINDOW).contains(&offset);
-        near.then(|| self.highest.saturating_add_signed(i64::from(offset)))
+        seq.position(self.highest)
     }
 }
 

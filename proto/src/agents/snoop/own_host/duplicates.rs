@@ -1,11 +1,12 @@
-//! An agent in the sending host: retransmissions of the sender for what is under repair are
-//! duplicates, and are reported to it as such [C-29].
+//! Retransmissions of the sender for what is under repair are duplicates, and are reported to it as
+//! such [C-29]. What the receiver reports of the agent's own copies ends here, also at a base
+//! station [C-30].
 
-use super::duplicates::{MAX_DUPLICATES, overlaps};
-use super::flow::Flow;
-use super::{Snoop, seq};
 use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
+use crate::agents::snoop::cache::MAX_EXAMINED;
+use crate::agents::snoop::flow::Flow;
+use crate::agents::snoop::{Snoop, seq};
 use crate::event::{Event, FlowId, OwnEvent};
 use crate::packet::Packet;
 use crate::ranges::Span;
@@ -14,6 +15,29 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Segment;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+
+/// Ranges that the sender has retransmitted while their repair was under way, and whose
+/// retransmission was withheld.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Duplicates {
+    withheld: VecDeque<Span>,
+    /// Ranges that the sender has retransmitted and that have departed: the receiver may report
+    /// them.
+    departed: VecDeque<Span>,
+    /// Whether the agent has sent copies, which the receiver reports as duplicates [C-30].
+    pub(in super::super) has_own: bool,
+}
+
+impl Duplicates {
+    /// A retransmission of the sender has departed: what the receiver gets, it reports itself.
+    pub(in super::super) fn departed(&mut self, span: Span) {
+        self.withheld.retain(|other| !overlaps(other, &span));
+        if self.departed.len() >= MAX_EXAMINED {
+            self.departed.pop_front();
+        }
+        self.departed.push_back(span);
+    }
+}
 
 impl Flow {
     /// Whether this retransmission is a duplicate: a repair of all of it is queued or in flight.
@@ -40,9 +64,9 @@ impl Flow {
             }
             covered = cached.end;
         }
-        let withheld = &mut self.duplicates.withheld;
+        let withheld = &mut self.own.duplicates.get_or_insert_default().withheld;
         let is_known = withheld.iter().any(|other| overlaps(other, &span));
-        if covered < span.end || is_known || withheld.len() >= MAX_DUPLICATES {
+        if covered < span.end || is_known || withheld.len() >= MAX_EXAMINED {
             return false;
         }
         withheld.push_back(span);
@@ -66,8 +90,8 @@ impl Flow {
     /// The DSACK block of this segment (RFC 2883 §4), if it does not answer a retransmission of the
     /// sender, but one of the agent: Linux ignores all later DSACK blocks once it has got more than
     /// it has retransmitted (`tcp_dsack_seen`).
-    pub(super) fn take_own_duplicate(&mut self, segment: &Segment) -> Option<SeqNumber> {
-        if segment.options.signed || !self.is_at_sender() && !self.duplicates.has_own {
+    pub(in super::super) fn take_own_duplicate(&mut self, segment: &Segment) -> Option<SeqNumber> {
+        if segment.options.signed || !self.strategy().has_own_duplicates(self) {
             return None;
         }
         let blocks = segment.options.sack.as_slice();
@@ -79,8 +103,10 @@ impl Flow {
         if span.end > self.acked && !is_within {
             return None;
         }
-        let departed = &mut self.duplicates.departed;
-        if let Some(index) = departed.iter().position(|other| overlaps(other, &span)) {
+        let departed = self.own.duplicates.as_mut().map(|duplicates| &mut duplicates.departed);
+        if let Some(departed) = departed
+            && let Some(index) = departed.iter().position(|other| overlaps(other, &span))
+        {
             departed.remove(index);
             return None;
         }
@@ -89,12 +115,14 @@ impl Flow {
 
     /// Whether a report of duplicates follows this segment, which therefore must not wait.
     pub(super) fn reports_duplicates(&self, segment: &Segment) -> bool {
-        let mut withheld = self.duplicates.withheld.iter();
+        let duplicates = self.own.duplicates.iter();
+        let mut withheld = duplicates.flat_map(|duplicates| &duplicates.withheld);
         withheld.any(|span| self.arrived_duplicate(*span, segment).is_some())
     }
 
     fn take_duplicates(&mut self, segment: &Segment) -> Vec<(Span, Option<Span>)> {
-        let withheld = core::mem::take(&mut self.duplicates.withheld);
+        let Some(duplicates) = &mut self.own.duplicates else { return Vec::new() };
+        let withheld = core::mem::take(&mut duplicates.withheld);
         let (mut arrived, mut waiting) = (Vec::new(), VecDeque::new());
         for span in withheld {
             match self.arrived_duplicate(span, segment) {
@@ -102,14 +130,16 @@ impl Flow {
                 None => waiting.push_back(span),
             }
         }
-        self.duplicates.withheld = waiting;
+        if let Some(duplicates) = &mut self.own.duplicates {
+            duplicates.withheld = waiting;
+        }
         arrived
     }
 }
 
 impl Snoop {
     /// Reports duplicates that have arrived to the sender, each in an ACK after this one.
-    pub(super) fn report_duplicates(
+    pub(in super::super) fn report_duplicates(
         &mut self,
         reference: FlowRef,
         segment: &Segment,
@@ -129,7 +159,7 @@ impl Snoop {
 
     fn report_after(&mut self, reference: FlowRef, segment: &Segment, packet: &Packet) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        if flow.duplicates.withheld.is_empty() {
+        if flow.own.duplicates.is_none() {
             return;
         }
         let id = flow.base.id;
@@ -154,4 +184,8 @@ pub(super) fn withheld(flow: FlowId, seq: SeqNumber) -> Event {
 
 fn own(counter: &'static str, text: &'static str, flow: FlowId, seq: u64) -> Event {
     Event::Own(OwnEvent { counter, text, values: [flow.0, seq], is_retransmission: false })
+}
+
+fn overlaps(a: &Span, b: &Span) -> bool {
+    a.start < b.end && b.start < a.end
 }

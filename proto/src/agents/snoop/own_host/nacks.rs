@@ -1,12 +1,12 @@
-//! An agent in the sending host, with one at the base station: the negative acknowledgments of that
-//! one show what the air lost, one round trip of the air after it was sent [S0-40]. They end here:
-//! the sender would take their round trip for that of its path.
+//! The negative acknowledgments of an agent at the base station show what the air lost, one round
+//! trip of the air after it was sent [S0-40]. They end here: the sender would take their round trip
+//! for that of its path.
 
-use super::Snoop;
-use super::cache::Cached;
-use super::decision::Left;
-use super::flow::Flow;
 use crate::agents::negative_ack::CODEPOINT;
+use crate::agents::snoop::Snoop;
+use crate::agents::snoop::cache::Cached;
+use crate::agents::snoop::decision::Left;
+use crate::agents::snoop::flow::Flow;
 use crate::event::{Cause, Event, OwnEvent};
 use crate::packet::Packet;
 use crate::ranges::Span;
@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 
 impl Snoop {
     /// Takes a negative acknowledgment of the base station; whether it was one.
-    pub(super) fn take_nack(
+    pub(in super::super) fn take_nack(
         &mut self,
         now: Instant,
         key: &FlowKey,
@@ -31,7 +31,7 @@ impl Snoop {
         let Some(reference) = self.flows.find(key).filter(|_| is_nack) else { return false };
         let mut id = 0;
         let lost = self.flows.update(reference, |flow| {
-            flow.is_reported = true;
+            flow.own.is_reported = true;
             id = flow.base.id.0;
             flow.lost_on_the_air(now, segment)
         });

@@ -1,23 +1,23 @@
-//! An agent in the sending host: the sender's retransmissions have the timestamp of what was lost
-//! [C-27].
+//! The sender's retransmissions have the timestamp of what was lost [C-27].
 
-use super::Snoop;
-use super::dsack::withheld;
-use super::flow::Flow;
-use super::rtt::is_before;
-use super::uplink::timestamp_restored;
+use super::duplicates::withheld;
 use crate::agent::Verdict;
+use crate::agents::snoop::Snoop;
+use crate::agents::snoop::cache::Cached;
+use crate::agents::snoop::flow::Flow;
+use crate::agents::snoop::uplink::timestamp_restored;
 use crate::packet::Packet;
 use crate::port::Port;
 use crate::time::Instant;
 use crate::wire::edit::with_timestamp;
 use crate::wire::flow::FlowKey;
+use crate::wire::seq::is_before;
 use crate::wire::tcp::Segment;
 
 impl Snoop {
     /// Gives a retransmission of the sender in this host the timestamp of the original, if the
     /// original was lost on the way and not by congestion.
-    pub(super) fn restore_timestamp(&mut self, now: Instant, packet: &Packet) -> Verdict {
+    pub(in super::super) fn restore_timestamp(&mut self, now: Instant, packet: &Packet) -> Verdict {
         if self.flows.load().flows == 0 {
             return Verdict::Pass;
         }
@@ -30,9 +30,9 @@ impl Snoop {
         let Some(flow) = self.flows.find(&key) else { return Verdict::Pass };
         let Some(flow) = self.flows.get_mut(flow) else { return Verdict::Pass };
         if let Some(timestamps) = segment.options.timestamps {
-            flow.place.data_came(now, timestamps.echo);
+            flow.own.place.data_came(now, timestamps.echo);
         }
-        if !flow.is_at_sender() {
+        if !flow.own.place.is_own_host(flow.air.min()) {
             return Verdict::Pass;
         }
         let id = flow.base.id;
@@ -52,12 +52,6 @@ impl Snoop {
 }
 
 impl Flow {
-    /// Whether the sender is in the agent's own host: no mask outlasts a repair there, since the
-    /// round trip of the repair is that of the sender.
-    pub(super) fn is_at_sender(&self) -> bool {
-        self.place.is_own_host(self.air.min())
-    }
-
     /// The timestamp of the lost original, if it is older than that of this retransmission and the
     /// receiver accepts it (RFC 7323 §5.3).
     fn original_timestamp(&self, segment: &Segment) -> Option<u32> {
@@ -66,13 +60,12 @@ impl Flow {
         let end = start + u64::from(segment.seq_len());
         let mut cached = self.cache.iter_overlapping(start, end).peekable();
         let original = Segment::parse(&cached.peek()?.packet).ok()?.options.timestamps?.value;
-        let is_airs = |cached: &super::cache::Cached| {
+        let is_airs = |cached: &Cached| {
             cached.missing_since.is_some() && !cached.is_congestion && !cached.is_disputed
         };
         if segment.options.signed || !cached.all(is_airs) {
             return None;
         }
-        let recent = self.ts_recent.filter(|recent| is_before(original, *recent));
-        Some(recent.unwrap_or(original)).filter(|restored| is_before(*restored, value))
+        Some(self.ts_recent.renewed(original)).filter(|restored| is_before(*restored, value))
     }
 }

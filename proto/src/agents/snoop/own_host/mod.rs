@@ -1,0 +1,133 @@
+//! The agent in the sending host: it sees a loss when its TCP sees it, and the repair takes a whole
+//! round trip of that TCP, so nothing is masked.
+//!
+//! A loss signal waits for a part of the round trip [C-28], needless retransmissions are withheld
+//! and reported as duplicates ([C-29], `duplicates.rs`), the others have the timestamp of what was
+//! lost ([C-27], `timestamps.rs`), and a base station may tell what the air has lost ([S0-40],
+//! `nacks.rs`).
+
+mod duplicates;
+mod nacks;
+mod timestamps;
+
+use duplicates::Duplicates;
+
+use super::cache::Cached;
+use super::decision::Sight;
+use super::flow::Flow;
+use super::hop::Hop;
+use super::settings::Settings;
+use super::strategy::{Progress, Strategy, Visible};
+use crate::time::Instant;
+use crate::wire::seq::SeqNumber;
+use crate::wire::tcp::Segment;
+use crate::wired_path::WiredPath;
+use alloc::boxed::Box;
+use core::time::Duration;
+
+/// The air is idle at times if data waits for less than this part of its round trip [C-30].
+const SPARE: u32 = 32;
+
+/// Where the agent is, by the time in which the host behind the wired port answers: without the
+/// agent's own queue, in which data waits before it departs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place {
+    path: WiredPath,
+    /// The first TSval that was forwarded: an ACK before the flow was picked up may have had it.
+    first: Option<u32>,
+}
+
+impl Place {
+    /// Notes that an ACK with this TSval is forwarded to the sender.
+    pub(super) fn ack_left(&mut self, now: Instant, value: u32) {
+        if *self.first.get_or_insert(value) != value {
+            self.path.ack_left(now, value);
+        }
+    }
+
+    /// Notes that data with this TSecr arrived from the sender.
+    pub(super) fn data_came(&mut self, now: Instant, echo: u32) {
+        self.path.data_came(now, echo);
+    }
+
+    /// Whether the sender is in the agent's own host, given the least round trip of the air.
+    pub(super) fn is_own_host(&self, air: Duration) -> bool {
+        self.path.is_own_host(air)
+    }
+}
+
+/// What a flow has of its own host, if it is there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Own {
+    pub(super) place: Place,
+    /// Few flows have any.
+    pub(super) duplicates: Option<Box<Duplicates>>,
+    /// Whether a base station reports what the air loses [S0-40].
+    is_reported: bool,
+}
+
+/// The strategy in the sending host.
+pub(super) struct OwnHost;
+
+impl Strategy for OwnHost {
+    fn hold_budget(&self, flow: &Flow, settings: &Settings) -> Duration {
+        flow.air.min().mul_f64(settings.hold_own).min(settings.hold_limit)
+    }
+
+    fn sight(&self, _: &Flow, _: &Cached, _: Instant, _: Duration) -> Sight {
+        Sight::ShownAlways
+    }
+
+    fn visible(
+        &self,
+        flow: &Flow,
+        _: Instant,
+        budget: Duration,
+        segment: &Segment,
+        progress: Progress,
+    ) -> Visible {
+        let waits = !progress.is_answer
+            && !progress.advances
+            && !budget.is_zero()
+            && flow.is_loss_signal(segment)
+            && !flow.reports_duplicates(segment);
+        if waits { Visible::Nothing(flow.acked) } else { Visible::All }
+    }
+
+    /// Whether all blocks of the withheld ACK are in the newer one.
+    fn is_replaced(&self, flow: &Flow, segment: &Segment) -> bool {
+        let Some(suppressed) = &flow.suppressed else { return true };
+        let Ok(withheld) = Segment::parse(&suppressed.packet) else { return true };
+        let is_reported = |&(left, right): &(SeqNumber, SeqNumber)| {
+            let mut newer = segment.options.sack.as_slice().iter();
+            right <= segment.ack || newer.any(|block| block.0 <= left && right <= block.1)
+        };
+        withheld.options.sack.as_slice().iter().all(is_reported)
+    }
+
+    fn release_due(&self, flow: &Flow, _: Instant, _: Duration) -> Option<Instant> {
+        flow.suppressed.as_ref().map(|suppressed| suppressed.deadline)
+    }
+
+    /// Some of the sender's last data did not wait in the agent's queue. A base station that
+    /// reports losses shows that of a repair soon enough.
+    fn has_spare_airtime(&self, flow: &Flow, _: &Hop) -> bool {
+        let own = flow.sender.wired.round_trip().filter(|_| !flow.own.is_reported);
+        own.is_some_and(|own| own < flow.air.min() / SPARE)
+    }
+
+    fn has_own_duplicates(&self, _: &Flow) -> bool {
+        true
+    }
+}
+
+impl Flow {
+    /// Whether the ACK says nothing but which data above its number has arrived.
+    fn is_loss_signal(&self, segment: &Segment) -> bool {
+        let blocks = segment.options.sack.as_slice();
+        let is_above = |left: SeqNumber| self.position(left).is_some_and(|left| left > self.acked);
+        !blocks.is_empty()
+            && blocks.iter().all(|(left, _)| is_above(*left))
+            && self.says_nothing_else(segment)
+    }
+}
