@@ -12,7 +12,7 @@
 //! answers congestion, a queue that has fallen is none again.
 
 use super::decision::Left;
-use super::surplus::{Share, Surplus};
+use super::surplus::{PATH_WINDOW, Surplus};
 use super::tally::Tally;
 use crate::extreme::Extreme;
 use crate::time::Instant;
@@ -20,14 +20,8 @@ use core::time::Duration;
 
 /// The queueing delay that a queue without congestion does not keep (RFC 8289 §4.2).
 const TARGET: Duration = Duration::from_millis(5);
-/// The window of the largest round trip and of the least spacing.
+/// The window of the largest round trip.
 const PEAK_WINDOW: Duration = Duration::from_secs(15);
-/// The window of the least round trip: a queue of another sender may stand for long.
-const LEAST_WINDOW: Duration = Duration::from_secs(60);
-/// The losses among the last 32 packets that make a train.
-const TRAIN: u32 = 10;
-/// The packets from which a spacing is taken.
-const SPACING_PACKETS: u32 = 8;
 
 /// The local round trips to one mobile host, and what was lost at which of them.
 #[derive(Debug, Default)]
@@ -59,12 +53,6 @@ struct History {
     latest: Duration,
     /// Since when every sample exceeds the least round trip by the target.
     standing_since: Option<Instant>,
-    /// The outcomes of the last packets, the newest in the lowest bit: 1 for each loss.
-    outcomes: u32,
-    /// The arrivals of the present round trip, and its begin.
-    round: (Instant, u32),
-    /// The least time from one arrival to the next, on average of a round trip.
-    spacing: Option<Extreme>,
     surplus: Surplus,
     short: Tally,
     standing: Tally,
@@ -75,7 +63,7 @@ impl Hop {
     /// sample `is_prompt`.
     pub(super) fn sample(&mut self, now: Instant, sample: Duration, is_prompt: bool) {
         let history = self.history.get_or_insert_with(|| History::new(now, sample));
-        history.least.sample(now, sample);
+        let least = history.least.sample(now, sample);
         history.surplus.sample(now, sample);
         if is_prompt {
             history.latest = sample;
@@ -84,7 +72,7 @@ impl Hop {
             }
             history.peak.sample(now, sample);
         }
-        if sample <= history.least() + TARGET {
+        if sample <= least + TARGET {
             history.standing_since = None;
         } else if is_prompt {
             history.standing_since.get_or_insert(now);
@@ -111,9 +99,7 @@ impl Hop {
     pub(super) fn arrived(&mut self, now: Instant, segments: u64) {
         let Some(history) = &mut self.history else { return };
         let segments = u32::try_from(segments).unwrap_or(1);
-        history.count_round(now, segments);
         history.surplus.arrived(now, segments);
-        history.outcomes = history.outcomes.unbounded_shl(segments);
         history.tally().add(segments as f32, 0.0);
     }
 
@@ -141,17 +127,14 @@ impl Hop {
     fn count(&mut self, now: Instant, loss: &Loss, cause: Option<Left>) {
         let Some(history) = &mut self.history else { return };
         if loss.is_told() || loss.is_recovering && history.has_fallen() {
-            history.outcomes = history.outcomes << 1 | 1;
             return;
         }
         *history = history.with_loss();
-        let share = history.share_of(loss);
         let is_asked = cause.is_none_or(|cause| cause == Left::SharedQueue);
         if is_asked && history.has_stood(now, loss) {
-            history.surplus.watch(now, share);
+            history.surplus.watch(loss.wired + history.latest);
         }
         if cause.is_some() {
-            history.surplus.take(now, share);
             history.standing = Tally::default();
         }
     }
@@ -167,14 +150,11 @@ impl Loss {
 impl History {
     fn new(now: Instant, sample: Duration) -> Self {
         Self {
-            least: Extreme::least(LEAST_WINDOW, now, sample),
+            least: Extreme::least(PATH_WINDOW, now, sample),
             peak: Extreme::largest(PEAK_WINDOW, now, sample),
             raised_at: now,
             latest: sample,
             standing_since: None,
-            outcomes: 0,
-            round: (now, 0),
-            spacing: None,
             surplus: Surplus::new(now, sample),
             short: Tally::default(),
             standing: Tally::default(),
@@ -193,7 +173,6 @@ impl History {
     /// With one more loss.
     fn with_loss(&self) -> Self {
         let mut history = *self;
-        history.outcomes = history.outcomes << 1 | 1;
         history.tally().add(1.0, 1.0);
         history
     }
@@ -207,10 +186,7 @@ impl History {
         if !self.has_stood(now, loss) {
             return None;
         }
-        let shared = || {
-            let share = self.share_of(loss);
-            self.surplus.outlasts(now, share, self.least(), self.air_loss())
-        };
+        let shared = || self.surplus.outlasts(loss.window, self.least());
         self.full(now, loss.wired).or_else(|| shared().then_some(Left::SharedQueue))
     }
 
@@ -223,22 +199,13 @@ impl History {
 
     /// Whether a queue stands for long enough.
     fn has_stood(&self, now: Instant, loss: &Loss) -> bool {
-        let (Some(since), Some(stood)) = (self.standing_since, self.stood(now, loss)) else {
-            return false;
-        };
-        // A queue that has grown stands for as long as it takes to empty. A late ACK in a fade, in
-        // which those before it were lost, is one sample.
-        let has_grown = now >= since + (self.latest - self.least());
-        stood >= (loss.wired + self.least()) / 3 || has_grown && self.is_train()
+        self.stood(now, loss).is_some_and(|stood| stood >= (loss.wired + self.least()) / 3)
     }
 
     /// The finding that shows that the standing queue loses packets.
     fn full(&self, now: Instant, wired: Duration) -> Option<Left> {
         // The peak is that of a full queue if the delay has stopped to rise.
-        let is_at_peak = || {
-            let has_stopped = now.since(self.raised_at) >= wired + self.latest;
-            self.is_near_peak() && (has_stopped || self.is_train())
-        };
+        let is_at_peak = || self.is_near_peak() && now.since(self.raised_at) >= wired + self.latest;
         if !self.is_unknown() && self.short.lost < 0.5 {
             Some(Left::CleanAir)
         } else if is_at_peak() {
@@ -250,23 +217,15 @@ impl History {
         }
     }
 
-    /// What the flow of a loss has of the queue.
-    fn share_of(&self, loss: &Loss) -> Share {
-        Share { window: loss.window, round_trip: loss.wired + self.latest }
-    }
-
     /// Whether too few packets have shown what the air loses.
     fn is_unknown(&self) -> bool {
         !self.short.is_known()
     }
 
-    /// Whether the delay is within a tenth of its peak, or two packets, which a short queue has as
-    /// soon as it drops one.
+    /// Whether the delay is within a tenth of its peak.
     fn is_near_peak(&self) -> bool {
         let range = self.peak.get() - self.least();
-        let spacing = self.spacing.map_or(Duration::ZERO, |spacing| spacing.get());
-        let threshold = range.mul_f64(0.9).saturating_sub(spacing * 2);
-        self.latest >= self.least() + TARGET.max(threshold)
+        self.latest >= self.least() + TARGET.max(range.mul_f64(0.9))
     }
 
     /// Whether the queue has fallen below half of its peak: a sender answers.
@@ -275,27 +234,8 @@ impl History {
         self.latest < self.least() + range / 2
     }
 
-    fn is_train(&self) -> bool {
-        self.outcomes.count_ones() >= TRAIN
-    }
-
     fn tally(&mut self) -> &mut Tally {
         if self.standing_since.is_some() { &mut self.standing } else { &mut self.short }
-    }
-
-    fn count_round(&mut self, now: Instant, segments: u32) {
-        let (begin, arrived) = self.round;
-        let taken = now.since(begin);
-        if taken < self.latest {
-            self.round.1 = arrived.saturating_add(segments);
-            return;
-        }
-        self.round = (now, segments);
-        if arrived >= SPACING_PACKETS {
-            let spacing = taken / arrived;
-            let first = Extreme::least(PEAK_WINDOW, now, spacing);
-            self.spacing.get_or_insert(first).sample(now, spacing);
-        }
     }
 }
 
@@ -397,8 +337,6 @@ mod tests {
         path.millis += 8;
         path.hop.sample(path.now(), Duration::from_millis(12), true);
         assert_eq!((0..20).filter(|_| path.lose(8)).count(), 0);
-        path.millis += 8;
-        assert!(path.lose(16), "a train at a queue that has stood");
     }
 
     #[test]

@@ -1,15 +1,12 @@
 //! The hops to all mobile hosts, of which the agent remembers those in use.
 
 use super::hop::Hop;
+use super::surplus::PATH_WINDOW;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use core::mem;
-use core::time::Duration;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-
-/// The idle time after which a hop may be forgotten.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The address of a mobile host.
 type Mobile = [u8; 16];
@@ -37,7 +34,7 @@ impl Hops {
 
     /// The hop to this mobile host.
     pub(super) fn get(&mut self, now: Instant, mobile: Mobile) -> &mut Hop {
-        if now.since(self.since) >= IDLE_TIMEOUT || self.recent.len() > self.limit {
+        if now.since(self.since) >= PATH_WINDOW || self.recent.len() > self.limit {
             self.older = mem::take(&mut self.recent);
             self.since = now;
         }
@@ -50,6 +47,7 @@ impl Hops {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::time::Duration;
 
     fn is_known(hops: &mut Hops, now: Instant, mobile: u8) -> bool {
         hops.get(now, [mobile; 16]).is_known()
