@@ -179,8 +179,12 @@ impl History {
 
     /// Why a loss that was counted is congestion of a standing queue.
     fn congestion(&self, now: Instant, loss: &Loss) -> Option<Left> {
-        // In doubt the sender is told. Its answer empties the queue, and ends the doubt.
-        if self.is_unknown() && self.stood(now, loss)? >= loss.wired + self.least() {
+        // In doubt the sender is told. Its answer empties the queue, and ends the doubt, unless others
+        // fill the queue.
+        if self.is_unknown()
+            && self.surplus.is_own()
+            && self.stood(now, loss)? >= loss.wired + self.least()
+        {
             return Some(Left::UnknownAir);
         }
         if !self.has_stood(now, loss) {

@@ -62,15 +62,18 @@ impl Surplus {
         least.sample(now, pace);
     }
 
+    /// Whether nobody else fills the queue, who would take what these flows give: they have the most
+    /// of their largest rate.
+    pub(super) fn is_own(&self) -> bool {
+        self.pace.is_none_or(|(pace, least)| pace.mul_f64(LEAST_RATE) <= least.get())
+    }
+
     /// Whether the queue outlasts that a sender with this window halves it. The round trip without a
     /// queue is `least`.
     pub(super) fn outlasts(&self, window: u64, least: Duration) -> bool {
-        let Some((pace, least_pace)) = self.pace.filter(|_| window > 0) else { return false };
-        let fastest = least_pace.get();
-        // Other flows, whose host has no losses, would take what these ones give.
-        let is_alone = pace.mul_f64(LEAST_RATE) <= fastest;
-        let half = fastest.mul_f64(window as f64 / PACKET / 2.0);
-        is_alone && self.lowest.get().saturating_sub(least) >= half
+        let Some((_, pace)) = self.pace.filter(|_| window > 0) else { return false };
+        let half = pace.get().mul_f64(window as f64 / PACKET / 2.0);
+        self.is_own() && self.lowest.get().saturating_sub(least) >= half
     }
 
     /// The sender of a flow that has lost a packet, whose round trip this is, sets the interval.
