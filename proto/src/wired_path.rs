@@ -54,7 +54,8 @@ impl WiredPath {
         self.least
     }
 
-    /// Whether the sender is in the host of whoever measures, given the least round trip of the air.
+    /// Whether the sender is in the host of whoever measures, given the least round trip of the
+    /// air.
     pub(crate) fn is_own_host(&self, air: Duration) -> bool {
         self.least.is_some_and(|wired| wired < air / OWN_HOST)
     }

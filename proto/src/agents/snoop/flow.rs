@@ -4,7 +4,7 @@ use super::budget::RepairBudget;
 use super::cache::{Cache, Sent};
 use super::flight::{Flight, Transmission};
 use super::handshake::{FIRST_ACK, Opened};
-use super::own_host::Own;
+use super::own::Own;
 use super::probe::TailProbe;
 use super::rtt::AirPath;
 use super::sender::Sender;

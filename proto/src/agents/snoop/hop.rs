@@ -1,15 +1,15 @@
 //! The hop to one mobile host, as its round trips and losses show it: the least round trip, the
-//! queue beyond the agent, what the air loses, and whether a loss is congestion [C-22]. All flows of
-//! the mobile host share that queue, and so their samples are of one queue.
+//! queue beyond the agent, what the air loses, and whether a loss is congestion [C-22]. All flows
+//! of the mobile host share that queue, and so their samples are of one queue.
 //!
 //! A loss counts as congestion only while a queue stands: for a third of the sender's round trip no
 //! sample came near the least round trip (the sojourn rule of RFC 8289, with the interval of the
 //! sender). Then one of these findings is enough: the path loses nothing while its queue is short;
 //! more is lost than while the queue is short; the delay is at a peak that it does not exceed any
-//! more; or the queue is so long that it does not empty if the sender halves its window, alone, or
-//! as one of several that share the queue [C-34]. As long as too few packets passed while the queue
-//! was short, each loss counts once the queue has stood for a whole round trip. In a recovery that
-//! answers congestion, a queue that has fallen is none again.
+//! more; or the queue exceeds the sender's round trip, or half of its window [C-34]. As long as too
+//! few packets passed while the queue was short, each loss counts once the queue has stood for a
+//! whole round trip, unless others fill it. In a recovery that answers congestion, a queue that has
+//! fallen is none again.
 
 use super::decision::Left;
 use super::surplus::{PATH_WINDOW, Surplus};
@@ -179,8 +179,8 @@ impl History {
 
     /// Why a loss that was counted is congestion of a standing queue.
     fn congestion(&self, now: Instant, loss: &Loss) -> Option<Left> {
-        // In doubt the sender is told. Its answer empties the queue, and ends the doubt, unless others
-        // fill the queue.
+        // In doubt the sender is told. Its answer empties the queue, and ends the doubt, unless
+        // others fill the queue.
         if self.is_unknown()
             && self.surplus.is_own()
             && self.stood(now, loss)? >= loss.wired + self.least()

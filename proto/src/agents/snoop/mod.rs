@@ -3,10 +3,12 @@
 //!
 //! The rules are those of `docs/modern-snoop.md`. `data.rs` caches data of the fixed host,
 //! `delivery.rs` reads the mobile's ACKs, `loss.rs` detects losses, `repair.rs` retransmits,
-//! `base_station.rs` tells which holes are masked and for how long, `ack.rs` masks their loss
-//! signals, `own_host/` is what the agent does in the sending host instead, `timers.rs` probes the tail and ends masks whose hold budget is spent.
+//! `ack.rs` forwards ACKs, `timers.rs` probes the tail and ends masks whose hold budget is spent.
+//! What is masked, and for how long, is a strategy (`strategy.rs`): that of a base station, or that
+//! of the sending host (`own_host/`).
 //!
-//! Round trips, reordering and delayed ACKs are estimated in `rtt.rs`, not configured.
+//! The hop to a mobile host is estimated in `hop.rs`, what one flow sees of it in `rtt.rs`, its
+//! sender in `sender.rs`; nothing of that is configured.
 
 mod ack;
 #[cfg(test)]
@@ -23,7 +25,9 @@ mod handshake;
 mod hop;
 mod hops;
 mod loss;
+mod own;
 mod own_host;
+mod place;
 mod probe;
 mod queued_repair;
 mod repair;

@@ -4,9 +4,9 @@ use crate::rtt::RoundTrip;
 use crate::time::Instant;
 use core::time::Duration;
 
-/// The window of the least round trip. It is shorter than that of the hop's: what is sent again at a
-/// standing queue waits in it, and an earlier ACK is that of the original (10 s of the hop's, tried on
-/// the board, cost a sender without SACK 0.14 without loss).
+/// The window of the least round trip. It is shorter than that of the hop's: what is sent again at
+/// a standing queue waits in it, and an earlier ACK is that of the original (10 s of the hop's,
+/// tried on the board, cost a sender without SACK 0.14 without loss).
 const MIN_WINDOW: Duration = Duration::from_secs(10);
 /// The delayed-ACK time of Linux, assumed of a receiver before the first measurement.
 const DELAYED_ACK: Duration = Duration::from_millis(40);

@@ -3,7 +3,8 @@
 //!
 //! One clock counts its rounds. What it sends anew in a round trip of its own is its window, while
 //! that is what limits it. A sender that has as much in flight after losses as before, such as BBR,
-//! gains nothing from a loss that is hidden, and a queue that it fills only grows by repairs [C-22].
+//! gains nothing from a loss that is hidden, and a queue that it fills only grows by repairs
+//! [C-22].
 
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -13,11 +14,11 @@ use core::time::Duration;
 
 /// The round trip of the wired side before its measurement.
 pub(super) const UNKNOWN_ROUND_TRIP: Duration = Duration::from_millis(100);
-/// Of what was in flight before a loss, the part that a sender keeps at most if it answers: CUBIC keeps 0.7
-/// (RFC 9438 §4.6) and grows until it is measured.
+/// Of what was in flight before a loss, the part that a sender keeps at most if it answers: CUBIC
+/// keeps 0.7 (RFC 9438 §4.6) and grows until it is measured.
 const ANSWERED: f64 = 0.85;
-/// The rounds after a recovery that are measured, as many as before it: senders that probe vary what
-/// is in flight.
+/// The rounds after a recovery that are measured, as many as before it: senders that probe vary
+/// what is in flight.
 const MEASURED: u8 = 2;
 /// From which on the sender counts as one that ignores losses: a loss without an answer counts 2,
 /// one with an answer -1. BBR often has less in flight for reasons of its own.
@@ -98,8 +99,8 @@ impl Sender {
     }
 
     /// It has sent all data below `highest`. Of that the mobile has acknowledged what is below
-    /// `acked`, and so many bytes of the rest are in flight. What it sent before it knew of the last
-    /// congestion belongs to the recovery that answers that.
+    /// `acked`, and so many bytes of the rest are in flight. What it sent before it knew of the
+    /// last congestion belongs to the recovery that answers that.
     pub(super) fn sent(
         &mut self,
         now: Instant,

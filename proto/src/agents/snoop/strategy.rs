@@ -1,12 +1,10 @@
 //! What an agent does differently by its place: at a base station it masks holes, in the sending
 //! host it lets loss signals wait.
 
-use super::base_station::BaseStation;
 use super::cache::Cached;
 use super::decision::Sight;
 use super::flow::Flow;
 use super::hop::Hop;
-use super::own_host::OwnHost;
 use super::settings::Settings;
 use crate::ranges::Span;
 use crate::time::Instant;
@@ -68,27 +66,4 @@ pub(super) trait Strategy {
     /// Whether the receiver may report copies of the agent as duplicates, which the sender has not
     /// sent.
     fn has_own_duplicates(&self, flow: &Flow) -> bool;
-}
-
-impl Flow {
-    /// The strategy for the place in which the agent is.
-    pub(super) fn strategy(&self) -> &'static dyn Strategy {
-        if self.own.place.is_own_host(self.air.min()) { &OwnHost } else { &BaseStation }
-    }
-
-    /// What the sender sees of a cached range that is under repair.
-    pub(super) fn sight(&self, cached: &Cached, now: Instant, settings: &Settings) -> Sight {
-        let strategy = self.strategy();
-        match settings.suppress {
-            true => strategy.sight(self, cached, now, strategy.hold_budget(self, settings)),
-            false => Sight::ShownAlways,
-        }
-    }
-
-    /// When the withheld ACK is to be looked at again, if there is one.
-    pub(super) fn release_due(&self, now: Instant, settings: &Settings) -> Option<Instant> {
-        self.suppressed.as_ref()?;
-        let strategy = self.strategy();
-        strategy.release_due(self, now, strategy.hold_budget(self, settings))
-    }
 }

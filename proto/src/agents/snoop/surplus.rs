@@ -1,7 +1,8 @@
 //! Whether a standing queue outlasts the answer of a sender [C-34].
 //!
-//! A sender that is shown a loss halves its window at most. Where more than that stands in the queue
-//! the hop stays busy, the loss costs nothing, and a queue that drops is told to all that fill it.
+//! A sender that is shown a loss halves its window at most. Where more than that stands in the
+//! queue the hop stays busy, the loss costs nothing, and a queue that drops is told to all that
+//! fill it.
 
 use crate::extreme::Extreme;
 use crate::time::Instant;
@@ -62,14 +63,14 @@ impl Surplus {
         least.sample(now, pace);
     }
 
-    /// Whether nobody else fills the queue, who would take what these flows give: they have the most
-    /// of their largest rate.
+    /// Whether nobody else fills the queue, who would take what these flows give: they have the
+    /// most of their largest rate.
     pub(super) fn is_own(&self) -> bool {
         self.pace.is_none_or(|(pace, least)| pace.mul_f64(LEAST_RATE) <= least.get())
     }
 
-    /// Whether the queue outlasts that a sender with this window halves it. The round trip without a
-    /// queue is `least`.
+    /// Whether the queue outlasts that a sender with this window halves it. The round trip without
+    /// a queue is `least`.
     pub(super) fn outlasts(&self, window: u64, least: Duration) -> bool {
         let Some((_, pace)) = self.pace.filter(|_| window > 0) else { return false };
         let half = pace.get().mul_f64(window as f64 / PACKET / 2.0);

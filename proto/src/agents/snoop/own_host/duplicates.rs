@@ -6,6 +6,7 @@ use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
 use crate::agents::snoop::cache::MAX_EXAMINED;
 use crate::agents::snoop::flow::Flow;
+use crate::agents::snoop::own::overlaps;
 use crate::agents::snoop::{Snoop, seq};
 use crate::event::{Event, FlowId, OwnEvent};
 use crate::packet::Packet;
@@ -15,29 +16,6 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Segment;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-
-/// Ranges that the sender has retransmitted while their repair was under way, and whose
-/// retransmission was withheld.
-#[derive(Clone, Debug, Default)]
-pub(in super::super) struct Duplicates {
-    withheld: VecDeque<Span>,
-    /// Ranges that the sender has retransmitted and that have departed: the receiver may report
-    /// them.
-    departed: VecDeque<Span>,
-    /// Whether the agent has sent copies, which the receiver reports as duplicates [C-30].
-    pub(in super::super) has_own: bool,
-}
-
-impl Duplicates {
-    /// A retransmission of the sender has departed: what the receiver gets, it reports itself.
-    pub(in super::super) fn departed(&mut self, span: Span) {
-        self.withheld.retain(|other| !overlaps(other, &span));
-        if self.departed.len() >= MAX_EXAMINED {
-            self.departed.pop_front();
-        }
-        self.departed.push_back(span);
-    }
-}
 
 impl Flow {
     /// Whether this retransmission is a duplicate: a repair of all of it is queued or in flight.
@@ -184,8 +162,4 @@ pub(super) fn withheld(flow: FlowId, seq: SeqNumber) -> Event {
 
 fn own(counter: &'static str, text: &'static str, flow: FlowId, seq: u64) -> Event {
     Event::Own(OwnEvent { counter, text, values: [flow.0, seq], is_retransmission: false })
-}
-
-fn overlaps(a: &Span, b: &Span) -> bool {
-    a.start < b.end && b.start < a.end
 }

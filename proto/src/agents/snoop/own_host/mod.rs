@@ -10,8 +10,6 @@ mod duplicates;
 mod nacks;
 mod timestamps;
 
-use duplicates::Duplicates;
-
 use super::cache::Cached;
 use super::decision::Sight;
 use super::flow::Flow;
@@ -21,50 +19,10 @@ use super::strategy::{Progress, Strategy, Visible};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Segment;
-use crate::wired_path::WiredPath;
-use alloc::boxed::Box;
 use core::time::Duration;
 
 /// The air is idle at times if data waits for less than this part of its round trip [C-30].
 const SPARE: u32 = 32;
-
-/// Where the agent is, by the time in which the host behind the wired port answers: without the
-/// agent's own queue, in which data waits before it departs.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Place {
-    path: WiredPath,
-    /// The first TSval that was forwarded: an ACK before the flow was picked up may have had it.
-    first: Option<u32>,
-}
-
-impl Place {
-    /// Notes that an ACK with this TSval is forwarded to the sender.
-    pub(super) fn ack_left(&mut self, now: Instant, value: u32) {
-        if *self.first.get_or_insert(value) != value {
-            self.path.ack_left(now, value);
-        }
-    }
-
-    /// Notes that data with this TSecr arrived from the sender.
-    pub(super) fn data_came(&mut self, now: Instant, echo: u32) {
-        self.path.data_came(now, echo);
-    }
-
-    /// Whether the sender is in the agent's own host, given the least round trip of the air.
-    pub(super) fn is_own_host(&self, air: Duration) -> bool {
-        self.path.is_own_host(air)
-    }
-}
-
-/// What a flow has of its own host, if it is there.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Own {
-    pub(super) place: Place,
-    /// Few flows have any.
-    pub(super) duplicates: Option<Box<Duplicates>>,
-    /// Whether a base station reports what the air loses [S0-40].
-    is_reported: bool,
-}
 
 /// The strategy in the sending host.
 pub(super) struct OwnHost;
