@@ -100,12 +100,8 @@ q quit  s sort (by repairs)  p pause";
 #[test]
 fn what_is_gained_is_in_the_first_line() {
     let mut gaining = status(0);
-    gaining.gain = Some(Gain {
-        goodput_bps: 1.8e7,
-        without_bps: 2e6,
-        gain: Some(9.0),
-        ..Gain::default()
-    });
+    gaining.gain =
+        Some(Gain { goodput_bps: 1.8e7, without_bps: 2e6, gain: Some(9.0), ..Gain::default() });
     let mut model = Model::default();
     model.update(gaining);
     let first = screen(&model, 90, 5)[0].clone();

@@ -299,9 +299,12 @@ pub(crate) fn crowded() -> Result {
     let memory = hub.status(0)?["memory_bytes"].clone();
     println!("shares {shares:.3?}, memory of one {memory}, {}", hub.status(flooding)?);
     assert!(hub.status(dead)?["is_silent"] == true);
-    let lost = hub.status(lossy)?["path"]["loss"].as_f64();
-    println!("loss of the lossy one {lost:?}");
-    assert!(!has_steady_clock() || lost.is_some_and(|lost| (0.05..0.2).contains(&lost)));
+    // What is lost is sent again, or repaired; the loss itself is known of uncongested paths only.
+    let seen = hub.status(lossy)?;
+    let share = |name: &str| seen[name].as_f64().unwrap_or(f64::NAN);
+    let mended = share("retransmitted_share") + share("coded_share");
+    println!("of what the lossy one was sent {mended:.3} was sent again or coded: {seen}");
+    assert!(!has_steady_clock() || mended > 0.05);
     for share in shares {
         assert!(!has_steady_clock() || share >= 0.95, "{share:.3} of what it has alone");
         // Nobody stands still, however slow the machine.
