@@ -124,13 +124,11 @@ fn the_path_is_full_and_its_queue_short() {
 
 #[test]
 fn losses_of_the_path_cost_no_more_than_themselves() {
-    // Where few frames are in flight, more is not made up for than is safe: at 10 % the 95 % that
-    // are wanted are not reached.
-    for (loss, least) in [(0.01, 0.95), (0.05, 0.95), (0.1, 0.92)] {
+    for loss in [0.01, 0.05, 0.1] {
         let mut path = Path::new(20_000_000, ROUND_TRIP, 67, loss);
         path.run(LONG);
         let share = path.share(LONG) / (1.0 - loss);
-        assert!(share > least, "{share:.3} of what arrives at loss {loss}");
+        assert!(share > 0.96, "{share:.3} of what arrives at loss {loss}");
     }
 }
 
