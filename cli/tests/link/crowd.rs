@@ -48,7 +48,7 @@ pub(crate) fn flooded() -> Result {
         thread::scope(|scope| {
             scope.spawn(|| answer(&echo, &stop));
             let result = measure(&pinger, received).and_then(|alone| {
-                scope.spawn(|| flood(&flooder, &stop));
+                scope.spawn(|| flood(&flooder, FLOOD, &stop));
                 Ok((alone, measure(&pinger, received)?))
             });
             stop.store(true, Ordering::Relaxed);
@@ -84,10 +84,11 @@ fn answer(socket: &UdpSocket, stop: &AtomicBool) {
     }
 }
 
-fn flood(socket: &UdpSocket, stop: &AtomicBool) {
+/// So many datagrams a second until it is told to stop.
+pub(crate) fn flood(socket: &UdpSocket, per_second: f64, stop: &AtomicBool) {
     let (begin, mut sent) = (Instant::now(), 0);
     while !stop.load(Ordering::Relaxed) {
-        let due = (begin.elapsed().as_secs_f64() * FLOOD) as u64;
+        let due = (begin.elapsed().as_secs_f64() * per_second) as u64;
         (sent..due).for_each(|_| drop(socket.send(&[0; DATAGRAM])));
         sent = due;
         thread::sleep(Duration::from_millis(1));

@@ -1,6 +1,7 @@
 //! A hub: one process, one interface and one socket for many peers, each in a namespace of its own
 //! with a cable to the hub.
 
+use crate::crowd::flood;
 use crate::interface::shown;
 use crate::kit::{Result, TempFile, airmend, has_steady_clock, until};
 use crate::stream::{lasting, stream, until_stopped};
@@ -240,7 +241,6 @@ const PATH: &str = "tbf rate 4mbit burst 20kb latency 50ms";
 const SETTLES: Duration = Duration::from_secs(3);
 const MEASURES: Duration = Duration::from_secs(6);
 /// What the one that floods sends: 20 Mb/s of datagrams over a path without a limit.
-const DATAGRAM: usize = 1_200;
 const FLOOD: f64 = 2_000.0;
 
 /// Twenty peers, of which one floods, one is dead and one loses 10 %: the others keep what they
@@ -284,7 +284,7 @@ pub(crate) fn crowded() -> Result {
             dialers.remove(dead).kill()?;
             let (hub, stop) = (&hub, &stop);
             scope.spawn(move || download(hub, lossy, stop).ok());
-            scope.spawn(|| flood(&flooder, stop));
+            scope.spawn(|| flood(&flooder, FLOOD, stop));
             Ok((alone, rates(&received)?))
         })();
         stop.store(true, Ordering::Relaxed);
@@ -332,16 +332,6 @@ fn download(hub: &Hub, number: usize, stop: &AtomicBool) -> Result {
     let [peer, center] = hub.hosts(number);
     let (to, received) = (hub.peers[number].inner().parse()?, AtomicU64::new(0));
     until_stopped([center, peer], to, 6_000, &received, stop)
-}
-
-fn flood(socket: &UdpSocket, stop: &AtomicBool) {
-    let (begin, mut sent) = (Instant::now(), 0);
-    while !stop.load(Ordering::Relaxed) {
-        let due = (begin.elapsed().as_secs_f64() * FLOOD) as u64;
-        (sent..due).for_each(|_| drop(socket.send(&[0; DATAGRAM])));
-        sent = due;
-        thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// Bytes a second of each stream, when it has settled.
