@@ -135,16 +135,31 @@ fn a_restarted_station_goes_on() {
     }
 }
 
-/// As `airmend link` has it; the second flood is of segments that were sent before.
+/// As `airmend link` has it.
+fn fair(settings: Settings) -> Settings {
+    Settings { fair_queue: true, resend_duplicates: false, gap_eack: 1, ..settings }
+}
+
+/// The second flood is of segments that were sent before.
 #[test]
 fn a_flood_starves_neither_bulk_nor_pings() {
-    for settings in [Settings::default(), Settings::flow()] {
-        let settings =
-            Settings { fair_queue: true, resend_duplicates: false, gap_eack: 1, ..settings };
+    for settings in [Settings::default(), Settings::flow()].map(fair) {
         crate::flood::check(&settings);
-        crate::flood::check_against(&settings, |number| {
+        crate::flood::check_against(&settings, None, |number| {
             let offset = (number % 32) * 1_200;
             Tcp::new(9, Port::Wired, offset, 1_200, 1).packet(0)
         });
+    }
+}
+
+/// What is sent once is in flight too: the flood waits where each flow has a queue of its own.
+#[test]
+fn a_flood_that_is_sent_once_fills_no_queue_behind_the_station() {
+    for settings in [Settings::default(), Settings::flow()].map(fair) {
+        let classes = "tcp>0=reliable,any=unreliable".parse().expect("classes");
+        let settings = Settings { classes, ..settings };
+        for queue in [40, 150].map(Duration::from_millis) {
+            crate::flood::check_against(&settings, Some(queue), crate::flood::datagram);
+        }
     }
 }

@@ -3,8 +3,9 @@
 
 use crate::common::packet::{Foreign, Tcp};
 use crate::kit::{Frame, Settings};
-use crate::pair::{Fate, GATEWAY, MOBILE, Pair};
+use crate::pair::{Fate, GATEWAY, Hop, MOBILE, Pair};
 use airmend_proto::{Instant, Packet, Port};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 const RATE_BPS: u64 = 20_000_000;
@@ -12,6 +13,8 @@ const DELAY: Duration = Duration::from_millis(5);
 /// What counts begins when the queues stand.
 const SETTLED: Instant = Instant::from_millis(1_000);
 const END: Instant = Instant::from_millis(5_000);
+/// Pings that are sent before this time arrive before the end, or are lost.
+const LAST_PING: Instant = Instant::from_millis(4_500);
 /// Between two segments of the honest flow, which alone would fill the link.
 const SEGMENTS: Duration = Duration::from_micros(600);
 const PINGS: Duration = Duration::from_millis(50);
@@ -27,10 +30,10 @@ struct Traffic {
     sent: Vec<Instant>,
 }
 
-/// What became of it.
+/// What became of it: the honest flow's segments, and pings by the time that each took.
 struct Outcome {
     segments: usize,
-    pings_sent: usize,
+    pings_lost: usize,
     pings: Vec<Duration>,
 }
 
@@ -39,17 +42,30 @@ fn segment(number: u32) -> Packet {
 }
 
 /// A packet of the flood; the rate is in its `every`.
-fn datagram(number: u32) -> Packet {
+pub(crate) fn datagram(number: u32) -> Packet {
     Foreign::Udp.packet(number as u16, 1_200)
 }
 
 /// What is neither TCP nor UDP is a flow of its own.
-fn ping(_: u32) -> Packet {
-    Foreign::NotIp.packet(0, 64)
+fn ping(number: u32) -> Packet {
+    Foreign::NotIp.packet(number as u16, 64)
 }
 
-fn run(settings: &Settings, floods: &[Source]) -> Outcome {
+/// The number of a ping.
+fn ping_number(packet: &Packet) -> Option<usize> {
+    match packet.bytes()[..] {
+        [0xf0, _, _, _, high, low, ..] => Some(usize::from(u16::from_be_bytes([high, low]))),
+        _ => None,
+    }
+}
+
+/// The path has `queue`, at a hop behind the end; without one the end itself is the slowest hop.
+fn run(settings: &Settings, queue: Option<Duration>, floods: &[Source]) -> Outcome {
     let mut pair = Pair::new(settings, RATE_BPS, DELAY);
+    if let Some(queue) = queue {
+        pair.rate_bps = 10 * RATE_BPS;
+        pair.hops = Some([Hop::new(RATE_BPS, queue); 2]);
+    }
     pair.may_drop = true;
     let sources: [Source; 2] = [(SEGMENTS, segment), (PINGS, ping)];
     let sources = sources.iter().chain(floods);
@@ -68,36 +84,45 @@ fn run(settings: &Settings, floods: &[Source]) -> Outcome {
         next.sent.push(next.next);
         next.next += next.every;
     }
-    let sent = &sources[1].sent;
     let delivered = &pair.ends[MOBILE].delivered;
-    let is_ping = |packet: &Packet| packet.bytes()[0] == 0xf0;
-    let arrived: Vec<_> = delivered.iter().filter(|(_, packet)| is_ping(packet)).collect();
-    // One that is lost makes those after it seem to be late.
-    let waits = arrived.iter().zip(sent).map(|((at, _), sent)| (*sent, *at - *sent));
+    let arrived: BTreeMap<usize, Instant> =
+        delivered.iter().filter_map(|(at, packet)| Some((ping_number(packet)?, *at))).collect();
+    let sent = sources[1].sent.iter().enumerate();
+    let judged = sent.filter(|(_, at)| (SETTLED..LAST_PING).contains(*at));
+    let waits: Vec<_> =
+        judged.map(|(number, sent)| arrived.get(&number).map(|at| *at - *sent)).collect();
     let is_segment = |packet: &Packet| Tcp::read(packet).is_some_and(|tcp| tcp.flow == 0);
     let late = delivered.iter().filter(|(at, _)| *at >= SETTLED);
     Outcome {
         segments: late.filter(|(_, packet)| is_segment(packet)).count(),
-        pings_sent: sent.iter().filter(|at| **at + 2 * DELAY < END).count(),
-        pings: waits.filter(|(sent, _)| *sent >= SETTLED).map(|(_, wait)| wait).collect(),
+        pings_lost: waits.iter().filter(|wait| wait.is_none()).count(),
+        pings: waits.into_iter().flatten().collect(),
     }
 }
 
 /// Checks it with these settings of both ends; the flood is what `flood` makes of it.
 pub(crate) fn check(settings: &Settings) {
-    check_against(settings, datagram);
+    check_against(settings, None, datagram);
 }
 
-/// The same with other packets, of about as many bytes.
-pub(crate) fn check_against(settings: &Settings, flood: fn(u32) -> Packet) {
-    let alone = run(settings, &[]);
+/// The same with other packets, of about as many bytes, and with a hop behind the end that is the
+/// slowest one and has a FIFO of this length.
+pub(crate) fn check_against(
+    settings: &Settings,
+    queue: Option<Duration>,
+    flood: fn(u32) -> Packet,
+) {
+    let alone = run(settings, queue, &[]);
     let longest = |outcome: &Outcome| outcome.pings.iter().max().copied().unwrap_or(Duration::MAX);
     for every in [400, 160].map(Duration::from_micros) {
-        let flooded = run(settings, &[(every, flood)]);
+        let flooded = run(settings, queue, &[(every, flood)]);
         let share = flooded.segments as f64 / alone.segments as f64;
         let waits = [&alone, &flooded].map(longest);
-        let lost = flooded.pings_sent.saturating_sub(flooded.pings.len() + 20);
-        println!("every {every:?}: {share:.3} of {}, {waits:?}, {lost} lost", alone.segments);
+        let lost = flooded.pings_lost;
+        println!(
+            "queue {queue:?}, every {every:?}: {share:.3} of {}, {waits:?}, {lost} lost",
+            alone.segments
+        );
         assert!(share >= 0.95 * 0.5, "every {every:?}: {share:.3} of what it has alone");
         assert!(lost == 0 && waits[1] <= 2 * waits[0], "every {every:?}: a ping, {waits:?}");
     }

@@ -29,6 +29,31 @@ pub(crate) struct End {
     is_sending: bool,
 }
 
+/// A hop with a FIFO of its own, which drops what finds it full.
+#[derive(Clone, Copy)]
+pub(crate) struct Hop {
+    pub(crate) rate_bps: u64,
+    /// The longest time for which a frame waits in it.
+    pub(crate) queue: Duration,
+    free_at: Instant,
+}
+
+impl Hop {
+    pub(crate) fn new(rate_bps: u64, queue: Duration) -> Self {
+        Self { rate_bps, queue, free_at: Instant::ZERO }
+    }
+
+    /// When a frame that comes at `now` has been sent; `None` if it is dropped.
+    fn sent(&mut self, now: Instant, bits: u64) -> Option<Instant> {
+        let begins = self.free_at.max(now);
+        if begins - now > self.queue {
+            return None;
+        }
+        self.free_at = begins + Duration::from_nanos(bits * 1_000_000_000 / self.rate_bps);
+        Some(self.free_at)
+    }
+}
+
 /// Both ends and the channel: a rate, a delay, and frames on their way.
 pub(crate) struct Pair {
     pub(crate) now: Instant,
@@ -38,6 +63,8 @@ pub(crate) struct Pair {
     half_duplex: bool,
     /// Whether the ends' queues may be full.
     pub(crate) may_drop: bool,
+    /// A slower hop behind each end, if there is one.
+    pub(crate) hops: Option<[Hop; 2]>,
     flights: Vec<(Instant, usize, Packet)>,
     pub(crate) wire_bytes: [u64; 2],
 }
@@ -58,6 +85,7 @@ impl Pair {
             rate_bps,
             half_duplex: settings.half_duplex,
             may_drop: false,
+            hops: None,
             flights: Vec::new(),
             wire_bytes: [0; 2],
         }
@@ -141,7 +169,11 @@ impl Pair {
                 let sent = now + Duration::from_nanos(airtime);
                 self.ends[end].is_sending = true;
                 self.ends[end].free_at = sent;
-                if fate(end, &frame) == Fate::Arrives {
+                let through = match &mut self.hops {
+                    None => Some(sent),
+                    Some(hops) => hops[end].sent(sent, packet.wire_bits()),
+                };
+                if let Some(sent) = through.filter(|_| fate(end, &frame) == Fate::Arrives) {
                     self.flights.push((sent + self.delay, 1 - end, packet));
                 }
             }

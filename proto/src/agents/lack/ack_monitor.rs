@@ -19,6 +19,11 @@ pub(super) struct AckMonitor {
     heard: SeqNumber,
     correct: u32,
     erroneous: u32,
+    /// The serial number up to which no local ACK is waited for any more, and when it last moved.
+    told: SeqNumber,
+    told_at: Instant,
+    /// Transmissions of packets that are sent once which local ACKs showed to have arrived.
+    once_arrived: u64,
     /// The serial number up to which no transmission has a timer.
     timed: SeqNumber,
     /// Whether the other end sends EACKs for gaps: then one transmission shows what became of all
@@ -48,6 +53,9 @@ impl AckMonitor {
             heard: none,
             correct: 0,
             erroneous: 0,
+            told: none,
+            told_at: Instant::ZERO,
+            once_arrived: 0,
             timed: none,
             has_gap_eacks,
             timed_out_at: Instant::ZERO,
@@ -58,13 +66,37 @@ impl AckMonitor {
     pub(super) fn restart(&mut self) -> impl DoubleEndedIterator<Item = Queued> + use<> {
         let packets = self.pool.restart();
         let pool = core::mem::replace(&mut self.pool, Pool::new());
-        *self = Self { pool, ..Self::new(self.has_gap_eacks) };
+        let once_arrived = self.once_arrived;
+        *self = Self { pool, once_arrived, ..Self::new(self.has_gap_eacks) };
         packets
     }
 
     /// The highest serial number that a local ACK named.
     pub(super) fn heard(&self) -> SeqNumber {
         self.heard
+    }
+
+    /// The number of transmissions, of packets that are sent once too, for which a local ACK is
+    /// waited.
+    pub(super) fn untold(&self) -> u32 {
+        u32::try_from(self.pool.serial().offset_from(self.told)).unwrap_or(0)
+    }
+
+    /// When it will have been waited for too long for a local ACK of any of them.
+    pub(super) fn untold_timer(&self, wait: Duration) -> Instant {
+        self.told_at + wait
+    }
+
+    /// Nothing is waited for any more once that time has come.
+    pub(super) fn expire_untold(&mut self, now: Instant, wait: Duration) {
+        if self.untold_timer(wait) <= now {
+            (self.told, self.told_at) = (self.pool.serial(), now);
+        }
+    }
+
+    /// Packets that have arrived, in all streams, with those that are sent once.
+    pub(super) fn arrived(&self) -> u64 {
+        self.pool.arrived() + self.once_arrived
     }
 
     /// Processes a local ACK.
@@ -85,7 +117,13 @@ impl AckMonitor {
             summary.round_trip = sent.and_then(|sent| (now - sent.at).checked_sub(ack.delay));
         }
         let (correct, erroneous) = self.unheard(ack);
-        each_bit(correct, |bit| self.arrive(ack.serial - bit));
+        if is_fresh {
+            (self.told, self.told_at) = (self.told.max(ack.serial), now);
+            let is_once = |bit: u32| self.pool.transmission(ack.serial - bit).is_none();
+            let once = bits(correct).filter(|bit| is_once(*bit)).count();
+            self.once_arrived += once as u64;
+        }
+        bits(correct).for_each(|bit| self.arrive(ack.serial - bit));
         for index in 0..usize::try_from(passed).unwrap_or(0) {
             self.pool.arrive(index);
         }
@@ -94,9 +132,9 @@ impl AckMonitor {
         while self.pool.span() > 0 && self.pool.packet(0).has_arrived() {
             self.pool.drop_first(1);
         }
-        each_bit(erroneous & !ack.correct, |bit| {
+        for bit in bits(erroneous & !ack.correct) {
             summary.eacks += u32::from(self.lose(ack.serial - bit, true));
-        });
+        }
         if is_fresh {
             (self.heard, self.correct, self.erroneous) = (ack.serial, ack.correct, ack.erroneous);
         }
@@ -214,10 +252,7 @@ impl AckMonitor {
     }
 }
 
-/// Calls `act` with the number of each bit that is set.
-fn each_bit(mut bits: u32, mut act: impl FnMut(u32)) {
-    while bits != 0 {
-        act(bits.trailing_zeros());
-        bits &= bits - 1;
-    }
+/// The number of each bit that is set.
+fn bits(word: u32) -> impl Iterator<Item = u32> {
+    (0..u32::BITS).filter(move |bit| word >> bit & 1 == 1)
 }

@@ -40,6 +40,8 @@ use packet_check::PacketCheck;
 const ACK_TIMER: Timer = Timer::new("lack-ack");
 /// The local timeout: no local ACK came within the maximal response time [lack §3.2 S1-15].
 const RESPONSE_TIMER: Timer = Timer::new("lack-response");
+/// No local ACK came for as long of what is sent once.
+const LIMIT_TIMER: Timer = Timer::new("lack-limit");
 /// The next hello frame, which asks for the epoch of the other end.
 const HELLO_TIMER: Timer = Timer::new("lack-hello");
 
@@ -238,7 +240,8 @@ impl Lack {
             self.unanswered = 0;
         }
         let (pool, heard) = (&self.sender.pool, self.sender.heard());
-        self.pace.acknowledged(now, pool.arrived(), heard, pool.serial());
+        let arrived = if self.settings.fair_queue { self.sender.arrived() } else { pool.arrived() };
+        self.pace.acknowledged(now, arrived, heard, pool.serial());
     }
 
     /// The maximal response time: of the settings, or the measured one with some time for a frame
@@ -248,8 +251,21 @@ impl Lack {
         if self.settings.adaptive { wait + wait / 4 + Duration::from_millis(1) } else { wait }
     }
 
+    /// Whether the limit of packets in flight admits another one. Where flows share the queue, what
+    /// is sent once is in flight too: a queue behind this station would not share.
     fn is_below_limit(&self) -> bool {
-        self.sender.pool.outstanding() < self.pace.limit()
+        self.sender.pool.outstanding().max(self.untold()) < self.pace.limit()
+    }
+
+    fn untold(&self) -> u32 {
+        if self.settings.fair_queue { self.sender.untold() } else { 0 }
+    }
+
+    /// When the limit is lifted that is reached by what no local ACK has told of.
+    fn limit_timer(&self) -> Option<Instant> {
+        let waits = self.sender.pool.missing() > 0 || !self.queue.is_empty();
+        let is_reached = waits && self.untold() >= self.pace.limit();
+        is_reached.then(|| self.sender.untold_timer(self.wait()))
     }
 
     /// Whether the window and the limit of packets in flight admit another packet.
@@ -321,6 +337,9 @@ impl Lack {
 
     /// Takes the next packet from the egress queue.
     fn next_queued(&mut self, now: Instant, has_room: bool) -> Option<Queued> {
+        if self.settings.fair_queue && !self.is_below_limit() {
+            return None;
+        }
         let queued = self.queue.pop(now, has_room, self.pace.codel());
         self.events.extend(self.queue.take_events());
         queued
@@ -366,6 +385,7 @@ impl Agent for Lack {
     fn handle_timeout(&mut self, now: Instant) {
         self.epochs.expire(now);
         self.receiver.expire(now);
+        self.sender.expire_untold(now, self.wait());
         if self.sender.expire(now, self.wait()) {
             self.unanswered += 1;
         }
@@ -410,6 +430,7 @@ impl Agent for Lack {
         let timers = [
             (self.receiver.ack_due().timer(), ACK_TIMER),
             (self.sender.timer(self.wait()).map(|(at, _)| at), RESPONSE_TIMER),
+            (self.limit_timer(), LIMIT_TIMER),
             (self.epochs.hello_timer(), HELLO_TIMER),
         ];
         let timers = timers.into_iter().filter_map(|(at, why)| Some(Deadline { at: at?, why }));
