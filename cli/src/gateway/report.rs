@@ -31,11 +31,13 @@ pub(super) fn print(out: &mut impl Write, status: &Status, is_json: bool) -> io:
         0 => String::new(),
         flows => format!("; no acknowledgment of {} passes here", counted(flows, "flow")),
     };
+    // A flow is one direction of a connection, once more when it goes on after an idle time.
+    let followed = status.counters.flows_opened.saturating_sub(status.flows_unanswered);
     writeln!(
         out,
-        "{} flows mended in {:.0} s: {} repairs, {} duplicate ACKs suppressed, \
+        "{} followed in {:.0} s: {} repairs, {} duplicate ACKs suppressed, \
          {} loss signals forwarded; air loss {loss}, {} heartbeat timeouts{unanswered}",
-        status.counters.flows_opened.saturating_sub(status.flows_unanswered),
+        counted(followed, "flow"),
         status.uptime_seconds,
         total(&status.repairs),
         status.counters.suppressed_dupacks,

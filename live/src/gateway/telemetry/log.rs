@@ -90,9 +90,14 @@ pub(crate) fn attached_again(about: &About) {
     warn!(interface, "another program took the gateway's filters from clsact, attached again");
 }
 
-/// The kernel forwarded `packets` without the daemon, since the last heartbeat was too old.
+/// The kernel forwarded `packets` without the daemon, since the last heartbeat was too old; one
+/// that only observes has not seen them.
 pub fn heartbeat_timeout(about: &About, packets: u64) {
-    warn!(interface = about.interface, packets, "heartbeat timeout, the kernel forwarded alone");
+    let interface = &about.interface;
+    match about.observe {
+        true => warn!(interface, packets, "heartbeat timeout, packets passed unobserved"),
+        false => warn!(interface, packets, "heartbeat timeout, the kernel forwarded alone"),
+    }
 }
 
 pub(super) fn agent_panicked(agent: &str) {

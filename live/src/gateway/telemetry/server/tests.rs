@@ -217,6 +217,25 @@ fn a_dead_socket_is_replaced_and_nothing_else_is() {
 }
 
 #[test]
+fn a_server_takes_away_what_it_has_made() {
+    let directory = Directory::new();
+    let socket = directory.0.join("airmend/wlan0/status.sock");
+    let start = |socket: PathBuf| Server::start(&ServerConfig { socket, metrics: None }).unwrap();
+    let first = start(socket.clone());
+    // Another gateway's directory is beside it.
+    let second = start(directory.0.join("airmend/wlan1/status.sock"));
+    drop(first);
+    assert!(!directory.0.join("airmend/wlan0").exists());
+    assert!(directory.0.join("airmend/wlan1/status.sock").exists());
+    drop(second);
+    drop(start(socket));
+    assert!(directory.0.join("airmend").exists(), "who made it found it in use");
+    fs::remove_dir(directory.0.join("airmend")).unwrap();
+    drop(start(directory.config().socket));
+    assert_eq!(fs::read_dir(&directory.0).unwrap().count(), 0);
+}
+
+#[test]
 fn a_loopback_address_has_metrics_but_no_status() {
     let directory = Directory::new();
     // A port that was free a moment ago.
