@@ -32,9 +32,9 @@ pub(crate) struct End {
 /// A hop with a FIFO of its own, which drops what finds it full.
 #[derive(Clone, Copy)]
 pub(crate) struct Hop {
-    pub(crate) rate_bps: u64,
+    rate_bps: u64,
     /// The longest time for which a frame waits in it.
-    pub(crate) queue: Duration,
+    queue: Duration,
     free_at: Instant,
 }
 

@@ -117,13 +117,11 @@ impl AckMonitor {
             summary.round_trip = sent.and_then(|sent| (now - sent.at).checked_sub(ack.delay));
         }
         let (correct, erroneous) = self.unheard(ack);
-        if is_fresh {
-            (self.told, self.told_at) = (self.told.max(ack.serial), now);
-            let is_once = |bit: u32| self.pool.transmission(ack.serial - bit).is_none();
-            let once = bits(correct).filter(|bit| is_once(*bit)).count();
-            self.once_arrived += once as u64;
+        for bit in bits(correct) {
+            let is_known = self.arrive(ack.serial - bit);
+            // A late local ACK repeats what others have told.
+            self.once_arrived += u64::from(is_fresh && !is_known);
         }
-        bits(correct).for_each(|bit| self.arrive(ack.serial - bit));
         for index in 0..usize::try_from(passed).unwrap_or(0) {
             self.pool.arrive(index);
         }
@@ -137,6 +135,7 @@ impl AckMonitor {
         }
         if is_fresh {
             (self.heard, self.correct, self.erroneous) = (ack.serial, ack.correct, ack.erroneous);
+            (self.told, self.told_at) = (self.told.max(ack.serial), now);
         }
         self.settle();
         Ok(summary)
@@ -151,12 +150,14 @@ impl AckMonitor {
         (ack.correct & !known(self.correct), ack.erroneous & !known(self.erroneous))
     }
 
-    /// A transmission arrived: its packet leaves the pool as soon as all before it have.
-    fn arrive(&mut self, serial: SeqNumber) {
-        let seq = self.pool.transmission(serial).map(|sent| sent.seq);
-        if let Some(index) = seq.and_then(|seq| self.pool.index(seq)) {
+    /// A transmission arrived: its packet leaves the pool as soon as all before it have. False if
+    /// the log does not have it, as of what is sent once.
+    fn arrive(&mut self, serial: SeqNumber) -> bool {
+        let Some(seq) = self.pool.transmission(serial).map(|sent| sent.seq) else { return false };
+        if let Some(index) = self.pool.index(seq) {
             self.pool.arrive(index);
         }
+        true
     }
 
     /// A transmission is lost; false if a later one of its packet is on its way, or it has arrived.
@@ -253,6 +254,10 @@ impl AckMonitor {
 }
 
 /// The number of each bit that is set.
-fn bits(word: u32) -> impl Iterator<Item = u32> {
-    (0..u32::BITS).filter(move |bit| word >> bit & 1 == 1)
+fn bits(mut word: u32) -> impl Iterator<Item = u32> {
+    core::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros())?;
+        word &= word - 1;
+        Some(bit)
+    })
 }
