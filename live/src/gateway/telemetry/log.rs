@@ -93,11 +93,9 @@ pub(crate) fn attached_again(about: &About) {
 /// The kernel forwarded `packets` without the daemon, since the last heartbeat was too old; one
 /// that only observes has not seen them.
 pub fn heartbeat_timeout(about: &About, packets: u64) {
-    let interface = &about.interface;
-    match about.observe {
-        true => warn!(interface, packets, "heartbeat timeout, packets passed unobserved"),
-        false => warn!(interface, packets, "heartbeat timeout, the kernel forwarded alone"),
-    }
+    let passed =
+        if about.observe { "packets passed unobserved" } else { "the kernel forwarded alone" };
+    warn!(interface = about.interface, packets, "heartbeat timeout, {passed}");
 }
 
 pub(super) fn agent_panicked(agent: &str) {
