@@ -92,14 +92,16 @@ impl Talk {
         ports
     }
 
-    /// Waits until so many ACKs are withheld; false if the heartbeat timed out more often than
-    /// `lapses`: the machine kept the gateway from its processor, and the kernel passed an ACK.
+    /// Waits until so many ACKs are withheld; false if the machine kept the gateway from its
+    /// processor: the heartbeat timed out more often than `lapses` and the kernel passed an ACK, or
+    /// the agent passed one, to whose times the repair came too late.
     fn withheld(&self, daemon: &Daemon, count: u64, lapses: u64) -> Result<bool> {
         until("withholding", || {
             let status = daemon.status().ok()?;
             let is_withheld = status["counters"]["suppressed_dupacks"].as_u64() == Some(count);
             let is_disturbed = status["heartbeat_timeouts"].as_u64() > Some(lapses);
-            (is_withheld || is_disturbed).then_some(is_withheld)
+            let is_passed = !is_withheld && !self.left().is_empty();
+            (is_withheld || is_disturbed || is_passed).then_some(is_withheld)
         })
     }
 }
@@ -110,7 +112,7 @@ fn undisturbed(talk: impl Fn() -> Result<bool>) -> Result {
         if talk()? {
             return Ok(());
         }
-        println!("the gateway's heartbeat timed out: once more");
+        println!("the gateway was kept from its processor: once more");
     }
     Err("the gateway never got its processor in time".into())
 }

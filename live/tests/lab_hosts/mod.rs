@@ -1,7 +1,8 @@
 //! Transfers after each other, short flows beside others, and several pairs of hosts.
 
-use super::{Scratch, complete, config, lab_link, plain};
+use super::{Scratch, complete, complete_with_enough, config, lab_link, plain};
 use airmend_live::lab::config::{Amount, LabConfig, Short};
+use airmend_live::lab::outcome::Outcome;
 use airmend_live::lab::run;
 use airmend_proto::agents::{AgentConfig, Limits};
 use pcap_file::pcapng::{Block, PcapNgReader};
@@ -42,8 +43,12 @@ pub(crate) fn short_flows() -> Result<(), Box<dyn Error>> {
         short: short(Duration::from_millis(5)),
         ..config()
     };
+    let some_end = |_: &LabConfig, outcome: &Outcome| {
+        outcome.short.as_ref().is_some_and(|flows| !flows.completion_seconds.is_empty())
+    };
     for (ipv6, pairs) in [(false, 1), (true, 2)] {
-        let outcome = complete(&LabConfig { ipv6, pairs, flows: pairs, ..beside.clone() })?;
+        let mut config = LabConfig { ipv6, pairs, flows: pairs, ..beside.clone() };
+        let outcome = complete_with_enough(&mut config, &some_end)?;
         let flows = outcome.short.ok_or("no short flows")?;
         let times = flows.completion_seconds;
         // Two round trips of 14 ms, for the handshake and the first window of ten segments, and a
@@ -54,13 +59,15 @@ pub(crate) fn short_flows() -> Result<(), Box<dyn Error>> {
         assert!(!times.is_empty() && times.iter().sum::<f64>() <= together, "{times:?}");
     }
     // The first begins within the warm-up, the second would begin after the end.
-    let (pause, warmup) = (60 * second, Duration::from_millis(500));
-    let outcome = complete(&LabConfig { short: short(pause), warmup, ..beside.clone() })?;
+    let (pause, warmup) = (600 * second, Duration::from_millis(500));
+    let mut config = LabConfig { short: short(pause), warmup, ..beside.clone() };
+    let outcome = complete_with_enough(&mut config, &|_, _| true)?;
     let flows = outcome.short.ok_or("no short flows")?;
     assert_eq!((flows.completion_seconds.len(), flows.overdue), (0, 0));
     // Nothing of what they carry is taken for the others'.
-    let bytes = LabConfig { amount: Amount::Bytes(300_000), ..beside };
-    assert!(complete(&bytes)?.short.is_some_and(|flows| !flows.completion_seconds.is_empty()));
+    let mut bytes = LabConfig { amount: Amount::Bytes(300_000), ..beside };
+    let outcome = complete_with_enough(&mut bytes, &some_end)?;
+    assert!(some_end(&bytes, &outcome), "{:?}", outcome.short);
     assert!(complete(&LabConfig { short: None, ..bytes })?.short.is_none());
     Ok(())
 }
