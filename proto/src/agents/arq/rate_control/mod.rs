@@ -254,7 +254,8 @@ impl RateControl {
             (self.sent, self.received) = (0, 0);
             let is_calm = self.phase == Phase::Startup && self.is_short(self.longest);
             self.losses.begin_round(is_calm);
-            self.longest = Duration::ZERO;
+            // What a full queue drops is known by what comes behind it, when it may be empty again.
+            self.longest = self.queueing;
         }
         if !rate.is_host_limited || rate.bytes_per_second >= self.rate.get() {
             self.rate.update(self.round, rate.bytes_per_second);

@@ -66,6 +66,19 @@ impl Path {
         }
     }
 
+    /// Hosts that send so many frames at once, and wait for two round trips each time.
+    fn run_bursts(&mut self, bursts: &[u32]) {
+        for &frames in bursts {
+            let next = self.now + 2 * self.round_trip;
+            self.control.limit_by_hosts(self.now);
+            (0..frames).for_each(|_| self.send(self.now));
+            while self.acks.front().is_some_and(|ack| ack.0 < next) {
+                self.acknowledge();
+            }
+            self.now = next;
+        }
+    }
+
     fn send(&mut self, at: Instant) {
         self.now = at;
         self.serial += 1;
@@ -130,6 +143,22 @@ fn losses_of_the_path_cost_no_more_than_themselves() {
         let share = path.share(LONG) / (1.0 - loss);
         assert!(share > 0.96, "{share:.3} of what arrives at loss {loss}");
     }
+}
+
+#[test]
+fn what_bursts_lose_at_a_full_queue_is_not_the_paths_own() {
+    // The queue takes half of each long burst. What it dropped is known by the short one, which
+    // finds it empty.
+    let mut path = Path::new(20_000_000, ROUND_TRIP, 33, 0.0);
+    path.run_bursts(&[66, 5].repeat(20));
+    assert!(path.dropped > 500 && path.control.is_starting(), "{} dropped", path.dropped);
+    assert_eq!(path.control.losses.share(), 0);
+    assert!(path.control.rate.get() < 2_600_000, "{} bytes/s", path.control.rate.get());
+    // Beside it, losses of the path itself.
+    let mut path = Path::new(20_000_000, ROUND_TRIP, 33, 0.1);
+    path.run_bursts(&[6; 80]);
+    let share = path.control.loss().unwrap_or(0);
+    assert!((51..205).contains(&share), "{share} of 1024");
 }
 
 #[test]
