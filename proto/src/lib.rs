@@ -35,6 +35,7 @@ pub mod packet;
 pub mod port;
 pub mod random;
 pub mod ranges;
+mod rare;
 pub mod recording;
 mod rlc;
 mod rtt;

@@ -27,6 +27,9 @@ pub struct Ranges {
 }
 
 impl Ranges {
+    /// No positions.
+    pub(crate) const EMPTY: Self = Self { spans: VecDeque::new(), total: 0 };
+
     /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()

@@ -138,6 +138,11 @@ impl<F: FlowState> Flows<F> {
         self.table.find(key)
     }
 
+    /// The address of the flow's mobile host; that of nobody once the flow has ended.
+    pub(super) fn mobile(&self, flow: FlowRef) -> [u8; 16] {
+        self.table.key(flow).map_or([0; 16], |key| key.air.address)
+    }
+
     pub(super) fn get(&self, flow: FlowRef) -> Option<&F> {
         self.table.get(flow)
     }

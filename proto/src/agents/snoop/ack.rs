@@ -81,8 +81,18 @@ impl Snoop {
             self.flows.end(reference, FlowEnd::Closed);
         } else {
             self.schedule(now, reference);
+            self.free_done(reference);
         }
         verdict
+    }
+
+    /// Takes the memory of a flow that has nothing in flight any more.
+    fn free_done(&mut self, reference: FlowRef) {
+        let Some(flow) = self.flows.get_mut(reference) else { return };
+        if flow.outstanding.there().is_some_and(|part| part.is_done()) {
+            let part = self.flows.update(reference, |flow| flow.outstanding.take()).flatten();
+            part.into_iter().for_each(|part| self.shared.spare.keep(part));
+        }
     }
 
     /// Returns the verdict on an ACK: it passes, is withheld, or is forwarded without masked loss
@@ -127,7 +137,6 @@ impl Snoop {
         flow.forwarded = Some(AckFields::of(segment));
         if let Some(timestamps) = segment.options.timestamps {
             flow.sender.wired.ack_left(now, timestamps.value);
-            flow.own.place.ack_left(now, timestamps.value);
         }
         if matches!(verdict, Verdict::Replace(_)) {
             self.event(Event::SackStripped(id, segment.ack));
@@ -199,7 +208,7 @@ impl Flow {
         let (Some(start), Some(end)) = (self.position(left), self.position(right)) else {
             return false;
         };
-        is_within && self.cache.iter_overlapping(start, end).any(|cached| cached.resent)
+        is_within && self.outstanding.cache.iter_overlapping(start, end).any(|cached| cached.resent)
     }
 
     /// A duplicate ACK in the sense of RFC 5681 §2, from a mobile without SACK.

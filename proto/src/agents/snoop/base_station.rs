@@ -38,7 +38,7 @@ impl Strategy for BaseStation {
     /// budget is not spent [C-7, C-10]. In a recovery the sender sees all losses: without the SACK
     /// blocks above a masked hole it would take its window for lost [C-22].
     fn sight(&self, flow: &Flow, cached: &Cached, now: Instant, budget: Duration) -> Sight {
-        if cached.start < flow.sender.recovery_point {
+        if cached.start < flow.sender.told.recovery_point {
             Sight::ShownRecovery
         } else if cached.resent {
             Sight::ShownResent
@@ -100,7 +100,7 @@ impl Strategy for BaseStation {
     }
 
     fn has_own_duplicates(&self, flow: &Flow) -> bool {
-        flow.own.duplicates.as_ref().is_some_and(|duplicates| duplicates.has_own)
+        flow.own.has_copied
     }
 }
 
@@ -129,17 +129,19 @@ impl Flow {
         if !self.policy(budget).is_masked() {
             return None;
         }
-        if self.sacked.is_empty() {
+        if self.outstanding.sacked.is_empty() {
             // Without SACK, duplicate ACKs signal the loss of the first range only.
             let is_first = |first: &&Cached| !self.uses_sack && first.start == self.acked;
-            let first = self.cache.get(0).filter(is_first)?;
+            let first = self.outstanding.cache.get(0).filter(is_first)?;
             return Some(first).filter(|first| self.is_masked(first, now, budget));
         }
         let mut examined = 0;
-        for hole in self.holes() {
-            let mut index = self.cache.first_beyond(hole.start);
+        for hole in self.outstanding.holes(self.acked) {
+            let mut index = self.outstanding.cache.first_beyond(hole.start);
             examined += 1;
-            while let Some(cached) = self.cache.get(index).filter(|c| c.start < hole.end) {
+            while let Some(cached) =
+                self.outstanding.cache.get(index).filter(|c| c.start < hole.end)
+            {
                 if self.is_masked(cached, now, budget) {
                     return Some(cached);
                 }
@@ -163,7 +165,7 @@ impl Flow {
         let Some(round_trip) = self.round_trip() else { return 0.0 };
         let air = self.air.srtt().max(Duration::from_micros(1));
         let repairs = libm::floorf(round_trip.div_duration_f32(air).min(64.0));
-        self.cache.segments() as f32 * libm::powf(loss, 1.0 + repairs)
+        self.outstanding.cache.segments() as f32 * libm::powf(loss, 1.0 + repairs)
     }
 }
 

@@ -1,19 +1,19 @@
 //! The budget of local retransmissions: they never exceed a share of what was delivered [C-23].
 
 /// The segments that a flow may retransmit before any of its own was delivered.
-const INITIAL: u32 = 32;
+const INITIAL: u16 = 32;
 /// The most segments that may be retransmitted at once: the losses of one fade.
-const LIMIT: u32 = 256;
+const LIMIT: u16 = 256;
 /// The most segments of credit that all flows of the agent share.
-pub(super) const SHARED: u32 = 4_096;
+pub(super) const SHARED: u16 = 4_096;
 
 /// The segments that a flow may retransmit: each segment that arrived earns one, which suffices as
 /// long as half of all transmissions arrive and are acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RepairBudget {
-    segments: u32,
+    segments: u16,
     /// The segments that were taken from the credit.
-    borrowed: u32,
+    borrowed: u16,
 }
 
 /// The segments that flows may retransmit beyond what they have earned, all flows of the agent
@@ -21,7 +21,7 @@ pub(super) struct RepairBudget {
 /// segments only, cannot cause more retransmissions than that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SharedCredit {
-    segments: u32,
+    segments: u16,
 }
 
 impl Default for SharedCredit {
@@ -48,18 +48,18 @@ impl RepairBudget {
     pub(super) fn spend(&mut self, credit: &mut SharedCredit) -> bool {
         let is_earned = take(&mut self.segments);
         let is_granted = !is_earned && self.borrowed < INITIAL && take(&mut credit.segments);
-        self.borrowed += u32::from(is_granted);
+        self.borrowed += u16::from(is_granted);
         is_earned || is_granted
     }
 }
 
-fn add(left: u32, segments: u64, limit: u32) -> u32 {
-    left.saturating_add(u32::try_from(segments).unwrap_or(limit)).min(limit)
+fn add(left: u16, segments: u64, limit: u16) -> u16 {
+    left.saturating_add(u16::try_from(segments).unwrap_or(limit)).min(limit)
 }
 
-fn take(left: &mut u32) -> bool {
+fn take(left: &mut u16) -> bool {
     let is_left = *left > 0;
-    *left -= u32::from(is_left);
+    *left -= u16::from(is_left);
     is_left
 }
 
@@ -67,8 +67,8 @@ fn take(left: &mut u32) -> bool {
 mod tests {
     use super::*;
 
-    fn spend_all(budget: &mut RepairBudget, credit: &mut SharedCredit) -> u32 {
-        (0..).take_while(|_| budget.spend(credit)).count() as u32
+    fn spend_all(budget: &mut RepairBudget, credit: &mut SharedCredit) -> u16 {
+        (0..).take_while(|_| budget.spend(credit)).count() as u16
     }
 
     #[test]
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn many_flows_share_what_none_of_them_has_earned() {
         let mut credit = SharedCredit::default();
-        let spent: u32 =
+        let spent: u16 =
             (0..1_000).map(|_| spend_all(&mut RepairBudget::default(), &mut credit)).sum();
         assert_eq!(spent, SHARED);
         credit.earn(7);

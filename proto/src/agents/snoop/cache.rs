@@ -141,6 +141,8 @@ const MAX_MOVED: usize = 1_024;
 const PLACE: usize = size_of::<Cached>() + 4 * (size_of::<Span>() + size_of::<Transmission>());
 
 impl Cache {
+    pub(super) const EMPTY: Self = Self { ranges: VecDeque::new(), segments: 0, captured_bytes: 0 };
+
     pub(super) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }

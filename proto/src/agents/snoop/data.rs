@@ -3,6 +3,8 @@
 use super::cache::{Cached, Sent};
 use super::decision::Left;
 use super::flow::Flow;
+use super::outstanding::Outstanding;
+use super::ts_recent::Resent;
 use super::{Snoop, seq};
 use crate::agent::UNANSWERED;
 use crate::agents::flow_table::FlowRef;
@@ -37,16 +39,16 @@ impl Snoop {
         let settings = &self.settings;
         let known = match segment.payload_len {
             0 => self.flows.find(&key),
-            _ => self
-                .flows
-                .find_or_open(now, key, |base| Flow::new(base, key, segment.seq, settings)),
+            _ => self.flows.find_or_open(now, key, |base| Flow::new(base, segment.seq, settings)),
         };
         let Some(reference) = known else { return };
         self.make_room(reference);
         let room = self.flows.room();
-        let taken = self
-            .flows
-            .update(reference, |flow| (flow.base.id, flow.take_data(now, segment, packet, room)));
+        let spare = &mut self.shared.spare;
+        let taken = self.flows.update(reference, |flow| {
+            flow.outstanding.lend(|| spare.take());
+            (flow.base.id, flow.take_data(now, segment, packet, room))
+        });
         let Some((id, Some(taken))) = taken else { return };
         if taken.is_resent {
             self.event(Event::SenderRetransmit(id, segment.seq));
@@ -95,11 +97,11 @@ impl Flow {
         if span.end <= self.acked {
             return None;
         }
-        self.probe.restart(now);
+        self.outstanding.probe.restart(now);
         let mut taken = Taken { is_resent: span.start < self.highest, ..Taken::default() };
         if span.end > self.highest {
             self.highest = span.end;
-            self.sender.new_data_at = now;
+            self.outstanding.new_data_at = now;
         }
         self.sender.sent(now, self.air.srtt(), self.highest, self.acked, self.in_flight());
         // Data that overlaps with cached ranges is cached already, with whatever segment
@@ -124,15 +126,17 @@ impl Flow {
             return Some(taken);
         }
         // [C-2] The newest data is refused first, since the mobile waits for the oldest.
-        if self.cache.growth(&cached) > room || !self.cache.has_place(&cached) {
+        if self.outstanding.cache.growth(&cached) > room
+            || !self.outstanding.cache.has_place(&cached)
+        {
             taken.refused = Some(Uncached::MemoryLimit);
             return Some(taken);
         }
-        let (delivered, flight) = (self.delivered.sent.order, &mut self.flight);
-        cached.depart(now, delivered, flight);
+        let Outstanding { cache, flight, delivered, .. } = &mut *self.outstanding;
+        cached.depart(now, delivered.sent.order, flight);
         cached.earliest = cached.sent;
-        self.cache.insert(cached);
-        self.compact_flight();
+        cache.insert(cached);
+        self.outstanding.compact_flight();
         Some(taken)
     }
 
@@ -147,9 +151,10 @@ impl Flow {
 
     /// Notes data that the sender has sent before, and its timestamp [C-12].
     fn note_resent(&mut self, segment: &Segment, span: Span) {
-        self.own.duplicates.get_or_insert_default().departed(span);
+        self.own.departed(span);
         if let Some(timestamps) = segment.options.timestamps {
-            self.ts_recent.resent(span.start, self.acked, timestamps.value);
+            let after = Resent::after(self.own.resent, span.start, self.acked, timestamps.value);
+            self.own.resent = Some(after);
         }
     }
 
@@ -170,7 +175,8 @@ impl Flow {
     /// of the last cached range that overlaps, if there is one.
     fn mark_resent(&mut self, now: Instant, copy: &Copy<'_>, taken: &mut Taken) -> Option<u64> {
         let mut end = None;
-        for cached in self.cache.overlapping(copy.span.start, copy.span.end) {
+        let Outstanding { cache, flight, delivered, .. } = &mut *self.outstanding;
+        for cached in cache.overlapping(copy.span.start, copy.span.end) {
             let was_disputed = cached.is_disputed;
             copy.replace(cached);
             if cached.is_disputed && !was_disputed {
@@ -180,13 +186,13 @@ impl Flow {
                 self.sender.retransmitted(self.highest);
             }
             cached.resent = true;
-            cached.depart(now, self.delivered.sent.order, &mut self.flight);
+            cached.depart(now, delivered.sent.order, flight);
             end = Some(cached.end);
         }
         if end.is_some() {
             // The sender's copy may arrive and be acknowledged: probing begins without backoff.
-            self.probe.answered();
-            self.compact_flight();
+            self.outstanding.probe.answered();
+            self.outstanding.compact_flight();
         }
         end
     }

@@ -2,8 +2,9 @@
 //! trip.
 
 use super::cache::Cached;
-use super::flow::{Delivered, Flow};
+use super::flow::Flow;
 use super::hop::Hop;
+use super::outstanding::{Delivered, Outstanding};
 use crate::ranges::{Ranges, Span};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -61,22 +62,13 @@ impl Flow {
         self.ts_recent.acked(segment.options.timestamps.map(|timestamps| timestamps.echo));
         // [C-2, RFC 2018 §8] Reneging: SACKed data directly above the ACK number would be
         // acknowledged cumulatively.
-        if self.sacked.span_at(ack).is_some() {
-            self.sacked = Ranges::default();
-            report.reneged = true;
+        report.reneged = self.outstanding.sacked.span_at(ack).is_some();
+        if report.reneged {
+            self.outstanding.sacked = Ranges::EMPTY;
         }
-        let lone = self.has_lone_segment();
+        let lone = self.outstanding.has_lone_segment();
         let mut arrivals = Arrivals::default();
-        self.cache.split(ack);
-        let mut waited = false;
-        while let Some(cached) = self.cache.pop_acknowledged(ack) {
-            waited |= cached.is_ambiguous();
-            report.fin |= self.carries_fin(&cached);
-            let was_sacked = self.sacked.span_at(cached.start).is_some();
-            if !was_sacked {
-                self.arrived(now, &cached, &mut arrivals);
-            }
-        }
+        let waited = self.take_acknowledged(now, ack, &mut arrivals, &mut report);
         if waited {
             // Data above a repaired hole that was not SACKed waited at the mobile: its round trip
             // is too long.
@@ -84,12 +76,7 @@ impl Flow {
         }
         self.acked = ack;
         self.has_acked = true;
-        self.sacked.remove_below(ack);
-        self.flight.remove_below(ack);
         self.process_blocks(now, segment, &mut arrivals);
-        if self.cache.is_empty() {
-            self.flight.shrink();
-        }
         if report.reneged {
             self.reconsider(now);
         }
@@ -98,6 +85,31 @@ impl Flow {
         self.repair_budget.earn(arrivals.segments);
         report.round_trip = self.conclude(now, &arrivals, lone, hop);
         report
+    }
+
+    /// Takes what lies below the ACK number out of what is in flight; returns whether some of it
+    /// was sent more than once.
+    fn take_acknowledged(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        arrivals: &mut Arrivals,
+        report: &mut AckReport,
+    ) -> bool {
+        let Some(part) = self.outstanding.there() else { return false };
+        part.cache.split(ack);
+        let mut waited = false;
+        while let Some(cached) = self.outstanding.cache.pop_acknowledged(ack) {
+            waited |= cached.is_ambiguous();
+            report.fin |= self.carries_fin(&cached);
+            let was_sacked = self.outstanding.sacked.span_at(cached.start).is_some();
+            if !was_sacked {
+                self.arrived(now, &cached, arrivals);
+            }
+        }
+        self.outstanding.sacked.remove_below(ack);
+        self.outstanding.flight.remove_below(ack);
+        waited
     }
 
     /// Processes the SACK blocks above the ACK number. A DSACK block lies below it or within
@@ -113,17 +125,19 @@ impl Flow {
             }
             let Some(block) = self.whole_segments(Span { start, end }) else { continue };
             let mut from = block.start;
-            while let Some(new) = self.sacked.gap(from, block.end) {
-                let mut index = self.cache.first_beyond(new.start);
+            while let Some(new) = self.outstanding.sacked.gap(from, block.end) {
+                let mut index = self.outstanding.cache.first_beyond(new.start);
                 arrivals.by_sack = true;
-                while let Some(cached) = self.cache.get(index).filter(|c| c.start < new.end) {
+                while let Some(cached) =
+                    self.outstanding.cache.get(index).filter(|c| c.start < new.end)
+                {
                     let cached = cached.clone();
                     self.arrived(now, &cached, arrivals);
                     index += 1;
                 }
                 from = new.end;
             }
-            self.sacked.insert(block);
+            self.outstanding.sacked.insert(block);
         }
     }
 
@@ -132,15 +146,18 @@ impl Flow {
     /// `None` if nothing is left, or if the scoreboard has more ranges than the cache.
     fn whole_segments(&mut self, block: Span) -> Option<Span> {
         let Span { mut start, mut end } = block;
-        self.cache.split(start);
-        self.cache.split(end);
-        if let Some(first) = self.cache.at_mut(start).filter(|first| first.start < start) {
+        self.outstanding.cache.split(start);
+        self.outstanding.cache.split(end);
+        if let Some(first) =
+            self.outstanding.cache.at_mut(start).filter(|first| first.start < start)
+        {
             start = first.end;
         }
-        if let Some(last) = self.cache.at_mut(end).filter(|last| last.start < end) {
+        if let Some(last) = self.outstanding.cache.at_mut(end).filter(|last| last.start < end) {
             end = last.start;
         }
-        let is_full = self.sacked.len() > self.cache.segments() + MORE_RANGES;
+        let is_full =
+            self.outstanding.sacked.len() > self.outstanding.cache.segments() + MORE_RANGES;
         (start < end && !is_full).then_some(Span { start, end })
     }
 
@@ -148,7 +165,7 @@ impl Flow {
         arrivals.any = true;
         arrivals.resent |= cached.resent;
         arrivals.segments += cached.segments();
-        let sent = cached.proven(self.delivered.sent.order);
+        let sent = cached.proven(self.outstanding.delivered.sent.order);
         if cached.is_ambiguous() && now - sent.at < self.air.min() {
             // The retransmission cannot have been acknowledged yet: the original was only late.
             if cached.attempts == 1 && cached.missing_since.is_some() && !cached.resent {
@@ -180,8 +197,8 @@ impl Flow {
     ) -> Option<(Duration, Duration)> {
         if arrivals.any {
             hop.arrived(now, arrivals.segments);
-            self.probe.restart(now);
-            self.probe.answered();
+            self.outstanding.probe.restart(now);
+            self.outstanding.probe.answered();
             self.overtake(now, arrivals);
         }
         let sample = arrivals.timed?.round_trip;
@@ -194,8 +211,9 @@ impl Flow {
         }
         // A receiver may delay the ACK of a single segment, until the next one arrives (RFC 9293
         // §3.8.6.3).
-        let follows_soon =
-            |sent_at| self.cache.get(0).is_some_and(|next| next.sent.at.since(sent_at) <= PROMPT);
+        let follows_soon = |sent_at| {
+            self.outstanding.cache.get(0).is_some_and(|next| next.sent.at.since(sent_at) <= PROMPT)
+        };
         let is_prompt = arrivals.by_sack
             || arrivals.segments > 1
             || arrivals.timed.is_some_and(|timed| follows_soon(timed.sent.at));
@@ -205,9 +223,10 @@ impl Flow {
 
     /// Updates the newest transmission that has arrived, and finds what it has overtaken.
     fn overtake(&mut self, now: Instant, arrivals: &Arrivals) {
-        let is_newer = |newest: &Delivered| newest.sent.order > self.delivered.sent.order;
+        let is_newer =
+            |newest: &Delivered| newest.sent.order > self.outstanding.delivered.sent.order;
         if let Some(newest) = arrivals.newest.filter(is_newer) {
-            self.delivered = newest;
+            self.outstanding.delivered = newest;
             self.find_overtaken(now);
         }
     }
@@ -218,9 +237,8 @@ impl Flow {
     pub(super) fn process_duplicate(&mut self, now: Instant) {
         let (acked, air) = (self.acked, &self.air);
         let margin = air.srtt() / 4 + air.reordering_window();
-        let Some(first) = self.cache.get_mut(0).filter(|first| first.start == acked) else {
-            return;
-        };
+        let Some(Outstanding { cache, delivered, .. }) = self.outstanding.there() else { return };
+        let Some(first) = cache.get_mut(0).filter(|first| first.start == acked) else { return };
         if first.is_queued {
             return;
         }
@@ -229,9 +247,9 @@ impl Flow {
         if is_lost {
             first.missing_since.get_or_insert(now);
             let order = first.sent.order + 1;
-            if order > self.delivered.sent.order {
+            if order > delivered.sent.order {
                 let sent = super::cache::Sent { order, ..first.sent };
-                self.delivered = Delivered { sent, round_trip: Duration::ZERO };
+                *delivered = Delivered { sent, round_trip: Duration::ZERO };
             }
         }
     }

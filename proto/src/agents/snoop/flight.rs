@@ -29,6 +29,9 @@ pub(super) struct Flight {
 }
 
 impl Flight {
+    pub(super) const EMPTY: Self =
+        Self { sent: VecDeque::new(), overtaken: VecDeque::new(), last: 0 };
+
     /// Notes a transmission of so many segments; returns the number of the first one.
     pub(super) fn depart(&mut self, span: Span, segments: u64) -> u64 {
         let order = self.last + 1;
@@ -62,15 +65,12 @@ impl Flight {
         }
     }
 
-    /// Forgets all transmissions, but not their number.
-    pub(super) fn clear(&mut self) {
-        *self = Self { last: self.last, ..Self::default() };
-    }
-
-    /// Frees the buffers of a flow that has nothing in flight.
-    pub(super) fn shrink(&mut self) {
+    /// Forgets all transmissions; little of the buffers stays.
+    pub(super) fn begin_anew(&mut self) {
+        self.sent.clear();
         self.sent.shrink_to(IDLE_CAPACITY);
-        self.overtaken.shrink_to(0);
+        self.overtaken = VecDeque::new();
+        self.last = 0;
     }
 
     #[cfg(test)]
@@ -91,8 +91,7 @@ mod tests {
     fn numbers_count_segments() {
         let mut flight = Flight::default();
         assert_eq!((flight.depart(span(0), 1), flight.depart(span(10), 3)), (1, 2));
-        flight.clear();
-        assert_eq!(flight.depart(span(20), 1), 5, "no number is used twice");
+        assert_eq!(flight.depart(span(20), 1), 5);
     }
 
     #[test]

@@ -1,11 +1,9 @@
 //! The soft state of one flow, which is rebuilt from a few packets and ACKs.
 
 use super::budget::RepairBudget;
-use super::cache::{Cache, Sent};
-use super::flight::{Flight, Transmission};
 use super::handshake::{FIRST_ACK, Opened};
+use super::outstanding::Outstanding;
 use super::own::Own;
-use super::probe::TailProbe;
 use super::rtt::AirPath;
 use super::sender::Sender;
 use super::settings::Settings;
@@ -15,9 +13,8 @@ use crate::agent::UNANSWERED;
 use crate::agents::flows::{FlowBase, FlowState};
 use crate::packet::Packet;
 use crate::port::Port;
-use crate::ranges::{Ranges, Span};
+use crate::rare::Rare;
 use crate::time::Instant;
-use crate::wire::flow::FlowKey;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use alloc::boxed::Box;
@@ -46,36 +43,18 @@ pub(super) struct Flow {
     /// Whether the mobile has ever sent a SACK block.
     pub(super) uses_sack: bool,
     pub(super) repair_budget: RepairBudget,
-    pub(super) probe: TailProbe,
     /// The window and ECN fields of the last ACK that was forwarded to the sender.
     pub(super) forwarded: Option<AckFields>,
     /// The last suppressed ACK, to be forwarded if its hole is not repaired in time.
     pub(super) suppressed: Option<Box<SuppressedAck>>,
     /// [C-24] The window of the mobile.
     pub(super) window: ReceiveWindow,
-    /// The data that the mobile has not acknowledged.
-    pub(super) cache: Cache,
-    /// The transmissions of this flow in their order.
-    pub(super) flight: Flight,
-    /// [C-1] The ranges that the mobile has acknowledged selectively.
-    pub(super) sacked: Ranges,
-    /// [C-4] The newest transmission that is known to have arrived.
-    pub(super) delivered: Delivered,
+    /// What is in flight.
+    pub(super) outstanding: Rare<Outstanding>,
     pub(super) air: AirPath,
     pub(super) sender: Sender,
-    /// The end of the reordering window of a missing range.
-    pub(super) reordering_due: Option<Instant>,
     pub(super) ts_recent: TsRecent,
-    /// The address of the mobile host.
-    pub(super) mobile: [u8; 16],
-    pub(super) own: Own,
-}
-
-/// The newest transmission that is known to have arrived, and its round trip.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Delivered {
-    pub(super) sent: Sent,
-    pub(super) round_trip: Duration,
+    pub(super) own: Rare<Own>,
 }
 
 /// A suppressed ACK.
@@ -105,43 +84,32 @@ impl AckFields {
 }
 
 impl Flow {
-    pub(super) fn new(base: FlowBase, key: FlowKey, first: SeqNumber, settings: &Settings) -> Self {
+    pub(super) fn new(base: FlowBase, first: SeqNumber, settings: &Settings) -> Self {
         // Not zero, so that sequence numbers below the first one have a position.
         let first = (1 << 32) | u64::from(first.0);
         Self {
-            probe: TailProbe::new(base.active_at),
             base,
-            mobile: key.air.address,
-            cache: Cache::default(),
             acked: first,
             has_acked: false,
             is_answered: false,
             is_unanswered: false,
             window: ReceiveWindow::new(first),
             highest: first,
-            sacked: Ranges::default(),
             uses_sack: false,
-            delivered: Delivered::default(),
-            flight: Flight::default(),
+            outstanding: Rare::default(),
             air: AirPath::new(settings.initial_rtt),
-            sender: Sender::new(first),
-            own: Own::default(),
+            sender: Sender::default(),
+            own: Rare::default(),
             repair_budget: RepairBudget::default(),
             ts_recent: TsRecent::default(),
             forwarded: None,
             suppressed: None,
-            reordering_due: None,
         }
     }
 
     /// The state of a flow whose handshake was seen.
-    pub(super) fn accepted(
-        base: FlowBase,
-        key: FlowKey,
-        opened: Opened,
-        settings: &Settings,
-    ) -> Self {
-        let mut flow = Self::new(base, key, opened.first, settings);
+    pub(super) fn accepted(base: FlowBase, opened: Opened, settings: &Settings) -> Self {
+        let mut flow = Self::new(base, opened.first, settings);
         flow.is_answered = true;
         flow.has_acked = true;
         if let Some(scale) = opened.scale {
@@ -179,29 +147,13 @@ impl Flow {
     /// observation gap data that seems missing may have arrived: a SACK block is not repeated
     /// without end.
     pub(super) fn forget_sent(&mut self) {
-        self.cache = Cache::default();
-        self.flight.clear();
-        self.sacked = Ranges::default();
-        self.reordering_due = None;
-        self.probe.answered();
+        self.outstanding.take();
         self.has_acked = false;
-    }
-
-    /// Drops void transmissions before they are many [C-26].
-    pub(super) fn compact_flight(&mut self) {
-        let cache = &self.cache;
-        self.flight.compact(cache.segments(), |&Transmission { order, span }| {
-            cache.iter_overlapping(span.start, span.end).any(|cached| {
-                let start = cached.start.max(span.start);
-                let before = cached.segments_from(span.start) - cached.segments_from(start);
-                cached.order_at(start) == order + before
-            })
-        });
     }
 
     /// Bytes that the mobile has not acknowledged, selectively or not.
     pub(super) fn in_flight(&self) -> u64 {
-        self.highest.saturating_sub(self.acked).saturating_sub(self.sacked.total())
+        self.highest.saturating_sub(self.acked).saturating_sub(self.outstanding.sacked.total())
     }
 
     /// The position of a sequence number in the stream; `None` if it is too far from the window.
@@ -220,30 +172,17 @@ impl Flow {
         Some(self.sender.wired.round_trip()? + self.air.srtt().max(Duration::from_micros(1)))
     }
 
-    /// The holes between the highest ACK and the highest SACK.
-    pub(super) fn holes(&self) -> impl Iterator<Item = Span> {
-        let starts = core::iter::once(self.acked).chain(self.sacked.iter().map(|span| span.end));
-        starts.zip(self.sacked.iter()).filter_map(|(start, next)| {
-            (start < next.start).then_some(Span { start, end: next.start })
-        })
-    }
-
-    /// Whether exactly one range is in flight: its ACK may be delayed.
-    pub(super) fn has_lone_segment(&self) -> bool {
-        self.cache.len() == 1
-    }
-
     /// The time of the next tail probe [C-5].
     pub(super) fn probe_due(&self) -> Option<Instant> {
-        if !self.is_answered || self.cache.is_empty() {
+        if !self.is_answered || self.outstanding.cache.is_empty() {
             return None;
         }
-        self.probe.due(&self.air, self.has_lone_segment())
+        self.outstanding.probe.due(&self.air, self.outstanding.has_lone_segment())
     }
 
     /// [C-24] The time at which the data of a mobile that has never answered is forgotten.
     pub(super) fn unanswered_due(&self) -> Option<Instant> {
-        let is_held = !self.is_answered && !self.cache.is_empty();
+        let is_held = !self.is_answered && !self.outstanding.cache.is_empty();
         is_held.then(|| self.base.opened_at + UNANSWERED)
     }
 }
@@ -258,11 +197,11 @@ impl FlowState for Flow {
     }
 
     fn memory(&self) -> usize {
-        self.cache.memory()
+        self.outstanding.cache.memory()
     }
 
     fn packets(&self) -> usize {
-        self.cache.segments()
+        self.outstanding.cache.segments()
     }
 
     fn is_answered(&self) -> bool {
@@ -282,18 +221,16 @@ impl FlowState for Flow {
 pub(super) mod tests {
     use super::*;
     use crate::event::FlowId;
-    use crate::wire::flow::Endpoint;
+    use crate::ranges::Span;
 
     pub(in super::super) fn flow(first: u32) -> Flow {
         let base = FlowBase::new(FlowId(0), Instant::ZERO);
-        let end = Endpoint { address: [0; 16], port: 0 };
-        let key = FlowKey { wired: end, air: end };
-        Flow::new(base, key, SeqNumber(first), &Settings::default())
+        Flow::new(base, SeqNumber(first), &Settings::default())
     }
 
     #[test]
     fn an_idle_flow_is_small() {
-        assert!(size_of::<Flow>() <= 856, "{}", size_of::<Flow>());
+        assert!(size_of::<Flow>() <= 256, "{}", size_of::<Flow>());
     }
 
     #[test]
@@ -313,14 +250,17 @@ pub(super) mod tests {
         let mut flow = flow(100);
         let base = 1u64 << 32;
         for (start, end) in [(200, 300), (400, 500)] {
-            flow.sacked.insert(Span { start: base + start, end: base + end });
+            flow.outstanding.sacked.insert(Span { start: base + start, end: base + end });
         }
         let holes = |flow: &Flow| -> alloc::vec::Vec<_> {
-            flow.holes().map(|hole| (hole.start - base, hole.end - base)).collect()
+            flow.outstanding
+                .holes(flow.acked)
+                .map(|hole| (hole.start - base, hole.end - base))
+                .collect()
         };
         assert_eq!(holes(&flow), [(100, 200), (300, 400)]);
         flow.acked = base + 300;
-        flow.sacked.remove_below(base + 300);
+        flow.outstanding.sacked.remove_below(base + 300);
         assert_eq!(holes(&flow), [(300, 400)]);
     }
 }

@@ -9,7 +9,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 /// The address of a mobile host.
-type Mobile = [u8; 16];
+pub(super) type Mobile = [u8; 16];
 type ByMobile = HashMap<Mobile, Box<Hop>, FixedState>;
 
 /// One [`Hop`] for each mobile host: those that were used since a time, and those that were

@@ -6,6 +6,8 @@ use super::decision::{Left, Sight};
 use super::flight::Transmission;
 use super::flow::Flow;
 use super::hop::Loss;
+use super::hops::Mobile;
+use super::outstanding::Outstanding;
 use super::settings::Settings;
 use crate::event::Cause;
 use crate::ranges::Span;
@@ -36,31 +38,33 @@ impl Flow {
     pub(super) fn find_lost(
         &mut self,
         now: Instant,
+        mobile: Mobile,
         shared: &mut Shared,
         settings: &Settings,
     ) -> Vec<Judged> {
         let mut lost = Vec::new();
-        self.reordering_due = None;
+        let Some(part) = self.outstanding.there() else { return lost };
+        part.reordering_due = None;
         if !self.uses_sack {
             // Without SACK, duplicate ACKs show the loss of the first segment only.
-            lost.extend(self.find_first_lost(now, shared, settings));
+            lost.extend(self.find_first_lost(now, mobile, shared, settings));
             return lost;
         }
-        while let Some(&Transmission { order, span }) = self.flight.overtaken.front() {
-            let is_sacked = self.sacked.span_at(span.start).is_some();
+        while let Some(&Transmission { order, span }) = self.outstanding.flight.overtaken.front() {
+            let is_sacked = self.outstanding.sacked.span_at(span.start).is_some();
             let is_open = |cached: &&mut Cached| {
                 !is_sacked && cached.order_at(span.start) == order && cached.is_open()
             };
-            if let Some(cached) = self.cache.at_mut(span.start).filter(is_open) {
+            if let Some(cached) = self.outstanding.cache.at_mut(span.start).filter(is_open) {
                 let window = self.air.reordering_window();
-                let lost_at = cached.sent.at + self.delivered.round_trip + window;
+                let lost_at = cached.sent.at + self.outstanding.delivered.round_trip + window;
                 if !window.is_zero() && lost_at > now {
-                    self.reordering_due = Some(lost_at);
+                    self.outstanding.reordering_due = Some(lost_at);
                     break;
                 }
-                lost.extend(self.judge(now, span.start, shared, settings));
+                lost.extend(self.judge(now, mobile, span.start, shared, settings));
             }
-            self.flight.overtaken.pop_front();
+            self.outstanding.flight.overtaken.pop_front();
         }
         lost
     }
@@ -79,10 +83,10 @@ impl Flow {
         let Some(round_trip) = self.round_trip() else { return forgotten };
         let wait = self.air.srtt() + round_trip * 2;
         for index in 0..MAX_EXAMINED {
-            let Some(cached) = self.cache.get(index) else { break };
+            let Some(cached) = self.outstanding.cache.get(index) else { break };
             let is_forgotten = cached.is_congestion
                 && !cached.is_disputed
-                && self.sender.new_data_at > cached.sent.at + wait;
+                && self.outstanding.new_data_at > cached.sent.at + wait;
             if index == 0 && !is_forgotten {
                 break;
             }
@@ -101,32 +105,32 @@ impl Flow {
         while self.uses_sack
             && let Some(transmission) = self.next_overtaken()
         {
-            if let Some(cached) = self.cache.at_mut(transmission.span.start) {
+            if let Some(cached) = self.outstanding.cache.at_mut(transmission.span.start) {
                 cached.missing_since.get_or_insert(now);
             }
-            self.flight.overtaken.push_back(transmission);
+            self.outstanding.flight.overtaken.push_back(transmission);
         }
     }
 
     /// The next segment whose last transmission was overtaken; it is cut out of its super-packet.
     fn next_overtaken(&mut self) -> Option<Transmission> {
-        let delivered = self.delivered.sent.order;
+        let Outstanding { cache, flight, sacked, delivered, .. } = self.outstanding.there()?;
         loop {
-            let first = self.flight.first()?;
+            let first = flight.first()?;
             let span = first.span;
-            let index = self.cache.first_beyond(span.start);
-            let Some(cached) = self.cache.get(index).filter(|c| c.start < span.end) else {
-                self.flight.remove_first();
+            let index = cache.first_beyond(span.start);
+            let Some(cached) = cache.get(index).filter(|c| c.start < span.end) else {
+                flight.remove_first();
                 continue;
             };
             let start = cached.start.max(span.start);
             first.order += cached.segments_from(span.start) - cached.segments_from(start);
             first.span.start = start;
-            if first.order >= delivered {
+            if first.order >= delivered.sent.order {
                 return None;
             }
             let order = first.order;
-            let is_sacked = self.sacked.span_at(start).is_some();
+            let is_sacked = sacked.span_at(start).is_some();
             let is_last = cached.order_at(start) == order && cached.is_open() && !is_sacked;
             let end = if is_last { cached.segment_end(start) } else { cached.end };
             first.order += cached.segments_from(start);
@@ -135,8 +139,8 @@ impl Flow {
             }
             first.span.start = end;
             if is_last {
-                self.cache.split(start);
-                self.cache.split(end);
+                cache.split(start);
+                cache.split(end);
                 return Some(Transmission { order, span: Span { start, end } });
             }
         }
@@ -146,18 +150,18 @@ impl Flow {
     /// are judged again.
     pub(super) fn reconsider(&mut self, now: Instant) {
         for index in 0..MAX_EXAMINED {
-            let Some(cached) = self.cache.get(index) else { return };
-            if cached.sent.order >= self.delivered.sent.order || !cached.is_open() {
+            let Some(cached) = self.outstanding.cache.get(index) else { return };
+            if cached.sent.order >= self.outstanding.delivered.sent.order || !cached.is_open() {
                 continue;
             }
             let (start, end) = (cached.start, cached.segment_end(cached.start));
             let order = cached.sent.order;
-            self.cache.split(end);
-            if let Some(cached) = self.cache.get_mut(index) {
+            self.outstanding.cache.split(end);
+            if let Some(cached) = self.outstanding.cache.get_mut(index) {
                 cached.missing_since.get_or_insert(now);
             }
             let span = Span { start, end };
-            self.flight.overtaken.push_back(Transmission { order, span });
+            self.outstanding.flight.overtaken.push_back(Transmission { order, span });
         }
     }
 
@@ -165,25 +169,26 @@ impl Flow {
     fn find_first_lost(
         &mut self,
         now: Instant,
+        mobile: Mobile,
         shared: &mut Shared,
         settings: &Settings,
     ) -> Option<Judged> {
         let acked = self.acked;
-        let first = self.cache.get(0).filter(|first| first.start <= acked)?;
-        if !first.is_open() || first.sent.order >= self.delivered.sent.order {
+        let first = self.outstanding.cache.get(0).filter(|first| first.start <= acked)?;
+        if !first.is_open() || first.sent.order >= self.outstanding.delivered.sent.order {
             return None;
         }
         let end = first.segment_end(acked);
-        self.cache.split(end);
-        let cached = self.cache.get_mut(0)?;
+        self.outstanding.cache.split(end);
+        let cached = self.outstanding.cache.get_mut(0)?;
         cached.missing_since.get_or_insert(now);
         let window = self.air.reordering_window();
-        let lost_at = cached.sent.at + self.delivered.round_trip + window;
+        let lost_at = cached.sent.at + self.outstanding.delivered.round_trip + window;
         if !window.is_zero() && lost_at > now {
-            self.reordering_due = Some(lost_at);
+            self.outstanding.reordering_due = Some(lost_at);
             return None;
         }
-        self.judge(now, acked, shared, settings)
+        self.judge(now, mobile, acked, shared, settings)
     }
 
     /// Decides on the loss of the range at `position`, and notes what follows from that for the
@@ -191,20 +196,21 @@ impl Flow {
     fn judge(
         &mut self,
         now: Instant,
+        mobile: Mobile,
         position: u64,
         shared: &mut Shared,
         settings: &Settings,
     ) -> Option<Judged> {
-        let cached = self.cache.at(position)?;
+        let cached = self.outstanding.cache.at(position)?;
         let span = cached.span();
         let loss = Loss {
             sent_at: cached.sent.at,
             wired: self.sender.wired_round_trip(),
             window: self.sender.window(),
-            is_recovering: self.acked < self.sender.recovery_point,
-            signalled_at: self.sender.signalled_at,
+            is_recovering: self.acked < self.sender.told.recovery_point,
+            signalled_at: self.sender.told.signalled_at,
         };
-        let congestion = shared.hops.get(now, self.mobile).judge(now, &loss);
+        let congestion = shared.hops.get(now, mobile).judge(now, &loss);
         if congestion.is_some_and(Left::is_new_congestion) {
             self.sender.signal(now, self.highest);
         }
@@ -216,11 +222,11 @@ impl Flow {
         }
         let fate = match cause {
             Some(cause) => {
-                self.cache.at_mut(position)?.is_congestion = true;
+                self.outstanding.cache.at_mut(position)?.is_congestion = true;
                 Fate::Left(cause)
             }
             None => {
-                let sight = self.sight(self.cache.at(position)?, now, settings);
+                let sight = self.sight(self.outstanding.cache.at(position)?, now, settings);
                 Fate::Repaired(Cause::Rack, sight)
             }
         };
@@ -231,10 +237,13 @@ impl Flow {
     /// reports all missing ones, then the first segment.
     pub(super) fn next_probe(&mut self) -> Option<u64> {
         let is_candidate = |cached: &&Cached| {
-            !cached.is_queued && !cached.is_disputed && self.sacked.span_at(cached.start).is_none()
+            !cached.is_queued
+                && !cached.is_disputed
+                && self.outstanding.sacked.span_at(cached.start).is_none()
         };
-        let ranges = (0..self.cache.len()).filter_map(|index| self.cache.get(index));
-        let is_first = self.probe.is_first();
+        let ranges =
+            (0..self.outstanding.cache.len()).filter_map(|index| self.outstanding.cache.get(index));
+        let is_first = self.outstanding.probe.is_first();
         let probe = match is_first {
             true => ranges.rev().take(MAX_EXAMINED).find(is_candidate),
             false => ranges.take(MAX_EXAMINED).find(is_candidate),
@@ -242,8 +251,8 @@ impl Flow {
         // One segment of a super-packet.
         let start = if is_first { probe.last_segment() } else { probe.start };
         let end = probe.segment_end(start);
-        self.cache.split(start);
-        self.cache.split(end);
+        self.outstanding.cache.split(start);
+        self.outstanding.cache.split(end);
         Some(start)
     }
 }

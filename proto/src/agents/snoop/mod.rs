@@ -25,6 +25,7 @@ mod handshake;
 mod hop;
 mod hops;
 mod loss;
+mod outstanding;
 mod own;
 mod own_host;
 mod place;
@@ -65,6 +66,7 @@ use core::time::Duration;
 use flow::Flow;
 use handshake::{Handshakes, Opened};
 use hops::Hops;
+use outstanding::Spare;
 use queued_repair::Repair;
 use uplink::Uplinks;
 
@@ -91,6 +93,8 @@ struct Shared {
     credit: SharedCredit,
     /// The hops to the mobile hosts.
     hops: Hops,
+    /// Places for what flows have in flight.
+    spare: Spare,
 }
 
 /// The earlier of two deadlines, the first one of two at the same time.
@@ -118,6 +122,7 @@ impl Snoop {
             shared: Shared {
                 credit: SharedCredit::default(),
                 hops: Hops::new(limits.flows, hash_seed),
+                spare: Spare::default(),
             },
             uplinks: Uplinks::new(&settings, limits, hash_seed),
             settings,
@@ -165,7 +170,7 @@ impl Snoop {
             self.flows.end(older, FlowEnd::Reopened);
         }
         let settings = &self.settings;
-        self.flows.find_or_open(now, key, |base| Flow::accepted(base, key, opened, settings));
+        self.flows.find_or_open(now, key, |base| Flow::accepted(base, opened, settings));
     }
 
     /// The next repetition.

@@ -12,7 +12,11 @@ use crate::time::Instant;
 impl Flow {
     /// The strategy for the place in which the agent is.
     pub(super) fn strategy(&self) -> &'static dyn Strategy {
-        if self.own.place.is_own_host(self.air.min()) { &OwnHost } else { &BaseStation }
+        if self.sender.wired.answers_from_own_host(self.air.min()) {
+            &OwnHost
+        } else {
+            &BaseStation
+        }
     }
 
     /// What the sender sees of a cached range that is under repair.

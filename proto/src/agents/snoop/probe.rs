@@ -4,23 +4,22 @@ use super::rtt::AirPath;
 use crate::time::Instant;
 
 /// The most probes without an answer: after them the mobile is gone, or the sender repairs.
-const MAX_TIMEOUTS: u32 = 7;
+const MAX_TIMEOUTS: u8 = 7;
 
 /// Since when a flow is silent, and what was done about it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TailProbe {
     /// The time of the last transmission or of the last new data acknowledged.
     quiet_since: Instant,
     /// Probes and timeouts since new data was acknowledged.
-    timeouts: u32,
+    timeouts: u8,
     /// Whether a probe is queued.
     is_queued: bool,
 }
 
 impl TailProbe {
-    pub(super) fn new(now: Instant) -> Self {
-        Self { quiet_since: now, timeouts: 0, is_queued: false }
-    }
+    pub(super) const EMPTY: Self =
+        Self { quiet_since: Instant::ZERO, timeouts: 0, is_queued: false };
 
     /// Something departed, or a probe is not needed: the time begins anew.
     pub(super) fn restart(&mut self, now: Instant) {

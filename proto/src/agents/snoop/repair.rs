@@ -4,6 +4,7 @@ use super::cache::Cached;
 use super::decision::Left;
 use super::flow::Flow;
 use super::loss::{Fate, Judged};
+use super::outstanding::Outstanding;
 use super::queued_repair::Repair;
 use super::{Snoop, seq};
 use crate::agent::Port;
@@ -32,9 +33,10 @@ struct Retransmission {
 impl Snoop {
     /// [C-4] Queues retransmissions of all ranges that are lost.
     pub(super) fn repair_losses(&mut self, now: Instant, reference: FlowRef) {
+        let mobile = self.flows.mobile(reference);
         let (shared, settings) = (&mut self.shared, &self.settings);
         let lost = self.flows.update(reference, |flow| {
-            let mut lost = flow.find_lost(now, shared, settings);
+            let mut lost = flow.find_lost(now, mobile, shared, settings);
             lost.append(&mut flow.find_forgotten(now, shared, settings));
             lost
         });
@@ -61,7 +63,9 @@ impl Snoop {
     pub(super) fn retransmit(&mut self, now: Instant, flow: FlowRef, start: u64, cause: Cause) {
         let is_full = self.repairs.is_full();
         let Some(state) = self.flows.get_mut(flow) else { return };
-        let Some(cached) = state.cache.at_mut(start).filter(|c| !c.is_queued) else { return };
+        let Some(cached) = state.outstanding.cache.at_mut(start).filter(|c| !c.is_queued) else {
+            return;
+        };
         let span = cached.span();
         if is_full {
             // [C-3] What a full queue refuses is congestion.
@@ -71,7 +75,7 @@ impl Snoop {
         }
         cached.is_queued = true;
         if cause.is_probe() {
-            state.probe.set_queued(true);
+            state.outstanding.probe.set_queued(true);
         }
         self.repairs.push(Repair { flow, span, cause, since: now });
     }
@@ -125,12 +129,10 @@ impl Snoop {
         let Some(state) = self.flows.get_mut(flow) else { return };
         let Some(start) = state.position(segment.seq) else { return };
         let span = Span { start, end: start + u64::from(segment.seq_len()) };
-        state.probe.restart(now);
-        let delivered = state.delivered.sent.order;
-        for cached in state.cache.overlapping(span.start, span.end) {
-            cached.depart(now, delivered, &mut state.flight);
+        if let Some(part) = state.outstanding.there() {
+            part.probe.restart(now);
+            part.depart(now, span);
         }
-        state.compact_flight();
         let is_this = |(waiting, range): &(FlowRef, Span)| {
             *waiting == flow && range.start <= start && start < range.end
         };
@@ -147,20 +149,21 @@ impl Snoop {
     /// [C-30] Queues a second copy of a repair that has departed, if it costs no other packet time
     /// on the air.
     fn repair_twice(&mut self, now: Instant, reference: FlowRef, span: Span) {
+        let mobile = self.flows.mobile(reference);
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        if !flow.strategy().has_spare_airtime(flow, self.shared.hops.get(now, flow.mobile)) {
+        if !flow.strategy().has_spare_airtime(flow, self.shared.hops.get(now, mobile)) {
             return;
         }
         let is_first = |cached: &&mut Cached| cached.attempts % 2 == 1;
         let budget = &mut flow.repair_budget;
         let mut starts = Vec::new();
-        for cached in flow.cache.overlapping(span.start, span.end).filter(is_first) {
+        for cached in flow.outstanding.cache.overlapping(span.start, span.end).filter(is_first) {
             if budget.spend(&mut self.shared.credit) {
                 starts.push(cached.start);
             }
         }
         if !starts.is_empty() {
-            flow.own.duplicates.get_or_insert_default().has_own = true;
+            flow.own.has_copied = true;
         }
         for start in starts {
             self.retransmit(now, reference, start, Cause::SecondCopy);
@@ -173,7 +176,9 @@ impl Snoop {
         let Some((reference, span)) = self.handed_over.pop_front() else { return };
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let mut is_refused = false;
-        for cached in flow.cache.overlapping(span.start, span.end).filter(|c| c.is_queued) {
+        for cached in
+            flow.outstanding.cache.overlapping(span.start, span.end).filter(|c| c.is_queued)
+        {
             cached.is_queued = false;
             cached.is_congestion = true;
             is_refused = true;
@@ -189,16 +194,21 @@ impl Flow {
     /// not needed: the port took no packet for that time, and the queued packets will be
     /// acknowledged too [C-5].
     fn begin_probe(&mut self, now: Instant, span: Span, since: Instant) -> bool {
-        self.probe.set_queued(false);
-        let delivered = self.delivered.sent.order;
+        let Some(part) = self.outstanding.there() else { return false };
+        part.probe.set_queued(false);
+        let delivered = part.delivered.sent.order;
         let is_overtaken = |cached: &mut Cached| cached.sent.order < delivered;
-        let is_lost = self.cache.overlapping(span.start, span.end).any(is_overtaken);
-        if is_lost || now.since(since) < self.air.probe_timeout(self.has_lone_segment()) {
-            self.probe.timed_out();
+        let is_lost = part.cache.overlapping(span.start, span.end).any(is_overtaken);
+        if is_lost || now.since(since) < self.air.probe_timeout(self.outstanding.has_lone_segment())
+        {
+            self.outstanding.probe.timed_out();
             return true;
         }
-        self.probe.restart(now);
-        self.cache.overlapping(span.start, span.end).for_each(|cached| cached.is_queued = false);
+        self.outstanding.probe.restart(now);
+        self.outstanding
+            .cache
+            .overlapping(span.start, span.end)
+            .for_each(|cached| cached.is_queued = false);
         false
     }
 
@@ -206,15 +216,15 @@ impl Flow {
     /// the sender's own retransmission.
     fn take_repair(&mut self, span: Span) -> Option<Retransmission> {
         let start = span.start.max(self.acked);
-        let ts_recent = self.ts_recent;
-        for cached in self.cache.overlapping(start, span.end) {
-            let is_arrived = self.sacked.span_at(cached.start).is_some();
+        let Outstanding { cache, sacked, .. } = &mut *self.outstanding;
+        for cached in cache.overlapping(start, span.end) {
+            let is_arrived = sacked.span_at(cached.start).is_some();
             let is_needed = cached.is_queued && !is_arrived && !cached.is_disputed;
             cached.is_queued = false;
             if !is_needed {
                 continue;
             }
-            let copy = copy_of(cached, ts_recent.at(cached.start));
+            let copy = copy_of(cached, self.ts_recent.at(cached.start, self.own.resent));
             cached.attempts += u32::from(copy.is_some());
             cached.is_queued = copy.is_some();
             cached.resent |= copy.is_none();

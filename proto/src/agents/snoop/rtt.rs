@@ -1,6 +1,6 @@
 //! The air hop as the data of one flow shows it: smoothed round trip, delayed ACKs and reordering.
 
-use crate::rtt::RoundTrip;
+use crate::rtt::{RoundTrip, nanos};
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -13,21 +13,21 @@ const DELAYED_ACK: Duration = Duration::from_millis(40);
 /// The longest delayed-ACK time (RFC 9293 §3.8.6.3).
 const MAX_DELAYED_ACK: Duration = Duration::from_millis(500);
 /// The repairs without reordering after which the reordering window shrinks, as in RFC 8985 §6.2.
-const REORDERING_PERSISTS: u32 = 16;
+const REORDERING_PERSISTS: u8 = 16;
 /// The round trip from the agent to the mobile and back: smoothed as in RFC 6298, with a windowed
 /// minimum as in RFC 8985.
 #[derive(Clone, Debug)]
 pub(super) struct AirPath {
     /// The smoothed round trip; an assumed value before the first sample.
     smoothed: RoundTrip,
-    /// The least round trip of the last ten seconds, and the time of its sample.
-    min: Option<(Duration, Instant)>,
-    /// The delayed-ACK time of the mobile.
-    delayed_ack: Duration,
+    /// The least round trip of the last ten seconds in nanoseconds, and the time of its sample.
+    min: Option<(u64, Instant)>,
+    /// The delayed-ACK time of the mobile, in microseconds.
+    delayed_ack: u32,
     /// The reordering window, in quarters of the minimum round trip.
-    reordering_steps: u32,
+    reordering_steps: u8,
     /// Repairs since reordering was last detected.
-    repairs_in_order: u32,
+    repairs_in_order: u8,
 }
 
 impl AirPath {
@@ -35,7 +35,7 @@ impl AirPath {
         Self {
             smoothed: RoundTrip::first(initial),
             min: None,
-            delayed_ack: DELAYED_ACK,
+            delayed_ack: micros(DELAYED_ACK),
             reordering_steps: 0,
             repairs_in_order: 0,
         }
@@ -48,8 +48,9 @@ impl AirPath {
         } else {
             self.smoothed.sample(sample);
         }
-        if self.min.is_none_or(|(min, at)| sample <= min || now - at >= MIN_WINDOW) {
-            self.min = Some((sample, now));
+        let taken = nanos(sample);
+        if self.min.is_none_or(|(min, at)| taken <= min || now - at >= MIN_WINDOW) {
+            self.min = Some((taken, now));
         }
         self.srtt()
     }
@@ -57,11 +58,15 @@ impl AirPath {
     /// Takes the time until the acknowledgment of a segment that no other segment followed.
     pub(super) fn sample_lone_segment(&mut self, taken: Duration) {
         let delay = taken.saturating_sub(self.min());
-        if delay > self.delayed_ack {
-            self.delayed_ack = delay.min(MAX_DELAYED_ACK);
-        } else {
-            self.delayed_ack = ((self.delayed_ack * 15 + delay) / 16).max(DELAYED_ACK);
-        }
+        let known = self.delayed_ack();
+        self.delayed_ack = micros(match delay > known {
+            true => delay.min(MAX_DELAYED_ACK),
+            false => ((known * 15 + delay) / 16).max(DELAYED_ACK),
+        });
+    }
+
+    fn delayed_ack(&self) -> Duration {
+        Duration::from_micros(self.delayed_ack.into())
     }
 
     /// The smoothed round trip.
@@ -71,7 +76,7 @@ impl AirPath {
 
     /// The minimum round trip; zero before the first sample.
     pub(super) fn min(&self) -> Duration {
-        self.min.map_or(Duration::ZERO, |(min, _)| min)
+        self.min.map_or(Duration::ZERO, |(min, _)| Duration::from_nanos(min))
     }
 
     /// [C-5] The probe timeout (RFC 8985 §7.2): twice the smoothed round trip, or round trip and
@@ -80,13 +85,13 @@ impl AirPath {
         let quiet = self.smoothed.quiet_time();
         // One millisecond of timer slack; receivers delay SACKs by no more.
         let timeout = quiet + Duration::from_millis(1);
-        if lone_segment { timeout + self.delayed_ack } else { timeout }
+        if lone_segment { timeout + self.delayed_ack() } else { timeout }
     }
 
     /// [C-4] The reordering window: the longest time by which a packet may arrive after one that
     /// was sent later. Zero until reordering has been detected.
     pub(super) fn reordering_window(&self) -> Duration {
-        (self.min() / 4 * self.reordering_steps).min(self.srtt())
+        (self.min() / 4 * u32::from(self.reordering_steps)).min(self.srtt())
     }
 
     /// Widens the reordering window: a packet taken for lost was only late.
@@ -103,6 +108,10 @@ impl AirPath {
             self.repairs_in_order = 0;
         }
     }
+}
+
+fn micros(time: Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! gains nothing from a loss that is hidden, and a queue that it fills only grows by repairs
 //! [C-22].
 
+use crate::rare::{Empty, Rare};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Segment;
@@ -25,21 +26,26 @@ const MEASURED: u8 = 2;
 const IGNORED: u8 = 4;
 
 /// What is known of the sender.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Sender {
     pub(super) wired: WiredPath,
     /// The ACK number of its last packet.
     expects: Option<SeqNumber>,
-    /// When new data last came.
-    pub(super) new_data_at: Instant,
     /// The begin of the round, and the end of the stream then.
     round: Option<(Instant, u64)>,
     /// What was sent in the last two rounds, in bytes.
-    sent: [u64; 2],
+    sent: [u32; 2],
     /// The most that was in flight in this round and in the last one: bytes that the mobile has not
     /// acknowledged, selectively or not.
-    peak: u64,
-    last_peak: u64,
+    peak: u32,
+    last_peak: u32,
+    /// What it was told of congestion.
+    pub(super) told: Rare<Told>,
+}
+
+/// What a sender was told of congestion, and how it answered. Few flows have any.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told {
     /// When a loss was last taken for congestion [C-22].
     pub(super) signalled_at: Option<Instant>,
     /// The position behind all data that it had sent when it saw that loss: it answers all losses
@@ -50,11 +56,16 @@ pub(super) struct Sender {
     ignored: u8,
 }
 
+impl Empty for Told {
+    const EMPTY: &'static Self =
+        &Self { signalled_at: None, recovery_point: 0, episode: None, ignored: 0 };
+}
+
 /// The most in flight, and the window, of two rounds.
 #[derive(Clone, Copy, Debug)]
 struct Load {
-    in_flight: u64,
-    window: u64,
+    in_flight: u32,
+    window: u32,
 }
 
 /// A loss that the sender was shown.
@@ -68,23 +79,6 @@ struct Episode {
 }
 
 impl Sender {
-    /// The sender of data that begins at this position.
-    pub(super) fn new(first: u64) -> Self {
-        Self {
-            wired: WiredPath::default(),
-            expects: None,
-            new_data_at: Instant::ZERO,
-            round: None,
-            sent: [0; 2],
-            peak: 0,
-            last_peak: 0,
-            signalled_at: None,
-            recovery_point: first,
-            episode: None,
-            ignored: 0,
-        }
-    }
-
     /// A packet of the sender departs.
     pub(super) fn packet_came(&mut self, now: Instant, segment: &Segment) {
         self.expects = Some(segment.ack);
@@ -110,9 +104,10 @@ impl Sender {
         in_flight: u64,
     ) {
         let wired = self.wired_round_trip();
-        if self.signalled_at.is_some_and(|at| now <= at + wired) {
-            self.recovery_point = highest;
+        if self.told.signalled_at.is_some_and(|at| now <= at + wired) {
+            self.told.recovery_point = highest;
         }
+        let in_flight = u32::try_from(in_flight).unwrap_or(u32::MAX);
         self.peak = self.peak.max(in_flight);
         let &mut (begin, from) = self.round.get_or_insert((now, highest));
         let (round_trip, taken) = (wired + air.max(Duration::from_micros(1)), now.since(begin));
@@ -120,7 +115,7 @@ impl Sender {
             return;
         }
         let sent = round_trip.div_duration_f64(taken) * highest.saturating_sub(from) as f64;
-        self.sent = [sent as u64, self.sent[0]];
+        self.sent = [sent as u32, self.sent[0]];
         self.round = Some((now, highest));
         let older = self.last_peak;
         self.last_peak = core::mem::replace(&mut self.peak, in_flight);
@@ -131,45 +126,46 @@ impl Sender {
     /// A round has ended: whether the last loss that was shown has an answer. A hop that becomes
     /// faster or slower hides it in one of the two measures.
     fn measure(&mut self, acked: u64, after: Load) {
-        let Some(episode) = &mut self.episode else { return };
+        let Some(told) = self.told.there() else { return };
+        let Some(episode) = &mut told.episode else { return };
         episode.rounds += u8::from(acked >= episode.end);
         // The round in which the recovery ended began before its end.
         if episode.rounds <= MEASURED {
             return;
         }
         let before = episode.before;
-        let is_less = |after: u64, before: u64| after as f64 <= ANSWERED * before as f64;
+        let is_less = |after: u32, before: u32| f64::from(after) <= ANSWERED * f64::from(before);
         let has_answered =
             is_less(after.in_flight, before.in_flight) || is_less(after.window, before.window);
-        self.ignored = match has_answered {
-            true => self.ignored.saturating_sub(1),
-            false => (self.ignored + 2).min(IGNORED + 2),
+        told.ignored = match has_answered {
+            true => told.ignored.saturating_sub(1),
+            false => (told.ignored + 2).min(IGNORED + 2),
         };
-        self.episode = None;
+        told.episode = None;
     }
 
     /// It has retransmitted a range that was left to it; `highest` is the position behind all that
     /// it has sent.
     pub(super) fn retransmitted(&mut self, highest: u64) {
         let before = Load { in_flight: self.peak.max(self.last_peak), window: self.rounds() };
-        self.episode.get_or_insert(Episode { before, end: highest, rounds: 0 });
+        self.told.episode.get_or_insert(Episode { before, end: highest, rounds: 0 });
     }
 
     /// Whether the sender ignores losses.
     pub(super) fn ignores_losses(&self) -> bool {
-        self.ignored >= IGNORED
+        self.told.ignored >= IGNORED
     }
 
     /// The window in bytes, 0 if it is not known.
     pub(super) fn window(&self) -> u64 {
         match self.wired.round_trip() {
-            Some(_) => self.rounds(),
+            Some(_) => self.rounds().into(),
             None => 0,
         }
     }
 
     /// What was sent in a round trip.
-    fn rounds(&self) -> u64 {
+    fn rounds(&self) -> u32 {
         self.sent[0].max(self.sent[1])
     }
 
@@ -181,8 +177,8 @@ impl Sender {
     /// A loss is taken for congestion: the sender knows of it one round trip of the wired side
     /// later.
     pub(super) fn signal(&mut self, now: Instant, highest: u64) {
-        self.signalled_at = Some(now);
-        self.recovery_point = highest;
+        self.told.signalled_at = Some(now);
+        self.told.recovery_point = highest;
     }
 }
 
@@ -195,7 +191,7 @@ mod tests {
 
     /// A sender 30 ms beyond the agent.
     fn sender() -> Sender {
-        let mut sender = Sender::new(1 << 32);
+        let mut sender = Sender::default();
         sender.wired.ack_left(Instant::ZERO, 1);
         sender.wired.data_came(Instant::ZERO + (ROUND_TRIP - AIR), 1);
         sender

@@ -22,7 +22,7 @@ impl Snoop {
             }
         };
         consider(flow.probe_due(), "snoop-probe");
-        consider(flow.reordering_due, "snoop-reordering");
+        consider(flow.outstanding.reordering_due, "snoop-reordering");
         consider(flow.unanswered_due(), "snoop-unanswered");
         consider(flow.release_due(now, &self.settings), "snoop-hold");
         if let Some((at, name)) = first {
@@ -42,7 +42,7 @@ impl Snoop {
 
     fn run_flow_timers(&mut self, now: Instant, reference: FlowRef) {
         let is_due = |due: Option<Instant>| due.is_some_and(|at| at <= now);
-        if self.flows.get(reference).is_some_and(|flow| is_due(flow.reordering_due)) {
+        if self.flows.get(reference).is_some_and(|flow| is_due(flow.outstanding.reordering_due)) {
             self.repair_losses(now, reference);
         }
         if self.flows.get(reference).is_some_and(|flow| is_due(flow.unanswered_due())) {
@@ -61,10 +61,11 @@ impl Snoop {
     /// [C-5] The probe timeout has expired: queues a probe.
     fn probe(&mut self, now: Instant, reference: FlowRef) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        let cause = if flow.probe.is_first() { Cause::TailProbe } else { Cause::LocalTimeout };
-        flow.probe.restart(now);
+        let cause =
+            if flow.outstanding.probe.is_first() { Cause::TailProbe } else { Cause::LocalTimeout };
+        flow.outstanding.probe.restart(now);
         if !flow.repair_budget.spend(&mut self.shared.credit) {
-            flow.probe.timed_out();
+            flow.outstanding.probe.timed_out();
             let span = Span { start: flow.acked, end: flow.highest };
             return self.decided(reference, span, Left::Budget);
         }

@@ -7,22 +7,31 @@ use crate::wire::seq::is_before;
 pub(super) struct TsRecent {
     /// The TSecr of the mobile's last ACK.
     echoed: Option<u32>,
-    /// The lowest position of the sender's retransmissions that may be under way, and the TSval of
-    /// the newest of them: data above it may arrive later.
-    resent: Option<(u64, u32)>,
+}
+
+/// What the sender has retransmitted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Resent {
+    /// The lowest position that may be under way: data above it may arrive later.
+    lowest: u64,
+    /// The TSval of the newest retransmission.
+    timestamp: u32,
+}
+
+impl Resent {
+    /// After the sender has retransmitted data at this position, of which the mobile has
+    /// acknowledged what is below `acked`.
+    pub(super) fn after(last: Option<Self>, position: u64, acked: u64, timestamp: u32) -> Self {
+        let under_way = last.filter(|last| last.lowest >= acked);
+        let lowest = under_way.map_or(position, |last| last.lowest.min(position));
+        Self { lowest, timestamp }
+    }
 }
 
 impl TsRecent {
     /// An ACK of the mobile has this TSecr, if it has one.
     pub(super) fn acked(&mut self, echo: Option<u32>) {
         self.echoed = echo;
-    }
-
-    /// The sender has retransmitted data at this position, of which the mobile has acknowledged
-    /// what is below `acked`.
-    pub(super) fn resent(&mut self, position: u64, acked: u64, timestamp: u32) {
-        let lowest = self.resent.map(|(lowest, _)| lowest).filter(|lowest| *lowest >= acked);
-        self.resent = Some((lowest.map_or(position, |lowest| lowest.min(position)), timestamp));
     }
 
     /// Whether the mobile would refuse data with this timestamp (PAWS, RFC 7323 §5.3).
@@ -37,8 +46,9 @@ impl TsRecent {
 
     /// TS.Recent when data at this position arrives: by then the mobile may have what the sender
     /// has retransmitted below.
-    pub(super) fn at(&self, position: u64) -> Option<u32> {
-        let below = self.resent.filter(|(lowest, _)| *lowest < position).map(|(_, stamp)| stamp);
+    pub(super) fn at(&self, position: u64, resent: Option<Resent>) -> Option<u32> {
+        let below = resent.filter(|resent| resent.lowest < position);
+        let below = below.map(|resent| resent.timestamp);
         match (self.echoed, below) {
             (Some(recent), Some(below)) if is_before(below, recent) => Some(recent),
             (recent, below) => below.or(recent),

@@ -16,7 +16,7 @@ pub(super) struct ReceiveWindow {
     /// Whether the mobile has advertised the edge.
     is_advertised: bool,
     /// The most bytes that were in flight.
-    most_in_flight: u64,
+    most_in_flight: u32,
 }
 
 impl ReceiveWindow {
@@ -38,12 +38,15 @@ impl ReceiveWindow {
     /// Takes an ACK with this field for the window while so many bytes are in flight. A receiver
     /// that shrinks its window (RFC 9293 §3.8.6) still takes what was sent before.
     pub(super) fn advertise(&mut self, ack: u64, window: u16, in_flight: u64) {
+        let in_flight = u32::try_from(in_flight).unwrap_or(u32::MAX);
         self.most_in_flight = self.most_in_flight.max(in_flight);
         let window = u64::from(window);
         let size = match self.scale {
             Some(scale) => window << scale,
             // A sender doubles what is in flight in a round trip.
-            None => (window << MAX_SCALE).min(LEAST_UNSCALED.max(4 * self.most_in_flight)),
+            None => {
+                (window << MAX_SCALE).min(LEAST_UNSCALED.max(4 * u64::from(self.most_in_flight)))
+            }
         };
         self.set_edge(ack + size);
     }

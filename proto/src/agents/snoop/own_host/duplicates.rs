@@ -27,9 +27,9 @@ impl Flow {
         }
         let Some(start) = self.position(segment.seq) else { return false };
         let span = Span { start, end: start + u64::from(segment.seq_len()) };
-        let delivered = self.delivered.sent.order;
+        let delivered = self.outstanding.delivered.sent.order;
         let mut covered = span.start;
-        for cached in self.cache.iter_overlapping(span.start, span.end) {
+        for cached in self.outstanding.cache.iter_overlapping(span.start, span.end) {
             let under_way =
                 cached.is_queued || cached.attempts > 0 && cached.sent.order > delivered;
             if cached.start > covered
@@ -42,7 +42,7 @@ impl Flow {
             }
             covered = cached.end;
         }
-        let withheld = &mut self.own.duplicates.get_or_insert_default().withheld;
+        let withheld = &mut self.own.withheld;
         let is_known = withheld.iter().any(|other| overlaps(other, &span));
         if covered < span.end || is_known || withheld.len() >= MAX_EXAMINED {
             return false;
@@ -81,11 +81,8 @@ impl Flow {
         if span.end > self.acked && !is_within {
             return None;
         }
-        let departed = self.own.duplicates.as_mut().map(|duplicates| &mut duplicates.departed);
-        if let Some(departed) = departed
-            && let Some(index) = departed.iter().position(|other| overlaps(other, &span))
-        {
-            departed.remove(index);
+        if let Some(index) = self.own.departed.iter().position(|other| overlaps(other, &span)) {
+            self.own.departed.remove(index);
             return None;
         }
         Some(left).filter(|left| rest.iter().all(|other| other.0 != *left))
@@ -93,14 +90,11 @@ impl Flow {
 
     /// Whether a report of duplicates follows this segment, which therefore must not wait.
     pub(super) fn reports_duplicates(&self, segment: &Segment) -> bool {
-        let duplicates = self.own.duplicates.iter();
-        let mut withheld = duplicates.flat_map(|duplicates| &duplicates.withheld);
-        withheld.any(|span| self.arrived_duplicate(*span, segment).is_some())
+        self.own.withheld.iter().any(|span| self.arrived_duplicate(*span, segment).is_some())
     }
 
     fn take_duplicates(&mut self, segment: &Segment) -> Vec<(Span, Option<Span>)> {
-        let Some(duplicates) = &mut self.own.duplicates else { return Vec::new() };
-        let withheld = core::mem::take(&mut duplicates.withheld);
+        let withheld = core::mem::take(&mut self.own.withheld);
         let (mut arrived, mut waiting) = (Vec::new(), VecDeque::new());
         for span in withheld {
             match self.arrived_duplicate(span, segment) {
@@ -108,9 +102,7 @@ impl Flow {
                 None => waiting.push_back(span),
             }
         }
-        if let Some(duplicates) = &mut self.own.duplicates {
-            duplicates.withheld = waiting;
-        }
+        self.own.withheld = waiting;
         arrived
     }
 }
@@ -137,7 +129,7 @@ impl Snoop {
 
     fn report_after(&mut self, reference: FlowRef, segment: &Segment, packet: &Packet) {
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        if flow.own.duplicates.is_none() {
+        if flow.own.withheld.is_empty() {
             return;
         }
         let id = flow.base.id;

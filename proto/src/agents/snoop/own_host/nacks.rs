@@ -7,6 +7,7 @@ use crate::agents::snoop::Snoop;
 use crate::agents::snoop::cache::Cached;
 use crate::agents::snoop::decision::Left;
 use crate::agents::snoop::flow::Flow;
+use crate::agents::snoop::outstanding::Outstanding;
 use crate::event::{Cause, Event, OwnEvent};
 use crate::packet::Packet;
 use crate::ranges::Span;
@@ -67,7 +68,7 @@ impl Flow {
         }
         blocks.sort_by_key(|block| block.start);
         let newest = blocks.iter().filter_map(|block| {
-            let last = self.cache.iter_overlapping(block.end - 1, block.end).next()?;
+            let last = self.outstanding.cache.iter_overlapping(block.end - 1, block.end).next()?;
             Some(last.order_at(block.end - 1))
         });
         let Some(newest) = newest.max() else { return Vec::new() };
@@ -75,13 +76,14 @@ impl Flow {
         let mut from = None;
         for block in blocks {
             // Below the lowest block the agent knows of the hole, but not where it begins.
-            self.cache.split(block.start);
-            let below = self.cache.iter_overlapping(block.start - 1, block.start).next();
+            self.outstanding.cache.split(block.start);
+            let below =
+                self.outstanding.cache.iter_overlapping(block.start - 1, block.start).next();
             let below = below.map_or(block.start, Cached::last_segment);
             let from = from.replace(block.end).unwrap_or(below);
-            self.cache.split(from);
-            let sacked = &self.sacked;
-            for cached in self.cache.overlapping(from, block.start) {
+            self.outstanding.cache.split(from);
+            let Outstanding { cache, sacked, .. } = &mut *self.outstanding;
+            for cached in cache.overlapping(from, block.start) {
                 let is_late = cached.order_at(cached.start) < newest;
                 if is_late && cached.is_open() && sacked.span_at(cached.start).is_none() {
                     cached.missing_since.get_or_insert(now);

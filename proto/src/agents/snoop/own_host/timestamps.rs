@@ -30,9 +30,9 @@ impl Snoop {
         let Some(flow) = self.flows.find(&key) else { return Verdict::Pass };
         let Some(flow) = self.flows.get_mut(flow) else { return Verdict::Pass };
         if let Some(timestamps) = segment.options.timestamps {
-            flow.own.place.data_came(now, timestamps.echo);
+            flow.sender.wired.data_arrived(now, timestamps.echo);
         }
-        if !flow.own.place.is_own_host(flow.air.min()) {
+        if !flow.sender.wired.answers_from_own_host(flow.air.min()) {
             return Verdict::Pass;
         }
         let id = flow.base.id;
@@ -58,7 +58,7 @@ impl Flow {
         let value = segment.options.timestamps?.value;
         let start = self.position(segment.seq)?;
         let end = start + u64::from(segment.seq_len());
-        let mut cached = self.cache.iter_overlapping(start, end).peekable();
+        let mut cached = self.outstanding.cache.iter_overlapping(start, end).peekable();
         let original = Segment::parse(&cached.peek()?.packet).ok()?.options.timestamps?.value;
         let is_airs = |cached: &Cached| {
             cached.missing_since.is_some() && !cached.is_congestion && !cached.is_disputed
