@@ -46,6 +46,7 @@ fn keys(world: &World) -> Result {
     fs::set_permissions(&broken.0, fs::Permissions::from_mode(0o600))?;
     let [good, open, broken] =
         [good, &open.0, &broken.0].map(|path| path.to_string_lossy().into_owned());
+    let inside = format!("{good}/key");
     let key = |file, more: &[&'static str]| [&LISTEN[..], &["--key-file", file], more].concat();
     let shown = airmend().args(["keygen", "--show", &good]).output()?;
     let public = String::from_utf8(shown.stdout)?;
@@ -60,7 +61,8 @@ fn keys(world: &World) -> Result {
             (key(&good, &["--insecure"]), "exclude each other", 2),
             (key(&good, &["--peer-key", "12"]), "64 hexadecimal digits", 2),
             (own, "public key of --key-file itself", 2),
-            (key(&good, &["--psk-file", "/nowhere/psk"]), "cannot read", 1),
+            (key(&good, &["--psk-file", "/nowhere/psk"]), "there is no key file", 1),
+            (key(&inside, &[]), "(Not a directory (os error 20)): it must be a file", 1),
             (key(&good, &["--pad", "0"]), "write 16", 2),
             ([&LISTEN[..], &["--psk-file", &good]].concat(), "--key-file", 2),
             (vec!["keygen", &good], "exists already", 1),

@@ -118,8 +118,17 @@ pub enum TunnelError {
 /// An error of a key.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
+    /// There is no key file.
+    #[error("there is no key file {path}: make one with `airmend keygen {path}`")]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// The key file cannot be read.
-    #[error("cannot read the key file {path} ({source}): make one with `airmend keygen {path}`")]
+    #[error(
+        "cannot read the key file {path} ({source}): it must be a file of the user that runs this, \
+         or one that a service gets with LoadCredential"
+    )]
     Read {
         /// The file.
         path: PathBuf,

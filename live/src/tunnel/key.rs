@@ -142,7 +142,10 @@ fn generate() -> Result<[u8; KEY_LEN], KeyError> {
 }
 
 fn read(path: &Path) -> Result<[u8; KEY_LEN], KeyError> {
-    let failed = |source| KeyError::Read { path: path.into(), source };
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => KeyError::Missing { path: path.into() },
+        _ => KeyError::Read { path: path.into(), source },
+    };
     let mode = fs::metadata(path).map_err(failed)?.mode() & 0o777;
     if mode & 0o077 != 0 && !is_credential(path) {
         return Err(KeyError::Permissions { path: path.into(), mode });
