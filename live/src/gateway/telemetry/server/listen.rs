@@ -143,20 +143,30 @@ impl Write for ClientStream {
 }
 
 /// The name of a Unix socket, which is removed when this is dropped, unless it is another one's by
-/// then; and the directories that were made for it, unless others use them.
+/// then; and the directories that were made for it.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
     identity: (u64, u64),
-    /// The deepest one first.
-    made: Vec<PathBuf>,
+    /// They go after the name.
+    _made: MadeDirectories,
+}
+
+/// Directories that were made here, the deepest one first. They go with this, unless others use
+/// them.
+#[derive(Debug)]
+struct MadeDirectories(Vec<PathBuf>);
+
+impl Drop for MadeDirectories {
+    fn drop(&mut self) {
+        let _ = self.0.iter().try_for_each(fs::remove_dir);
+    }
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|found| found == self.identity) {
             let _ = fs::remove_file(&self.path);
-            let _ = self.made.iter().try_for_each(fs::remove_dir);
         }
     }
 }
@@ -166,12 +176,13 @@ pub(super) fn unix(path: &Path) -> Result<(Listener, SocketFile), ServerError> {
     make_room(path)?;
     let bind = || {
         let missing = path.ancestors().skip(1).take_while(|directory| !directory.exists());
-        let made = missing.map(Path::to_owned).collect();
+        let made = MadeDirectories(missing.map(Path::to_owned).collect());
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory)?;
         }
         let listener = UnixListener::bind(path)?;
-        let file = SocketFile { path: path.to_owned(), identity: identity(path)?, made };
+        let identity = identity(path)?;
+        let file = SocketFile { path: path.to_owned(), identity, _made: made };
         fs::set_permissions(path, Permissions::from_mode(MODE))?;
         listener.set_nonblocking(true)?;
         Ok((Listener::Unix(listener), file))

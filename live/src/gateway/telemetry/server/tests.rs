@@ -293,3 +293,12 @@ fn metrics_may_have_a_unix_socket_of_their_own() {
     drop(server);
     assert!(!path.exists());
 }
+
+#[test]
+fn a_socket_that_cannot_be_made_leaves_no_directory() {
+    let directory = Directory::new();
+    let long = "s".repeat(120);
+    let config = ServerConfig { socket: directory.0.join("wlan0").join(long), metrics: None };
+    assert!(matches!(Server::start(&config), Err(ServerError::Listen { .. })));
+    assert!(fs::read_dir(&directory.0).unwrap().next().is_none());
+}
