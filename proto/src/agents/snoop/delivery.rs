@@ -78,7 +78,7 @@ impl Flow {
         self.has_acked = true;
         self.process_blocks(now, segment, &mut arrivals);
         if report.reneged {
-            self.reconsider(now);
+            self.outstanding.reconsider(now);
         }
         report.resent = arrivals.resent;
         report.segments = arrivals.segments;
@@ -123,7 +123,9 @@ impl Flow {
             if start <= self.acked || end > self.highest {
                 continue;
             }
-            let Some(block) = self.whole_segments(Span { start, end }) else { continue };
+            let Some(block) = self.outstanding.whole_segments(Span { start, end }) else {
+                continue;
+            };
             let mut from = block.start;
             while let Some(new) = self.outstanding.sacked.gap(from, block.end) {
                 let mut index = self.outstanding.cache.first_beyond(new.start);
@@ -139,26 +141,6 @@ impl Flow {
             }
             self.outstanding.sacked.insert(block);
         }
-    }
-
-    /// [C-26] The part of a SACK block that consists of whole cached segments, or of data that is
-    /// not cached: a mobile receives segments, and a hostile one cannot fragment the scoreboard.
-    /// `None` if nothing is left, or if the scoreboard has more ranges than the cache.
-    fn whole_segments(&mut self, block: Span) -> Option<Span> {
-        let Span { mut start, mut end } = block;
-        self.outstanding.cache.split(start);
-        self.outstanding.cache.split(end);
-        if let Some(first) =
-            self.outstanding.cache.at_mut(start).filter(|first| first.start < start)
-        {
-            start = first.end;
-        }
-        if let Some(last) = self.outstanding.cache.at_mut(end).filter(|last| last.start < end) {
-            end = last.start;
-        }
-        let is_full =
-            self.outstanding.sacked.len() > self.outstanding.cache.segments() + MORE_RANGES;
-        (start < end && !is_full).then_some(Span { start, end })
     }
 
     fn arrived(&mut self, now: Instant, cached: &Cached, arrivals: &mut Arrivals) {
@@ -227,7 +209,10 @@ impl Flow {
             |newest: &Delivered| newest.sent.order > self.outstanding.delivered.sent.order;
         if let Some(newest) = arrivals.newest.filter(is_newer) {
             self.outstanding.delivered = newest;
-            self.find_overtaken(now);
+            // Without SACK, duplicate ACKs show the loss of the first segment only.
+            if self.uses_sack {
+                self.outstanding.find_overtaken(now);
+            }
         }
     }
 
@@ -261,5 +246,24 @@ impl Flow {
                 segment.flags.intersects(Flags::FIN)
                     && segment.end() == SeqNumber(cached.end as u32)
             })
+    }
+}
+
+impl Outstanding {
+    /// [C-26] The part of a SACK block that consists of whole cached segments, or of data that is
+    /// not cached: a mobile receives segments, and a hostile one cannot fragment the scoreboard.
+    /// `None` if nothing is left, or if the scoreboard has more ranges than the cache.
+    fn whole_segments(&mut self, block: Span) -> Option<Span> {
+        let Span { mut start, mut end } = block;
+        self.cache.split(start);
+        self.cache.split(end);
+        if let Some(first) = self.cache.at_mut(start).filter(|first| first.start < start) {
+            start = first.end;
+        }
+        if let Some(last) = self.cache.at_mut(end).filter(|last| last.start < end) {
+            end = last.start;
+        }
+        let is_full = self.sacked.len() > self.cache.segments() + MORE_RANGES;
+        (start < end && !is_full).then_some(Span { start, end })
     }
 }

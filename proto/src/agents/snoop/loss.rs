@@ -99,72 +99,6 @@ impl Flow {
         forgotten
     }
 
-    /// Finds the segments that the newest arrival has overtaken.
-    pub(super) fn find_overtaken(&mut self, now: Instant) {
-        // Without SACK, duplicate ACKs show the loss of the first segment only.
-        while self.uses_sack
-            && let Some(transmission) = self.next_overtaken()
-        {
-            if let Some(cached) = self.outstanding.cache.at_mut(transmission.span.start) {
-                cached.missing_since.get_or_insert(now);
-            }
-            self.outstanding.flight.overtaken.push_back(transmission);
-        }
-    }
-
-    /// The next segment whose last transmission was overtaken; it is cut out of its super-packet.
-    fn next_overtaken(&mut self) -> Option<Transmission> {
-        let Outstanding { cache, flight, sacked, delivered, .. } = self.outstanding.there()?;
-        loop {
-            let first = flight.first()?;
-            let span = first.span;
-            let index = cache.first_beyond(span.start);
-            let Some(cached) = cache.get(index).filter(|c| c.start < span.end) else {
-                flight.remove_first();
-                continue;
-            };
-            let start = cached.start.max(span.start);
-            first.order += cached.segments_from(span.start) - cached.segments_from(start);
-            first.span.start = start;
-            if first.order >= delivered.sent.order {
-                return None;
-            }
-            let order = first.order;
-            let is_sacked = sacked.span_at(start).is_some();
-            let is_last = cached.order_at(start) == order && cached.is_open() && !is_sacked;
-            let end = if is_last { cached.segment_end(start) } else { cached.end };
-            first.order += cached.segments_from(start);
-            if end < cached.end {
-                first.order -= cached.segments_from(end);
-            }
-            first.span.start = end;
-            if is_last {
-                cache.split(start);
-                cache.split(end);
-                return Some(Transmission { order, span: Span { start, end } });
-            }
-        }
-    }
-
-    /// [C-2] The mobile has discarded data that it had acknowledged selectively: the first ranges
-    /// are judged again.
-    pub(super) fn reconsider(&mut self, now: Instant) {
-        for index in 0..MAX_EXAMINED {
-            let Some(cached) = self.outstanding.cache.get(index) else { return };
-            if cached.sent.order >= self.outstanding.delivered.sent.order || !cached.is_open() {
-                continue;
-            }
-            let (start, end) = (cached.start, cached.segment_end(cached.start));
-            let order = cached.sent.order;
-            self.outstanding.cache.split(end);
-            if let Some(cached) = self.outstanding.cache.get_mut(index) {
-                cached.missing_since.get_or_insert(now);
-            }
-            let span = Span { start, end };
-            self.outstanding.flight.overtaken.push_back(Transmission { order, span });
-        }
-    }
-
     /// Decides on the first segment in the cache, if it is lost.
     fn find_first_lost(
         &mut self,
@@ -232,18 +166,80 @@ impl Flow {
         };
         Some(Judged { span, fate })
     }
+}
+
+impl Outstanding {
+    /// Finds the segments that the newest arrival has overtaken.
+    pub(super) fn find_overtaken(&mut self, now: Instant) {
+        while let Some(transmission) = self.next_overtaken() {
+            if let Some(cached) = self.cache.at_mut(transmission.span.start) {
+                cached.missing_since.get_or_insert(now);
+            }
+            self.flight.overtaken.push_back(transmission);
+        }
+    }
+
+    /// The next segment whose last transmission was overtaken; it is cut out of its super-packet.
+    fn next_overtaken(&mut self) -> Option<Transmission> {
+        let Self { cache, flight, sacked, delivered, .. } = self;
+        loop {
+            let first = flight.first()?;
+            let span = first.span;
+            let index = cache.first_beyond(span.start);
+            let Some(cached) = cache.get(index).filter(|c| c.start < span.end) else {
+                flight.remove_first();
+                continue;
+            };
+            let start = cached.start.max(span.start);
+            first.order += cached.segments_from(span.start) - cached.segments_from(start);
+            first.span.start = start;
+            if first.order >= delivered.sent.order {
+                return None;
+            }
+            let order = first.order;
+            let is_sacked = sacked.span_at(start).is_some();
+            let is_last = cached.order_at(start) == order && cached.is_open() && !is_sacked;
+            let end = if is_last { cached.segment_end(start) } else { cached.end };
+            first.order += cached.segments_from(start);
+            if end < cached.end {
+                first.order -= cached.segments_from(end);
+            }
+            first.span.start = end;
+            if is_last {
+                cache.split(start);
+                cache.split(end);
+                return Some(Transmission { order, span: Span { start, end } });
+            }
+        }
+    }
+
+    /// [C-2] The mobile has discarded data that it had acknowledged selectively: the first ranges
+    /// are judged again.
+    pub(super) fn reconsider(&mut self, now: Instant) {
+        for index in 0..MAX_EXAMINED {
+            let Some(cached) = self.cache.get(index) else { return };
+            if cached.sent.order >= self.delivered.sent.order || !cached.is_open() {
+                continue;
+            }
+            let (start, end) = (cached.start, cached.segment_end(cached.start));
+            let order = cached.sent.order;
+            self.cache.split(end);
+            if let Some(cached) = self.cache.get_mut(index) {
+                cached.missing_since.get_or_insert(now);
+            }
+            let span = Span { start, end };
+            self.flight.overtaken.push_back(Transmission { order, span });
+        }
+    }
 
     /// The position of the segment to send as a probe [C-5]: first the last segment, whose SACK
     /// reports all missing ones, then the first segment.
     pub(super) fn next_probe(&mut self) -> Option<u64> {
         let is_candidate = |cached: &&Cached| {
-            !cached.is_queued
-                && !cached.is_disputed
-                && self.outstanding.sacked.span_at(cached.start).is_none()
+            !cached.is_queued && !cached.is_disputed && self.sacked.span_at(cached.start).is_none()
         };
-        let ranges =
-            (0..self.outstanding.cache.len()).filter_map(|index| self.outstanding.cache.get(index));
-        let is_first = self.outstanding.probe.is_first();
+        let ranges = (0..self.cache.len()).filter_map(|index| self.cache.get(index));
+        let is_first = self.probe.is_first();
         let probe = match is_first {
             true => ranges.rev().take(MAX_EXAMINED).find(is_candidate),
             false => ranges.take(MAX_EXAMINED).find(is_candidate),
@@ -251,8 +247,8 @@ impl Flow {
         // One segment of a super-packet.
         let start = if is_first { probe.last_segment() } else { probe.start };
         let end = probe.segment_end(start);
-        self.outstanding.cache.split(start);
-        self.outstanding.cache.split(end);
+        self.cache.split(start);
+        self.cache.split(end);
         Some(start)
     }
 }

@@ -69,7 +69,9 @@ impl Snoop {
             let span = Span { start: flow.acked, end: flow.highest };
             return self.decided(reference, span, Left::Budget);
         }
-        let Some(start) = self.flows.update(reference, |flow| flow.next_probe()).flatten() else {
+        let Some(start) =
+            self.flows.update(reference, |flow| flow.outstanding.next_probe()).flatten()
+        else {
             return;
         };
         self.retransmit(now, reference, start, cause);
