@@ -115,3 +115,23 @@ impl Spare {
         self.0.push(part);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rare::Rare;
+
+    #[test]
+    fn a_place_is_given_back_and_begins_anew() {
+        let (mut spare, mut part) = (Spare::default(), Rare::<Outstanding>::default());
+        assert!(part.is_done() && part.there().is_none(), "to read it makes nothing");
+        part.probe.timed_out();
+        part.flight.depart(Span { start: 0, end: 10 }, 3);
+        part.take().into_iter().for_each(|place| spare.keep(place));
+        part.lend(|| spare.take());
+        assert!(part.there().is_some() && part.is_done() && part.probe.is_first());
+        assert_eq!(part.flight.depart(Span { start: 10, end: 20 }, 1), 1);
+        (0..2 * MAX_SPARE).for_each(|_| spare.keep(Box::default()));
+        assert_eq!(spare.0.len(), MAX_SPARE);
+    }
+}

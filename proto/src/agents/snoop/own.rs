@@ -1,4 +1,4 @@
-//! What a flow has of a sender in the agent's own host, and of copies that are its own.
+//! Retransmissions of the sender, and copies of the agent.
 
 use super::cache::MAX_EXAMINED;
 use super::ts_recent::Resent;
