@@ -198,7 +198,7 @@ fn a_mistake_has_a_line() {
         ("set = 1", "link.toml:1: `set` must be a table"),
         ("insecure = true\nlisten = \"[::]:1\"\n[[peer]]\nendpoint = \"[::1]:1\"", "exclude"),
         ("insecure = true", "a link needs --listen ADDR where it waits"),
-        ("key-file = \"c.key\"\nlisten = \"[::]:1\"", "cannot read the key file c.key"),
+        ("key-file = \"c.key\"\nlisten = \"[::]:1\"", "there is no key file c.key"),
     ] {
         let said = folder.why(text);
         assert!(said.contains(why), "{text:?}: no {why:?} in {said}");

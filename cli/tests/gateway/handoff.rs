@@ -343,7 +343,7 @@ pub(crate) fn bad_handoffs() -> Result {
     let key = key.0.display();
     let none = socket();
     for (handoff, words) in [
-        (format!("group={GROUP},key-file={}", none.display()), "No such file"),
+        (format!("group={GROUP},key-file={}", none.display()), "there is no key file"),
         (format!("group={GROUP},key-file={key}"), "there is no route to 239.192.77.2"),
         (format!("group={GROUP},key-file={key},interface=eth7"), "eth7"),
     ] {
