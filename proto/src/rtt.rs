@@ -39,6 +39,11 @@ impl RoundTrip {
     }
 }
 
+/// Microseconds, at most 71 minutes: half of the memory where flows are many.
+pub(crate) fn micros(time: Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
+}
+
 /// Nanoseconds, at most 36 years: sums of a few still fit.
 pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX / 16)

@@ -1,5 +1,6 @@
 //! The round trip between here and the sender of a flow.
 
+use crate::rtt::micros;
 use crate::time::Instant;
 use crate::wire::seq::is_before;
 use core::num::NonZeroU32;
@@ -27,7 +28,7 @@ struct LeastTime {
 impl LeastTime {
     fn sample(&mut self, sample: Duration) {
         let number = self.number.wrapping_add(1);
-        let new = NonZeroU32::new(u32::try_from(sample.as_micros()).unwrap_or(u32::MAX).max(1));
+        let new = NonZeroU32::new(micros(sample).max(1));
         let age = |kept: u8| number.wrapping_sub(kept);
         let ([_, second, third], [a, b, c]) = (self.least, self.numbers);
         if age(a) >= SAMPLES {

@@ -94,7 +94,7 @@ impl Talk {
 
     /// Waits until so many ACKs are withheld; false if the machine kept the gateway from its
     /// processor: the heartbeat timed out more often than `lapses` and the kernel passed an ACK, or
-    /// the agent passed one, to whose times the repair came too late.
+    /// the agent passed one, since its repair would have come too late.
     fn withheld(&self, daemon: &Daemon, count: u64, lapses: u64) -> Result<bool> {
         until("withholding", || {
             let status = daemon.status().ok()?;

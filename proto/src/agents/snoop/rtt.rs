@@ -1,6 +1,6 @@
 //! The air hop as the data of one flow shows it: smoothed round trip, delayed ACKs and reordering.
 
-use crate::rtt::{RoundTrip, nanos};
+use crate::rtt::{RoundTrip, micros, nanos};
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -108,10 +108,6 @@ impl AirPath {
             self.repairs_in_order = 0;
         }
     }
-}
-
-fn micros(time: Duration) -> u32 {
-    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
