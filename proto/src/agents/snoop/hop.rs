@@ -50,6 +50,8 @@ struct History {
     peak: Extreme,
     /// When the peak last rose.
     raised_at: Instant,
+    /// When a sender was first told of a peak that the delay has not left since.
+    told_at: Option<Instant>,
     latest: Duration,
     /// Since when every sample exceeds the least round trip by the target.
     standing_since: Option<Instant>,
@@ -67,10 +69,14 @@ impl Hop {
         history.surplus.sample(now, sample);
         if is_prompt {
             history.latest = sample;
-            if sample > history.peak.get() {
+            let is_new = sample > history.peak.get();
+            history.peak.sample(now, sample);
+            if is_new {
                 history.raised_at = now;
             }
-            history.peak.sample(now, sample);
+            if is_new || !history.is_near_peak() {
+                history.told_at = None;
+            }
         }
         if sample <= least + TARGET {
             history.standing_since = None;
@@ -137,6 +143,9 @@ impl Hop {
         if cause.is_some() {
             history.standing = Tally::default();
         }
+        if cause == Some(Left::FullQueue) {
+            history.told_at.get_or_insert(now);
+        }
     }
 }
 
@@ -153,6 +162,7 @@ impl History {
             least: Extreme::least(PATH_WINDOW, now, sample),
             peak: Extreme::largest(PEAK_WINDOW, now, sample),
             raised_at: now,
+            told_at: None,
             latest: sample,
             standing_since: None,
             surplus: Surplus::new(now, sample),
@@ -208,8 +218,14 @@ impl History {
 
     /// The finding that shows that the standing queue loses packets.
     fn full(&self, now: Instant, wired: Duration) -> Option<Left> {
-        // The peak is that of a full queue if the delay has stopped to rise.
-        let is_at_peak = || self.is_near_peak() && now.since(self.raised_at) >= wired + self.latest;
+        let round_trip = wired + self.latest;
+        // The peak is that of a full queue if the delay has stopped to rise, unless an answer did
+        // not lower it: then the path has become longer, or others fill the queue.
+        let is_at_peak = || {
+            self.is_near_peak()
+                && now.since(self.raised_at) >= round_trip
+                && self.told_at.is_none_or(|at| now.since(at) < round_trip)
+        };
         if !self.is_unknown() && self.short.lost < 0.5 {
             Some(Left::CleanAir)
         } else if is_at_peak() {
@@ -351,6 +367,23 @@ mod tests {
         assert_eq!(growing.1, 0, "the queue still grows");
         let full = path.feed(|_| 40, 400, 100);
         assert!(full.1 > 0, "the queue is full");
+    }
+
+    #[test]
+    fn a_path_that_has_become_longer_is_a_full_queue_once() {
+        let mut path = Path::default();
+        path.feed(|_| 0, 2_000, 100);
+        let longer = path.feed(|_| 20, 4_000, 50);
+        assert_eq!(longer, (80, 3), "the loss that is told, and two of the same event");
+    }
+
+    #[test]
+    fn a_queue_that_fell_after_an_answer_is_full_again() {
+        let mut path = Path::default();
+        path.feed(|_| 0, 2_000, 100);
+        let sawtooth = |number: u64| 20 + number % 500 / 25;
+        let (losses, congested) = path.feed(sawtooth, 4_000, 50);
+        assert!(congested >= 8, "{congested} of {losses}");
     }
 
     #[test]
