@@ -4,14 +4,20 @@ use alloc::boxed::Box;
 use core::ops::{Deref, DerefMut};
 
 /// What a part says that is not there.
-pub(crate) trait Empty: Default + 'static {
+pub(crate) trait Empty: Clone + 'static {
     const EMPTY: &'static Self;
 }
 
 /// A part that takes no more than a pointer while it says nothing: to read it costs no memory, to
 /// change it makes it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Rare<T>(Option<Box<T>>);
+
+impl<T> Default for Rare<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
 
 impl<T: Empty> Rare<T> {
     /// The part, if it is there.
@@ -42,6 +48,6 @@ impl<T: Empty> Deref for Rare<T> {
 
 impl<T: Empty> DerefMut for Rare<T> {
     fn deref_mut(&mut self) -> &mut T {
-        self.0.get_or_insert_default()
+        self.0.get_or_insert_with(|| Box::new(T::EMPTY.clone()))
     }
 }

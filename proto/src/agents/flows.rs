@@ -44,11 +44,15 @@ pub(super) trait FlowState {
 
     fn base_mut(&mut self) -> &mut FlowBase;
 
-    /// Bytes of memory in the cache of the flow.
-    fn memory(&self) -> usize;
+    /// Bytes of memory in the cache of the flow, if it has one.
+    fn memory(&self) -> usize {
+        0
+    }
 
     /// Packets in the cache of the flow.
-    fn packets(&self) -> usize;
+    fn packets(&self) -> usize {
+        0
+    }
 
     /// Whether the mobile host has sent an ACK.
     fn is_answered(&self) -> bool;

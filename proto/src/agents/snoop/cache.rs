@@ -7,13 +7,18 @@ use crate::time::Instant;
 use alloc::collections::VecDeque;
 
 /// A transmission on the air: its time, and its number within the flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sent {
     /// The time of the transmission.
     pub(super) at: Instant,
     /// The number of the transmission within the flow. On a link that keeps order, a transmission
     /// is lost if one with a higher number has arrived and it has not.
     pub(super) order: u64,
+}
+
+impl Sent {
+    /// Before all transmissions.
+    pub(super) const NONE: Self = Self { at: Instant::ZERO, order: 0 };
 }
 
 /// A range of the stream and the packet that holds it.
@@ -121,7 +126,7 @@ impl Cached {
 }
 
 /// The ranges of one flow in the order of the stream, without overlap.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Cache {
     ranges: VecDeque<Cached>,
     /// The number of segments in all ranges: the buffer has room for a range for each.
@@ -322,8 +327,8 @@ mod tests {
             end,
             origin: start,
             packet: Packet::new(LinkType::Ip, Bytes::from_static(b"packet")),
-            sent: Sent::default(),
-            earliest: Sent::default(),
+            sent: Sent::NONE,
+            earliest: Sent::NONE,
             is_queued: false,
             attempts: 0,
             resent: false,
@@ -341,7 +346,7 @@ mod tests {
 
     #[test]
     fn late_ranges_find_their_place_and_the_acknowledged_are_freed() {
-        let mut cache = Cache::default();
+        let mut cache = Cache::EMPTY;
         for start in [100, 300, 200, 400] {
             cache.insert(cached(start, start + 100));
         }
@@ -357,7 +362,7 @@ mod tests {
 
     #[test]
     fn only_super_packets_are_split() {
-        let mut cache = Cache::default();
+        let mut cache = Cache::EMPTY;
         cache.insert(cached(0, 100));
         let large = cached(100, 500);
         let packet = large.packet.clone().with_segment_size(NonZeroU16::new(100));
@@ -370,11 +375,11 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_super_packet_share_its_bytes_and_leave_one_by_one() {
-        let mut cache = Cache::default();
+        let mut cache = Cache::EMPTY;
         let large = cached(0, 350);
         let packet = Packet::new(LinkType::Ip, Bytes::from(vec![0; 390]));
         let packet = packet.with_segment_size(NonZeroU16::new(100));
-        let sent = Sent { order: 7, ..Sent::default() };
+        let sent = Sent { order: 7, ..Sent::NONE };
         cache.insert(Cached { packet, sent, ..large });
         cache.split(200);
         cache.split(300);
@@ -389,7 +394,7 @@ mod tests {
 
     #[test]
     fn memory_is_what_is_held_and_an_empty_cache_holds_little() {
-        let mut cache = Cache::default();
+        let mut cache = Cache::EMPTY;
         assert_eq!(cache.memory(), 0);
         for start in 0..100 {
             let range = cached(start * 10, start * 10 + 10);

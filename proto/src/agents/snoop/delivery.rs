@@ -3,7 +3,7 @@
 
 use super::cache::Cached;
 use super::flow::Flow;
-use super::hop::Hop;
+use super::hop::{Hop, PROMPT};
 use super::outstanding::{Delivered, Outstanding};
 use crate::ranges::{Ranges, Span};
 use crate::time::Instant;
@@ -13,9 +13,6 @@ use core::time::Duration;
 
 /// The ranges that the scoreboard may have beyond one for each cached segment [C-26].
 const MORE_RANGES: usize = 4;
-
-/// The time within which the next segment must follow for the ACK of a single one to be prompt.
-const PROMPT: Duration = Duration::from_millis(2);
 
 /// The new information of an ACK.
 #[derive(Debug, Default)]

@@ -18,7 +18,7 @@ pub(super) struct Transmission {
 }
 
 /// All transmissions that may still be judged, lowest number first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Flight {
     /// Those that no later transmission is known to have overtaken.
     sent: VecDeque<Transmission>,
@@ -89,14 +89,14 @@ mod tests {
 
     #[test]
     fn numbers_count_segments() {
-        let mut flight = Flight::default();
+        let mut flight = Flight::EMPTY;
         assert_eq!((flight.depart(span(0), 1), flight.depart(span(10), 3)), (1, 2));
         assert_eq!(flight.depart(span(20), 1), 5);
     }
 
     #[test]
     fn void_transmissions_are_dropped_before_they_are_many() {
-        let mut flight = Flight::default();
+        let mut flight = Flight::EMPTY;
         for _ in 0..1_000 {
             let order = flight.depart(span(0), 1);
             flight.compact(1, |transmission| transmission.order == order);

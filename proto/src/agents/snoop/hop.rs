@@ -23,6 +23,10 @@ const TARGET: Duration = Duration::from_millis(5);
 /// The window of the largest round trip.
 const PEAK_WINDOW: Duration = Duration::from_secs(15);
 
+/// The time within which the next segment must follow for a sample to be prompt: neither did the
+/// application wait, nor the receiver with its ACK.
+pub(super) const PROMPT: Duration = Duration::from_millis(2);
+
 /// The local round trips to one mobile host, and what was lost at which of them.
 #[derive(Debug, Default)]
 pub(super) struct Hop {

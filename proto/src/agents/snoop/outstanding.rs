@@ -14,7 +14,7 @@ use core::time::Duration;
 const MAX_SPARE: usize = 64;
 
 /// The data that the mobile has not acknowledged, and what is known of its transmissions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Outstanding {
     pub(super) cache: Cache,
     /// The transmissions of this flow in their order.
@@ -31,7 +31,7 @@ pub(super) struct Outstanding {
 }
 
 /// The newest transmission that is known to have arrived, and its round trip.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Delivered {
     pub(super) sent: Sent,
     pub(super) round_trip: Duration,
@@ -42,10 +42,7 @@ impl Empty for Outstanding {
         cache: Cache::EMPTY,
         flight: Flight::EMPTY,
         sacked: Ranges::EMPTY,
-        delivered: Delivered {
-            sent: Sent { at: Instant::ZERO, order: 0 },
-            round_trip: Duration::ZERO,
-        },
+        delivered: Delivered { sent: Sent::NONE, round_trip: Duration::ZERO },
         probe: TailProbe::EMPTY,
         new_data_at: Instant::ZERO,
         reordering_due: None,
@@ -109,9 +106,9 @@ impl Spare {
         if self.0.len() >= MAX_SPARE {
             return;
         }
-        let Outstanding { cache, mut flight, .. } = core::mem::take(&mut *part);
-        flight.begin_anew();
-        *part = Outstanding { cache, flight, ..Outstanding::default() };
+        part.flight.begin_anew();
+        let Outstanding { cache, flight, .. } = *part;
+        *part = Outstanding { cache, flight, ..Outstanding::EMPTY.clone() };
         self.0.push(part);
     }
 }
@@ -131,7 +128,7 @@ mod tests {
         part.lend(|| spare.take());
         assert!(part.there().is_some() && part.is_done() && part.probe.is_first());
         assert_eq!(part.flight.depart(Span { start: 10, end: 20 }, 1), 1);
-        (0..2 * MAX_SPARE).for_each(|_| spare.keep(Box::default()));
+        (0..2 * MAX_SPARE).for_each(|_| spare.keep(Box::new(Outstanding::EMPTY.clone())));
         assert_eq!(spare.0.len(), MAX_SPARE);
     }
 }

@@ -7,7 +7,7 @@ use crate::rare::Empty;
 use alloc::collections::VecDeque;
 
 /// Retransmissions of the sender, and copies of the agent. Few flows have any.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Own {
     /// Ranges that the sender has retransmitted while their repair was under way, and whose
     /// retransmission was withheld.

@@ -7,7 +7,7 @@ use crate::time::Instant;
 const MAX_TIMEOUTS: u8 = 7;
 
 /// Since when a flow is silent, and what was done about it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct TailProbe {
     /// The time of the last transmission or of the last new data acknowledged.
     quiet_since: Instant,

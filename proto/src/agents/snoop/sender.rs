@@ -44,7 +44,7 @@ pub(super) struct Sender {
 }
 
 /// What a sender was told of congestion, and how it answered. Few flows have any.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Told {
     /// When a loss was last taken for congestion [C-22].
     pub(super) signalled_at: Option<Instant>,

@@ -3,7 +3,7 @@
 use super::echo::EchoTimes;
 use crate::agents::flows::{FlowBase, FlowState};
 use crate::agents::snoop::decision::Left;
-use crate::agents::snoop::hop::{Hop, Loss};
+use crate::agents::snoop::hop::{Hop, Loss, PROMPT};
 use crate::agents::snoop::sender::UNKNOWN_ROUND_TRIP;
 use crate::event::FlowId;
 use crate::packet::Packet;
@@ -17,8 +17,6 @@ use core::time::Duration;
 
 /// The most holes of a flow that are remembered [C-26].
 const MAX_HOLES: usize = 512;
-/// The time within which data must follow for it to be sent without waiting for the application.
-const PROMPT: Duration = Duration::from_millis(2);
 /// The round trip of the air before its measurement.
 const UNKNOWN_AIR: Duration = Duration::from_millis(20);
 
@@ -238,14 +236,6 @@ impl FlowState for UplinkFlow {
 
     fn base_mut(&mut self) -> &mut FlowBase {
         &mut self.base
-    }
-
-    fn memory(&self) -> usize {
-        0
-    }
-
-    fn packets(&self) -> usize {
-        0
     }
 
     fn is_answered(&self) -> bool {

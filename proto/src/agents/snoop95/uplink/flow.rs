@@ -136,14 +136,6 @@ impl FlowState for UplinkFlow {
         &mut self.base
     }
 
-    fn memory(&self) -> usize {
-        0
-    }
-
-    fn packets(&self) -> usize {
-        0
-    }
-
     fn is_answered(&self) -> bool {
         self.last_ack.is_some()
     }
