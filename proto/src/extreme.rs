@@ -3,10 +3,14 @@
 use crate::time::Instant;
 use core::time::Duration;
 
+/// The window of a quantity that a path keeps, such as its least round trip and its rate: a queue
+/// of another sender may stand for long.
+pub const PATH_WINDOW: Duration = Duration::from_secs(60);
+
 /// The least or largest sample of the last one to two windows, without a list of samples.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extreme {
-    pick: fn(Duration, Duration) -> Duration,
+    is_largest: bool,
     window: Duration,
     /// That of the present window and of the one before, which may end at different samples.
     value: Duration,
@@ -17,12 +21,12 @@ pub struct Extreme {
 impl Extreme {
     /// The least sample of one to two times `window`, of which `first` is the first.
     pub fn least(window: Duration, now: Instant, first: Duration) -> Self {
-        Self { pick: Duration::min, window, value: first, previous: first, since: now }
+        Self { is_largest: false, window, value: first, previous: first, since: now }
     }
 
     /// The largest one.
     pub fn largest(window: Duration, now: Instant, first: Duration) -> Self {
-        Self { pick: Duration::max, ..Self::least(window, now, first) }
+        Self { is_largest: true, ..Self::least(window, now, first) }
     }
 
     /// The same over windows of another length.
@@ -35,14 +39,18 @@ impl Extreme {
         if now.since(self.since) >= self.window {
             *self = Self { value: sample, previous: self.value, since: now, ..*self };
         } else {
-            self.value = (self.pick)(self.value, sample);
+            self.value = self.pick(self.value, sample);
         }
         self.get()
     }
 
     /// The extreme.
     pub fn get(&self) -> Duration {
-        (self.pick)(self.value, self.previous)
+        self.pick(self.value, self.previous)
+    }
+
+    fn pick(&self, one: Duration, other: Duration) -> Duration {
+        if self.is_largest { one.max(other) } else { one.min(other) }
     }
 }
 

@@ -2,7 +2,7 @@
 //! times go in; it has no clock, and is the same with every agent.
 
 use super::control::Interval;
-use airmend_proto::extreme::Extreme;
+use airmend_proto::extreme::{Extreme, PATH_WINDOW};
 use airmend_proto::ranges::{Ranges, Span};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::seq::SeqNumber;
@@ -26,8 +26,6 @@ const MAX_SPANS: usize = 1024;
 const MAX_SAMPLES: usize = 256;
 /// The time in which what was sent to a mobile counts, in seconds.
 const WEIGHT_SECONDS: f64 = 10.0;
-/// The window of the least round trip: it lasts as long again.
-const LEAST_WINDOW: Duration = Duration::from_secs(60);
 
 /// Measures the flows of one interface.
 #[derive(Debug, Default)]
@@ -237,7 +235,7 @@ impl Mobile {
     }
 
     fn sample(&mut self, now: Instant, sample: Duration) {
-        let first = Extreme::least(LEAST_WINDOW, now, sample);
+        let first = Extreme::least(PATH_WINDOW, now, sample);
         let least = self.least.get_or_insert(first);
         let excess = sample.saturating_sub(least.sample(now, sample));
         if self.excess.len() < MAX_SAMPLES {

@@ -2,6 +2,7 @@
 //! measured round trip and rate.
 
 use crate::codel::CoDelParams;
+use crate::extreme::Extreme;
 use crate::rtt::RoundTrip;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -42,9 +43,7 @@ pub(crate) struct Pace {
     answer_wait: Duration,
     ack_delay: Duration,
     smoothed: Option<RoundTrip>,
-    /// The minimum round trip of the present window and of the one before it.
-    shortest: [Duration; 2],
-    period_end: Instant,
+    least: Option<Extreme>,
     /// Packets per second that arrived, in each of the last rounds.
     rates: [u64; ROUNDS],
     round: u64,
@@ -70,8 +69,7 @@ impl Pace {
             answer_wait,
             ack_delay,
             smoothed: None,
-            shortest: [Duration::MAX; 2],
-            period_end: Instant::ZERO,
+            least: None,
             rates: [0; ROUNDS],
             round: 0,
             round_began: Instant::ZERO,
@@ -97,8 +95,7 @@ impl Pace {
 
     /// The least round trip of late.
     pub(crate) fn least_round_trip(&self) -> Option<Duration> {
-        let least = self.shortest[0].min(self.shortest[1]);
-        (least < Duration::MAX).then_some(least)
+        self.least.map(|least| least.get())
     }
 
     /// The smoothed round trip and its mean deviation.
@@ -145,11 +142,8 @@ impl Pace {
             None => self.smoothed = Some(RoundTrip::first(sample)),
             Some(smoothed) => smoothed.sample(sample),
         }
-        if now >= self.period_end {
-            self.shortest = [Duration::MAX, self.shortest[0]];
-            self.period_end = now + MIN_RTT_WINDOW;
-        }
-        self.shortest[0] = self.shortest[0].min(sample);
+        let first = Extreme::least(MIN_RTT_WINDOW, now, sample);
+        self.least.get_or_insert(first).sample(now, sample);
     }
 
     /// Takes a link ACK: `acked_serial` of the `sent` serial numbers is the highest one received,

@@ -12,9 +12,9 @@
 //! fallen is none again.
 
 use super::decision::Left;
-use super::surplus::{PATH_WINDOW, Surplus};
+use super::surplus::Surplus;
 use super::tally::Tally;
-use crate::extreme::Extreme;
+use crate::extreme::{Extreme, PATH_WINDOW};
 use crate::time::Instant;
 use core::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The hops to all mobile hosts, of which the agent remembers those in use.
 
 use super::hop::Hop;
-use super::surplus::PATH_WINDOW;
+use crate::extreme::PATH_WINDOW;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use core::mem;

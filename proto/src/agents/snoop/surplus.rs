@@ -4,7 +4,7 @@
 //! queue the hop stays busy, the loss costs nothing, and a queue that drops is told to all that
 //! fill it.
 
-use crate::extreme::Extreme;
+use crate::extreme::{Extreme, PATH_WINDOW};
 use crate::time::Instant;
 use core::time::Duration;
 
@@ -15,9 +15,6 @@ const PACE_PACKETS: u32 = 32;
 /// The least part of their largest rate that the flows of the host have while nobody else fills the
 /// queue.
 const LEAST_RATE: f64 = 0.8;
-/// The window of a quantity that the path keeps, such as its least round trip and its rate: a queue
-/// of another sender may stand for long.
-pub(super) const PATH_WINDOW: Duration = Duration::from_secs(60);
 
 /// The delay that a queue keeps, and the rate at which it empties.
 #[derive(Clone, Copy, Debug)]
