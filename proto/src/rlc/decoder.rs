@@ -68,6 +68,7 @@ impl Decoder {
         if self.place(seq).is_some_and(|place| self.symbols[place].is_none()) {
             self.know(seq, symbol.head, Bytes::copy_from_slice(symbol.body));
             self.solve(seq);
+            self.forget_excess();
         }
     }
 
@@ -113,10 +114,20 @@ impl Decoder {
         while self.symbols.len() <= ahead {
             self.symbols.push_back(None);
         }
-        while self.symbols.len() > usize::from(MAX_WINDOW) || self.bytes > self.max_bytes {
+        self.forget_excess();
+        usize::try_from(seq.offset_from(self.first)).ok()
+    }
+
+    /// Forgets the oldest symbols beyond the limits.
+    fn forget_excess(&mut self) {
+        let is_excess = |decoder: &Self| {
+            decoder.symbols.len() > usize::from(MAX_WINDOW)
+                || decoder.equations.len() > MAX_EQUATIONS
+                || decoder.bytes > decoder.max_bytes
+        };
+        while is_excess(self) && !self.symbols.is_empty() {
             self.forget_first();
         }
-        usize::try_from(seq.offset_from(self.first)).ok()
     }
 
     /// Forgets the oldest symbol, and the equations for it.
@@ -178,12 +189,7 @@ impl Decoder {
         self.bytes += equation.sum.len();
         self.equations.push(equation);
         self.take_solved();
-        while self.equations.len() > MAX_EQUATIONS || self.bytes > self.max_bytes {
-            if self.symbols.is_empty() {
-                return;
-            }
-            self.forget_first();
-        }
+        self.forget_excess();
     }
 
     /// An equation of one term is solved. In reduced form that term is in no other.

@@ -6,10 +6,15 @@
 //! What the path loses by itself has crossed its bottleneck, and counts as if it had arrived: so
 //! much of the losses as is usual on the path, and no more, since a policer drops as well.
 
+use crate::agents::arq::WIDEST_WINDOW;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use alloc::collections::VecDeque;
 use core::time::Duration;
+
+/// The most frames that are remembered: the widest window, and as many that are sent once or are
+/// repair frames. An end that says nothing of them must not cost memory without bound.
+const MOST_FRAMES: usize = 2 * WIDEST_WINDOW as usize;
 
 /// The frames in flight. Sizes are bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -126,7 +131,8 @@ impl Flight {
         (bytes, is_reliable): (u32, bool),
         is_slow: bool,
     ) {
-        if serial != self.first + self.sent.len() as u32 {
+        let is_next = serial == self.first + self.sent.len() as u32;
+        if !is_next || self.sent.len() == MOST_FRAMES {
             self.restart();
             self.first = serial;
         }
@@ -233,6 +239,16 @@ mod tests {
         }
         assert!(rates[10..].iter().all(|rate| (950_000..=1_050_000).contains(rate)), "{rates:?}");
         assert_eq!(flight.in_flight(), 23_000);
+    }
+
+    #[test]
+    fn frames_of_which_nothing_is_heard_take_bounded_memory() {
+        let mut flight = Flight::new();
+        for serial in 0..3 * MOST_FRAMES as u32 {
+            flight.sent(Instant::ZERO, SeqNumber(serial), (100, false), false);
+            assert!(flight.sent.len() <= MOST_FRAMES);
+        }
+        assert_eq!(flight.in_flight(), flight.sent.len() as u64 * 100);
     }
 
     #[test]
