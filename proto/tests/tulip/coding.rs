@@ -3,7 +3,7 @@
 
 use crate::common::packet::Tcp;
 use crate::kit::{Frame, Settings};
-use crate::pair::{Fate, GATEWAY, MOBILE, Pair};
+use crate::pair::{Fate, GATEWAY, Hop, MOBILE, Pair};
 use airmend_proto::agents::AgentSettings;
 use airmend_proto::agents::tulip::frame::FrameKind;
 use airmend_proto::random::{Purpose, Stream};
@@ -103,6 +103,29 @@ fn on_a_long_path_losses_are_recovered_without_a_retransmission() {
     assert!(without.is_whole() && without.repairs == 0);
     let (delay, before) = (transfer.delay() - LONG, without.delay() - LONG);
     assert!(delay * 4 < before, "{delay:?} beyond the path for {before:?}");
+}
+
+/// A radio at the end itself: nothing is in flight that its own queue does not show.
+#[test]
+fn without_rate_control_losses_of_a_long_hop_are_recovered_too() {
+    let transfer = Transfer::run(Pair::new(&Settings::default(), RATE_BPS, LONG));
+    assert!(transfer.is_whole());
+    let (lost, recovered) = (transfer.lost, transfer.count(MOBILE, "link_recovered"));
+    assert!(lost > 120 && recovered * 10 > lost * 9, "{recovered} of {lost}");
+    assert!(transfer.repairs < lost * 5, "{} for {lost}", transfer.repairs);
+}
+
+/// A slower hop whose queue the end does not see: what that queue drops asks for no repair frames,
+/// which would only make it drop more.
+#[test]
+fn without_rate_control_a_full_queue_behind_the_end_gets_no_repair_frames() {
+    let mut pair = Pair::new(&Settings::default(), RATE_BPS, LONG);
+    pair.hops = Some([Hop::new(RATE_BPS / 4, LONG); 2]);
+    pair.may_drop = true;
+    let transfer = Transfer::run(pair);
+    let (resent, repairs) = (transfer.count(GATEWAY, "link_retransmits"), transfer.repairs);
+    println!("{resent} retransmissions, {repairs} repair frames");
+    assert!(resent > 300 && repairs * 10 < resent, "{repairs} beside {resent}");
 }
 
 #[test]

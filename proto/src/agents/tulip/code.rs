@@ -25,13 +25,19 @@ impl Tulip {
     /// Whether losses are made up for before they are known.
     pub(super) fn is_coding(&self) -> bool {
         let reads = self.receiver.peer_reads_repairs() && self.receiver.is_by_serial();
-        let is_long = self.pace.least_round_trip().is_some_and(|least| least >= LEAST_ROUND_TRIP);
-        self.settings.reads_repairs() && reads && is_long
+        let is_worth_it = self.is_path_long() == Some(true) && self.answers_for_queue();
+        self.settings.reads_repairs() && reads && is_worth_it
     }
 
-    /// Whether the other end may not know yet that this one reads repair frames.
+    /// Whether the other end may not know yet that this one reads repair frames, and may need to.
     pub(super) fn must_tell(&self) -> bool {
-        self.settings.reads_repairs() && self.alone < ALONE
+        let may_be_long = self.is_path_long() != Some(false);
+        self.settings.reads_repairs() && self.alone < ALONE && may_be_long
+    }
+
+    /// Whether a retransmission takes long, if it is known.
+    fn is_path_long(&self) -> Option<bool> {
+        self.pace.least_round_trip().map(|least| least >= LEAST_ROUND_TRIP)
     }
 
     /// How long repair frames have for a loss that is known, before the packet is retransmitted:

@@ -1,4 +1,5 @@
-//! The rate control of an end, where the other end's reports show all transmissions.
+//! What an end knows of the path, where the other end's reports show all transmissions, and the
+//! control of its rate, where it has one.
 
 use super::Tulip;
 use super::frame::{Ack, Frame, FrameKind};
@@ -17,8 +18,15 @@ impl Tulip {
     }
 
     /// Whether the hosts find the path by themselves: it has not been full yet.
-    pub(super) fn is_starting(&self) -> bool {
+    fn is_starting(&self) -> bool {
         self.controls_rate() && self.rate.is_starting()
+    }
+
+    /// Whether the model of the path is kept: to control the rate, or to know for how many repair
+    /// frames the path has room.
+    fn follows_path(&self) -> bool {
+        let settings = &self.settings;
+        self.receiver.is_by_serial() && (settings.rate_control || settings.reads_repairs())
     }
 
     /// Whether the window and the limit of packets in flight admit another reliable packet.
@@ -34,10 +42,24 @@ impl Tulip {
         self.controls_rate() || self.sender.pool.outstanding() < self.pace.limit()
     }
 
-    /// Whether the path has capacity that the hosts do not use.
+    /// Whether somebody answers for a queue on the path, or there is none. Without control of the
+    /// rate nobody does: repair frames would fill the queue, and what it drops ask for more.
+    pub(super) fn answers_for_queue(&self) -> bool {
+        self.controls_rate() || self.rate.is_calm()
+    }
+
+    /// Whether the path has capacity that the hosts do not use: nothing waits for the link, and
+    /// what is in flight does not fill the path. Before the path has been full it is not known what
+    /// it holds. A rate control then holds back packets for which the path has room.
     pub(super) fn has_spare_capacity(&self) -> bool {
-        let is_filling = self.is_starting() && !self.rate.is_in_doubt();
-        is_filling || (self.queue.is_empty() && self.rate.is_below_path())
+        let is_filling = self.rate.is_starting() && !self.rate.is_in_doubt();
+        let is_idle = self.queue.is_empty() && (is_filling || self.rate.is_below_path());
+        is_idle || (is_filling && self.controls_rate())
+    }
+
+    /// Whether the rate waits for a report on frames, those that are sent once among them.
+    pub(super) fn awaits_report(&self) -> bool {
+        self.controls_rate() && !self.rate.is_idle()
     }
 
     /// Whether a frame with a packet may leave now; if its time has not come, a timer is set.
@@ -71,7 +93,7 @@ impl Tulip {
 
     /// A frame leaves.
     pub(super) fn count_departure(&mut self, now: Instant, frame: &Frame) {
-        if frame.kind != FrameKind::Control && self.settings.rate_control {
+        if frame.kind != FrameKind::Control && self.follows_path() {
             let is_reliable = frame.kind != FrameKind::Unreliable;
             self.rate.sent(now, frame.serial, (frame.wire_len(), is_reliable));
         }
@@ -79,7 +101,7 @@ impl Tulip {
 
     /// A link ACK has arrived.
     pub(super) fn follow_path(&mut self, now: Instant, ack: &Ack) {
-        if ack.covered.is_some() && self.settings.rate_control {
+        if ack.covered.is_some() && self.follows_path() {
             self.answer_marks(now, ack);
             // What a report no longer covers has been lost, or its arrival was not reported.
             let arrived = |serial| ack.has_arrived(serial) == Some(true);

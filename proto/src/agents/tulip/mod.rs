@@ -198,7 +198,7 @@ impl Tulip {
     fn handle_control(&mut self, now: Instant, frame: &Frame) {
         self.receiver.note_serial(now, frame.serial, frame.kind == FrameKind::Control);
         if let Some(ack) = &frame.ack {
-            match self.sender.acknowledge(now, ack) {
+            match self.sender.acknowledge(now, ack, self.answers_for_queue()) {
                 Err(event) => self.report(event),
                 Ok(summary) => {
                     self.follow_path(now, ack);
@@ -250,7 +250,7 @@ impl Tulip {
     /// Full duplex: restarts the reply timeout, if packets are in flight.
     fn expect_reply(&mut self, now: Instant) {
         let has_missing = self.is_coding() && self.sender.pool.missing() > 0;
-        let is_waiting = self.sender.pool.outstanding() > 0 || has_missing || !self.rate.is_idle();
+        let is_waiting = self.sender.pool.outstanding() > 0 || has_missing || self.awaits_report();
         let is_open = self.turn == Turn::Always && is_waiting;
         self.reply_due = if is_open { Due::At(now + self.wait()) } else { Due::Never };
     }
@@ -298,7 +298,7 @@ impl Tulip {
                 let frame = self.numbered_frame(numbered, event, true);
                 return Some(Frame { poll: true, ..frame });
             }
-            if !self.rate.is_idle() {
+            if self.awaits_report() {
                 self.expect_reply(now);
                 return Some(Frame { poll: true, ..self.control_frame() });
             }

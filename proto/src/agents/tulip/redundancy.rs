@@ -72,13 +72,14 @@ impl Redundancy {
         self.losses.count(has_arrived);
     }
 
-    /// Takes a link ACK. Repair frames up to `settled` that have not arrived are lost. Those for
-    /// packets that have all arrived are of no use any more. `missing` lists the missing packets,
-    /// in order; it is asked only where repair frames have arrived for them, since it allocates.
+    /// Takes a link ACK. Repair frames up to `settled` that have not arrived are lost, which counts
+    /// if the path `is_clear` of a queue. Those for packets that have all arrived are of no use any
+    /// more. `missing` lists the missing packets, in order; it is asked only where repair frames
+    /// have arrived for them, since it allocates.
     pub(super) fn acknowledge(
         &mut self,
         ack: &Ack,
-        settled: SeqNumber,
+        (settled, is_clear): (SeqNumber, bool),
         missing: impl FnOnce() -> Vec<SeqNumber>,
     ) {
         let (losses, arrived) = (&mut self.losses, &mut self.arrived);
@@ -86,7 +87,7 @@ impl Redundancy {
             if !repair.has_arrived {
                 repair.has_arrived = ack.has_arrived(repair.serial) == Some(true);
                 let is_lost = !repair.has_arrived && repair.serial <= settled;
-                if repair.has_arrived || is_lost {
+                if is_clear && (repair.has_arrived || is_lost) {
                     losses.count(repair.has_arrived);
                 }
                 if is_lost {
@@ -239,10 +240,10 @@ mod tests {
         assert!(!redundancy.lacks(2) && redundancy.lacks(3));
         // One arrives and one does not: bit 0 stands for the transmission 9.
         let missing = [3, 5].map(SeqNumber);
-        redundancy.acknowledge(&ack(3, 9, 1), SeqNumber(9), || missing.to_vec());
+        redundancy.acknowledge(&ack(3, 9, 1), (SeqNumber(9), true), || missing.to_vec());
         assert_eq!((redundancy.arrived, redundancy.open()), (1, 0));
         assert!(!redundancy.lacks(1) && redundancy.lacks(2));
-        redundancy.acknowledge(&ack(7, 9, 1), SeqNumber(9), Vec::new);
+        redundancy.acknowledge(&ack(7, 9, 1), (SeqNumber(9), true), Vec::new);
         assert!(redundancy.repairs.is_empty(), "all its packets have arrived");
     }
 
@@ -253,7 +254,7 @@ mod tests {
         redundancy.sent(SeqNumber(14), SeqNumber(20));
         let mut useful = |missing: &[u32]| {
             let missing: Vec<SeqNumber> = missing.iter().copied().map(SeqNumber).collect();
-            redundancy.acknowledge(&ack(3, 14, 0), SeqNumber(14), || missing);
+            redundancy.acknowledge(&ack(3, 14, 0), (SeqNumber(14), true), || missing);
             redundancy.useful
         };
         // Four for the packets below 5, and one for those below 20.

@@ -144,9 +144,17 @@ impl Sender {
     /// serial number no higher than the one reported, enters the retransmission list. This holds
     /// for lost retransmissions too [tulip99 §V.B S2-04].
     ///
+    /// Of losses those count for repair frames for which nothing else answers: all if the path
+    /// `is_clear`, and none where the queue of another may have dropped them.
+    ///
     /// # Errors
     /// The link ACK acknowledges packets that were never sent.
-    pub(super) fn acknowledge(&mut self, now: Instant, ack: &Ack) -> Result<AckSummary, LinkEvent> {
+    pub(super) fn acknowledge(
+        &mut self,
+        now: Instant,
+        ack: &Ack,
+        is_clear: bool,
+    ) -> Result<AckSummary, LinkEvent> {
         let passed = ack.next.offset_from(self.pool.first());
         if passed > self.pool.span() as i32 || ack.highest_serial > self.pool.serial() {
             return Err(LinkEvent::BadAck);
@@ -173,8 +181,8 @@ impl Sender {
             None => (ack.next + 1, ack.vector.clone()),
             Some(_) => (ack.next, Bytes::new()),
         };
-        self.settle(now, ack);
-        self.redundancy.acknowledge(ack, self.settled, || self.pool.missing_packets());
+        self.settle(now, ack, is_clear);
+        self.redundancy.acknowledge(ack, (self.settled, is_clear), || self.pool.missing_packets());
         Ok(AckSummary { round_trip, is_fresh })
     }
 
@@ -239,10 +247,10 @@ impl Sender {
     }
 
     /// Decides for each transmission up to the reported serial number: arrived or lost.
-    fn settle(&mut self, now: Instant, ack: &Ack) {
+    fn settle(&mut self, now: Instant, ack: &Ack, is_clear: bool) {
         while self.pool.log().front().is_some_and(|sent| sent.serial <= self.settled) {
             let Some(sent) = self.pool.pop_log() else { return };
-            if let Some(has_arrived) = ack.has_arrived(sent.serial) {
+            if let Some(has_arrived) = ack.has_arrived(sent.serial).filter(|_| is_clear) {
                 self.redundancy.count(has_arrived);
             }
             let Some(index) = self.pool.index(sent.seq) else { continue };
@@ -262,6 +270,7 @@ impl Sender {
 
 #[cfg(test)]
 mod tests {
+    use super::super::redundancy::InFlight;
     use super::*;
     use crate::agents::arq::{Class, Order};
     use crate::packet::{LinkType, Packet};
@@ -291,11 +300,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_queue_may_have_dropped_asks_for_no_repair_frames() {
+        let expected = |is_clear| {
+            let mut sender = sender();
+            let losses = report(8, &[2, 3, 5, 7]);
+            sender.acknowledge(Instant::from_millis(50), &losses, is_clear).expect("it was sent");
+            sender.redundancy.expected(InFlight { open: 100, missing: 0 })
+        };
+        let before = Redundancy::default().expected(InFlight { open: 100, missing: 0 });
+        assert!(expected(true) > 3.0 * before);
+        assert_eq!(expected(false).to_bits(), before.to_bits());
+    }
+
+    #[test]
     fn a_packet_that_was_recovered_from_others_was_not_overtaken() {
         let acknowledge = |reports: [Ack; 2]| {
             let mut sender = sender();
             for ack in reports {
-                sender.acknowledge(Instant::from_millis(50), &ack).expect("it was sent");
+                sender.acknowledge(Instant::from_millis(50), &ack, true).expect("it was sent");
             }
             (sender.pool.missing(), sender.reordering)
         };

@@ -40,8 +40,7 @@ settings! {
     /// carry. Never where the ends take turns or control their rate.
     idle_copies: u32 = 0, count(0, 7);
     /// Whether lost packets are recovered from combinations of others where a retransmission takes
-    /// long (RFC 8681). Only with `rate_control`, since repair frames must count in the rate, and
-    /// never where the ends take turns.
+    /// long (RFC 8681). Never where the ends take turns.
     coding: bool = true, switch();
     /// Whether the ends take turns, as radios do that cannot receive while they transmit
     /// [tulip99 §III S2-05].
@@ -114,12 +113,12 @@ impl Settings {
 
     /// Whether link ACKs should be reports on transmissions.
     pub fn by_serial(&self) -> bool {
-        self.window > MAX_WINDOW || self.rate_control
+        self.window > MAX_WINDOW || self.rate_control || self.reads_repairs()
     }
 
     /// Whether this end reads repair frames, and sends them.
     pub(super) fn reads_repairs(&self) -> bool {
-        self.coding && self.rate_control && !self.half_duplex
+        self.coding && !self.half_duplex
     }
 
     /// Whether the egress queue has a queue for each flow.

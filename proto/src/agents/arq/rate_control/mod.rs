@@ -157,6 +157,12 @@ impl RateControl {
         self.startup.is_in_doubt()
     }
 
+    /// Whether the path has had no queue since the last round trip began: what it loses then, no
+    /// queue has dropped.
+    pub(crate) fn is_calm(&self) -> bool {
+        self.is_short(self.longest)
+    }
+
     /// Whether less is in flight than the path holds without a queue.
     pub(crate) fn is_below_path(&self) -> bool {
         self.flight.in_flight() < self.product(UNIT)
@@ -252,7 +258,7 @@ impl RateControl {
             self.round += 1;
             self.startup.round(self.rate.get(), rate.is_host_limited);
             (self.sent, self.received) = (0, 0);
-            let is_calm = self.phase == Phase::Startup && self.is_short(self.longest);
+            let is_calm = self.phase == Phase::Startup && self.is_calm();
             self.losses.begin_round(is_calm);
             // What a full queue drops is known by what comes behind it, when it may be empty again.
             self.longest = self.queueing;
