@@ -34,7 +34,14 @@ pub(crate) fn text_of(path: &Path) -> Result<String, String> {
         }
         Ok(text)
     };
-    read().map_err(|error| format!("{}: it cannot be read: {error}", path.display()))
+    read().map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => format!(
+            "{0}: this user may not read it: it holds no secret, so make it readable (`chmod 644 \
+             {0}`, and 755 its directory), since a service runs as a user of its own",
+            path.display()
+        ),
+        _ => format!("{}: it cannot be read: {error}", path.display()),
+    })
 }
 
 /// What `parse` makes of the text; `name` stands for it in the error, which is a sentence with the

@@ -164,6 +164,16 @@ fn a_service_manager_is_told_and_an_operator_can_reload() {
     let line = service.await_line("until a restart");
     assert!(line.trim_end().ends_with(": mark"), "{line}");
 
+    // Told once, with what would help, and the rules of before stay.
+    service.configure("attach = \"tcx\"\nflows = [\"port:80\"]\npriority = \"1:10\"");
+    service.signal(Signal::SIGHUP);
+    let line = service.await_line("nothing has changed");
+    assert_eq!(line.matches("keep-privileges").count(), 1, "{line}");
+    service.configure("attach = \"tcx\"\nflows = [\"port:443\"]");
+    service.signal(Signal::SIGHUP);
+    let line = service.await_line("airmend: ");
+    assert!(line.ends_with("was read again\n"), "{line}");
+
     service.signal(Signal::SIGTERM);
     service.await_notice("STOPPING=1");
     let mut report = String::new();

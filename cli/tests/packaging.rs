@@ -14,12 +14,10 @@ const MOST_EXPOSED: f64 = 2.0;
 const SYSTEMD: [(&str, fn()); 3] = [
     ("the_services_are_hardened", the_services_are_hardened),
     ("systemd_takes_the_links_unit", systemd_takes_the_links_unit),
-    (
-        "systemd_takes_the_drop_in_for_the_handoff_key",
-        systemd_takes_the_drop_in_for_the_handoff_key,
-    ),
+    ("systemd_takes_the_drop_in_for_other_stations", systemd_takes_the_drop_in_for_other_stations),
 ];
-const ANYWHERE: [(&str, fn()); 3] = [
+const ANYWHERE: [(&str, fn()); 4] = [
+    ("the_service_is_handed_the_examples_key", the_service_is_handed_the_examples_key),
     ("the_services_memory_is_what_its_limits_need", the_services_memory_is_what_its_limits_need),
     ("manual_pages_tell_of_every_flag", manual_pages_tell_of_every_flag),
     ("shells_complete_every_flag_of_the_gateway", shells_complete_every_flag_of_the_gateway),
@@ -28,7 +26,27 @@ const ANYWHERE: [(&str, fn()); 3] = [
 fn main() -> ExitCode {
     let lacks = exposure(&root().join(UNIT)).is_none();
     let lacks = lacks.then_some("the unit's hardening is judged by systemd-analyze 250 or newer");
-    Suite::default().tests(lacks, SYSTEMD).tests(None, ANYWHERE).run(None)
+    let lacks_promtool = Command::new("promtool").arg("--version").output().is_err();
+    let lacks_promtool = lacks_promtool.then_some("promtool is in Debian's package prometheus");
+    let alerts: fn() = prometheus_takes_the_alerts;
+    Suite::default()
+        .tests(lacks, SYSTEMD)
+        .tests(lacks_promtool, [("prometheus_takes_the_alerts", alerts)])
+        .tests(None, ANYWHERE)
+        .run(None)
+}
+
+/// `promtool check rules` has nothing against the alerts.
+fn prometheus_takes_the_alerts() {
+    let alerts = root().join("packaging/alerts.yml");
+    let (text, directory) = (fs::read_to_string(alerts).unwrap(), Temporary::new("alerts"));
+    let wrong = text.replace("[5m]", "[often]");
+    for (text, is_right) in [(&text, true), (&wrong, false)] {
+        let file = directory.0.join("alerts.yml");
+        fs::write(&file, text).unwrap();
+        let judged = Command::new("promtool").args(["check", "rules"]).arg(file).output().unwrap();
+        assert_eq!(judged.status.success(), is_right, "{judged:?}");
+    }
 }
 
 fn root() -> PathBuf {
@@ -90,9 +108,9 @@ fn verified(directory: &Path, unit: &str) -> String {
 }
 
 /// What systemd says of the unit with the drop-in of docs/handoff.md: nothing.
-fn systemd_takes_the_drop_in_for_the_handoff_key() {
+fn systemd_takes_the_drop_in_for_other_stations() {
     let guide = fs::read_to_string(root().join("docs/handoff.md")).unwrap();
-    let drop_in = guide.split("```").find(|block| block.contains("LoadCredential=")).unwrap();
+    let drop_in = guide.split("```").find(|block| block.contains("IPAddressAllow=")).unwrap();
     let wrong = drop_in.replace("IPAddressAllow=", "IPAddressAllow=nowhere ");
     for (drop_in, is_right) in [(drop_in, true), (&wrong, false)] {
         let directory = Temporary::new("drop-in");
@@ -106,6 +124,16 @@ fn systemd_takes_the_drop_in_for_the_handoff_key() {
         let said = verified(&directory.0, "airmend@wlan0.service");
         assert_eq!(said.is_empty(), is_right, "{said}");
     }
+}
+
+/// The program looks for a key among its credentials by the name of the file.
+fn the_service_is_handed_the_examples_key() {
+    let unit = fs::read_to_string(root().join(UNIT)).unwrap();
+    let example = fs::read_to_string(root().join("packaging/wlan0.toml")).unwrap();
+    let key = example.split("key-file=").nth(1).unwrap().split([',', '"']).next().unwrap();
+    let name = key.rsplit('/').next().unwrap();
+    assert!(unit.contains(&format!("\nLoadCredential={name}:{key}\n")), "{key}");
+    assert!(unit.contains(&format!("\nSetCredential={name}:none\n")), "a key may be missing");
 }
 
 /// Bytes that a flow takes at most, in the agent, the telemetry and the kernel's map; the gateway's

@@ -21,5 +21,7 @@ pub(crate) fn config(args: &GatewayArgs) -> Result<(GatewayConfig, bool)> {
 /// The file of `--config`, or the interface's own, if there is one.
 fn file_of(args: &GatewayArgs) -> Option<PathBuf> {
     let own = || Path::new("/etc/airmend").join(format!("{}.toml", args.interface));
-    args.config.clone().or_else(|| Some(own()).filter(|path| path.exists()))
+    // One in a directory that this user may not enter is there, too.
+    let is_there = |path: &PathBuf| path.try_exists().unwrap_or(true);
+    args.config.clone().or_else(|| Some(own()).filter(is_there))
 }

@@ -52,7 +52,8 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
             request.answer(gateway.status());
         }
         if let Some(wanted) = reloads.poll() {
-            reload(wanted, &mut gateway, format, &log);
+            let reloaded = reload(wanted, &mut gateway, &log);
+            tell(&reloaded, &config.interface, format);
         }
     }
     service.stopping();
@@ -89,22 +90,37 @@ fn begins(config: &GatewayConfig) -> String {
     format!("{what} what leaves through {}; {}", config.interface, config.limits)
 }
 
-/// A file with a mistake changes nothing.
-fn reload(wanted: Result<GatewayConfig>, gateway: &mut Gateway, format: LogFormat, log: &Log) {
-    let reloaded = wanted.and_then(|wanted| {
-        let left = gateway.reload(&wanted)?;
-        log.set_level(wanted.log_level);
-        Ok(left)
-    });
-    let sentence = match reloaded {
-        Ok(left) if left.is_empty() => "the configuration was read again".to_owned(),
-        Ok(left) => format!(
-            "the configuration was read again; until a restart the old values stay of: {}",
-            left.join(", ")
-        ),
-        Err(error) => format!("nothing has changed: {}", sentence(&error)),
-    };
-    say(format, &sentence);
+/// A file with a mistake changes nothing. What must wait for a restart is named.
+fn reload(
+    wanted: Result<GatewayConfig>,
+    gateway: &mut Gateway,
+    log: &Log,
+) -> Result<Vec<&'static str>> {
+    let wanted = wanted?;
+    let left = gateway.reload(&wanted)?;
+    log.set_level(wanted.log_level);
+    Ok(left)
+}
+
+/// Once, in the form of the log.
+fn tell(reloaded: &Result<Vec<&'static str>>, interface: &str, format: LogFormat) {
+    let left = reloaded.as_ref().map(|left| left.join(", "));
+    match (left, format) {
+        (Ok(left), LogFormat::Json) => tracing::info!(interface, left, "configuration reloaded"),
+        (Ok(left), LogFormat::Text) if left.is_empty() => {
+            log_lines::say("the configuration was read again");
+        }
+        (Ok(left), LogFormat::Text) => log_lines::say(&format!(
+            "the configuration was read again; until a restart the old values stay of: {left}"
+        )),
+        (Err(error), LogFormat::Json) => {
+            let why = sentence(error);
+            tracing::error!(interface, why, "configuration not reloaded, the old one stays");
+        }
+        (Err(error), LogFormat::Text) => {
+            log_lines::say(&format!("nothing has changed: {}", sentence(error)));
+        }
+    }
 }
 
 /// A line for people, or for programs one like every other.

@@ -65,7 +65,8 @@ pub(crate) struct Options {
     /// CSV file, which `airmend lab run --trace` and scenarios read.
     #[arg(long, value_name = "FILE", help_heading = TELEMETRY)]
     pub(super) trace: Option<PathBuf>,
-    /// Serve metrics to Prometheus on this loopback address or Unix socket, such as 127.0.0.1:9290.
+    /// Serve metrics to Prometheus on this loopback address or Unix socket, such as 127.0.0.1:9290,
+    /// or on another address to a network: 10.0.5.1:9290,from=10.0.5.0/24.
     #[arg(long, value_name = "ADDR", help_heading = TELEMETRY)]
     pub(super) metrics: Option<MetricsAddress>,
     /// The socket for airmend status and airmend top [default: /run/airmend/IF/status.sock].

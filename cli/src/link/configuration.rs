@@ -14,7 +14,7 @@ use airmend_live::tunnel::{
 use airmend_proto::agents::AgentConfig;
 use anyhow::Result;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Where the files and the keys of links are.
 const DIRECTORY: &str = "/etc/airmend/link";
@@ -143,7 +143,7 @@ fn security(options: &Options) -> Result<Vec<Security>> {
         )
         .into());
     };
-    let private = PrivateKey::read(&credential(file))?;
+    let private = PrivateKey::read(file)?;
     options.peers.iter().map(|peer| with(&private, peer)).collect()
 }
 
@@ -157,17 +157,9 @@ fn with(private: &PrivateKey, peer: &Peer) -> Result<Security> {
         .into());
     }
     let psk = peer.psk_file.as_deref();
-    let psk = psk.map(|file| PresharedKey::read(&credential(file))).transpose()?;
+    let psk = psk.map(PresharedKey::read).transpose()?;
     let peer = peer.key.unwrap_or_else(|| private.public());
     Ok(Security::Noise(Keys { private: private.clone(), peer, psk }, Rekey::default()))
-}
-
-/// The file, or what the service manager keeps of it for this service: a user that exists only for
-/// a service cannot read the keys of root.
-fn credential(file: &Path) -> PathBuf {
-    let kept = std::env::var_os("CREDENTIALS_DIRECTORY")
-        .and_then(|directory| Some(Path::new(&directory).join(file.file_name()?)));
-    kept.filter(|kept| kept.exists()).unwrap_or_else(|| file.to_owned())
 }
 
 /// The socket, and where each peer waits.

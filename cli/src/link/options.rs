@@ -78,7 +78,8 @@ pub(crate) struct Options {
     /// The socket for airmend status [default: /run/airmend/DEV/status.sock for one with a NAME].
     #[arg(long, value_name = "PATH")]
     pub(super) socket: Option<PathBuf>,
-    /// Serve metrics to Prometheus on this loopback address or Unix socket, such as 127.0.0.1:9291.
+    /// Serve metrics to Prometheus on this loopback address or Unix socket, such as 127.0.0.1:9291,
+    /// or on another address to a network: 10.0.5.1:9291,from=10.0.5.0/24.
     #[arg(long, value_name = "ADDR")]
     pub(super) metrics: Option<MetricsAddress>,
     /// Neither encrypt nor authenticate anything.

@@ -19,6 +19,8 @@ mod observing;
 mod others;
 mod overload;
 mod places;
+#[path = "../kit/promtool.rs"]
+mod promtool;
 mod queues;
 mod recorded;
 mod shaping;
@@ -39,7 +41,7 @@ use std::process::ExitCode;
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 56] = [
+const TESTS: [(&str, Test); 57] = [
     ("nobody_reads", unread::nobody_reads),
     ("panicked_and_nobody_reads", unread::panicked_and_nobody_reads),
     ("killed", survival::killed),
@@ -80,6 +82,7 @@ const TESTS: [(&str, Test); 56] = [
     ("released_at_lapse", withheld::released_at_lapse),
     ("one_host_takes_all_the_time", overload::one_host_takes_all_the_time),
     ("metrics_beside_a_stranger", metrics::beside_a_stranger),
+    ("metrics_for_a_network", metrics::for_a_network),
     ("flooded", hostile::flooded),
     ("many_flows", hostile::many_flows),
     ("adversary", adversary::adversary),
@@ -97,6 +100,9 @@ const TESTS: [(&str, Test); 56] = [
     ("shaping_ends", shaping::ends),
     ("shaping_spares_others", shaping::spares_others),
 ];
+
+/// What needs Prometheus' own judge.
+const OF_PROMTOOL: [(&str, Test); 1] = [("metrics_pass_promtool", metrics::pass_promtool)];
 
 /// Tests that change the machine outside their namespaces, such as its modules, or judge figures of
 /// time only.
@@ -125,11 +131,13 @@ fn main() -> ExitCode {
     let is_unset = std::env::var_os(soak::VARIABLE).is_none();
     let lacks_time =
         lacks.clone().or_else(|| is_unset.then(|| format!("{} is not set", soak::VARIABLE)));
+    let lacks_promtool = lacks.clone().or_else(promtool::lacks);
     let lacks_guest = lacks.clone().or_else(lacks_guest);
     let soak: Test = soak::soak;
     Suite::default()
         .tests(lacks.as_deref(), TESTS)
         .tests(lacks_time.as_deref(), [("soak", soak)])
+        .tests(lacks_promtool.as_deref(), OF_PROMTOOL)
         .tests(lacks_guest.as_deref(), GUEST_TESTS)
         // Each runs several machines already.
         .run(Some(1))

@@ -2,6 +2,8 @@
 
 use crate::daemon::Daemon;
 use crate::kit::{PATIENCE, Process, Result};
+use crate::promtool;
+use crate::world::veth;
 use airmend_live::lab::Namespace;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -39,15 +41,48 @@ pub(crate) fn beside_a_stranger() -> Result {
     let mut stranger = Process(base.spawn(stranger.stdout(Stdio::piped()))?);
     let out = stranger.0.stdout.take().ok_or("stdout is piped")?;
     BufReader::new(out).read_line(&mut String::new())?;
-    let scrapes: Vec<_> = (0..SCRAPES).map(|_| scrape(&base)).collect::<Result<_>>()?;
+    let scrapes: Vec<_> = (0..SCRAPES).map(|_| ask(&base, METRICS)).collect::<Result<_>>()?;
     let answered = scrapes.iter().filter(|answer| answer.starts_with("HTTP/1.1 200 ")).count();
     assert_eq!(answered, SCRAPES, "{:?}", scrapes.last());
     drop(stranger);
     daemon.end().map(drop)
 }
 
-fn scrape(base: &Namespace) -> Result<String> {
-    let mut stream = base.run(|| Ok(TcpStream::connect(METRICS)))??;
+/// Other machines of the network that is named, and this one, are answered; others are not.
+pub(crate) fn for_a_network() -> Result {
+    let (base, other) = (Namespace::new()?, Namespace::new()?);
+    veth((&base, "air0"), (&other, "other"))?;
+    base.ip("link set lo up\nlink set air0 up\naddress add 10.0.5.1/16 dev air0\n")?;
+    other.ip("link set other up\n")?;
+    let flags = ["--metrics", "0.0.0.0:9290,from=10.0.5.0/24"];
+    let daemon = Daemon::start(&base, "air0", &flags)?;
+    for (address, is_answered) in [("10.0.5.2/16", true), ("10.0.6.2/16", false)] {
+        other.ip(&format!("address add {address} dev other\n"))?;
+        let answer = ask(&other, "10.0.5.1:9290")?;
+        assert_eq!(answer.starts_with("HTTP/1.1 200 "), is_answered, "{address}: {answer}");
+        assert!(is_answered || answer.is_empty(), "{answer}");
+        other.ip(&format!("address del {address} dev other\n"))?;
+    }
+    assert!(ask(&base, METRICS)?.starts_with("HTTP/1.1 200 "));
+    daemon.end().map(drop)
+}
+
+/// `promtool check metrics` has nothing against them, whether it mends or only observes.
+pub(crate) fn pass_promtool() -> Result {
+    let base = Namespace::new()?;
+    base.ip("link set lo up\nlink add air0 type veth peer name other\nlink set air0 up\n")?;
+    for flags in [&["--metrics", METRICS][..], &["--metrics", METRICS, "--observe"]] {
+        let daemon = Daemon::start(&base, "air0", flags)?;
+        let answer = ask(&base, METRICS)?;
+        let (_, metrics) = answer.split_once("\r\n\r\n").ok_or("no end of the fields")?;
+        promtool::check_metrics(metrics, "airmend_")?;
+        daemon.end()?;
+    }
+    Ok(())
+}
+
+fn ask(client: &Namespace, address: &str) -> Result<String> {
+    let mut stream = client.run(|| Ok(TcpStream::connect(address)))??;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n")?;
     let mut answer = Vec::new();

@@ -19,6 +19,8 @@ mod lans;
 mod memory;
 mod narrow;
 mod options;
+#[path = "../kit/promtool.rs"]
+mod promtool;
 mod restart;
 mod routes;
 mod service;
@@ -116,6 +118,9 @@ const OF_DHCP: [(&str, Test); 1] = [("bridged_dhcp", || dhcp::bridged_dhcp("lack
 const OF_USO: [(&str, Test); 1] =
     [("bridged_super_packets_of_udp", || bridge::super_packets_of_udp("lack"))];
 
+/// What needs Prometheus' own judge.
+const OF_PROMTOOL: [(&str, Test); 1] = [("metrics_pass_promtool", service::metrics_pass_promtool)];
+
 /// What needs nft, as a router that marks.
 const OF_NFT: [(&str, Test); 5] = [
     ("mark_arrives_inside", || ecn::mark_arrives_inside("192.0.2.2:4433")),
@@ -141,6 +146,7 @@ fn main() -> ExitCode {
     let lacks = entered.and(device).err();
     let lacks_dhcp = lacks.clone().or_else(dhcp::lacks);
     let lacks_uso = lacks.clone().or_else(bridge::lacks_super_packets_of_udp);
+    let lacks_promtool = lacks.clone().or_else(promtool::lacks);
     let lacks_nft = lacks.clone().or_else(ecn::lacks);
     let lacks_guest = lacks.clone().or_else(lacks_guest);
     // Each runs several processes already.
@@ -150,6 +156,7 @@ fn main() -> ExitCode {
         .tests(lacks_dhcp.as_deref(), OF_DHCP)
         .tests(lacks_uso.as_deref(), OF_USO)
         .tests(lacks_nft.as_deref(), OF_NFT)
+        .tests(lacks_promtool.as_deref(), OF_PROMTOOL)
         .tests(lacks_guest.as_deref(), OF_GUESTS)
         .run(Some(1))
 }

@@ -3,7 +3,8 @@
 
 use crate::interface::shown;
 use crate::kit::{PATIENCE, Result, TempFile, airmend, until};
-use crate::stream::lasting;
+use crate::promtool;
+use crate::stream::{lasting, transfer};
 use crate::world::{INNER, Link, RIGHT, World};
 use crate::{BYTES, count, ended};
 use nix::sys::signal::Signal;
@@ -34,14 +35,34 @@ fn says_how_it_is(socket: &TempFile) -> Result {
     let status: Value = serde_json::from_slice(&output.stdout)?;
     assert!(status["link"] == true && status["interface"] == "mend0", "{status}");
     assert!(status["peers"][0]["path"]["round_trip_seconds"].is_f64(), "{status}");
-    let mut stream = UnixStream::connect(&socket.0)?;
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
-    let mut metrics = String::new();
-    stream.read_to_string(&mut metrics)?;
+    let metrics = metrics(socket)?;
     let up = "airmend_link_up{interface=\"mend0\",peer=\"";
     let is_up = |line: &str| line.starts_with(up) && line.ends_with("} 1");
     assert!(metrics.lines().any(is_up), "{metrics}");
     assert!(metrics.contains("# TYPE airmend_link_events_total counter\n"), "{metrics}");
+    Ok(())
+}
+
+fn metrics(socket: &TempFile) -> Result<String> {
+    let mut stream = UnixStream::connect(&socket.0)?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (_, metrics) = answer.split_once("\r\n\r\n").ok_or("no end of the fields")?;
+    Ok(metrics.to_owned())
+}
+
+/// `promtool check metrics` has nothing against those of a link that was used.
+pub(crate) fn metrics_pass_promtool() -> Result {
+    let world = World::new()?;
+    let (file, socket) = (TempFile::new("left.toml"), TempFile::new("left.sock"));
+    dialing(&file, &world, "")?;
+    let listener = world.listen("0.0.0.0:4433")?;
+    let dialer = Link::start(&world.left, command(&file, &socket))?;
+    transfer(&world, BYTES / 10)?;
+    promtool::check_metrics(&metrics(&socket)?, "airmend_link_")?;
+    ended(dialer)?;
+    ended(listener)?;
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use crate::qdisc::MAX_RATE;
 use airmend_proto::agents::{AgentConfig, Limits};
 use airmend_proto::named;
 use airmend_proto::units::{format_rate, parse_rate};
+use ipnet::IpNet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -156,11 +157,16 @@ impl fmt::Display for Shape {
     }
 }
 
-/// The address of the metrics, on this machine only.
+/// The address of the metrics: on this machine only, unless it is said who else may ask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetricsAddress {
-    /// HTTP on a loopback address.
-    Tcp(SocketAddr),
+    /// HTTP on an address of this machine.
+    Tcp {
+        /// The address; without `from` a loopback one.
+        address: SocketAddr,
+        /// Where those are that may ask, beside this machine.
+        from: Option<IpNet>,
+    },
     /// HTTP on a Unix socket.
     Unix(PathBuf),
 }
@@ -168,21 +174,33 @@ pub enum MetricsAddress {
 impl FromStr for MetricsAddress {
     type Err = String;
 
-    /// Reads `127.0.0.1:9290`, `[::1]:9290` or an absolute path.
+    /// Reads `127.0.0.1:9290`, `10.0.5.1:9290,from=10.0.5.0/24` or an absolute path.
     fn from_str(text: &str) -> Result<Self, String> {
         if text.starts_with('/') {
             return Ok(Self::Unix(text.into()));
         }
-        match text.parse::<SocketAddr>() {
-            Ok(address) if address.ip().is_loopback() => Ok(Self::Tcp(address)),
-            Ok(_) => Err(format!(
+        let (address, from) = match text.split_once(",from=") {
+            Some((address, from)) => (address, Some(from)),
+            None => (text, None),
+        };
+        let address: SocketAddr = address.parse().map_err(|_| {
+            format!(
+                "{address:?} is no address; write 127.0.0.1:9290, [::1]:9290 or the absolute path \
+                 of a Unix socket"
+            )
+        })?;
+        let from = from.map(|from| {
+            from.parse::<IpNet>().map_err(|_| {
+                format!("{from:?} is no network; write who may ask, such as from=10.0.5.0/24")
+            })
+        });
+        match from.transpose()? {
+            None if !address.ip().is_loopback() => Err(format!(
                 "{text:?} can be reached from other machines; write a loopback address such as \
-                 127.0.0.1:9290, or the path of a Unix socket"
+                 127.0.0.1:9290, the path of a Unix socket, or who may ask, such as \
+                 {text},from=10.0.5.0/24"
             )),
-            Err(_) => Err(format!(
-                "{text:?} is no address; write 127.0.0.1:9290, [::1]:9290 or the absolute path of \
-                 a Unix socket"
-            )),
+            from => Ok(Self::Tcp { address, from }),
         }
     }
 }
@@ -190,7 +208,10 @@ impl FromStr for MetricsAddress {
 impl fmt::Display for MetricsAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp(address) => address.fmt(f),
+            Self::Tcp { address, from } => {
+                address.fmt(f)?;
+                from.iter().try_for_each(|from| write!(f, ",from={from}"))
+            }
             Self::Unix(path) => path.display().fmt(f),
         }
     }
@@ -278,12 +299,19 @@ mod tests {
     }
 
     #[test]
-    fn metrics_stay_on_this_machine() {
-        for right in ["127.0.0.1:9290", "[::1]:9290", "/run/airmend/wlan0/metrics"] {
+    fn metrics_stay_on_this_machine_unless_it_is_said_who_may_ask() {
+        let here = ["127.0.0.1:9290", "[::1]:9290", "/run/airmend/wlan0/metrics"];
+        let beyond = ["0.0.0.0:9290,from=10.0.5.0/24", "[fd00::1]:9290,from=fd00::/64"];
+        for right in here.into_iter().chain(beyond) {
             assert_eq!(right.parse::<MetricsAddress>().unwrap().to_string(), right);
         }
+        let why = |text: &str| text.parse::<MetricsAddress>().unwrap_err();
         for wrong in ["0.0.0.0:9290", "192.0.2.1:80", "9290", "localhost", "metrics.sock", ""] {
-            assert!(wrong.parse::<MetricsAddress>().unwrap_err().contains("127.0.0.1:9290"));
+            assert!(why(wrong).contains("127.0.0.1:9290"));
+        }
+        assert!(why("10.0.5.1:80").contains("10.0.5.1:80,from="), "{}", why("10.0.5.1:80"));
+        for wrong in ["10.0.5.1:80,from=", "10.0.5.1:80,from=10.0.5.1/33"] {
+            assert!(why(wrong).contains("from=10.0.5.0/24"), "{}", why(wrong));
         }
     }
 }

@@ -143,6 +143,12 @@ pub enum GatewayError {
     /// Privileges cannot be given up, or are not there.
     #[error(transparent)]
     Privileges(#[from] super::privileges::PrivilegeError),
+    /// A reload cannot raise the priority of repairs.
+    #[error(
+        "this priority of repairs needs privileges, which the gateway has given up after its \
+        set-up: restart it, or start it with keep-privileges to change the priority by a reload"
+    )]
+    PriorityNeedsPrivileges,
     /// A recording cannot be written.
     #[error("the recording {} cannot be written: {source}", path.display())]
     Recording {

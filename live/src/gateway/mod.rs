@@ -52,6 +52,8 @@ use observe::{CapacityFrom, MEASURED_FLOWS, Observer, shaper};
 use outbound::Outbound;
 use pace::Pace;
 use shape::Shaper;
+use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::time::{Duration, SystemTime};
 use telemetry::{About, KernelView, Status, Telemetry};
@@ -110,8 +112,7 @@ impl Gateway {
             return Err(GatewayError::LinkAgent(config.agent.name()));
         }
         // While the gateway may still do so.
-        let trace = config.trace.as_deref().map(output_file::create).transpose();
-        let trace = trace.map_err(|source| trace_error(&config, source))?;
+        let trace = trace_file(&config)?;
         crate::sys::keep_heap();
         bpf::lift_memory_lock_limit();
         let interface = Interface::find(&config.interface)?;
@@ -246,7 +247,10 @@ impl Gateway {
         if wanted.priority != self.config.priority && self.shaper.is_none() {
             let priority = wanted.priority.unwrap_or_else(|| self.interface.highest_priority());
             let changed = self.outbound.repairs.set(self.config.mark, priority);
-            changed.map_err(GatewayError::io("changing the priority of repairs"))?;
+            changed.map_err(|source| match source.kind() {
+                ErrorKind::PermissionDenied => GatewayError::PriorityNeedsPrivileges,
+                _ => GatewayError::io("changing the priority of repairs")(source),
+            })?;
             self.config.priority = wanted.priority;
         }
         if wanted.rules != self.config.rules {
@@ -262,7 +266,6 @@ impl Gateway {
             self.hop_trace.iter_mut().for_each(|trace| trace.know(known));
         }
         self.config.log_level = wanted.log_level;
-        telemetry::log::reloaded(self.journal.telemetry.about());
         Ok(self.config.differences(wanted))
     }
 
@@ -411,6 +414,12 @@ fn forwarder(config: &GatewayConfig) -> Forwarder<Guard> {
         false => Forwarder::new(agent, egress),
     };
     forwarder.with_priority_class(PriorityClass::Kernel)
+}
+
+/// The file for the trace of the hop.
+fn trace_file(config: &GatewayConfig) -> Result<Option<File>, GatewayError> {
+    let file = config.trace.as_deref().map(output_file::create).transpose();
+    file.map_err(|source| trace_error(config, source))
 }
 
 /// The trace of the hop cannot be written.

@@ -8,10 +8,12 @@ use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 const KEY_LEN: usize = 32;
+/// What the units of `packaging/` have in the place of a key file that does not exist.
+const NO_KEY: &str = "none";
 
 /// A Curve25519 private key. It never appears in messages.
 #[derive(Clone, PartialEq, Eq)]
@@ -141,25 +143,35 @@ fn generate() -> Result<[u8; KEY_LEN], KeyError> {
     Ok(bytes)
 }
 
+/// A user that exists only for a service cannot read the keys of root: systemd keeps copies of them
+/// for the service (`LoadCredential=`).
 fn read(path: &Path) -> Result<[u8; KEY_LEN], KeyError> {
+    let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+    read_beside(path, credentials.as_deref())
+}
+
+/// The key in the file, or in its copy among the credentials of the service.
+fn read_beside(path: &Path, credentials: Option<&Path>) -> Result<[u8; KEY_LEN], KeyError> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => KeyError::Missing { path: path.into() },
         _ => KeyError::Read { path: path.into(), source },
     };
-    let mode = fs::metadata(path).map_err(failed)?.mode() & 0o777;
-    if mode & 0o077 != 0 && !is_credential(path) {
+    let copy = credentials.and_then(|directory| Some(directory.join(path.file_name()?)));
+    let copy = copy.filter(|copy| copy.exists());
+    let file = copy.as_deref().unwrap_or(path);
+    let mode = fs::metadata(file).map_err(failed)?.mode() & 0o777;
+    // Access lists give a credential bits of the group.
+    if mode & 0o077 != 0 && copy.is_none() {
         return Err(KeyError::Permissions { path: path.into(), mode });
     }
-    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+    let text = fs::read_to_string(file).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidData => KeyError::File { path: path.into() },
         _ => failed(error),
     })?;
-    parse(text.trim()).ok_or_else(|| KeyError::File { path: path.into() })
-}
-
-/// Whether systemd keeps the file for this service alone: access lists give it bits of the group.
-fn is_credential(path: &Path) -> bool {
-    std::env::var_os("CREDENTIALS_DIRECTORY").is_some_and(|directory| path.starts_with(directory))
+    match text.trim() {
+        NO_KEY if copy.is_some() => Err(KeyError::Missing { path: path.into() }),
+        digits => parse(digits).ok_or_else(|| KeyError::File { path: path.into() }),
+    }
 }
 
 fn write(path: &Path, key: &[u8; KEY_LEN]) -> Result<(), KeyError> {
@@ -185,6 +197,8 @@ fn parse(text: &str) -> Option<[u8; KEY_LEN]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn the_public_key_is_that_of_x25519() {
@@ -192,6 +206,26 @@ mod tests {
         let private: [u8; 32] = std::array::from_fn(|i| i as u8 + 1);
         let expected = "07a37cbc142093c8b755dc1b10e86cb426374ad16aa853ed0bdfc0b2b86d1c7c";
         assert_eq!(PrivateKey(private).public().to_string(), expected);
+    }
+
+    #[test]
+    fn a_service_reads_the_copy_that_is_kept_for_it() {
+        let name = format!("airmend-credentials-{}", std::process::id());
+        let kept = std::env::temp_dir().join(name);
+        fs::create_dir_all(&kept).unwrap();
+        let key = PresharedKey::generate().unwrap();
+        key.write(&kept.join("home.psk")).unwrap();
+        fs::set_permissions(kept.join("home.psk"), Permissions::from_mode(0o440)).unwrap();
+        fs::write(kept.join("other.psk"), "none").unwrap();
+        let read = |path: &str| read_beside(Path::new(path), Some(&kept));
+        assert_eq!(read("/nowhere/home.psk").unwrap(), key.0);
+        for missing in ["/nowhere/other.psk", "/nowhere/third.psk"] {
+            let why = read(missing).unwrap_err().to_string();
+            assert!(why.starts_with(&format!("there is no key file {missing}")), "{why}");
+        }
+        let open = read_beside(&kept.join("home.psk"), None).unwrap_err().to_string();
+        assert!(open.contains("chmod 600"), "{open}");
+        fs::remove_dir_all(kept).unwrap();
     }
 
     #[test]

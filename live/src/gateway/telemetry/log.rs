@@ -43,17 +43,6 @@ pub fn stopped(status: &Status) {
     );
 }
 
-/// The configuration was read again.
-pub fn reloaded(about: &About) {
-    info!(interface = about.interface, "configuration reloaded");
-}
-
-/// The new configuration cannot be used; the old one stays.
-pub fn not_reloaded(about: &About, why: &dyn std::error::Error) {
-    let interface = &about.interface;
-    error!(interface, why = %why, "configuration not reloaded, the old one stays");
-}
-
 /// The interface is gone or down.
 pub fn interface_down(about: &About) {
     warn!(interface = about.interface, "interface down");

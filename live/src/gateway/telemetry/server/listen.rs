@@ -2,12 +2,13 @@
 
 use super::error::ServerError;
 use crate::sock_diag::peer_user;
+use ipnet::IpNet;
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::unistd::{Uid, geteuid};
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -21,7 +22,8 @@ const MODE: u32 = 0o660;
 #[derive(Debug)]
 pub(super) enum Listener {
     Unix(UnixListener),
-    Tcp(TcpListener),
+    /// With the network from which other machines may connect.
+    Tcp(TcpListener, Option<IpNet>),
 }
 
 impl Listener {
@@ -32,8 +34,11 @@ impl Listener {
                 stream.set_nonblocking(false)?;
                 ClientStream::Unix(stream)
             }
-            Self::Tcp(listener) => {
-                let (stream, _) = listener.accept()?;
+            Self::Tcp(listener, from) => {
+                let (stream, client) = listener.accept()?;
+                if !may_connect(client.ip(), from.as_ref()) {
+                    return Err(ErrorKind::ConnectionAborted.into());
+                }
                 stream.set_nonblocking(false)?;
                 ClientStream::Tcp(stream)
             }
@@ -45,7 +50,7 @@ impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Unix(listener) => listener.as_fd(),
-            Self::Tcp(listener) => listener.as_fd(),
+            Self::Tcp(listener, _) => listener.as_fd(),
         }
     }
 }
@@ -101,7 +106,7 @@ impl ClientStream {
         };
     }
 
-    /// Whether every user of this machine can be at the other end.
+    /// Whether every user of this machine, or another machine, can be at the other end.
     pub(super) fn is_public(&self) -> bool {
         matches!(self, Self::Tcp(_))
     }
@@ -190,14 +195,20 @@ pub(super) fn unix(path: &Path) -> Result<(Listener, SocketFile), ServerError> {
     bind().map_err(|source| ServerError::Listen { address: path.display().to_string(), source })
 }
 
-/// Listens on an address of this machine.
-pub(super) fn tcp(address: SocketAddr) -> Result<Listener, ServerError> {
+/// Listens on an address of this machine, for itself and for what is in this network.
+pub(super) fn tcp(address: SocketAddr, from: Option<IpNet>) -> Result<Listener, ServerError> {
     let bind = || {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        Ok(Listener::Tcp(listener))
+        Ok(Listener::Tcp(listener, from))
     };
     bind().map_err(|source| ServerError::Listen { address: address.to_string(), source })
+}
+
+/// Where both families are listened to, an IPv4 address comes mapped to IPv6.
+fn may_connect(client: IpAddr, from: Option<&IpNet>) -> bool {
+    let client = client.to_canonical();
+    client.is_loopback() || from.is_some_and(|network| network.contains(&client))
 }
 
 /// Removes a socket that nobody listens at any more.
@@ -222,4 +233,23 @@ fn make_room(path: &Path) -> Result<(), ServerError> {
 
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
     fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_and_a_network_may_connect() {
+        let may = |client: &str, from: &str| {
+            may_connect(client.parse().unwrap(), from.parse().ok().as_ref())
+        };
+        assert!(may("127.3.2.1", "") && may("::1", "10.0.5.0/24"));
+        assert!(may("10.0.5.9", "10.0.5.0/24") && may("::ffff:10.0.5.9", "10.0.5.0/24"));
+        assert!(may("fd00::7", "fd00::/64"));
+        for (client, from) in [("10.0.6.1", "10.0.5.0/24"), ("10.0.5.9", ""), ("fd00::7", "::/128")]
+        {
+            assert!(!may(client, from), "{client} {from}");
+        }
+    }
 }

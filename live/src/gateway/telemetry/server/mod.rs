@@ -1,4 +1,4 @@
-//! The telemetry server: HTTP on a Unix socket, and for metrics on a loopback address.
+//! The telemetry server: HTTP on a Unix socket, and for metrics on an address of this machine.
 //!
 //! The server has its own threads. They ask the gateway's loop for a [`Status`] only when a client
 //! sends a request, and at most ten times a second; text is made here. Everything has a bound:
@@ -37,7 +37,7 @@ use std::time::Duration;
 
 /// Clients of Unix sockets that are served at the same time.
 const MAX_CLIENTS: usize = 16;
-/// Those of a loopback address, which any user may be: they take no place from who may ask for the
+/// Those of a TCP address, which any user may be: they take no place from who may ask for the
 /// status.
 const MAX_PUBLIC_CLIENTS: usize = 8;
 /// A client's thread needs little.
@@ -80,7 +80,9 @@ impl Server {
                 listeners.push(socket);
                 files.push(file);
             }
-            Some(MetricsAddress::Tcp(address)) => listeners.push(listen::tcp(*address)?),
+            Some(MetricsAddress::Tcp { address, from }) => {
+                listeners.push(listen::tcp(*address, *from)?);
+            }
             None => {}
         }
         let (stop, stopped) = UnixStream::pair().map_err(ServerError::Thread)?;

@@ -242,7 +242,7 @@ fn a_loopback_address_has_metrics_but_no_status() {
     let free = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address: SocketAddr = free.local_addr().unwrap();
     drop(free);
-    let metrics = Some(MetricsAddress::Tcp(address));
+    let metrics = Some(MetricsAddress::Tcp { address, from: None });
     let config = ServerConfig { metrics, ..directory.config() };
     let mut server = Server::start(&config).unwrap();
     let (metrics, status) = answering(&mut server, || {
