@@ -43,7 +43,8 @@ pub(crate) fn flows(observed: &Observation) -> Option<String> {
     (!rows.is_empty()).then(|| table::render(&header.map(str::to_owned), &rows, 2))
 }
 
-fn mended(observed: &Observation) -> String {
+/// `about 18.00 Mb/s (12.00 Mb/s to 18.00 Mb/s), 20.00 times as much`.
+pub(crate) fn mended(observed: &Observation) -> String {
     let Some(gain) = observed.gain else { return "nothing to say yet".to_owned() };
     let (low, high) = (observed.estimate_low_bps, observed.estimate_high_bps);
     let range = match high > 1.02 * low {
@@ -83,7 +84,8 @@ fn row(flow: &ObservedFlow) -> Vec<String> {
     ]
 }
 
-fn limit(limit: Limit) -> &'static str {
+/// What would limit a flow.
+pub(crate) fn limit(limit: Limit) -> &'static str {
     match limit {
         Limit::Unknown => "unknown",
         Limit::Air => "the air",

@@ -9,6 +9,7 @@ pub mod gateway;
 mod group_socket;
 pub mod guard;
 pub mod lab;
+mod meter;
 mod netlink;
 mod output_file;
 pub mod pcap;

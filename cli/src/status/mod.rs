@@ -5,7 +5,7 @@ pub(crate) mod find;
 mod link;
 mod report;
 
-pub(crate) use report::{clock, decisions};
+pub(crate) use report::{clock, decisions, goodput};
 
 use crate::process::BadUsage;
 use crate::row;

@@ -4,7 +4,7 @@ use crate::observation;
 use crate::table;
 use crate::text::{bytes, count, counted, percent, rate, significant};
 use airmend_live::gateway::observe::Gain;
-use airmend_live::gateway::telemetry::{FlowStatus, HandoffStatus, ShapeStatus, Status};
+use airmend_live::gateway::telemetry::{FlowStatus, Goodput, HandoffStatus, ShapeStatus, Status};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -53,6 +53,7 @@ fn lines(status: &Status) -> Vec<(&'static str, String)> {
         Some(observed) => lines.extend(observation::lines(observed)),
         None => lines.extend(mending(status)),
     }
+    lines.push(("goodput", goodput(&status.goodput)));
     lines.extend(status.gain.as_ref().map(|gain| ("gain", gained(gain))));
     lines.extend(status.shape.as_ref().map(|shape| ("shape", shaping(shape))));
     lines.extend(status.handoff.as_ref().map(|handoff| ("handoff", stations(handoff))));
@@ -86,6 +87,12 @@ fn mending(status: &Status) -> [(&'static str, String); 4] {
             ),
         ),
     ]
+}
+
+/// `17.20 Mb/s to mobiles, 0.310 Mb/s from them`.
+pub(crate) fn goodput(goodput: &Goodput) -> String {
+    let [to, from] = [goodput.to_mobiles_bps, goodput.from_mobiles_bps].map(rate);
+    format!("{to} to mobiles, {from} from them")
 }
 
 /// `18.10 Mb/s to mobiles while there is data, about 1.20 Mb/s without (an estimate)`.
@@ -237,6 +244,7 @@ wlan0: snoop (airmend 1.2.3), only observing, up 1 d 1:01:01
   losses    none
   senders   0 DUPACKs suppressed, 0 ACKs stripped, 0 loss signals forwarded, \
 at most 0 timeouts saved
+  goodput   0.00 Mb/s to mobiles, 0.00 Mb/s from them
   packets   none
   bytes     none
   CPU       0 % of a core

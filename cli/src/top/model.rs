@@ -1,5 +1,6 @@
 //! What `airmend top` shows: the last status, and how it changed from one to the next.
 
+use airmend_live::gateway::observe::ObservedFlow;
 use airmend_live::gateway::telemetry::{FlowStatus, Status};
 use airmend_proto::named;
 use std::cmp::Ordering;
@@ -16,6 +17,13 @@ pub(super) enum Order {
     Rate,
     Loss,
     AirRtt,
+}
+
+impl Order {
+    /// What flows are sorted by; a gateway that only observes has repaired nothing.
+    pub(super) fn words(self, is_observing: bool) -> &'static str {
+        if is_observing && self == Self::Mended { "gain" } else { self.name() }
+    }
 }
 
 named! { Order: Mended = "repairs", Rate = "rate", Loss = "loss", AirRtt = "air RTT" }
@@ -37,6 +45,8 @@ pub(super) struct Interval {
     pub(super) repairs: f64,
     /// The share of a core.
     pub(super) cpu: f64,
+    /// Bits of payload per second that reached mobiles.
+    pub(super) to_mobiles_bps: f64,
 }
 
 /// Everything on the screen.
@@ -50,6 +60,8 @@ pub(super) struct Model {
     pub(super) trouble: Option<String>,
     /// Bits per second by flow, if both statuses have the flow and its bytes.
     rates: BTreeMap<u64, f64>,
+    /// The same of flows that are only observed, which have no number: by their ends.
+    observed_rates: BTreeMap<(String, String), f64>,
     paused: bool,
 }
 
@@ -64,8 +76,10 @@ impl Model {
         if !is_same_run {
             self.history.clear();
             self.rates.clear();
+            self.observed_rates.clear();
         } else if seconds > 0.0 {
             self.rates = rates(&old, new, seconds);
+            self.observed_rates = observed_rates(&old, new, seconds);
             self.history.push_back(interval(&old, new, seconds));
             if self.history.len() > HISTORY {
                 self.history.pop_front();
@@ -93,6 +107,26 @@ impl Model {
     /// Bits per second towards the mobile.
     pub(super) fn rate(&self, flow: &FlowStatus) -> Option<f64> {
         self.rates.get(&flow.flow).copied()
+    }
+
+    /// Bits per second that the mobile acknowledged.
+    pub(super) fn observed_rate(&self, flow: &ObservedFlow) -> Option<f64> {
+        self.observed_rates.get(&ends(flow)).copied()
+    }
+
+    /// What is only observed, as it is sorted now; first what would gain most.
+    pub(super) fn observed(&self) -> Vec<&ObservedFlow> {
+        let flows = self.status.observation.iter().flat_map(|observed| &observed.flows);
+        let mut flows: Vec<_> = flows.collect();
+        match self.order {
+            Order::Mended => {}
+            Order::Rate => {
+                flows.sort_by(|a, b| descending(self.observed_rate(a), self.observed_rate(b)));
+            }
+            Order::Loss => flows.sort_by(|a, b| descending(a.air_loss, b.air_loss)),
+            Order::AirRtt => flows.sort_by(|a, b| descending(a.air_rtt_ms, b.air_rtt_ms)),
+        }
+        flows
     }
 
     /// The flows as they are sorted now; equal ones stay in the gateway's order.
@@ -123,6 +157,23 @@ fn rates(old: &Status, new: &Status, seconds: f64) -> BTreeMap<u64, f64> {
     new.top.iter().filter_map(rate).collect()
 }
 
+fn observed_rates(old: &Status, new: &Status, seconds: f64) -> BTreeMap<(String, String), f64> {
+    let flows = |status: &Status| {
+        let observed = status.observation.iter().flat_map(|observed| &observed.flows);
+        observed.map(|flow| (ends(flow), flow.bytes)).collect::<BTreeMap<_, _>>()
+    };
+    let before = flows(old);
+    let rate = |(ends, bytes): ((String, String), u64)| {
+        let bytes = bytes.checked_sub(*before.get(&ends)?)?;
+        Some((ends, bytes as f64 * 8.0 / seconds))
+    };
+    flows(new).into_iter().filter_map(rate).collect()
+}
+
+fn ends(flow: &ObservedFlow) -> (String, String) {
+    (flow.wired.clone(), flow.air.clone())
+}
+
 fn interval(old: &Status, new: &Status, seconds: f64) -> Interval {
     let total = |status: &Status| status.repairs.values().sum::<u64>();
     let more = |new: u64, old: u64| new.saturating_sub(old) as f64;
@@ -134,5 +185,6 @@ fn interval(old: &Status, new: &Status, seconds: f64) -> Interval {
         rtt_ms: mean((rtt.sum - past.sum) * 1e3, more(rtt.count, past.count)),
         repairs: more(total(new), total(old)) / seconds,
         cpu: (new.cpu_seconds - old.cpu_seconds) / seconds,
+        to_mobiles_bps: new.goodput.to_mobiles_bps,
     }
 }

@@ -1,8 +1,8 @@
 //! The screen as text, and what keys change.
 
 use super::*;
-use airmend_live::gateway::observe::Gain;
-use airmend_live::gateway::telemetry::{FlowStatus, Status, StatusLimits};
+use airmend_live::gateway::observe::{Gain, Limit, Observation, ObservedFlow};
+use airmend_live::gateway::telemetry::{FlowStatus, Goodput, Status, StatusLimits};
 use airmend_live::tunnel::{LinkStatus, PathStatus, PeerStatus};
 use model::Order;
 use ratatui::Terminal;
@@ -37,6 +37,7 @@ fn status(seconds: u64) -> Status {
         // The air loses more and more.
         air_packets: 1_000 * seconds,
         air_losses: 5 * seconds * (seconds + 1),
+        goodput: Goodput { to_mobiles_bps: 8e6, from_mobiles_bps: 5e5, ..Goodput::default() },
         repairs: [("rack".to_owned(), 1_000 + 60 * seconds)].into(),
         decisions: [("left_budget", 3), ("left_full_queue", 12), ("masked_brief", 1_465)]
             .map(|(name, number)| (name.to_owned(), number))
@@ -81,6 +82,7 @@ fn the_screen_shows_header_sparklines_flows_and_keys() {
     let expected = "\
 airmend wlan0  snoop 1.2.3  up 1:00:08
 flows 2/100,000  cache 1.5 MB/256 MB  CPU 12.5 %  heartbeat timeouts 0  panics 0
+8.00 Mb/s to mobiles, 0.500 Mb/s from them
 repairs 1,480 (60.00/s)  suppressed DUPACKs 1,204  forwarded 0  timeouts saved ≤ 7
 losses left to senders: 12 full queue, 3 budget; masked: 1,465 brief
 loss 8 %, at most 8 %                         air RTT 4.00 ms, at most 4.00 ms
@@ -94,18 +96,70 @@ fixed host           mobile                     rate    loss  repairs↓    hidd
 
 
 q quit  s sort (by repairs)  p pause";
-    assert_eq!(screen(&model(8), 90, 15).join("\n"), expected);
+    assert_eq!(screen(&model(8), 90, 16).join("\n"), expected);
 }
 
 #[test]
-fn what_is_gained_is_in_the_first_line() {
+fn what_is_gained_is_beside_the_rates() {
     let mut gaining = status(0);
     gaining.gain =
         Some(Gain { goodput_bps: 1.8e7, without_bps: 2e6, gain: Some(9.0), ..Gain::default() });
     let mut model = Model::default();
     model.update(gaining);
-    let first = screen(&model, 90, 5)[0].clone();
-    assert!(first.ends_with("up 1:00:00  18.00 Mb/s, about 2.00 Mb/s without"), "{first}");
+    let third = screen(&model, 120, 6)[2].clone();
+    let expected = "8.00 Mb/s to mobiles, 0.500 Mb/s from them; while there was data 18.00 Mb/s, \
+                    about 2.00 Mb/s without";
+    assert_eq!(third, expected);
+}
+
+/// One that only observes, after so many seconds.
+fn observing(seconds: u64) -> Status {
+    let flow = |number: u64, rate: u64| ObservedFlow {
+        wired: format!("10.0.0.{number}:80"),
+        air: "10.0.1.2:5000".into(),
+        bytes: rate / 8 * seconds,
+        estimate_bps: 9e6,
+        limit: Limit::Air,
+        air_loss: Some(0.05),
+        air_rtt_ms: Some(4.0),
+        ..ObservedFlow::default()
+    };
+    let observation = Observation {
+        goodput_bps: 2e6,
+        estimate_bps: 18e6,
+        gain: Some(9.0),
+        capacity_from: airmend_live::gateway::observe::CapacityFrom::Shaper,
+        air_frames: 1_000,
+        air_losses: 50,
+        timeouts: 3,
+        flows: vec![flow(1, 400_000), flow(2, 1_600_000)],
+        ..Observation::default()
+    };
+    let (air_packets, air_losses) = (1_000 * seconds, 50 * seconds);
+    let observation = Some(observation);
+    Status { observe: true, observation, air_packets, air_losses, top: vec![], ..status(seconds) }
+}
+
+#[test]
+fn who_only_observes_sees_what_each_flow_would_gain() {
+    let mut model = Model::default();
+    (0..=8).for_each(|second| model.update(observing(second)));
+    let expected = "\
+8.00 Mb/s to mobiles, 0.500 Mb/s from them
+mended about 18.00 Mb/s, 9.00 times as much
+lost 50 of 1,000 frames on the air, 0 before; 3 timeouts saved by mending
+loss 5 %, at most 5 %                         to mobiles 8.00 Mb/s, at most 8.00 Mb/s";
+    let shown = screen(&model, 90, 16);
+    assert_eq!(shown[2..6].join("\n"), expected);
+    let expected = "\
+fixed host     mobile                rate     mended↓     limited by    loss   air RTT
+10.0.0.1:80    10.0.1.2:5000  0.400 Mb/s   9.00 Mb/s        the air     5 %   4.00 ms
+10.0.0.2:80    10.0.1.2:5000   1.60 Mb/s   9.00 Mb/s        the air     5 %   4.00 ms";
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(&shown[9..12].join("\n")), words(expected));
+    assert!(shown[15].contains("by gain"), "{}", shown[15]);
+    model.sort_by_next();
+    assert!(screen(&model, 90, 16)[10].starts_with("10.0.0.2:80"), "by rate");
 }
 
 #[test]
@@ -133,7 +187,7 @@ fn keys_sort_pause_and_quit() {
     }
     key(&mut shown, KeyCode::Char('p'));
     let Screen::Gateway(paused) = &shown else { panic!("a gateway") };
-    assert!(paused.is_paused() && screen(paused, 60, 5)[4].contains("paused"));
+    assert!(paused.is_paused() && screen(paused, 60, 6)[5].contains("paused"));
     key(&mut shown, KeyCode::Char('p'));
     assert!(!shown.is_paused());
     assert_eq!(key(&mut shown, KeyCode::Char('c')), Then::GoOn);
@@ -154,7 +208,7 @@ fn a_gateway_that_restarted_has_no_past() {
     let mut model = model(5);
     assert_eq!(model.history.len(), 5);
     model.lost("it has died".into());
-    assert!(screen(&model, 60, 5)[4].contains("it has died"));
+    assert!(screen(&model, 60, 6)[5].contains("it has died"));
     model.update(Status { started_unix_seconds: 10.0, ..status(0) });
     assert_eq!((model.history.len(), model.trouble.is_none()), (0, true));
     assert_eq!(model.rate(&flow(1, 0, 0, None)), None);

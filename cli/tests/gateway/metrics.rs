@@ -1,7 +1,7 @@
 //! The metrics by TCP, where every user of the machine can ask.
 
 use crate::daemon::Daemon;
-use crate::kit::{PATIENCE, Process, Result};
+use crate::kit::{PATIENCE, Process, Result, until};
 use crate::promtool;
 use crate::world::veth;
 use airmend_live::lab::Namespace;
@@ -10,6 +10,7 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 const METRICS: &str = "127.0.0.1:9290";
+const REQUEST: &[u8] = b"GET /metrics HTTP/1.1\r\n\r\n";
 const SCRAPES: usize = 24;
 /// Connects all the time from addresses of its own, says nothing, half of a request, or a request
 /// whose response it does not read, and keeps the connections.
@@ -63,7 +64,15 @@ pub(crate) fn for_a_network() -> Result {
         assert!(is_answered || answer.is_empty(), "{answer}");
         other.ip(&format!("address del {address} dev other\n"))?;
     }
-    assert!(ask(&base, METRICS)?.starts_with("HTTP/1.1 200 "));
+    let answer = ask(&base, METRICS)?;
+    assert!(answer.starts_with("HTTP/1.1 200 "));
+    // The other machine is on the air: what it asked came from there, and its answer went there.
+    until("both directions", || {
+        let goodput = &daemon.status().ok()?["goodput"];
+        let bytes = |direction: &str| goodput[direction].as_u64().unwrap_or(0) as usize;
+        let (from, to) = (bytes("from_mobiles_bytes"), bytes("to_mobiles_bytes"));
+        (from >= REQUEST.len() && from <= 2 * REQUEST.len() && to > answer.len() / 2).then_some(())
+    })?;
     daemon.end().map(drop)
 }
 
@@ -84,7 +93,7 @@ pub(crate) fn pass_promtool() -> Result {
 fn ask(client: &Namespace, address: &str) -> Result<String> {
     let mut stream = client.run(|| Ok(TcpStream::connect(address)))??;
     stream.set_read_timeout(Some(PATIENCE))?;
-    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n")?;
+    stream.write_all(REQUEST)?;
     let mut answer = Vec::new();
     // What a server refuses, it may close in mid-request.
     stream.read_to_end(&mut answer).ok();

@@ -67,7 +67,7 @@ struct {
     __u64 *value;
 } heartbeat SEC(".maps");
 
-enum counter { HEARTBEAT_TIMEOUTS, BYPASSED, RING_FULL, DIVERTED, REPORTED, COUNTERS };
+enum counter { HEARTBEAT_TIMEOUTS, BYPASSED, RING_FULL, DIVERTED, REPORTED, UPLOADED, COUNTERS };
 
 struct {
     uint_of(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -98,11 +98,16 @@ struct {
 #define RING_NO_WAKEUP 1
 #define RING_FORCE_WAKEUP 2
 
-INLINE void count(__u32 which)
+INLINE void add(__u32 which, __u64 number)
 {
     __u64 *value = map_lookup(&counters, &which);
     if (value)
-        *value += 1;
+        *value += number;
+}
+
+INLINE void count(__u32 which)
+{
+    add(which, 1);
 }
 
 // Whether the daemon should see this packet towards a mobile: data, or the begin or end of a
@@ -292,6 +297,7 @@ SEC("classifier") int airmend_ingress(struct __sk_buff *skb)
     struct segment segment = {};
     if (!parse(skb, &segment) || !(segment.flags & (ACK | SYN | RST)))
         return PASS;
+    add(UPLOADED, segment.payload_len);
     const struct flow_key *from_mobile = &segment.key;
     struct flow_key key = {
         .wired = { from_mobile->air[0], from_mobile->air[1] },

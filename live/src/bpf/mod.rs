@@ -96,6 +96,8 @@ pub struct BpfCounters {
     pub diverted: u64,
     /// Packets from mobiles that passed at once and were reported to the daemon.
     pub reported: u64,
+    /// Bytes of TCP's payload that came from mobiles, of all flows.
+    pub uploaded_bytes: u64,
 }
 
 impl BpfCounters {
@@ -336,6 +338,7 @@ impl BpfPrograms {
             ring_full: count(2),
             diverted: count(3),
             reported: count(4),
+            uploaded_bytes: count(5),
         }
     }
 }

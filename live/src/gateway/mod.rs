@@ -36,6 +36,7 @@ pub use queue_place::queue_places;
 use crate::bpf::{self, BpfConfig, BpfCounters, BpfPrograms};
 use crate::clock::{self, Clock};
 use crate::guard::Guard;
+use crate::meter::Meter;
 use crate::output_file;
 use crate::pcap::Recording;
 use crate::sys::PacketSocket;
@@ -56,7 +57,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::time::{Duration, SystemTime};
-use telemetry::{About, KernelView, Status, Telemetry};
+use telemetry::{About, Goodput, KernelView, Status, Telemetry};
 
 /// Without a heartbeat for this time, the kernel passes every packet.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_millis(50);
@@ -93,6 +94,8 @@ pub struct Gateway {
     last_inspection: Option<Instant>,
     /// The counters of the BPF programs at that time.
     inspected: BpfCounters,
+    /// What reached mobiles, and what came from them.
+    meter: Meter,
     is_up: bool,
     pace: Pace,
     /// The agent may have more repairs than have left.
@@ -171,6 +174,7 @@ impl Gateway {
             last_beat,
             last_inspection: None,
             inspected: BpfCounters::default(),
+            meter: Meter::default(),
             pace: Pace::default(),
             has_repairs: false,
             active_at: Instant::ZERO,
@@ -229,12 +233,28 @@ impl Gateway {
         let now = self.clock.now();
         let mut status = self.journal.telemetry.status(now, self.forwarder.load(), &kernel);
         status.flows_unanswered = self.forwarder.unanswered() as u64;
+        status.goodput = self.goodput(counters.uploaded_bytes);
         status.shape = self.shaper.as_ref().map(Shaper::status);
         status.handoff = self.handoff.as_ref().map(Cooperation::status);
         status.gain = self.gain.as_mut().map(|gain| gain.gain(now));
         match &mut self.observer {
             Some(observer) => status.observed(observer.observation(now), observer.len()),
             None => status,
+        }
+    }
+
+    /// What reached mobiles so far, in bytes of payload of the measured flows.
+    fn delivered_bytes(&self) -> u64 {
+        self.observer.iter().chain(&self.gain).map(Observer::delivered).sum()
+    }
+
+    fn goodput(&self, uploaded_bytes: u64) -> Goodput {
+        let (to_mobiles_bps, from_mobiles_bps) = self.meter.rates();
+        Goodput {
+            to_mobiles_bps,
+            from_mobiles_bps,
+            to_mobiles_bytes: self.delivered_bytes(),
+            from_mobiles_bytes: uploaded_bytes,
         }
     }
 
@@ -333,6 +353,7 @@ impl Gateway {
             telemetry::log::heartbeat_timeout(about, counters.bypassed - self.inspected.bypassed);
         }
         self.inspected = counters;
+        self.meter.add(now, self.delivered_bytes(), counters.uploaded_bytes);
         Ok(())
     }
 

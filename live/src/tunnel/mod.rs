@@ -26,7 +26,6 @@ mod interface;
 mod key;
 mod liveness;
 mod message;
-mod meter;
 mod names;
 mod noise;
 mod notice;

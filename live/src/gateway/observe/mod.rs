@@ -47,6 +47,8 @@ pub(super) struct Observer {
     /// The air time of each active flow so far, if they shared it fairly.
     served: f64,
     seen: u64,
+    /// Bytes of payload that mobiles acknowledged.
+    delivered: u64,
     /// Sums of flows that are no longer in the table.
     past: Sums,
 }
@@ -96,6 +98,7 @@ impl Observer {
             busy: 0.0,
             served: 0.0,
             seen: 0,
+            delivered: 0,
             past: Sums::default(),
         }
     }
@@ -108,6 +111,11 @@ impl Observer {
     /// Flows that are observed now.
     pub(super) fn len(&self) -> usize {
         self.flows.len()
+    }
+
+    /// Bytes of payload that mobiles have acknowledged so far, of the flows that were observed.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
     }
 
     /// A packet crossed the interface, coming from this side.
@@ -129,9 +137,11 @@ impl Observer {
         match from {
             Port::Air => {
                 observed.is_answered |= segment.flags.intersects(Flags::ACK);
+                let before = observed.flow.counts.delivered;
                 if let Some(rate) = observed.flow.ack(now, &segment) {
                     self.fastest = Some(self.fastest.map_or(rate, |fastest| fastest.max(rate)));
                 }
+                self.delivered += observed.flow.counts.delivered - before;
             }
             Port::Wired => {
                 observed.flow.data(now, packet, &segment);

@@ -142,6 +142,13 @@ impl Snapshot {
         let Self(status) = self;
         out.family("packets", "Packets, by path.", "path", &status.packets)?;
         out.family("bytes", "Their bytes of IP, by path.", "path", &status.bytes)?;
+        let goodput = self.0.goodput;
+        let delivered = [
+            ("to_mobiles".to_owned(), goodput.to_mobiles_bytes),
+            ("from_mobiles".to_owned(), goodput.from_mobiles_bytes),
+        ];
+        let help = "Bytes of TCP's payload that arrived, by direction.";
+        out.family("payload_bytes", help, "direction", &delivered.into())?;
         let help = "Packets that passed untouched, by reason.";
         out.family("bypasses", help, "reason", &status.bypasses)?;
         let help = "Copies of packets that the daemon was too slow to take.";
@@ -214,7 +221,7 @@ impl Output<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Histogram, ShapeStatus};
+    use super::super::{Goodput, Histogram, ShapeStatus};
     use super::*;
     use std::time::Duration;
 
@@ -234,6 +241,7 @@ mod tests {
             cache_bytes: 4_096,
             air_packets: 100,
             air_losses: 5,
+            goodput: Goodput { from_mobiles_bytes: 7, ..Goodput::default() },
             repairs: [("rack".into(), 4), ("tail_probe".into(), 0)].into(),
             air_rtt_seconds: rtt,
             shape: Some(ShapeStatus { rate_bps: Some(8_000), ..ShapeStatus::default() }),
@@ -258,6 +266,7 @@ mod tests {
             format!("airmend_repairs_total{{{same},cause=\"rack\"}} 4"),
             format!("airmend_repairs_total{{{same},cause=\"tail_probe\"}} 0"),
             format!("airmend_air_losses_total{{{same}}} 5"),
+            format!("airmend_payload_bytes_total{{{same},direction=\"from_mobiles\"}} 7"),
             "# TYPE airmend_air_rtt_seconds histogram".to_owned(),
             format!("airmend_air_rtt_seconds_count{{{same}}} 3"),
             format!("airmend_air_rtt_seconds_sum{{{same}}} 9.007"),

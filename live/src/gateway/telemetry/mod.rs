@@ -16,7 +16,7 @@ mod tally;
 pub use about::About;
 pub use histogram::Histogram;
 pub use status::{
-    Counters, FlowStatus, HandoffStatus, ShapeStatus, Status, StatusLimits, TimeoutsSaved,
+    Counters, FlowStatus, Goodput, HandoffStatus, ShapeStatus, Status, StatusLimits, TimeoutsSaved,
 };
 pub use tally::Path;
 
@@ -168,6 +168,7 @@ impl Telemetry {
             copies_lost: kernel.copies_lost,
             packets: packets.with([("unseen", kernel.passed_unseen), ("refused", kernel.refused)]),
             bytes: self.tallies.bytes.named(),
+            goodput: Goodput::default(),
             air_packets: data + packets.get(Path::Repairs),
             air_losses: self.losses,
             repairs: self.tallies.repairs.named(),

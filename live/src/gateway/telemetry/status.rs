@@ -43,6 +43,8 @@ pub struct Status {
     pub packets: BTreeMap<String, u64>,
     /// Their bytes of IP.
     pub bytes: BTreeMap<String, u64>,
+    /// Payload of TCP by direction.
+    pub goodput: Goodput,
     /// Packets with data that went on the air, as far as the daemon knows, repairs included.
     pub air_packets: u64,
     /// The number of these that the mobile's ACKs proved lost.
@@ -103,6 +105,21 @@ impl Status {
             ..self
         }
     }
+}
+
+/// The payload of TCP that reached mobiles, and that came from them. Rates are in bits per second,
+/// over the last five seconds; bytes since the gateway began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Goodput {
+    /// What mobiles acknowledge, of the measured flows.
+    pub to_mobiles_bps: f64,
+    /// What comes from them, of all flows.
+    pub from_mobiles_bps: f64,
+    /// See `to_mobiles_bps`.
+    pub to_mobiles_bytes: u64,
+    /// See `from_mobiles_bps`.
+    pub from_mobiles_bytes: u64,
 }
 
 /// The gateway among other stations.

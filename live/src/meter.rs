@@ -1,4 +1,4 @@
-//! What crosses in each direction, over the last seconds. Sans-I/O.
+//! What crosses in each of two directions, over the last seconds. Sans-I/O.
 
 use airmend_proto::Instant;
 use std::collections::VecDeque;
@@ -8,19 +8,19 @@ const SAMPLES: usize = 6;
 
 /// Totals of bytes, a second apart.
 #[derive(Debug, Default)]
-pub(super) struct Meter(VecDeque<(Instant, u64, u64)>);
+pub(crate) struct Meter(VecDeque<(Instant, u64, u64)>);
 
 impl Meter {
-    /// So many bytes by now; called once a second.
-    pub(super) fn add(&mut self, now: Instant, sent: u64, received: u64) {
-        self.0.push_back((now, sent, received));
+    /// So many bytes by now, in the one direction and in the other; called once a second.
+    pub(crate) fn add(&mut self, now: Instant, one: u64, other: u64) {
+        self.0.push_back((now, one, other));
         if self.0.len() > SAMPLES {
             self.0.pop_front();
         }
     }
 
-    /// Bits per second, sent and received.
-    pub(super) fn rates(&self) -> (f64, f64) {
+    /// Bits per second in both directions.
+    pub(crate) fn rates(&self) -> (f64, f64) {
         let (Some(first), Some(last)) = (self.0.front(), self.0.back()) else { return (0.0, 0.0) };
         let seconds = (last.0 - first.0).as_secs_f64();
         let rate = |from: u64, to: u64| {
