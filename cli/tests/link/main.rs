@@ -18,6 +18,7 @@ mod kit;
 mod lans;
 mod memory;
 mod narrow;
+mod new_user;
 mod options;
 #[path = "../kit/promtool.rs"]
 mod promtool;
@@ -41,7 +42,8 @@ use world::{INNER, LEFT, Link, RIGHT, World};
 
 type Test = fn() -> Result;
 
-const TESTS: [(&str, Test); 50] = [
+const TESTS: [(&str, Test); 51] = [
+    ("as_a_new_user", new_user::as_a_new_user),
     ("nobody_reads", unread::nobody_reads),
     ("over_ipv4", over_ipv4),
     ("over_ipv6", over_ipv6),

@@ -18,7 +18,7 @@ const BEHIND: [&str; 2] = ["10.50.1.1", "10.51.1.1"];
 const ALLOWED: &str = "10.50.7.7/16,fd50::/16";
 
 /// Where packets for this address go: the interface, or nowhere.
-fn way(namespace: &Namespace, address: &str) -> String {
+pub(crate) fn way(namespace: &Namespace, address: &str) -> String {
     let found = shown(namespace, &format!("route get {address}")).unwrap_or_default();
     let mut words = found.split_whitespace().skip_while(|word| *word != "dev");
     words.nth(1).unwrap_or("nowhere").to_owned()
@@ -66,7 +66,7 @@ pub(crate) fn routed() -> Result {
 }
 
 /// The file that the next notification with one brings.
-fn kept(manager: &UnixDatagram) -> Result<RawFd> {
+pub(crate) fn kept(manager: &UnixDatagram) -> Result<RawFd> {
     loop {
         let mut bytes = [0; 1024];
         let mut space = nix::cmsg_space!(RawFd);
