@@ -1,13 +1,17 @@
 //! The flags of `airmend link` and `airmend keygen`.
 
+use super::import::ImportArgs;
 use super::options::Options;
 use crate::values::interface;
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 /// `airmend link`.
 #[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct LinkArgs {
+    #[command(subcommand)]
+    pub(super) other: Option<OtherThanRun>,
     /// The link that /etc/airmend/link/NAME.toml describes; flags override that file. NAME is also
     /// the name of its interface, and /etc/airmend/link/NAME.key its key, where the file has no
     /// other.
@@ -22,6 +26,13 @@ pub(crate) struct LinkArgs {
     /// Print the figures as JSON.
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// What `airmend link` does besides.
+#[derive(Clone, Debug, Subcommand)]
+pub(super) enum OtherThanRun {
+    /// Prints a link's file made of one of wg-quick(8).
+    Import(ImportArgs),
 }
 
 /// `airmend keygen`.

@@ -5,6 +5,7 @@ mod args;
 mod configuration;
 mod file;
 mod hooks;
+mod import;
 mod options;
 mod report;
 
@@ -20,6 +21,7 @@ use airmend_live::tunnel::{Protocol, Tunnel};
 use airmend_proto::Agent;
 use airmend_proto::agents::{AgentConfig, Limits};
 use anyhow::Result;
+use args::OtherThanRun;
 use configuration::{Wanted, wanted};
 use signal_hook::consts::SIGUSR1;
 use std::collections::hash_map::RandomState;
@@ -32,6 +34,9 @@ use std::time::SystemTime;
 /// Runs until SIGINT or SIGTERM; SIGHUP reads the configuration again, SIGUSR1 prints the figures
 /// so far.
 pub(crate) fn link(args: &LinkArgs) -> Result<()> {
+    if let Some(OtherThanRun::Import(args)) = &args.other {
+        return import::import(args);
+    }
     let (config, file_sets) = wanted(args)?;
     let stop = stop_flag()?;
     let wants_report = Arc::new(AtomicBool::new(false));
