@@ -119,3 +119,33 @@ def _(long):
                 run = long.one(agent="tulip", delay=delay, loss=loss, copies=copies)
                 cells.append(f"{mbps(run['bps'])}, {run['bps'] / clean / (1 - loss):.3f}")
         yield cells
+
+
+link_repairs = lab(
+    "link-repairs-kernel",
+    *(
+        f"airmend lab compare --agents {what} {LONG.format(delay=f'{delay}ms', seconds=30)}"
+        for delay in (50, 140, 300)
+        for what in (
+            "plain --loss 0",
+            "tulip --loss 0,0.01,0.05,0.1",
+            "tulip --loss 0.01,0.05,0.1 --set coding=off",
+        )
+    ),
+    keep=f"{USUAL} delay=air_delay_ms coding=settings.coding",
+    agents="tulip arq",
+    until_then=("experiments/modern/link-repairs-kernel.jsonl", "2026-11-26"),
+)
+
+
+@table("link-repairs-kernel", link_repairs)
+def _(runs):
+    heads = ["plain, 0 %", "0 %", "1 %", "5 %", "10 %", "`coding=off`: 1 %", "5 %", "10 %"]
+    yield ["delay by air", *heads]
+    for delay in (50, 140, 300):
+        cells = [f"{delay} ms", mbps(runs.one(agent="plain", delay=delay)["bps"])]
+        for coding, losses in ((None, (0, 0.01, 0.05, 0.1)), ("off", (0.01, 0.05, 0.1))):
+            for loss in losses:
+                run = runs.one(agent="tulip", delay=delay, loss=loss, coding=coding)
+                cells.append(mbps(run["bps"]))
+        yield cells
