@@ -180,23 +180,33 @@ def _(kernel):
     return f"{min(shares):.1f} to {max(shares):.1f} %"
 
 
+def medians(agent, model, beside, *kernels):
+    """The medians of the model and of the kernel in each set-up that the model has."""
+    return {
+        setup: (
+            model.median("bps", agent=agent, setup=setup),
+            of_setup(setup, *kernels).median("bps", agent=agent, **lines)
+            if agent == "snoop"
+            else beside.median("bps", agent=agent, setup=setup),
+        )
+        for setup, lines in LINES.items()
+        if model.rows(setup=setup)
+    }
+
+
+def off(*pair):
+    """By which share the model is off the kernel."""
+    model, kernel = pair
+    return abs(model / kernel - 1)
+
+
 @table("validation-matrix", model, beside, kernel, kernel_d)
-def _(model, beside, *kernels):
+def _(*results):
+    beside = results[1]
     yield ["set-up", "plain", "`snoop95`", "range", "`snoop`"]
-    for setup, lines in LINES.items():
-        if not model.rows(setup=setup):
-            continue
-        pairs = {
-            agent: compared(
-                model.median("bps", agent=agent, setup=setup),
-                measured.median("bps", agent=agent, **where),
-            )
-            for agent, measured, where in (
-                ("plain", beside, {"setup": setup}),
-                ("snoop95", beside, {"setup": setup}),
-                ("snoop", of_setup(setup, *kernels), lines),
-            )
-        }
+    found = {agent: medians(agent, *results) for agent in ("plain", "snoop95", "snoop")}
+    for setup in found["plain"]:
+        pairs = {agent: compared(*found[agent][setup]) for agent in found}
         single = beside.each("bps", agent="snoop95", setup=setup)
         scatter = f"{mbps(min(single), 1)} to {mbps(max(single), 1)}"
         yield [setup, pairs["plain"], pairs["snoop95"], scatter, pairs["snoop"]]
@@ -205,7 +215,40 @@ def _(model, beside, *kernels):
 def compared(model, kernel):
     """Model, kernel and their ratio, bold where that is more than 15 % off."""
     text = f"{mbps(model)} / {mbps(kernel)} = {model / kernel:.2f}"
-    return f"**{text}**" if abs(model / kernel - 1) > 0.15 else text
+    return f"**{text}**" if off(model, kernel) > 0.15 else text
+
+
+@quote("validation-snoop", model, beside, kernel, kernel_d)
+def _(*results):
+    """The most that the model is off the kernel."""
+    return percent(max(off(*pair) for pair in medians("snoop", *results).values()), 0)
+
+
+@quote("validation-plain", model, beside, kernel, kernel_d)
+def _(*results):
+    pairs = medians("plain", *results).values()
+    return f"{sum(off(*pair) <= 0.15 for pair in pairs)} of {len(pairs)}"
+
+
+@quote("validation-snoop95-scatter", model)
+def _(model):
+    """The fastest over the slowest run of a point."""
+    setups = {row["setup"] for row in model.rows(agent="snoop95")}
+    runs = [model.each("bps", agent="snoop95", setup=setup) for setup in setups]
+    return f"{max(max(each) / min(each) for each in runs):.0f} times"
+
+
+@quote("validation-outside", model, beside)
+def _(model, beside):
+    """The set-ups in which the model's median of `snoop95` is none that the kernel's runs span."""
+    found = []
+    for setup in LINES:
+        if model.rows(setup=setup):
+            single = beside.each("bps", agent="snoop95", setup=setup)
+            bps = model.median("bps", agent="snoop95", setup=setup)
+            if not 0.99 * min(single) <= bps <= 1.01 * max(single):
+                found.append(f"{setup} ({'faster' if bps > max(single) else 'slower'})")
+    return "; ".join(found)
 
 
 @table("long-air-kernel", before, kernel)

@@ -1,6 +1,8 @@
 """The TCP model beside kernel TCP (docs/validation.md)."""
 
-from figures.source import lab, simulator, table
+from statistics import fmean, median
+
+from figures.source import lab, quote, simulator, table
 from figures.text import mbps, percent
 
 KEEP = "cc sack loss bps=goodput_bps timeouts=sender.timeouts again=sender.retransmits"
@@ -62,6 +64,60 @@ def _(long):
             for sack in (True, False):
                 cells.append(mbps(long.one(cc=cc, sack=sack, loss=loss)["bps"]))
         yield cells
+
+
+def points():
+    return [
+        {"cc": cc, "sack": sack, "loss": loss}
+        for cc in ("reno", "cubic")
+        for sack in (True, False)
+        for loss in LOSSES
+    ]
+
+
+def ratios(kernel, model):
+    """The model's mean goodput over the kernel's, at each point."""
+    return [model.mean("bps", **where) / kernel.mean("bps", **where) for where in points()]
+
+
+@quote("validation-worst", kernel, model)
+def _(kernel, model):
+    return percent(max(abs(ratio - 1) for ratio in ratios(kernel, model)), 0)
+
+
+@quote("validation-all", kernel, model)
+def _(kernel, model):
+    return percent(abs(fmean(ratios(kernel, model)) - 1), 0)
+
+
+def scatter(kernel):
+    """The deviation of single runs over their mean; the median of the points."""
+    return median(
+        kernel.deviation("bps", **where) / kernel.mean("bps", **where) for where in points()
+    )
+
+
+@quote("validation-scatter", kernel)
+def _(kernel):
+    return percent(scatter(kernel), 0)
+
+
+@quote("validation-error", kernel)
+def _(kernel):
+    return percent(scatter(kernel) / 10**0.5, 0)
+
+
+@quote("validation-mathis", long_model)
+def _(long):
+    """The most that Reno with SACK is off Mathis, up to 2 %."""
+    shares = [long.one(cc="reno", sack=True, loss=p)["bps"] / mathis(p) for p in LOSSES[:3]]
+    return percent(max(abs(share - 1) for share in shares), 0)
+
+
+@quote("validation-pftk", long_model)
+def _(long):
+    shares = [long.one(cc="reno", sack=False, loss=p)["bps"] / pftk(p) - 1 for p in LOSSES]
+    return f"{100 * min(shares):.0f} to {percent(max(shares), 0)}"
 
 
 #: Of a segment, in bits; of the path and of the timer, in seconds.
