@@ -1,6 +1,6 @@
 """Kernel TCP in the laboratory (docs/measuring.md)."""
 
-from figures.source import lab, table
+from figures.source import lab, quote, table
 from figures.text import mbps, percent
 
 USUAL = "agent loss direction bps=goodput_bps late_us=lateness_us.p99"
@@ -33,6 +33,14 @@ def _(ping):
         yield cells
 
 
+@quote("ping-added", ping)
+def _(ping):
+    """By how much a mended flow's p99 is longer than that of plain without loss, at most."""
+    clean = ping.median("p99", agent="plain", loss=0)
+    worst = max(ping.median("p99", agent="snoop", loss=loss) for loss in (0, 0.01, 0.05))
+    return f"{worst - clean:.0f} ms"
+
+
 tulip_upload = lab(
     "tulip-upload",
     "airmend lab compare --agents tulip --cc cubic --direction up --loss 0,0.01,0.04,0.08"
@@ -62,7 +70,8 @@ tulip_air = lab(
     " --warmup 5s --ping --repeat 3 --json",
     "airmend lab compare --agents plain,tulip --cc cubic --loss 0 --seconds 15 --warmup 5s --ping"
     " --repeat 3 --json",
-    keep=f"{USUAL} bytes=wire_bytes_per_byte p50=ping.p50_ms p99=ping.p99_ms",
+    keep=f"{USUAL} bytes=wire_bytes_per_byte p50=ping.p50_ms p99=ping.p99_ms"
+    " pings=ping.sent back=ping.received",
     agents="tulip arq",
     until_then=("experiments/modern/tulip.jsonl", "2026-11-23"),
 )
@@ -90,6 +99,12 @@ def _(air):
         ]
 
 
+@quote("tulip-pings", tulip_air)
+def _(air):
+    where = {"agent": "tulip", "loss": 0.2, "direction": "down"}
+    return percent(sum(air.each("back", **where)) / sum(air.each("pings", **where)), 0)
+
+
 link_long = lab(
     "link-long-kernel",
     *(
@@ -101,7 +116,7 @@ link_long = lab(
             "tulip --loss 0.01,0.05,0.1 --set idle_copies=1",
         )
     ),
-    keep=f"{USUAL} delay=air_delay_ms copies=settings.idle_copies",
+    keep=f"{USUAL} delay=air_delay_ms copies=settings.idle_copies bytes=wire_bytes_per_byte",
     agents="tulip arq",
     until_then=("experiments/modern/link-long-kernel.jsonl", "2026-11-23"),
 )
@@ -119,6 +134,32 @@ def _(long):
                 run = long.one(agent="tulip", delay=delay, loss=loss, copies=copies)
                 cells.append(f"{mbps(run['bps'])}, {run['bps'] / clean / (1 - loss):.3f}")
         yield cells
+
+
+def with_and_without_copies(long, delay):
+    """Bytes on the air for each useful one, at 5 and 10 %."""
+    with_, without = (
+        [long.one(agent="tulip", delay=delay, loss=p, copies=n)["bytes"] for p in (0.05, 0.1)]
+        for n in ("1", None)
+    )
+    spans = (" and ".join(f"{each:.2f}" for each in bytes_) for bytes_ in (with_, without))
+    return " instead of ".join(spans)
+
+
+@quote("link-long-copies-50", link_long)
+def _(long):
+    return with_and_without_copies(long, 50)
+
+
+@quote("link-long-copies-140", link_long)
+def _(long):
+    return with_and_without_copies(long, 140)
+
+
+@quote("link-long-late", link_long)
+def _(long):
+    late = max(row["late_us"] for row in long.rows() if row["delay"] >= 50)
+    return f"{late / 1000:.0f} ms"
 
 
 link_repairs = lab(
