@@ -2,7 +2,7 @@
 
 from statistics import fmean
 
-from figures.source import simulator, table
+from figures.source import quote, simulator, table
 from figures.text import mbps, percent
 
 NECK = (
@@ -55,6 +55,30 @@ def _(marked):
             where = {"queue": queue, "loss": loss}
             cells = [neck(marked, 2, scheme=scheme, **where) for scheme in schemes]
             yield [f"{queue}, {percent(loss)}", *cells]
+
+
+@quote("link-marked-alone", marked)
+def _(marked):
+    """By how much goodput with ECN is off that without, alone and without random losses."""
+    off = []
+    for queue in ("CoDel", "FQ-CoDel"):
+        with_, without = (
+            marked.mean("first", scheme=scheme, queue=queue, loss=0)
+            for scheme in ("link", "link without ECN")
+        )
+        off.append(abs(with_ / without - 1))
+    return percent(max(off), 1)
+
+
+@quote("link-behind-alone", behind)
+def _(behind):
+    """Of plain CUBIC's goodput, each alone at the FIFO."""
+    shares = [
+        behind.mean("first", scheme="link", queue=queue)
+        / behind.mean("first", scheme="plain", queue=queue)
+        for queue in ("0.5 BDP", "1 BDP", "2 BDP", "4 BDP")
+    ]
+    return f"{fmean(shares):.3f}"
 
 
 @table("link-behind", behind)
