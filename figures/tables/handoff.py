@@ -1,6 +1,6 @@
 """Handoff between base stations (docs/handoff.md)."""
 
-from figures.source import simulator, table
+from figures.source import quote, simulator, table
 from figures.text import mbps
 
 KEEP = (
@@ -78,3 +78,10 @@ def _(handoff):
 @table("handoff-loss", handoff)
 def _(handoff):
     return table_of_today(handoff, 0.01)
+
+
+@quote("handoff-outages", handoff)
+def _(handoff):
+    """What eleven outages of 1 s in 60 s leave of what a host has that stays."""
+    still = handoff.one(scheme="no handoffs", outage=0, loss=0)["bps"]
+    return f"{mbps(still * 49 / 60, 1)} of {mbps(still, 1)} Mb/s"
