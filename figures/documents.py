@@ -20,6 +20,13 @@ PICTURE = re.compile(r"!\[[^]]*\]\((?:docs/|\.\./)?(img/[^)]*)\)$")
 #: A cell that begins with a number, behind the first column, makes a table one of figures.
 FIGURES = re.compile(r"\|[^|]*\|(?:.*\|)? *(?:\*\*)?[+\-−×]? ?\d")
 
+#: A rate or a share with a fraction, or a spread, was measured: settings and wishes are round.
+MEASURED = re.compile(r"\d\.\d+ (?:[kMG]b/s|%)|\d ± \d")
+#: What a sentence quotes from a terminal.
+CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+#: Dated pages, which keep the figures of their day.
+DIARY = "docs/lab-notes/"
+
 
 def documents() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -99,6 +106,8 @@ def problems() -> Iterator[str]:
             if wrong:
                 yield f"{path}:{text.count(chr(10), 0, found.start()) + 1}: {wrong}"
         yield from unmarked(text, str(path))
+        if not path.as_posix().startswith(DIARY):
+            yield from typed(text, str(path))
     for name in sorted(ALL_FIGURES.keys() - used):
         yield f"no document has the figure {name}"
     for results in ALL_RESULTS.values():
@@ -118,6 +127,19 @@ def problem(found: re.Match, document: Path) -> str | None:
     if STALE.sub("", found[3]) != STALE.sub("", wanted):
         return f"{found[2]} is not what its source says: make figures"
     return None
+
+
+def typed(text: str, path: str) -> Iterator[str]:
+    """Measured figures in sentences, without a marker."""
+    for part in (MARKED, CODE):
+        text = part.sub(lambda found: "\n" * found[0].count("\n"), text)
+    for at, row in enumerate(text.split("\n")):
+        found = None if row.startswith("|") else MEASURED.search(row)
+        if found:
+            yield (
+                f"{path}:{at + 1}: a figure without a source ({found[0]}): put it between markers, "
+                f"or into {DIARY}"
+            )
 
 
 def unmarked(text: str, path: str) -> Iterator[str]:

@@ -22,6 +22,13 @@ fn what_no_source_says_is_found() {
     assert!(tree.check().contains("docs/typed.md:1: a table of figures without a source"));
     fs::write(&page, "<!-- figures:pong -->1<!-- /figures -->\n").unwrap();
     assert!(tree.check().contains("docs/typed.md:1: no source has a figure 'pong'"));
+    for said in ["had 18.9 Mb/s", "lost 0.4 %", "had 18 ± 2"] {
+        fs::write(&page, format!("Some text.\nIt {said} there.\n")).unwrap();
+        assert!(tree.check().contains("docs/typed.md:2: a figure without a source"), "{said}");
+        fs::write(tree.0.join("docs/lab-notes/typed.md"), format!("It {said} there.\n")).unwrap();
+        fs::write(&page, format!("It says `{said}`, at 20 Mb/s and 5 %.\n")).unwrap();
+        assert_eq!(tree.check(), "");
+    }
     fs::write(&page, "<!-- figures: none, a format -->\n| a | b |\n|---|---|\n| x | 1 |\n")
         .unwrap();
     assert_eq!(tree.check(), "");
