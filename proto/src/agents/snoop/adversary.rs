@@ -201,6 +201,62 @@ fn flows_that_hold_all_they_can_leave_room_for_others() {
     world.honest_flow_is_repaired(0);
 }
 
+/// [C-22] Of a lossy flow over 10 ms of air, the share of losses that is repaired, beside a flow
+/// of a nearer host behind the same address, which loses one of so many packets and then pauses.
+fn repaired_beyond_a_nearer_host(interval: u32) -> f64 {
+    const NEAR: u16 = 1;
+    let mut world = World::new(256 << 20);
+    let near = |world: &mut World| {
+        for number in 0..1_000u32 {
+            world.data(NEAR, number * 1_000, 1_000);
+            world.wait(Duration::from_millis(1));
+            let (at, after) = (number * 1_000, number * 1_000 + 1_000);
+            if number % interval == interval - 1 {
+                world.data(NEAR, after, 1_000);
+                world.ack(NEAR, at, &[(after, after + 1_000)]);
+            }
+            world.ack(NEAR, after, &[]);
+        }
+    };
+    near(&mut world);
+    let (mut losses, mut repaired) = (0, 0);
+    let mut holes: Vec<u32> = Vec::new();
+    for number in 0..5_000u32 {
+        let at = number * 1_000;
+        world.data(HONEST, at, 1_000);
+        if number % 100 == 50 {
+            holes.push(number);
+            losses += 1;
+        }
+        world.wait(Duration::from_millis(1));
+        let Some(arrived) = number.checked_sub(10) else { continue };
+        // The sender mends after 40 ms what is not repaired.
+        let is_open = |hole: &u32| arrived < hole + 50;
+        holes.retain(is_open);
+        let hole = holes.iter().copied().find(|&hole| hole <= arrived);
+        let Some(hole) = hole else {
+            world.ack(HONEST, (arrived + 1) * 1_000, &[]);
+            continue;
+        };
+        if arrived > hole {
+            world.ack(HONEST, hole * 1_000, &[((hole + 1) * 1_000, (arrived + 1) * 1_000)]);
+        }
+        if world.repaired.contains(&(HONEST, hole * 1_000)) {
+            repaired += 1;
+            holes.retain(|&other| other != hole);
+        }
+    }
+    f64::from(repaired) / f64::from(losses)
+}
+
+#[test]
+fn a_nearer_host_behind_the_same_address_ends_no_mending() {
+    for interval in [50, u32::MAX] {
+        let share = repaired_beyond_a_nearer_host(interval);
+        assert!(share > 0.8, "{share} of the losses, where the nearer host loses 1 of {interval}");
+    }
+}
+
 #[test]
 fn forged_bytes_are_not_delivered_in_place_of_the_lost_ones() {
     let mut world = World::new(256 << 20);

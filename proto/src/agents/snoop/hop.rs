@@ -147,7 +147,7 @@ impl Hop {
         if cause.is_some() {
             history.standing = Tally::default();
         }
-        if cause == Some(Left::FullQueue) {
+        if matches!(cause, Some(Left::FullQueue | Left::CleanAir)) {
             history.told_at.get_or_insert(now);
         }
     }
@@ -223,16 +223,13 @@ impl History {
     /// The finding that shows that the standing queue loses packets.
     fn full(&self, now: Instant, wired: Duration) -> Option<Left> {
         let round_trip = wired + self.latest;
-        // The peak is that of a full queue if the delay has stopped to rise, unless an answer did
-        // not lower it: then the path has become longer, or others fill the queue.
-        let is_at_peak = || {
-            self.is_near_peak()
-                && now.since(self.raised_at) >= round_trip
-                && self.told_at.is_none_or(|at| now.since(at) < round_trip)
-        };
-        if !self.is_unknown() && self.short.lost < 0.5 {
+        // An answer did not lower the delay: the path has become longer, or others fill the queue.
+        let is_in_vain = self.told_at.is_some_and(|at| now.since(at) >= round_trip);
+        // The peak is that of a full queue if the delay has stopped to rise.
+        let is_at_peak = || self.is_near_peak() && now.since(self.raised_at) >= round_trip;
+        if !is_in_vain && !self.is_unknown() && self.short.lost < 0.5 {
             Some(Left::CleanAir)
-        } else if is_at_peak() {
+        } else if !is_in_vain && is_at_peak() {
             Some(Left::FullQueue)
         } else if self.latest - self.least() >= wired + self.least() {
             Some(Left::LongQueue)
