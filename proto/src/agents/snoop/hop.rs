@@ -8,8 +8,7 @@
 //! more is lost than while the queue is short; the delay is at a peak that it does not exceed any
 //! more; or the queue exceeds the sender's round trip, or half of its window [C-34]. As long as too
 //! few packets passed while the queue was short, each loss counts once the queue has stood for a
-//! whole round trip, unless others fill it. In a recovery that answers congestion, a queue that has
-//! fallen is none again.
+//! whole round trip, unless others fill it.
 
 use super::decision::Left;
 use super::surplus::Surplus;
@@ -42,8 +41,6 @@ pub(super) struct Loss {
     pub(super) wired: Duration,
     /// The window of the sender in bytes, 0 if it is not known.
     pub(super) window: u64,
-    /// Whether the sender is in the recovery that answers the last sign of congestion.
-    pub(super) is_recovering: bool,
     /// When a loss of the flow was last taken for congestion.
     pub(super) signalled_at: Option<Instant>,
 }
@@ -127,16 +124,13 @@ impl Hop {
             // The sender counts this loss and the last one as one event.
             return history.standing_since.map(|_| Left::SameEvent);
         }
-        if loss.is_recovering && history.has_fallen() {
-            return None;
-        }
         history.with_loss().congestion(now, loss)
     }
 
     /// Counts a loss that is found now, and that counts as congestion for this cause.
     fn count(&mut self, now: Instant, loss: &Loss, cause: Option<Left>) {
         let Some(history) = &mut self.history else { return };
-        if loss.is_told() || loss.is_recovering && history.has_fallen() {
+        if loss.is_told() {
             return;
         }
         *history = history.with_loss();
@@ -249,12 +243,6 @@ impl History {
         self.latest >= self.least() + TARGET.max(range.mul_f64(0.9))
     }
 
-    /// Whether the queue has fallen below half of its peak: a sender answers.
-    fn has_fallen(&self) -> bool {
-        let range = self.peak.get() - self.least();
-        self.latest < self.least() + range / 2
-    }
-
     fn tally(&mut self) -> &mut Tally {
         if self.standing_since.is_some() { &mut self.standing } else { &mut self.short }
     }
@@ -299,15 +287,9 @@ mod tests {
 
         /// Whether the loss of a packet of `millis` ago counts as congestion.
         fn lose(&mut self, millis: u64) -> bool {
-            self.lose_while(millis, false)
-        }
-
-        /// The same while the sender is in a recovery, or is not.
-        fn lose_while(&mut self, millis: u64, is_recovering: bool) -> bool {
             let now = self.now();
             let sent_at = Instant::from_millis(1_000 + self.millis - millis);
-            let loss = Loss { is_recovering, ..loss(sent_at, self.signalled_at) };
-            let cause = self.hop.judge(now, &loss);
+            let cause = self.hop.judge(now, &loss(sent_at, self.signalled_at));
             if cause.is_some_and(Left::is_new_congestion) {
                 self.signalled_at = Some(now);
             }
@@ -316,8 +298,7 @@ mod tests {
     }
 
     fn loss(sent_at: Instant, signalled_at: Option<Instant>) -> Loss {
-        let is_recovering = false;
-        Loss { sent_at, wired: WIRED, window: 0, is_recovering, signalled_at }
+        Loss { sent_at, wired: WIRED, window: 0, signalled_at }
     }
 
     #[test]
@@ -396,15 +377,13 @@ mod tests {
     }
 
     #[test]
-    fn in_a_recovery_a_queue_that_has_fallen_is_no_congestion() {
-        for (delay, is_congestion) in [(20, false), (58, true)] {
-            let mut path = Path::default();
-            path.feed(|_| 0, 300, u64::MAX);
-            path.feed(|number| 10 + number / 8, 400, u64::MAX);
-            assert!(path.lose(4));
-            path.feed(|_| delay, 300, u64::MAX);
-            assert_eq!(path.lose_while(4, true), is_congestion, "{delay} ms");
-        }
+    fn a_shorter_queue_that_stands_after_the_answer_is_the_next_event() {
+        let mut path = Path::default();
+        path.feed(|_| 0, 300, u64::MAX);
+        path.feed(|number| 10 + number / 8, 400, u64::MAX);
+        assert!(path.lose(4));
+        path.feed(|_| 20, 300, u64::MAX);
+        assert!(path.lose(4));
     }
 
     #[test]

@@ -141,7 +141,6 @@ impl Flow {
             sent_at: cached.sent.at,
             wired: self.sender.wired_round_trip(),
             window: self.sender.window(),
-            is_recovering: self.acked < self.sender.told.recovery_point,
             signalled_at: self.sender.told.signalled_at,
         };
         let congestion = shared.hops.get(now, mobile).judge(now, &loss);

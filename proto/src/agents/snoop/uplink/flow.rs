@@ -164,13 +164,7 @@ impl UplinkFlow {
         let wired = self.wired_round_trip();
         let mut is_congestion = self.air_sample.is_none();
         for _ in 0..span.len().div_ceil(size).min(64) {
-            let loss = Loss {
-                sent_at: now,
-                wired,
-                window: 0,
-                is_recovering: false,
-                signalled_at: self.signalled_at,
-            };
+            let loss = Loss { sent_at: now, wired, window: 0, signalled_at: self.signalled_at };
             let cause = hop.judge(now, &loss);
             if cause.is_some_and(Left::is_new_congestion) {
                 self.signalled_at = Some(now);
