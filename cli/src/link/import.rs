@@ -156,7 +156,13 @@ impl Peer {
                 self.lines.push(format!("# airmend keygen --psk {file}, the same at both ends."));
                 self.lines.push(format!("# psk-file = \"{file}\""));
             }
-            "allowedips" => self.lines.push(format!("allowed-ips = {}", networks(value)?)),
+            "allowedips" => {
+                if value.contains("/0") {
+                    let note = "# Give the endpoint a route of its own, outside the link.";
+                    self.lines.push(note.to_owned());
+                }
+                self.lines.push(format!("allowed-ips = {}", networks(value)?));
+            }
             "endpoint" => {
                 self.has_endpoint = true;
                 self.lines.push(format!("endpoint = {}", quoted(value)));
@@ -230,6 +236,7 @@ mod tests {
             "address = [\"10.9.0.1/24\", \"fd09::1/128\"]",
             r#"up = "resolvectl dns $AIRMEND_INTERFACE 10.9.0.2 && echo \"$AIRMEND_INTERFACE\"""#,
             "no-routes = true",
+            "# Give the endpoint a route of its own, outside the link.",
             "# PostDown = true has no counterpart.",
             "key = \"07a37cbc142093c8b755dc1b10e86cb426374ad16aa853ed0bdfc0b2b86d1c7c\"",
             "allowed-ips = [\"0.0.0.0/1\", \"128.0.0.0/1\", \"10.9.0.2/32\"]",
