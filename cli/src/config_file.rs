@@ -71,17 +71,6 @@ pub(crate) fn in_order<'a, 'b>(
     entries
 }
 
-/// A single value as its flag takes it.
-pub(crate) fn text_of_scalar(value: &DeValue<'_>) -> Option<String> {
-    match value {
-        DeValue::String(text) => Some(text.to_string()),
-        DeValue::Integer(number) => Some(number.to_string()),
-        DeValue::Float(number) => Some(number.to_string()),
-        DeValue::Boolean(switch) => Some(switch.to_string()),
-        _ => None,
-    }
-}
-
 /// What a flag without a value is in the file.
 pub(crate) fn switch(text: &str) -> Result<bool, String> {
     text.parse().map_err(|_| format!("{text:?} must be true or false"))

@@ -47,7 +47,7 @@ pub use outcome::{
     DatagramCounters, Delay, LinkReport, Outcome, SenderCounters, TraceKind, TracePoint,
 };
 pub use plan::Plan;
-pub use scenario::{Experiment, Family, Point, ScenarioError, TraceFiles};
+pub use scenario::{Experiment, Family, Point, ScenarioError, TraceFiles, to_text};
 pub use setting::Setting;
 pub use trace_file::{read_opportunities, read_trace};
 pub use trace_writer::{TraceWriter, open_results};

@@ -1,10 +1,9 @@
 //! The configuration file of a gateway.
 
 use super::options::{OPTION_NAMES, Options};
-use crate::config_file::{
-    Fault, in_order, not_single, parse_text, text_of, text_of_scalar, unknown,
-};
+use crate::config_file::{Fault, in_order, not_single, parse_text, text_of, unknown};
 use airmend_live::gateway::rules::FlowRules;
+use airmend_sim::to_text;
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -39,8 +38,7 @@ fn parse(table: &DeTable<'_>) -> Result<Options, Fault> {
                 return Err(Fault::new(value.span(), message));
             }
             (key, scalar) => {
-                let text =
-                    text_of_scalar(scalar).ok_or_else(|| not_single(key, value, OPTION_NAMES))?;
+                let text = to_text(scalar).ok_or_else(|| not_single(key, value, OPTION_NAMES))?;
                 match options.set_from_text(key, &text) {
                     None => return Err(Fault::new(name.span(), unknown(key, OPTION_NAMES))),
                     Some(result) => result.map_err(|message| {
@@ -69,8 +67,7 @@ fn read_settings(table: &DeTable<'_>, options: &mut Options) -> Result<(), Fault
     let mut agent = options.agent().map_err(|message| Fault::new(0..0, message))?;
     for (name, value) in in_order(table) {
         let key = name.get_ref().as_ref();
-        let text =
-            text_of_scalar(value.get_ref()).ok_or_else(|| not_single(key, value, OPTION_NAMES))?;
+        let text = to_text(value.get_ref()).ok_or_else(|| not_single(key, value, OPTION_NAMES))?;
         agent.set(key, &text).map_err(|message| Fault::new(name.span(), message))?;
         options.set.push((key.to_owned(), text));
     }

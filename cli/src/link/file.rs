@@ -1,11 +1,10 @@
 //! The configuration file of a link.
 
 use super::options::{EXCLUSIVE, OPTION_NAMES, Options, PEER_NAMES, Peer, address, network};
-use crate::config_file::{
-    Fault, in_order, not_single, parse_text, text_of, text_of_scalar, unknown,
-};
+use crate::config_file::{Fault, in_order, not_single, parse_text, text_of, unknown};
 use airmend_live::tunnel::{MAX_PEERS, Network};
 use airmend_proto::agents::AgentConfig;
+use airmend_sim::to_text;
 use std::collections::HashMap;
 use std::path::Path;
 use toml::Spanned;
@@ -40,8 +39,7 @@ fn parse(table: &DeTable<'_>, folder: &Path) -> Result<Options, Fault> {
             ("peer", DeValue::Array(peers)) => options.peers = all_peers(peers, folder)?,
             ("peer", _) => return Err(no_peer(value)),
             (key, scalar) => {
-                let text =
-                    text_of_scalar(scalar).ok_or_else(|| not_single(key, value, &OPTION_NAMES))?;
+                let text = to_text(scalar).ok_or_else(|| not_single(key, value, &OPTION_NAMES))?;
                 match options.set_from_text(key, &text, folder) {
                     None => return Err(Fault::new(name.span(), unknown_option(key))),
                     Some(result) => result.map_err(|why| wrong(value, key, &why))?,
@@ -68,7 +66,7 @@ fn check_agent(table: &DeTable<'_>, options: &Options) -> Result<(), Fault> {
     }
     let Some(DeValue::Table(settings)) = value("set").map(Spanned::get_ref) else { return Ok(()) };
     for (name, value) in in_order(settings) {
-        let text = text_of_scalar(value.get_ref()).unwrap_or_default();
+        let text = to_text(value.get_ref()).unwrap_or_default();
         agent.set(name.get_ref(), &text).map_err(|why| Fault::new(name.span(), why))?;
     }
     Ok(())
@@ -118,7 +116,7 @@ fn list<T>(
 fn settings(table: &DeTable<'_>) -> Result<Vec<(String, String)>, Fault> {
     let setting = |(name, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
         let name: &toml::de::DeString<'_> = name.get_ref();
-        let text = text_of_scalar(value.get_ref());
+        let text = to_text(value.get_ref());
         let message = || format!("`{}` must be a single value", name.escape_debug());
         Ok((name.to_string(), text.ok_or_else(|| Fault::new(value.span(), message()))?))
     };
@@ -184,8 +182,7 @@ fn one_peer(value: &Spanned<DeValue<'_>>, folder: &Path) -> Result<Peer, Fault> 
             peer.allowed_ips = list(value, key, network)?;
             continue;
         }
-        let text =
-            text_of_scalar(value.get_ref()).ok_or_else(|| not_single(key, value, &PEER_NAMES))?;
+        let text = to_text(value.get_ref()).ok_or_else(|| not_single(key, value, &PEER_NAMES))?;
         match peer.set_from_text(key, &text, folder) {
             None => return Err(Fault::new(name.span(), unknown(key, &PEER_NAMES))),
             Some(result) => result.map_err(|why| wrong(value, key, &why))?,

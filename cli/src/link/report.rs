@@ -3,10 +3,10 @@
 use crate::row::{self, line};
 use crate::text;
 use airmend_live::tunnel::{
-    CarrierConfig, Counters, DeviceConfig, Keys, PeerReport, Security, TunnelConfig, TunnelReport,
+    CarrierConfig, DeviceConfig, Keys, PeerStatus, Security, TunnelConfig, TunnelReport,
 };
+use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::panic::PanicHookInfo;
 
@@ -69,7 +69,7 @@ pub(super) fn lines(report: &TunnelReport, as_json: bool) -> io::Result<Vec<u8>>
         several => {
             writeln!(out, "{device}: MTU {mtu}, {} peers", several.len())?;
             for peer in several {
-                writeln!(out, "{}: {}", peer.title, seen(peer))?;
+                writeln!(out, "{}: {}", peer.name, seen(peer))?;
                 times(&mut out, peer)?;
                 counts(&mut out, &peer.counters, &peer.agent_counters)?;
             }
@@ -81,9 +81,9 @@ pub(super) fn lines(report: &TunnelReport, as_json: bool) -> io::Result<Vec<u8>>
 }
 
 /// A peer's state and counters.
-fn whole(peer: &PeerReport) -> Value {
+fn whole(peer: &PeerStatus) -> Value {
     let mut all = json!({
-        "name": peer.title,
+        "name": peer.name,
         "counters": peer.counters,
         "agent_counters": peer.agent_counters,
     });
@@ -91,9 +91,9 @@ fn whole(peer: &PeerReport) -> Value {
     all
 }
 
-fn state(peer: &PeerReport) -> Value {
+fn state(peer: &PeerStatus) -> Value {
     json!({
-        "peer": peer.address.map(|address| address.to_string()),
+        "peer": peer.endpoint,
         "route_loop": peer.route_loop,
         "is_silent": peer.is_silent,
         "handshake_seconds_ago": peer.handshake_seconds_ago,
@@ -107,8 +107,8 @@ fn merge(all: &mut Value, more: Value) {
     }
 }
 
-fn seen(peer: &PeerReport) -> String {
-    let address = peer.address.map_or("none yet".to_owned(), |address| address.to_string());
+fn seen(peer: &PeerStatus) -> String {
+    let address = peer.endpoint.as_deref().unwrap_or("none yet");
     let silent = if peer.is_silent { " (silent)" } else { "" };
     let route = match peer.route_loop {
         true => ", the route to the peer leads through the link itself",
@@ -117,7 +117,7 @@ fn seen(peer: &PeerReport) -> String {
     format!("{address}{silent}{route}")
 }
 
-fn times(out: &mut Vec<u8>, peer: &PeerReport) -> io::Result<()> {
+fn times(out: &mut Vec<u8>, peer: &PeerStatus) -> io::Result<()> {
     for (what, ago) in
         [("handshake", peer.handshake_seconds_ago), ("heard", peer.heard_seconds_ago)]
     {
@@ -127,11 +127,7 @@ fn times(out: &mut Vec<u8>, peer: &PeerReport) -> io::Result<()> {
     Ok(())
 }
 
-fn counts(
-    out: &mut Vec<u8>,
-    counters: &Counters,
-    agent: &BTreeMap<&'static str, u64>,
-) -> io::Result<()> {
+fn counts(out: &mut Vec<u8>, counters: &impl Serialize, agent: &impl Serialize) -> io::Result<()> {
     for (name, value) in line([json!(counters), json!(agent)]) {
         let count = text::count(value.as_u64().unwrap_or(0));
         writeln!(out, "  {:<24} {count:>16}", name.replace('_', " "))?;

@@ -57,7 +57,7 @@ pub use noise::{Keys, Rekey};
 pub use notice::Notice;
 pub use padding::Padding;
 pub use peers::MAX_PEERS;
-pub use report::{PeerReport, TunnelReport};
+pub use report::TunnelReport;
 pub use routing::{Network, masked};
 pub use security::Security;
 pub use status::{LinkStatus, PathStatus, PeerStatus};

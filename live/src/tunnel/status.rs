@@ -3,7 +3,6 @@
 use super::Tunnel;
 use super::counters::Counters;
 use super::peer::Peer;
-use super::report::PeerReport;
 use crate::gateway::telemetry::server::Reported;
 use crate::tcp_model::tcp;
 use airmend_proto::agents::Limits;
@@ -130,46 +129,49 @@ impl Tunnel {
     /// The status of the tunnel now.
     pub fn status(&mut self) -> LinkStatus {
         let report = self.report();
-        let peers: Vec<_> =
-            self.peers.iter().zip(report.peers).map(|(peer, report)| seen(peer, report)).collect();
         LinkStatus {
             link: true,
             interface: report.device,
             mtu: report.mtu,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_seconds: (self.clock.now() - Instant::ZERO).as_secs_f64(),
-            memory_bytes: peers.iter().map(|peer| peer.memory_bytes).sum(),
+            memory_bytes: report.peers.iter().map(|peer| peer.memory_bytes).sum(),
             memory_limit_bytes: self.peers.iter().map(|peer| bound(&peer.limits)).sum(),
-            peers,
+            peers: report.peers,
             counters: counts(&report.counters),
         }
     }
 }
 
-fn seen(peer: &Peer, report: PeerReport) -> PeerStatus {
-    let view = peer.forwarder.path();
-    // A protocol that measures no path knows what it holds.
-    let path = view.filter(|view| view.round_trip.is_some()).map(PathStatus::from);
-    let count = |name: &str| report.agent_counters.get(name).copied().unwrap_or(0) as f64;
-    let frames = (report.counters.frames_sent as f64).max(1.0);
-    let (sent_bps, received_bps) = peer.meter.rates();
-    PeerStatus {
-        name: report.title,
-        endpoint: report.address.map(|address| address.to_string()),
-        is_silent: report.is_silent,
-        handshake_seconds_ago: report.handshake_seconds_ago,
-        heard_seconds_ago: report.heard_seconds_ago,
-        route_loop: report.route_loop,
-        mtu: peer.fits as u32,
-        sent_bps,
-        received_bps,
-        estimated_without_bps: path.and_then(|path| path.without()),
-        path,
-        retransmitted_share: count("link_retransmits") / frames,
-        coded_share: count("link_repairs") / frames,
-        memory_bytes: view.map_or(0, |view| view.memory as u64) + peer.parts_bytes() as u64,
-        counters: counts(&report.counters),
-        agent_counters: named(&report.agent_counters),
+impl PeerStatus {
+    /// That of this peer now.
+    pub(super) fn of(peer: &Peer, now: Instant) -> Self {
+        let view = peer.forwarder.path();
+        // A protocol that measures no path knows what it holds.
+        let path = view.filter(|view| view.round_trip.is_some()).map(PathStatus::from);
+        let count = |name: &str| peer.agent_counters.get(name).copied().unwrap_or(0) as f64;
+        let ago = |at: Option<Instant>| at.map(|at| (now - at).as_secs_f64());
+        let (counters, channel) = (peer.counters(), &peer.outbound.channel);
+        let frames = (counters.frames_sent as f64).max(1.0);
+        let (sent_bps, received_bps) = peer.meter.rates();
+        Self {
+            name: peer.config.title(),
+            endpoint: channel.peer().map(|address| address.to_string()),
+            is_silent: peer.liveness.is_lost(),
+            handshake_seconds_ago: ago(channel.established()),
+            heard_seconds_ago: ago(peer.liveness.heard()),
+            route_loop: peer.is_loop,
+            mtu: peer.fits as u32,
+            sent_bps,
+            received_bps,
+            estimated_without_bps: path.and_then(|path| path.without()),
+            path,
+            retransmitted_share: count("link_retransmits") / frames,
+            coded_share: count("link_repairs") / frames,
+            memory_bytes: view.map_or(0, |view| view.memory as u64) + peer.parts_bytes() as u64,
+            counters: counts(&counters),
+            agent_counters: named(&peer.agent_counters),
+        }
     }
 }
 

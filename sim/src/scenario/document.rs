@@ -114,7 +114,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A single value as people write it, without quotes.
-pub(super) fn to_text(value: &DeValue<'_>) -> Option<String> {
+pub fn to_text(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),
         DeValue::Integer(number) => Some(number.to_string()),

@@ -27,6 +27,7 @@ mod variation;
 mod way_files;
 
 pub use board::Family;
+pub use document::to_text;
 pub use error::ScenarioError;
 pub use trace::TraceFiles;
 
