@@ -1,7 +1,7 @@
 //! The delivery information of an ACK: which ranges arrived, by which transmission, and the round
 //! trip.
 
-use super::cache::Cached;
+use super::cache::{Cached, MAX_EXAMINED};
 use super::flow::Flow;
 use super::hop::{Hop, PROMPT};
 use super::outstanding::{Delivered, Outstanding};
@@ -75,7 +75,7 @@ impl Flow {
         self.has_acked = true;
         self.process_blocks(now, segment, &mut arrivals);
         if report.reneged {
-            self.outstanding.reconsider(now);
+            self.outstanding.reconsider(now, MAX_EXAMINED);
         }
         report.resent = arrivals.resent;
         report.segments = arrivals.segments;

@@ -47,8 +47,10 @@ impl Flow {
         part.reordering_due = None;
         if !self.uses_sack {
             // Without SACK, duplicate ACKs show the loss of the first segment only.
-            lost.extend(self.find_first_lost(now, mobile, shared, settings));
-            return lost;
+            part.flight.overtaken.clear();
+            if part.cache.get(0).is_some_and(|first| first.start <= self.acked) {
+                part.reconsider(now, 1);
+            }
         }
         while let Some(&Transmission { order, span }) = self.outstanding.flight.overtaken.front() {
             let is_sacked = self.outstanding.sacked.span_at(span.start).is_some();
@@ -97,32 +99,6 @@ impl Flow {
             }
         }
         forgotten
-    }
-
-    /// Decides on the first segment in the cache, if it is lost.
-    fn find_first_lost(
-        &mut self,
-        now: Instant,
-        mobile: Mobile,
-        shared: &mut Shared,
-        settings: &Settings,
-    ) -> Option<Judged> {
-        let acked = self.acked;
-        let first = self.outstanding.cache.get(0).filter(|first| first.start <= acked)?;
-        if !first.is_open() || first.sent.order >= self.outstanding.delivered.sent.order {
-            return None;
-        }
-        let end = first.segment_end(acked);
-        self.outstanding.cache.split(end);
-        let cached = self.outstanding.cache.get_mut(0)?;
-        cached.missing_since.get_or_insert(now);
-        let window = self.air.reordering_window();
-        let lost_at = cached.sent.at + self.outstanding.delivered.round_trip + window;
-        if !window.is_zero() && lost_at > now {
-            self.outstanding.reordering_due = Some(lost_at);
-            return None;
-        }
-        self.judge(now, mobile, acked, shared, settings)
     }
 
     /// Decides on the loss of the range at `position`, and notes what follows from that for the
@@ -212,10 +188,10 @@ impl Outstanding {
         }
     }
 
-    /// [C-2] The mobile has discarded data that it had acknowledged selectively: the first ranges
-    /// are judged again.
-    pub(super) fn reconsider(&mut self, now: Instant) {
-        for index in 0..MAX_EXAMINED {
+    /// Judges the first ranges again, so many: after the mobile has discarded data that it had
+    /// acknowledged selectively [C-2].
+    pub(super) fn reconsider(&mut self, now: Instant, ranges: usize) {
+        for index in 0..ranges {
             let Some(cached) = self.cache.get(index) else { return };
             if cached.sent.order >= self.delivered.sent.order || !cached.is_open() {
                 continue;
