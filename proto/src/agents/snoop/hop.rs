@@ -86,10 +86,9 @@ impl Hop {
         }
     }
 
-    /// The share of packets that the air loses: of those over a short queue, or of all as long as
-    /// they are few.
+    /// The share of packets that the air loses: of those over a short queue.
     pub(super) fn air_loss(&self) -> f32 {
-        self.history.as_ref().map_or(0.0, History::air_loss)
+        self.history.as_ref().map_or(0.0, |history| history.short.share())
     }
 
     /// Whether no queue stands.
@@ -171,11 +170,6 @@ impl History {
 
     fn least(&self) -> Duration {
         self.least.get()
-    }
-
-    fn air_loss(&self) -> f32 {
-        let Self { short, standing, .. } = self;
-        if short.is_known() { short.share() } else { short.and(standing).share() }
     }
 
     /// With one more loss.

@@ -26,11 +26,6 @@ impl Tally {
         }
     }
 
-    /// The packets of both.
-    pub(super) fn and(&self, other: &Self) -> Self {
-        Self { packets: self.packets + other.packets, lost: self.lost + other.lost }
-    }
-
     /// Whether there are enough packets to tell the share.
     pub(super) fn is_known(&self) -> bool {
         self.packets >= KNOWN
