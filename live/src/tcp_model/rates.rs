@@ -5,6 +5,7 @@ pub(super) const ROUND_TRIPS: [f64; 7] = [0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0
 /// Shares of lost packets of the columns.
 pub(super) const LOSSES: [f64; 8] = [0.0005, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2];
 /// Segments that are delivered in a round trip.
+#[allow(clippy::approx_constant, reason = "a value may happen to be near one")]
 #[rustfmt::skip]
 pub(super) const SEGMENTS: [[f64; 8]; 7] = [
     [53.05, 24.41, 14.19, 9.36, 5.99, 2.58, 0.66, 0.03],
