@@ -273,7 +273,9 @@ impl Pool {
             Order::Destination => Some(seq - 1),
             Order::Flow => *flow,
         };
-        *flow = Some(seq);
+        if queued.is_waited_for {
+            *flow = Some(seq);
+        }
         let expires = match queued.class {
             Class::Bounded(time) => queued.expires.or(Some(now + time)),
             Class::Reliable | Class::Unreliable => None,
@@ -350,7 +352,13 @@ impl Pool {
         let found = self.log.range(first..).find(may).cloned();
         self.copied = found.as_ref().map_or(self.serial, |sent| sent.serial);
         let Transmission { seq, copies, .. } = found?;
-        let index = self.index(seq)?;
+        self.copy(now, seq, copies)
+    }
+
+    /// Transmits a packet in flight once more, which was copied so many times.
+    pub(crate) fn copy(&mut self, now: Instant, seq: SeqNumber, copies: u32) -> Option<Numbered> {
+        let in_flight = |index: &usize| self.packets[*index].delivery == Delivery::Outstanding;
+        let index = self.index(seq).filter(in_flight)?;
         self.outstanding -= 1;
         self.missing += 1;
         Some(self.transmit(now, index, copies + 1))
@@ -446,5 +454,16 @@ mod tests {
         }
         assert_eq!((pool.log.len(), pool.outstanding()), (MAX_LOG, 1));
         assert!(pool.is_outstanding(SeqNumber(0), pool.serial()));
+    }
+
+    #[test]
+    fn a_packet_waits_for_the_last_one_of_its_flow_that_others_wait_for() {
+        let mut pool = Pool::new();
+        let mut send = |is_waited_for| {
+            let packet = Packet::truncated(LinkType::Ip, Bytes::new(), 100);
+            let queued = Queued::new(packet, Class::Bounded(Duration::from_millis(50)), 0);
+            pool.send(Instant::ZERO, Queued { is_waited_for, ..queued }, Order::Flow).after
+        };
+        assert_eq!([true, true, false, false, true].map(&mut send), [0, 1, 1, 2, 3]);
     }
 }

@@ -3,11 +3,15 @@
 //! A loss delays everything behind it by a round trip of the link. At the start of a connection a
 //! long link is mostly idle, and hosts take such a delay for a full path: HyStart (RFC 9406, Linux)
 //! then ends slow start at a window that is much too small.
+//!
+//! And a copy of each short packet whose time is over before a retransmission could arrive, as of a
+//! call: beside a bulk transfer repair frames come too late for it, since they mend all that is
+//! lost together.
 
 use super::Tulip;
 use super::frame::Frame;
 use super::turn::Turn;
-use crate::agents::arq::{Due, LinkEvent};
+use crate::agents::arq::{Class, Due, LinkEvent, Queued};
 use crate::time::Instant;
 
 impl Tulip {
@@ -21,5 +25,23 @@ impl Tulip {
         let numbered = self.sender.pool.copy_oldest(now, self.settings.idle_copies)?;
         let event = LinkEvent::Copied(numbered.seq);
         Some(self.numbered_frame(numbered, Some(event), false))
+    }
+    /// Whether only a copy of a packet can make up for its loss in time, and the path loses enough.
+    pub(super) fn needs_copy(&self, queued: &Queued) -> bool {
+        let least = self.pace.least_round_trip().unwrap_or_default();
+        let is_brief = matches!(queued.class, Class::Bounded(time) if time < least);
+        let is_due = self.is_coding() && self.sender.redundancy.is_due_for_one();
+        queued.is_urgent() && is_brief && is_due
+    }
+
+    /// The copy of the last packet that needs one, once another frame has left: what loses one
+    /// frame may lose the next. If none does, a repair frame for the pause mends it.
+    pub(super) fn next_brief(&mut self, now: Instant) -> Option<Frame> {
+        let (serial, seq) = self.brief.filter(|(serial, _)| *serial < self.sender.pool.serial())?;
+        self.brief = None;
+        let index = self.sender.pool.index(seq)?;
+        let is_original = self.sender.pool.packet(index).serial == serial;
+        let numbered = is_original.then(|| self.sender.pool.copy(now, seq, 0))??;
+        Some(self.numbered_frame(numbered, Some(LinkEvent::Copied(seq)), false))
     }
 }

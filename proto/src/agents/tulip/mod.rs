@@ -79,6 +79,8 @@ pub struct Tulip {
     rate: RateControl,
     departure_due: Due,
     pause_due: Due,
+    /// The last packet that needs a copy: its serial and its sequence number.
+    brief: Option<(SeqNumber, SeqNumber)>,
     turn: Turn,
     /// Half duplex: the frame that the link holds, and the frame that it returned.
     held: Option<Frame>,
@@ -113,6 +115,7 @@ impl Tulip {
             rate: RateControl::new(),
             departure_due: Due::Never,
             pause_due: Due::Never,
+            brief: None,
             turn: if settings.half_duplex { Turn::Free } else { Turn::Always },
             held: None,
             returned: None,
@@ -190,6 +193,7 @@ impl Tulip {
         self.queue.put_back(now, self.sender.restart());
         self.pace.restart();
         self.rate.restart();
+        self.brief = None;
         self.reply_due = Due::Never;
         self.unanswered = 0;
     }
@@ -308,7 +312,7 @@ impl Tulip {
                 if let Some((numbered, event)) = self.sender.resend_lost(now, self.patience()) {
                     return Some(self.numbered_frame(numbered, event, false));
                 }
-                if let Some(frame) = self.next_repair() {
+                if let Some(frame) = self.next_brief(now).or_else(|| self.next_repair()) {
                     return Some(frame);
                 }
             }
@@ -337,10 +341,13 @@ impl Tulip {
         queued
     }
 
-    fn new_frame(&mut self, now: Instant, queued: Queued) -> Frame {
+    fn new_frame(&mut self, now: Instant, mut queued: Queued) -> Frame {
         let order = self.settings.order;
         if queued.class != Class::Unreliable {
+            let needs_copy = self.needs_copy(&queued);
+            queued.is_waited_for = !needs_copy;
             let numbered = self.sender.pool.send(now, queued, order);
+            self.brief = needs_copy.then_some((numbered.serial, numbered.seq)).or(self.brief);
             let pool = &self.sender.pool;
             self.pace.note_span(now, pool.span(), pool.age(now));
             self.await_pause(now);
@@ -419,7 +426,9 @@ impl Agent for Tulip {
         self.epochs.expire(now);
         self.receiver.expire(now);
         self.departure_due.expire(now);
-        self.pause_due.expire(now);
+        if self.pause_due.expire(now) {
+            self.brief = None;
+        }
         if self.reply_due.expire(now) {
             self.unanswered += 1;
         }

@@ -138,10 +138,18 @@ impl Redundancy {
         let last = packets.open.min(SPARE_HORIZON as u32);
         let covers = |repair: &&Repair| repair.end > end - last;
         let covering = self.repairs.iter().rev().take_while(covers).count();
+        self.need_of_last(last) >= (1.0 - self.losses.share()) * covering as f64 + 0.5
+    }
+
+    /// Whether a packet by itself, as the last one of a burst, needs to be made up for.
+    pub(super) fn is_due_for_one(&self) -> bool {
+        self.need_of_last(1) >= 0.5
+    }
+
+    fn need_of_last(&self, packets: u32) -> f64 {
         let share = self.losses.share();
-        let expected = share * f64::from(last);
-        let need = expected + PAUSE_DEVIATIONS * libm::sqrt(expected * (1.0 - share));
-        need >= (1.0 - share) * covering as f64 + 0.5
+        let expected = share * f64::from(packets);
+        expected + PAUSE_DEVIATIONS * libm::sqrt(expected * (1.0 - share))
     }
 
     /// Whether repair frames are too few for the losses that are known.
