@@ -26,6 +26,7 @@ impl Tulip {
         let event = LinkEvent::Copied(numbered.seq);
         Some(self.numbered_frame(numbered, Some(event), false))
     }
+
     /// Whether only a copy of a packet can make up for its loss in time, and the path loses enough.
     pub(super) fn needs_copy(&self, queued: &Queued) -> bool {
         let least = self.pace.least_round_trip().unwrap_or_default();
