@@ -251,9 +251,13 @@ fn repaired_beyond_a_nearer_host(interval: u32) -> f64 {
 
 #[test]
 fn a_nearer_host_behind_the_same_address_ends_no_mending() {
-    for interval in [50, u32::MAX] {
+    // Where the nearer host loses nothing, more is lost than without a queue, again and again.
+    for (interval, least) in [(50, 0.9), (u32::MAX, 0.7)] {
         let share = repaired_beyond_a_nearer_host(interval);
-        assert!(share > 0.8, "{share} of the losses, where the nearer host loses 1 of {interval}");
+        assert!(
+            share > least,
+            "{share} of the losses, where the nearer host loses 1 of {interval}"
+        );
     }
 }
 
