@@ -216,7 +216,8 @@ pub(crate) fn peers_come_and_go() -> Result {
         hub.configure(|number| number != 2)?;
         link.signal(Signal::SIGHUP)?;
         said(&mut link, "peer3: the peer is there")?;
-        assert!(hub.status(2).is_err(), "it was taken away");
+        let gone = hub.status(2);
+        assert!(gone.is_err(), "it was taken away: {gone:?}");
         goes_on()?;
         dialers.remove(1).kill()?;
         said(&mut link, "peer1: the peer at 10.77.1.77")?;

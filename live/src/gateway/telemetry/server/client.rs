@@ -55,8 +55,13 @@ impl Responder {
         {
             return Some(Arc::clone(status));
         }
+        // A thread that had no processor since then must not make an old status a fresh one.
+        let asked_at = Instant::now();
         let status = self.ask(None)?;
-        *last() = Some((Instant::now(), Arc::clone(&status)));
+        let mut last = last();
+        if last.as_ref().is_none_or(|(at, _)| *at < asked_at) {
+            *last = Some((asked_at, Arc::clone(&status)));
+        }
         Some(status)
     }
 
