@@ -105,17 +105,26 @@ def _(air):
     return percent(sum(air.each("back", **where)) / sum(air.each("pings", **where)), 0)
 
 
+def with_and_without(setting, paths):
+    """Commands: plain without losses, and tulip without a setting and with it."""
+    for delay, seconds in paths.items():
+        path = LONG.format(delay=f"{delay}ms", seconds=seconds)
+        yield f"airmend lab compare --agents plain --loss 0 {path}"
+        yield f"airmend lab compare --agents tulip --loss 0,0.01,0.05,0.1 {path}"
+        yield f"airmend lab compare --agents tulip --loss 0.01,0.05,0.1 --set {setting} {path}"
+
+
+def rates_of_tulip(runs, delay, setting, value):
+    """Each loss and the rate with it: first without the setting, then with it."""
+    for given, losses in ((None, (0, 0.01, 0.05, 0.1)), (value, (0.01, 0.05, 0.1))):
+        for loss in losses:
+            where = {"delay": delay, "loss": loss, setting: given}
+            yield loss, runs.one(agent="tulip", **where)["bps"]
+
+
 link_long = lab(
     "link-long-kernel",
-    *(
-        f"airmend lab compare --agents {what} {LONG.format(delay=f'{delay}ms', seconds=seconds)}"
-        for delay, seconds in LONG_PATHS.items()
-        for what in (
-            "plain --loss 0",
-            "tulip --loss 0,0.01,0.05,0.1",
-            "tulip --loss 0.01,0.05,0.1 --set idle_copies=1",
-        )
-    ),
+    *with_and_without("idle_copies=1", LONG_PATHS),
     keep=f"{USUAL} delay=air_delay_ms copies=settings.idle_copies bytes=wire_bytes_per_byte",
     agents="tulip arq",
     until_then=("experiments/modern/link-long-kernel.jsonl", "2026-11-23"),
@@ -129,10 +138,8 @@ def _(long):
     for delay, seconds in LONG_PATHS.items():
         clean = long.one(agent="plain", delay=delay)["bps"]
         cells = [f"{delay} ms, {seconds} s", mbps(clean)]
-        for copies, losses in ((None, (0, 0.01, 0.05, 0.1)), ("1", (0.01, 0.05, 0.1))):
-            for loss in losses:
-                run = long.one(agent="tulip", delay=delay, loss=loss, copies=copies)
-                cells.append(f"{mbps(run['bps'])}, {run['bps'] / clean / (1 - loss):.3f}")
+        for loss, bps in rates_of_tulip(long, delay, "copies", "1"):
+            cells.append(f"{mbps(bps)}, {bps / clean / (1 - loss):.3f}")
         yield cells
 
 
@@ -164,15 +171,7 @@ def _(long):
 
 link_repairs = lab(
     "link-repairs-kernel",
-    *(
-        f"airmend lab compare --agents {what} {LONG.format(delay=f'{delay}ms', seconds=30)}"
-        for delay in (50, 140, 300)
-        for what in (
-            "plain --loss 0",
-            "tulip --loss 0,0.01,0.05,0.1",
-            "tulip --loss 0.01,0.05,0.1 --set coding=off",
-        )
-    ),
+    *with_and_without("coding=off", {50: 30, 140: 30, 300: 30}),
     keep=f"{USUAL} delay=air_delay_ms coding=settings.coding",
     agents="tulip arq",
     until_then=("experiments/modern/link-repairs-kernel.jsonl", "2026-11-26"),
@@ -185,8 +184,5 @@ def _(runs):
     yield ["delay by air", *heads]
     for delay in (50, 140, 300):
         cells = [f"{delay} ms", mbps(runs.one(agent="plain", delay=delay)["bps"])]
-        for coding, losses in ((None, (0, 0.01, 0.05, 0.1)), ("off", (0.01, 0.05, 0.1))):
-            for loss in losses:
-                run = runs.one(agent="tulip", delay=delay, loss=loss, coding=coding)
-                cells.append(mbps(run["bps"]))
-        yield cells
+        rates = rates_of_tulip(runs, delay, "coding", "off")
+        yield [*cells, *(mbps(bps) for _, bps in rates)]

@@ -19,16 +19,14 @@ pub(super) enum Order {
     AirRtt,
 }
 
+named! { Order: Mended = "repairs", Rate = "rate", Loss = "loss", AirRtt = "air RTT" }
+
 impl Order {
     /// What flows are sorted by; a gateway that only observes has repaired nothing.
     pub(super) fn words(self, is_observing: bool) -> &'static str {
         if is_observing && self == Self::Mended { "gain" } else { self.name() }
     }
-}
 
-named! { Order: Mended = "repairs", Rate = "rate", Loss = "loss", AirRtt = "air RTT" }
-
-impl Order {
     fn next(self) -> Self {
         Self::ALL[(self as usize + 1) % Self::ALL.len()]
     }

@@ -142,7 +142,7 @@ impl Snapshot {
         let Self(status) = self;
         out.family("packets", "Packets, by path.", "path", &status.packets)?;
         out.family("bytes", "Their bytes of IP, by path.", "path", &status.bytes)?;
-        let goodput = self.0.goodput;
+        let goodput = &status.goodput;
         let delivered = [
             ("to_mobiles".to_owned(), goodput.to_mobiles_bytes),
             ("from_mobiles".to_owned(), goodput.from_mobiles_bytes),
