@@ -19,5 +19,5 @@ mod route;
 mod sock_diag;
 #[allow(unsafe_code)]
 mod sys;
-mod tcp_model;
+pub mod tcp_model;
 pub mod tunnel;

@@ -1,7 +1,8 @@
-//! What crosses in each of two directions, over the last seconds. Sans-I/O.
+//! What crosses in each of two directions, over the last seconds and since it paused. Sans-I/O.
 
 use airmend_proto::Instant;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// Samples over which rates are taken; one a second.
 const SAMPLES: usize = 6;
@@ -30,6 +31,31 @@ impl Meter {
     }
 }
 
+/// Whoever sends nothing for so long has done with what it sent: TCP waits less, but for its timer.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What has crossed without a pause, in one direction: a transfer, or several at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Transfer {
+    begun: Instant,
+    last: Instant,
+    pub(crate) bytes: u64,
+}
+
+impl Transfer {
+    pub(crate) fn add(&mut self, now: Instant, bytes: u64) {
+        if self.bytes == 0 || now - self.last > PAUSE {
+            *self = Self { begun: now, last: now, bytes: 0 };
+        }
+        self.last = now;
+        self.bytes += bytes;
+    }
+
+    pub(crate) fn seconds(&self) -> f64 {
+        (self.last - self.begun).as_secs_f64()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,5 +70,14 @@ mod tests {
         }
         assert_eq!(meter.rates(), (0.0, 2_000.0));
         assert_eq!(meter.0.len(), SAMPLES);
+    }
+
+    #[test]
+    fn a_transfer_goes_on_until_it_pauses() {
+        let mut transfer = Transfer::default();
+        (3_000..8_000).step_by(900).for_each(|at| transfer.add(Instant::from_millis(at), 500));
+        assert_eq!((transfer.bytes, transfer.seconds()), (3_000, 4.5));
+        transfer.add(Instant::from_millis(8_600), 100);
+        assert_eq!((transfer.bytes, transfer.seconds()), (100, 0.0));
     }
 }

@@ -80,7 +80,7 @@ fn lines(peer: &PeerStatus, counters: &BTreeMap<&String, &u64>) -> Vec<(&'static
         lines.push(("frames", format!("{again} sent again, {coded} repair frames; {waiting}")));
     }
     if let Some(without) = peer.estimated_without_bps {
-        lines.push(("without", format!("about {} for one TCP flow (an estimate)", rate(without))));
+        lines.push(("without", without_of(peer, without)));
     }
     let trouble = TROUBLE.iter().filter_map(|name| {
         let value = counters.get(&(*name).to_owned()).filter(|value| ***value > 0)?;
@@ -94,6 +94,15 @@ fn lines(peer: &PeerStatus, counters: &BTreeMap<&String, &u64>) -> Vec<(&'static
         lines.push(("trouble", trouble.join(", ")));
     }
     lines
+}
+
+/// `the last 12 MB crossed at 18.1 Mb/s; one TCP flow would have about 1.10 Mb/s (an estimate)`.
+fn without_of(peer: &PeerStatus, without: f64) -> String {
+    let with = 8.0 * peer.transfer_bytes as f64 / peer.transfer_seconds;
+    let with =
+        if peer.transfer_seconds > 0.0 { format!(" at {}", rate(with)) } else { String::new() };
+    let (last, without) = (bytes(peer.transfer_bytes), rate(without));
+    format!("the last {last} crossed{with}; one TCP flow would have about {without} (an estimate)")
 }
 
 /// `5 % loss, round trip 80.2 ms (deviation 1.2, least 78), at most 20 Mb/s`.
@@ -130,6 +139,8 @@ mod tests {
             sent_bps: 1.72e7,
             path: Some(path),
             retransmitted_share: 0.01,
+            transfer_bytes: 12_000_000,
+            transfer_seconds: 6.0,
             estimated_without_bps: Some(1.2e6),
             counters,
             ..PeerStatus::default()
@@ -156,7 +167,7 @@ mod tests {
             "  goodput   17.20 Mb/s sent, 0",
             "5 % loss, round trip 80.20 ms",
             "1 % sent again, 0 % repair frames; 12 wait\n",
-            "about 1.20 Mb/s for one TCP flow (an estimate)\n",
+            "without   the last 12 MB crossed at 16.00 Mb/s; one TCP flow would have about 1.20",
             "  trouble   forged 3\n",
             "  memory    1.5 MB of at most 600 MB for packets\n",
         ] {

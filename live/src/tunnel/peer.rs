@@ -16,7 +16,7 @@ use super::path_mtu::PathMtu;
 use super::random::hash_seed;
 use super::security;
 use super::told::Limiter;
-use crate::meter::Meter;
+use crate::meter::{Meter, Transfer};
 use airmend_proto::agents::Limits;
 use airmend_proto::{Ecn, Forwarder, Instant, LinkType, Packet, Port, drain};
 use bytes::BytesMut;
@@ -62,6 +62,7 @@ pub(super) struct Peer {
     pub(super) notices: VecDeque<Notice>,
     pub(super) limiter: Limiter,
     pub(super) meter: Meter,
+    pub(super) transfer: Transfer,
     pub(super) agent_counters: BTreeMap<&'static str, u64>,
 }
 
@@ -112,6 +113,7 @@ impl Peer {
             notices: VecDeque::new(),
             limiter: Limiter::default(),
             meter: Meter::default(),
+            transfer: Transfer::default(),
             agent_counters: BTreeMap::new(),
         }
     }
@@ -133,6 +135,7 @@ impl Peer {
         std::mem::swap(&mut new.notices, &mut self.notices);
         std::mem::swap(&mut new.limiter, &mut self.limiter);
         std::mem::swap(&mut new.meter, &mut self.meter);
+        new.transfer = self.transfer;
         std::mem::swap(&mut new.agent_counters, &mut self.agent_counters);
         new.fits = self.fits;
         *self = new;
@@ -153,6 +156,7 @@ impl Peer {
         self.due = now;
         self.outbound.own.packets_in += 1;
         self.outbound.own.bytes_in += u64::from(packet.wire_len());
+        self.transfer.add(now, packet.wire_len().into());
         self.forwarder.handle_packet(now, Port::Wired, packet);
     }
 

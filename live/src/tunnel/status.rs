@@ -4,7 +4,8 @@ use super::Tunnel;
 use super::counters::Counters;
 use super::peer::Peer;
 use crate::gateway::telemetry::server::Reported;
-use crate::tcp_model::tcp;
+use crate::meter::Transfer;
+use crate::tcp_model::TcpPath;
 use airmend_proto::agents::Limits;
 use airmend_proto::{Instant, PathView};
 use serde::{Deserialize, Serialize};
@@ -12,8 +13,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Bytes of payload in a full segment inside.
-const SEGMENT: f64 = 1_370.0;
+/// What the headers of IPv4, and of TCP with timestamps, have more than those of IPv4 and UDP.
+const TCP_OVER_UDP: usize = 24;
+/// Bytes of payload in a segment where Ethernet's MTU is the path's.
+const USUAL_SEGMENT: usize = 1_448;
+/// Bytes of headers of a TCP segment.
+const TCP_HEADERS: f64 = 52.0;
 
 /// Everything that can be seen of a link; counters are since it began. Names are stable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -68,8 +73,13 @@ pub struct PeerStatus {
     pub retransmitted_share: f64,
     /// That of repair frames.
     pub coded_share: f64,
-    /// An estimate of what one TCP flow would carry over the path without the link, in bits per
-    /// second: TCP's model on the measured loss and round trip, at most the path's rate.
+    /// Bytes of IP packets that have entered here for it without a pause of a second, and the time
+    /// that they took.
+    pub transfer_bytes: u64,
+    /// That time.
+    pub transfer_seconds: f64,
+    /// An estimate of what one TCP flow would have over the path without the link for these bytes,
+    /// in bits of payload per second: TCP's model on the measured loss, round trip and rate.
     pub estimated_without_bps: Option<f64>,
     /// Bytes of packets that wait, are sent or have arrived.
     pub memory_bytes: u64,
@@ -115,13 +125,16 @@ impl From<PathView> for PathStatus {
 }
 
 impl PathStatus {
-    /// One TCP flow over this path, in bits of payload per second; `None` without a loss.
-    fn without(&self) -> Option<f64> {
+    /// One TCP flow over this path with segments of so many bytes, in bits of payload per second,
+    /// for as much as has crossed; `None` without a loss, and before anything has crossed.
+    fn without(&self, segment: usize, transfer: &Transfer) -> Option<f64> {
         // Whoever meets the path's losses fills no queue.
         let round_trip = self.least_round_trip_seconds.or(self.round_trip_seconds)?;
-        let loss = self.loss?;
-        let model = (loss > 0.0).then(|| tcp(loss, round_trip) * SEGMENT * 8.0)?;
-        Some(self.rate_bps.map_or(model, |rate| model.min(rate)))
+        let loss = self.loss.filter(|loss| *loss > 0.0)?;
+        let packet = segment as f64 + TCP_HEADERS;
+        let path = TcpPath { loss, round_trip, rate: self.rate_bps.map(|bps| bps / 8.0 / packet) };
+        let segments = (transfer.bytes > 0).then(|| transfer.bytes as f64 / packet)?;
+        Some(path.rate_of(segments) * segment as f64 * 8.0)
     }
 }
 
@@ -154,6 +167,8 @@ impl PeerStatus {
         let (counters, channel) = (peer.counters(), &peer.outbound.channel);
         let frames = (counters.frames_sent as f64).max(1.0);
         let (sent_bps, received_bps) = peer.meter.rates();
+        let datagram = peer.path.as_ref().map(|(_, path)| path.settled());
+        let segment = datagram.map_or(USUAL_SEGMENT, |bytes| bytes.saturating_sub(TCP_OVER_UDP));
         Self {
             name: peer.config.title(),
             endpoint: channel.peer().map(|address| address.to_string()),
@@ -164,7 +179,9 @@ impl PeerStatus {
             mtu: peer.fits as u32,
             sent_bps,
             received_bps,
-            estimated_without_bps: path.and_then(|path| path.without()),
+            transfer_bytes: peer.transfer.bytes,
+            transfer_seconds: peer.transfer.seconds(),
+            estimated_without_bps: path.and_then(|path| path.without(segment, &peer.transfer)),
             path,
             retransmitted_share: count("link_retransmits") / frames,
             coded_share: count("link_repairs") / frames,
@@ -314,14 +331,24 @@ mod tests {
             ..PathView::default()
         };
         let path = PathStatus::from(view);
-        let without = path.without().unwrap();
+        let transfer = |bytes| {
+            let mut transfer = Transfer::default();
+            transfer.add(Instant::ZERO, bytes);
+            transfer
+        };
+        let without = |path: PathStatus, bytes| path.without(1_448, &transfer(bytes));
+        let long = without(path, 1_000_000_000).unwrap();
         // Mathis et al.: about 1.22 segments for each round trip and root of the loss, less for
         // timeouts.
-        let mathis = SEGMENT * 8.0 / 0.08 * 1.22 / (51.0_f64 / 1_024.0).sqrt();
-        assert!((0.4 * mathis..mathis).contains(&without), "{without} {mathis}");
+        let mathis = 1_448.0 * 8.0 / 0.08 * 1.22 / (51.0_f64 / 1_024.0).sqrt();
+        assert!((0.4 * mathis..mathis).contains(&long), "{long} {mathis}");
+        let short = without(path, 150_000).unwrap();
+        assert!((1.5 * long..4.0 * long).contains(&short), "{short} {long}");
         let slow = PathStatus { rate_bps: Some(1e5), ..path };
-        assert_eq!(slow.without(), Some(1e5));
-        assert_eq!(PathStatus { loss: Some(0.0), ..path }.without(), None);
+        let most = 1e5 * 1_448.0 / 1_500.0;
+        assert!((without(slow, 1_000_000).unwrap() / most - 1.0).abs() < 0.01);
+        assert_eq!(without(PathStatus { loss: Some(0.0), ..path }, 1_000_000), None);
+        assert_eq!(without(path, 0), None);
     }
 
     #[test]

@@ -1,10 +1,8 @@
 //! What one flow would carry if the air's losses were mended: TCP's model, with what was measured.
 
 use super::report::Limit;
-use crate::tcp_model::tcp;
+use crate::tcp_model::{INITIAL_WINDOW, TcpPath};
 
-/// RFC 6928: segments that a sender begins with.
-const INITIAL_WINDOW: f64 = 10.0;
 /// If loss explained a flow's rate, it would be no less than the model's by more than this; the
 /// model is right within half as much (RFC 8312 §5, and measurements of Linux under 0.25 to 8 %).
 const PLAUSIBLE: f64 = 3.0;
@@ -102,8 +100,10 @@ impl Measured {
     /// Whether something other than loss makes it so slow: TCP would be far faster with this loss.
     fn is_limited_elsewhere(&self) -> bool {
         let loss = self.loss() + self.lost_before / self.frames.max(1.0);
-        self.round_trip()
-            .is_some_and(|rtt| tcp(loss, rtt) * self.mss * 8.0 > PLAUSIBLE * self.goodput())
+        self.round_trip().is_some_and(|round_trip| {
+            let path = TcpPath { loss, round_trip, rate: None };
+            path.by_losses() * self.mss * 8.0 > PLAUSIBLE * self.goodput()
+        })
     }
 
     /// TCP's rate goes with one over the root of the loss that it sees: what mending cannot hide is
@@ -118,35 +118,32 @@ impl Measured {
 }
 
 /// The beginning of a transfer: windows that double until the rate is reached.
-pub(super) struct SlowStart {
+struct SlowStart {
     /// In bits per second.
     rate: f64,
     rtt: f64,
     /// In bits.
-    initial_window: f64,
+    segment: f64,
 }
 
 impl SlowStart {
-    pub(super) fn to(rate: f64, flow: &Measured) -> Self {
-        let rtt = flow.round_trip().unwrap_or(0.0);
-        Self { rate, rtt, initial_window: INITIAL_WINDOW * flow.mss * 8.0 }
+    fn to(rate: f64, flow: &Measured) -> Self {
+        Self { rate, rtt: flow.round_trip().unwrap_or(0.0), segment: flow.mss * 8.0 }
     }
 
     /// The mean rate at which so many bits are carried.
-    pub(super) fn rate_of(&self, bits: f64) -> f64 {
-        let (mut time, mut left, mut window) = (0.0, bits, self.initial_window);
-        while window < self.rate * self.rtt && left > 0.0 {
-            left -= window;
-            time += self.rtt;
-            window *= 2.0;
+    fn rate_of(&self, bits: f64) -> f64 {
+        if self.rtt == 0.0 {
+            return self.rate;
         }
-        time += left.max(0.0) / self.rate;
-        if time > 0.0 { bits / time } else { self.rate }
+        let rate = Some(self.rate / self.segment);
+        let path = TcpPath { loss: 0.0, round_trip: self.rtt, rate };
+        path.rate_of(bits / self.segment) * self.segment
     }
 
     /// The mean rate of so long a time.
     fn rate_for(&self, seconds: f64) -> f64 {
-        let (mut time, mut bits, mut window) = (0.0, 0.0, self.initial_window);
+        let (mut time, mut bits, mut window) = (0.0, 0.0, INITIAL_WINDOW * self.segment);
         while window < self.rate * self.rtt && time + self.rtt <= seconds {
             bits += window;
             time += self.rtt;

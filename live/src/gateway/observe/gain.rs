@@ -1,8 +1,8 @@
 //! What a gateway that mends has gained: its flows' rate, and an estimate of what they would have
 //! without it.
 
-use super::estimate::{Measured, SlowStart};
-use crate::tcp_model::tcp;
+use super::estimate::Measured;
+use crate::tcp_model::TcpPath;
 use serde::{Deserialize, Serialize};
 
 /// Flows that are measured at a time beside the agent; those beyond are mended all the same.
@@ -25,18 +25,20 @@ pub struct Gain {
     pub flows_seen: u64,
 }
 
-/// The rate of a flow if its sender had met each loss, in bits per second; what it has if that, or
-/// its round trip, is not known.
-pub(super) fn without(flow: &Measured) -> f64 {
+/// The rate of a flow if its sender had met each loss and had sent the same data, in bits per
+/// second, through an air of this rate (bits of IP per second); what it has if the losses, or its
+/// round trip, are not known.
+pub(super) fn without(flow: &Measured, capacity: Option<f64>) -> f64 {
     let goodput = flow.goodput();
     // A sender that meets its losses fills no queue, as one that is mended does.
     let least = flow.air_rtt.zip(flow.least_wired_rtt).map(|(air, wired)| air + wired);
-    let (Some(rtt), true) = (least.filter(|rtt| *rtt > 0.0), flow.losses > 0.0) else {
+    let (Some(round_trip), true) = (least.filter(|rtt| *rtt > 0.0), flow.losses > 0.0) else {
         return goodput;
     };
     let loss = flow.loss() + flow.lost_before / flow.frames.max(1.0);
-    let steady = goodput.min(tcp(loss, rtt) * flow.mss * 8.0);
-    // The same data in the time that the model needs for it.
-    let start = SlowStart::to(steady, flow);
-    start.rate_of(flow.bytes / flow.periods * 8.0).min(goodput)
+    let air = capacity.map_or(0.0, |capacity| capacity * flow.share * flow.payload_share);
+    let segment = flow.mss * 8.0;
+    let path = TcpPath { loss, round_trip, rate: Some(air.max(goodput) / segment) };
+    let segments = flow.bytes / flow.periods / flow.mss;
+    (path.rate_of(segments) * segment).min(goodput)
 }

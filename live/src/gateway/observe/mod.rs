@@ -388,7 +388,7 @@ impl Sums {
         self.low += estimate.low * flow.active;
         self.high += estimate.high * flow.active;
         self.likely += estimate.likely * flow.active;
-        self.without += gain::without(flow) * flow.active;
+        self.without += gain::without(flow, capacity) * flow.active;
         estimate
     }
 }

@@ -1,6 +1,7 @@
 //! Packet scripts: what the observer counts, and what it makes of it.
 
 use super::*;
+use crate::tcp_model::TcpPath;
 use airmend_proto::LinkType;
 use airmend_proto::random::{Purpose, Stream};
 use airmend_proto::wire::build::SegmentBuilder;
@@ -283,7 +284,8 @@ fn the_gain_is_what_tcp_would_lose_by_the_losses_that_were_repaired() {
     }
     let gain = script.observer.gain(Instant::from_millis(script.now));
     assert!((gain.goodput_bps / 8e6 - 1.0).abs() < 0.02, "{gain:?}");
-    let model = crate::tcp_model::tcp(0.01, 0.109) * f64::from(MSS) * 8.0;
+    let path = TcpPath { loss: 0.01, round_trip: 0.109, rate: Some(1_000.0) };
+    let model = path.rate_of(f64::from(turns * 10)) * f64::from(MSS) * 8.0;
     assert!((gain.without_bps / model - 1.0).abs() < 0.1, "{gain:?}, {model}");
     assert!(gain.gain.is_some_and(|gain| gain > 5.0), "{gain:?}");
     // Where nothing is lost nothing is gained.
