@@ -85,12 +85,12 @@ pub(crate) fn stranger_and_wrong_key() -> Result {
     Ok(())
 }
 
-/// A name without an address is waited for; when the peer moves and its name with it, the link
-/// follows.
+/// A name without an address is waited for, its addresses of both families are tried, and the link
+/// follows where it leads later.
 pub(crate) fn name_follows() -> Result {
     let world = World::new()?;
     let hosts = TempFile::new("hosts");
-    let (moved, name) = ("192.0.2.9", "peer.airmend.example");
+    let (nobody, name) = ("192.0.2.9", "peer.airmend.example");
     fs::write(&hosts.0, "127.0.0.1 localhost\n")?;
     let command = world.command(INNER[0], &["--peer", &format!("{name}:4433")]);
     let mut shell = Command::new("unshare");
@@ -102,21 +102,18 @@ pub(crate) fn name_follows() -> Result {
     said(&mut dialer, "the name of the peer has no address now")?;
     // The same file: it is mounted.
     let lead_to = |address: &str| fs::write(&hosts.0, format!("{address} {name}\n"));
-    // At an address where nobody is, and at the peer's.
-    lead_to(&format!("{moved} {name}\n{RIGHT}"))?;
+    // At addresses of both families where nobody is, and at the peer's.
+    lead_to(&format!("2001:db8::9 {name}\n{nobody} {name}\n{RIGHT}"))?;
     said(&mut dialer, "the peer is there")?;
     said(&mut listener, "the peer is there")?;
     transfer(&world, BYTES / 10)?;
     listener.kill()?;
-    world
-        .right
-        .ip(&format!("address add {moved}/24 dev eth0\naddress del {RIGHT}/24 dev eth0\n"))?;
-    world.right.ip(&format!("address add {moved}/24 dev eth0\n")).ok();
-    lead_to(moved)?;
-    let listener = world.listen(&format!("{moved}:4433"))?;
+    // The other family.
+    lead_to(&format!("{nobody} {name}\n2001:db8::2"))?;
+    let listener = world.listen("[2001:db8::2]:4433")?;
     transfer(&world, BYTES / 10)?;
     let figures = ended(dialer)?;
-    assert_eq!(figures["peer"], format!("{moved}:4433"));
+    assert_eq!(figures["peer"], "[2001:db8::2]:4433");
     ended(listener)?;
     Ok(())
 }
