@@ -13,12 +13,14 @@ pub use gain::Gain;
 pub(super) use gain::MEASURED_FLOWS;
 pub use report::{CapacityFrom, Limit, Observation, ObservedFlow};
 
+use crate::tunnel::random::hash_seed;
 use airmend_proto::agent::UNANSWERED;
 use airmend_proto::observer::{FlowCounts, FlowObserver, first_byte};
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{Instant, Packet, Port};
 use estimate::{Estimate, Measured, estimate};
+use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -35,7 +37,7 @@ pub(super) struct Observer {
     /// The rate of the air, if it is configured or the shaper has it.
     known: Option<(u64, CapacityFrom)>,
     limit: usize,
-    flows: HashMap<FlowKey, Observed>,
+    flows: HashMap<FlowKey, Observed, FixedState>,
     /// The rate of the fastest train: most wait for their sender in between.
     fastest: Option<f64>,
     /// Time, as far as it has been accounted for.
@@ -90,7 +92,7 @@ impl Observer {
         Self {
             known,
             limit,
-            flows: HashMap::new(),
+            flows: HashMap::with_hasher(FixedState::with_seed(hash_seed())),
             fastest: None,
             now: Instant::ZERO,
             swept: Instant::ZERO,
@@ -126,14 +128,15 @@ impl Observer {
         if segment.flags.intersects(Flags::SYN) {
             self.remove(now, &key);
         }
-        if !self.flows.contains_key(&key) {
-            let Some(next) = first_byte(from, &segment).filter(|_| self.len() < self.limit) else {
-                return;
-            };
-            self.seen += 1;
-            self.flows.insert(key, Observed::new(now, FlowObserver::new(now, next)));
-        }
-        let Some(observed) = self.flows.get_mut(&key) else { return };
+        let observed = match self.flows.get_mut(&key) {
+            Some(observed) => observed,
+            None => {
+                let first = first_byte(from, &segment).filter(|_| self.flows.len() < self.limit);
+                let Some(next) = first else { return };
+                self.seen += 1;
+                self.flows.entry(key).or_insert(Observed::new(now, FlowObserver::new(now, next)))
+            }
+        };
         match from {
             Port::Air => {
                 observed.is_answered |= segment.flags.intersects(Flags::ACK);
