@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Counters that an operator should know of when they are not zero.
-const TROUBLE: [&str; 10] = [
+const TROUBLE: [&str; 12] = [
     "send_errors",
     "forged",
     "unreadable",
@@ -18,6 +18,8 @@ const TROUBLE: [&str; 10] = [
     "device_drops",
     "wrong_source",
     "no_peer",
+    "crowded_out",
+    "socket_drops",
 ];
 
 /// Prints everything that matters.

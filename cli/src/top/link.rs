@@ -18,8 +18,15 @@ const HISTORY: usize = 600;
 const HEIGHT_FOR_CHARTS: u16 = 12;
 const CHARTS: u16 = 4;
 /// What a peer loses that is not its path's.
-const DROPS: [&str; 6] =
-    ["send_errors", "forged", "unreadable", "reordered_too_far", "wrong_source", "no_peer"];
+const DROPS: [&str; 7] = [
+    "send_errors",
+    "forged",
+    "unreadable",
+    "reordered_too_far",
+    "wrong_source",
+    "no_peer",
+    "crowded_out",
+];
 
 /// The sort key of peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

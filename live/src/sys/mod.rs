@@ -216,6 +216,41 @@ pub(crate) fn option(socket: BorrowedFd<'_>, level: i32, name: i32) -> io::Resul
     Ok(value)
 }
 
+/// What waits in a socket to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReceiveBuffer {
+    used: u32,
+    size: u32,
+    /// Datagrams that were dropped since the buffer was full.
+    pub(crate) drops: u32,
+}
+
+impl ReceiveBuffer {
+    /// Whether more than half of the buffer is used.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.used > self.size / 2
+    }
+}
+
+/// The kernel's `SO_MEMINFO` of a socket (Linux 4.12), as far as it is about what is received.
+pub(crate) fn receive_buffer(socket: BorrowedFd<'_>) -> io::Result<ReceiveBuffer> {
+    // `SK_MEMINFO_VARS` of linux/sock_diag.h.
+    let mut values = [0u32; 9];
+    let mut length = size_of_val(&values) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to the integers.
+    check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            values.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    })?;
+    let [used, size, .., drops] = values;
+    Ok(ReceiveBuffer { used, size, drops })
+}
+
 /// The kernel's `TCP_INFO` of a socket; fields that it does not know are zero.
 pub(crate) fn tcp_info(socket: BorrowedFd<'_>) -> io::Result<TcpInfo> {
     let mut info = MaybeUninit::<TcpInfo>::zeroed();

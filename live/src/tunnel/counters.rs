@@ -28,6 +28,10 @@ pub struct Counters {
     pub wrong_source: u64,
     /// Packets for an address that no peer has, or whose peer is not there; they are dropped.
     pub no_peer: u64,
+    /// Datagrams of a peer beyond its share of a crowded socket; they are dropped unread.
+    pub crowded_out: u64,
+    /// Datagrams that the kernel has dropped, since the socket was full.
+    pub socket_drops: u64,
     /// Datagrams that were too short for their kind, or of no known kind.
     pub truncated: u64,
     /// Datagrams that failed authentication.
@@ -68,6 +72,8 @@ impl AddAssign for Counters {
             looped,
             wrong_source,
             no_peer,
+            crowded_out,
+            socket_drops,
             truncated,
             forged,
             compressed,
@@ -92,6 +98,8 @@ impl AddAssign for Counters {
         self.looped += looped;
         self.wrong_source += wrong_source;
         self.no_peer += no_peer;
+        self.crowded_out += crowded_out;
+        self.socket_drops += socket_drops;
         self.truncated += truncated;
         self.forged += forged;
         self.compressed += compressed;

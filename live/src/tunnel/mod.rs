@@ -244,14 +244,19 @@ impl Tunnel {
     /// Hands the agents the frames of datagrams that have arrived and are authentic.
     fn take_from_peers(&mut self, now: Instant) -> io::Result<bool> {
         let peers = &mut self.peers;
+        let carrier = &mut self.io.carrier;
+        let is_crowded = || carrier.received().is_some_and(|buffer| buffer.is_crowded());
+        peers.shares.begin(peers.shares.is_behind && is_crowded());
         let mut buffer = BytesMut::new();
-        self.io.carrier.receive(&mut |from, ecn: Ecn, datagram| {
+        let more = carrier.receive(&mut |from, ecn: Ecn, datagram| {
             if buffer.capacity() < datagram.len() {
                 // Frames of one batch share their buffers.
                 buffer = BytesMut::with_capacity(datagram.len().max(1 << 16));
             }
             peers.receive(now, (from, ecn), datagram, &mut buffer);
-        })
+        })?;
+        self.peers.shares.is_behind = more;
+        Ok(more)
     }
 
     /// The interface's MTU is that of the widest path: what is too long for another one crosses

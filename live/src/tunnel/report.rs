@@ -28,6 +28,8 @@ impl Tunnel {
         let peers = self.peers.iter().map(|peer| PeerStatus::of(peer, now)).collect();
         let mut counters = self.peers.strangers.counters;
         counters.device_drops += self.io.device.drops();
+        let received = self.io.carrier.received();
+        counters.socket_drops = received.map_or(0, |buffer| buffer.drops.into());
         let mut agent_counters = BTreeMap::new();
         for peer in self.peers.iter() {
             counters += peer.counters();

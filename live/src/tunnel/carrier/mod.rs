@@ -6,6 +6,7 @@ mod udp;
 pub(super) use ethernet::EthernetCarrier;
 pub(super) use udp::UdpCarrier;
 
+use crate::sys::{self, ReceiveBuffer};
 use airmend_proto::{Ecn, Packet};
 use std::fmt;
 use std::io;
@@ -145,6 +146,11 @@ pub(super) trait Carrier: Send {
     /// Whether this IP packet is a datagram of this end to the peer: it came back to where it was
     /// made, through the interface of the link itself.
     fn is_own(&self, to: Address, packet: &Packet) -> bool;
+
+    /// What waits in the socket; `None` where it cannot be told.
+    fn received(&self) -> Option<ReceiveBuffer> {
+        sys::receive_buffer(self.socket()).ok()
+    }
 
     /// Becomes readable when something has arrived, writable when there is room.
     fn socket(&self) -> BorrowedFd<'_>;

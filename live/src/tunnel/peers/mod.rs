@@ -4,6 +4,8 @@
 //! A datagram of a session names it, whatever address it comes from. An initiation names nobody: it
 //! is compared with the keys of the peers, first of those at its source.
 
+mod shares;
+
 use super::carrier::{Address, Batch};
 use super::config::{PeerConfig, Protocol, TunnelConfig};
 use super::datagram::Datagram;
@@ -18,6 +20,7 @@ use airmend_proto::agents::Limits;
 use airmend_proto::wire::ip::Network;
 use airmend_proto::{Ecn, Instant, Packet};
 use bytes::BytesMut;
+use shares::Shares;
 use std::time::Duration;
 
 /// Peers of one end at most.
@@ -33,6 +36,7 @@ pub(super) struct Peers {
     since_1970: Duration,
     pub(super) strangers: Strangers,
     replies: Vec<(Address, Vec<u8>)>,
+    pub(super) shares: Shares,
     pub(super) notices: Vec<Notice>,
     /// The place of the only one.
     only: Option<usize>,
@@ -54,6 +58,7 @@ impl Peers {
             since_1970,
             strangers: Strangers::new(config.public_key().as_ref()),
             replies: Vec::new(),
+            shares: Shares::default(),
             notices: Vec::new(),
             only: (config.peers.len() == 1).then_some(0),
             first: 0,
@@ -177,8 +182,12 @@ impl Peers {
     ) {
         // All that comes is an only peer's, or it refuses it.
         let place = self.only.or_else(|| self.find(now, from, datagram));
-        if let Some(peer) = place.and_then(|place| self.get(place)) {
-            peer.receive(now, (from, ecn), datagram, buffer);
+        let Some(place) = place else { return };
+        let is_admitted = self.only.is_some() || self.shares.admits(place);
+        match self.get(place) {
+            Some(peer) if is_admitted => peer.receive(now, (from, ecn), datagram, buffer),
+            Some(peer) => peer.outbound.own.crowded_out += 1,
+            None => {}
         }
     }
 
