@@ -1,5 +1,5 @@
-//! What TCP would have without mending, as gateway and link tell it, beside the simulator's Linux over
-//! the same path: the model alone, with the path's own loss, round trip and rate.
+//! What TCP would have without mending, as gateway and link tell it, beside the simulator's Linux
+//! over the same path: the model alone, with the path's own loss, round trip and rate.
 
 use airmend_live::tcp_model::TcpPath;
 use airmend_sim::{Experiment, run};

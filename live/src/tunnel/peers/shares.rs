@@ -1,6 +1,6 @@
 //! What each of several peers has of the loop's time where that is not enough for all: their
 //! datagrams wait in one buffer, the socket's, and who fills it would leave no room for others.
-//! Beyond a peer's share they are dropped before they are decrypted, which is what costs most (early
+//! Beyond a peer's share they are dropped before they are decrypted, which costs most (early
 //! demultiplexing and discard: Druschel and Banga, "Lazy Receiver Processing", OSDI 1996).
 
 /// The datagrams of one read, by peer.
