@@ -5,7 +5,7 @@ use crate::tcp_model::{INITIAL_WINDOW, TcpPath};
 
 /// If loss explained a flow's rate, it would be no less than the model's by more than this; the
 /// model is right within half as much (RFC 8312 §5, and measurements of Linux under 0.25 to 8 %).
-const PLAUSIBLE: f64 = 3.0;
+pub(super) const PLAUSIBLE: f64 = 3.0;
 /// As `snoop` has them: how long a hole may be hidden, as a share of the sender's round trip and in
 /// all, and where that is unknown.
 const HOLD_SHARE: f64 = 0.8;
