@@ -1,5 +1,6 @@
 //! Disjoint ranges of stream positions, in order.
 
+use crate::rare::Empty;
 use alloc::collections::VecDeque;
 
 /// Positions from `start` up to but not including `end`.
@@ -26,10 +27,11 @@ pub struct Ranges {
     total: u64,
 }
 
-impl Ranges {
-    /// No positions.
-    pub(crate) const EMPTY: Self = Self { spans: VecDeque::new(), total: 0 };
+impl Empty for Ranges {
+    const EMPTY: &'static Self = &Self { spans: VecDeque::new(), total: 0 };
+}
 
+impl Ranges {
     /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()

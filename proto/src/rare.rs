@@ -15,8 +15,13 @@ pub(crate) struct Rare<T>(Option<Box<T>>);
 
 impl<T> Default for Rare<T> {
     fn default() -> Self {
-        Self(None)
+        Self::NONE
     }
+}
+
+impl<T> Rare<T> {
+    /// A part that is not there.
+    pub(crate) const NONE: Self = Self(None);
 }
 
 impl<T: Empty> Rare<T> {

@@ -208,7 +208,12 @@ impl Flow {
         let (Some(start), Some(end)) = (self.position(left), self.position(right)) else {
             return false;
         };
-        is_within && self.outstanding.cache.iter_overlapping(start, end).any(|cached| cached.resent)
+        is_within
+            && self
+                .outstanding
+                .cache
+                .iter_overlapping(start, end)
+                .any(|cached| cached.trouble.resent)
     }
 
     /// A duplicate ACK in the sense of RFC 5681 §2, from a mobile without SACK.

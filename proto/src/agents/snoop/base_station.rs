@@ -40,9 +40,9 @@ impl Strategy for BaseStation {
     fn sight(&self, flow: &Flow, cached: &Cached, now: Instant, budget: Duration) -> Sight {
         if cached.start < flow.sender.told.recovery_point {
             Sight::ShownRecovery
-        } else if cached.resent {
+        } else if cached.trouble.resent {
             Sight::ShownResent
-        } else if cached.missing_since.is_none_or(|since| now >= since + budget) {
+        } else if cached.trouble.missing_since.is_none_or(|since| now >= since + budget) {
             Sight::ShownLate
         } else {
             flow.policy(budget)
@@ -90,7 +90,7 @@ impl Strategy for BaseStation {
     fn release_due(&self, flow: &Flow, now: Instant, budget: Duration) -> Option<Instant> {
         let suppressed = flow.suppressed.as_ref()?;
         let hole = flow.lowest_masked(now, budget).filter(|hole| hole.start <= suppressed.hole);
-        let due = hole.map_or(now, |hole| hole.missing_since.unwrap_or(now) + budget);
+        let due = hole.map_or(now, |hole| hole.trouble.missing_since.unwrap_or(now) + budget);
         Some(due.min(suppressed.deadline))
     }
 
@@ -116,7 +116,7 @@ impl Flow {
 
     /// Whether the loss of a cached range is masked.
     fn is_masked(&self, cached: &Cached, now: Instant, budget: Duration) -> bool {
-        let is_left = cached.is_congestion || cached.is_disputed;
+        let is_left = cached.trouble.is_congestion || cached.trouble.is_disputed;
         !is_left && BaseStation.sight(self, cached, now, budget).is_masked()
     }
 

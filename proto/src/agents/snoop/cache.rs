@@ -3,6 +3,7 @@
 use super::flight::{Flight, IDLE_CAPACITY, Transmission};
 use crate::packet::Packet;
 use crate::ranges::Span;
+use crate::rare::{Empty, Rare};
 use crate::time::Instant;
 use alloc::collections::VecDeque;
 
@@ -37,9 +38,17 @@ pub(super) struct Cached {
     pub(super) packet: Packet,
     /// The last transmission.
     pub(super) sent: Sent,
-    /// The earliest transmission that may still arrive: it was not known to be overtaken when the
-    /// last one departed.
-    pub(super) earliest: Sent,
+    pub(super) trouble: Rare<Trouble>,
+}
+
+/// What happens to a range beside its first transmission. Few ranges have any of it.
+#[derive(Clone, Debug)]
+pub(super) struct Trouble {
+    /// Whether the last transmission is not the first one of its data, in the order of the stream.
+    pub(super) is_sent_again: bool,
+    /// The earliest transmission that may still arrive, if that is not the last one: it was not
+    /// known to be overtaken when that departed.
+    pub(super) earliest: Option<Sent>,
     /// Whether a retransmission waits in a queue.
     pub(super) is_queued: bool,
     /// The number of local retransmissions.
@@ -56,6 +65,19 @@ pub(super) struct Cached {
     pub(super) missing_since: Option<Instant>,
 }
 
+impl Empty for Trouble {
+    const EMPTY: &'static Self = &Self {
+        is_sent_again: false,
+        earliest: None,
+        is_queued: false,
+        attempts: 0,
+        resent: false,
+        is_congestion: false,
+        is_disputed: false,
+        missing_since: None,
+    };
+}
+
 impl Cached {
     /// The range.
     pub(super) fn span(&self) -> Span {
@@ -64,14 +86,14 @@ impl Cached {
 
     /// Whether the acknowledgment is ambiguous: there was more than one transmission.
     pub(super) fn is_ambiguous(&self) -> bool {
-        self.attempts > 0 || self.resent
+        self.trouble.attempts > 0 || self.trouble.resent
     }
 
     /// The transmission that an acknowledgment proves to have arrived: the earliest one that is not
     /// known to be overtaken. `delivered` is the newest transmission known to have arrived. A later
     /// copy, the sender's or a probe, may still be in flight, and all that was sent between too.
     pub(super) fn proven(&self, delivered: u64) -> Sent {
-        if self.earliest.order >= delivered { self.earliest } else { self.sent }
+        self.trouble.earliest.filter(|earliest| earliest.order >= delivered).unwrap_or(self.sent)
     }
 
     /// The number of transmissions that the range counts as: one for each segment of a
@@ -111,17 +133,35 @@ impl Cached {
     /// Whether a loss of the last transmission is still to be judged: no retransmission waits, and
     /// the range is not left to the sender.
     pub(super) fn is_open(&self) -> bool {
-        !self.is_queued && !self.is_congestion && !self.is_disputed
+        let Trouble { is_queued, is_congestion, is_disputed, .. } = *self.trouble;
+        !is_queued && !is_congestion && !is_disputed
+    }
+
+    /// Notes the first transmission, as the next one in `flight`.
+    pub(super) fn depart_first(&mut self, now: Instant, flight: &mut Flight) {
+        let order = match self.trouble.is_sent_again {
+            true => flight.depart(self.span(), self.segments()),
+            false => flight.number(self.segments()),
+        };
+        self.sent = Sent { at: now, order };
     }
 
     /// Notes a retransmission, as the next one in `flight`.
     pub(super) fn depart(&mut self, now: Instant, delivered: u64, flight: &mut Flight) {
-        let sent = Sent { at: now, order: flight.depart(self.span(), self.segments()) };
-        let earliest = self.proven(delivered);
-        self.earliest = if earliest.order >= delivered { earliest } else { sent };
-        self.sent = sent;
-        self.is_queued = false;
-        self.is_congestion = false;
+        let earliest = Some(self.proven(delivered)).filter(|sent| sent.order >= delivered);
+        self.sent = Sent { at: now, order: flight.depart(self.span(), self.segments()) };
+        let trouble = &mut *self.trouble;
+        trouble.is_sent_again = true;
+        trouble.earliest = earliest;
+        trouble.is_queued = false;
+        trouble.is_congestion = false;
+    }
+
+    /// No retransmission waits any more.
+    pub(super) fn unqueue(&mut self) {
+        if let Some(trouble) = self.trouble.there() {
+            trouble.is_queued = false;
+        }
     }
 }
 
@@ -143,7 +183,9 @@ pub(super) const MAX_EXAMINED: usize = 256;
 const MAX_MOVED: usize = 1_024;
 /// Bytes of memory for a segment: its range, and its share of the scoreboard and of the list of
 /// transmissions, which have at most twice as many entries in buffers that double.
-const PLACE: usize = size_of::<Cached>() + 4 * (size_of::<Span>() + size_of::<Transmission>());
+const PLACE: usize = size_of::<Cached>()
+    + size_of::<Trouble>()
+    + 4 * (size_of::<Span>() + size_of::<Transmission>());
 
 impl Cache {
     pub(super) const EMPTY: Self = Self { ranges: VecDeque::new(), segments: 0, captured_bytes: 0 };
@@ -280,7 +322,9 @@ impl Cache {
         cached.end = position;
         tail.start = position;
         tail.sent.order += segments_before;
-        tail.earliest.order += segments_before;
+        if let Some(earliest) = tail.trouble.there().and_then(|part| part.earliest.as_mut()) {
+            earliest.order += segments_before;
+        }
         self.ranges.insert(index + 1, tail);
     }
 }
@@ -328,13 +372,7 @@ mod tests {
             origin: start,
             packet: Packet::new(LinkType::Ip, Bytes::from_static(b"packet")),
             sent: Sent::NONE,
-            earliest: Sent::NONE,
-            is_queued: false,
-            attempts: 0,
-            resent: false,
-            is_congestion: false,
-            is_disputed: false,
-            missing_since: None,
+            trouble: Rare::default(),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::agents::flow_table::FlowRef;
 use crate::event::{Event, Uncached};
 use crate::packet::Packet;
 use crate::ranges::Span;
+use crate::rare::Rare;
 use crate::time::Instant;
 use crate::wire::checksum::has_right_checksum;
 use crate::wire::flow::FlowKey;
@@ -107,21 +108,18 @@ impl Flow {
         // Data that overlaps with cached ranges is cached already, with whatever segment
         // boundaries, up to the end of these ranges.
         let known = self.mark_resent(now, &Copy { packet, segment, span }, &mut taken);
-        let sent = Sent { at: now, order: 0 };
         let mut cached = Cached {
             start: known.unwrap_or(span.start).max(self.acked),
             end: span.end,
             origin: span.start,
             packet: packet.clone(),
-            sent,
-            earliest: sent,
-            is_queued: false,
-            attempts: 0,
-            resent: taken.is_resent,
-            is_congestion: false,
-            is_disputed: false,
-            missing_since: None,
+            sent: Sent::NONE,
+            trouble: Rare::default(),
         };
+        if taken.is_resent {
+            cached.trouble.resent = true;
+            cached.trouble.is_sent_again = true;
+        }
         if cached.start >= cached.end {
             return Some(taken);
         }
@@ -132,9 +130,8 @@ impl Flow {
             taken.refused = Some(Uncached::MemoryLimit);
             return Some(taken);
         }
-        let Outstanding { cache, flight, delivered, .. } = &mut *self.outstanding;
-        cached.depart(now, delivered.sent.order, flight);
-        cached.earliest = cached.sent;
+        let Outstanding { cache, flight, .. } = &mut *self.outstanding;
+        cached.depart_first(now, flight);
         cache.insert(cached);
         self.outstanding.compact_flight();
         Some(taken)
@@ -177,15 +174,15 @@ impl Flow {
         let mut end = None;
         let Outstanding { cache, flight, delivered, .. } = &mut *self.outstanding;
         for cached in cache.overlapping(copy.span.start, copy.span.end) {
-            let was_disputed = cached.is_disputed;
+            let was_disputed = cached.trouble.is_disputed;
             copy.replace(cached);
-            if cached.is_disputed && !was_disputed {
+            if cached.trouble.is_disputed && !was_disputed {
                 taken.disputed = Some(cached.span());
             }
-            if cached.is_congestion {
+            if cached.trouble.is_congestion {
                 self.sender.retransmitted(self.highest);
             }
-            cached.resent = true;
+            cached.trouble.resent = true;
             cached.depart(now, delivered.sent.order, flight);
             end = Some(cached.end);
         }
@@ -222,7 +219,7 @@ impl Copy<'_> {
             cached.packet = self.packet.clone();
             cached.origin = self.span.start;
         } else {
-            cached.is_disputed = true;
+            cached.trouble.is_disputed = true;
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The delivery information of an ACK: which ranges arrived, by which transmission, and the round
 //! trip.
 
-use super::cache::{Cached, MAX_EXAMINED};
+use super::cache::{Cached, MAX_EXAMINED, Trouble};
 use super::flow::Flow;
 use super::hop::{Hop, PROMPT};
 use super::outstanding::{Delivered, Outstanding};
-use crate::ranges::{Ranges, Span};
+use super::rtt::AirPath;
+use crate::ranges::Span;
+use crate::rare::Rare;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
@@ -42,6 +44,37 @@ struct Arrivals {
     timed: Option<Delivered>,
 }
 
+impl Arrivals {
+    /// Takes a range that has arrived; `delivered` is the newest transmission known to have done so
+    /// before.
+    fn take(&mut self, now: Instant, cached: &Cached, delivered: u64, air: &mut AirPath) {
+        self.any = true;
+        self.resent |= cached.trouble.resent;
+        self.segments += cached.segments();
+        let sent = cached.proven(delivered);
+        if cached.is_ambiguous() && now - sent.at < air.min() {
+            // The retransmission cannot have been acknowledged yet: the original was only late.
+            let Trouble { attempts, resent, missing_since, .. } = *cached.trouble;
+            if attempts == 1 && missing_since.is_some() && !resent {
+                air.saw_reordering();
+            }
+            return;
+        }
+        if cached.trouble.attempts > 0 {
+            air.saw_loss();
+        }
+        let delivered = Delivered { sent, round_trip: now - sent.at };
+        let is_newer =
+            |than: &Option<Delivered>| than.is_none_or(|than| than.sent.order <= sent.order);
+        if is_newer(&self.newest) {
+            self.newest = Some(delivered);
+        }
+        if !cached.is_ambiguous() && is_newer(&self.timed) {
+            self.timed = Some(delivered);
+        }
+    }
+}
+
 impl Flow {
     /// Updates the scoreboard by an ACK; `hop` is that to the mobile host.
     pub(super) fn process_ack(
@@ -61,7 +94,7 @@ impl Flow {
         // acknowledged cumulatively.
         report.reneged = self.outstanding.sacked.span_at(ack).is_some();
         if report.reneged {
-            self.outstanding.sacked = Ranges::EMPTY;
+            self.outstanding.sacked = Rare::NONE;
         }
         let lone = self.outstanding.has_lone_segment();
         let mut arrivals = Arrivals::default();
@@ -101,11 +134,15 @@ impl Flow {
             report.fin |= self.carries_fin(&cached);
             let was_sacked = self.outstanding.sacked.span_at(cached.start).is_some();
             if !was_sacked {
-                self.arrived(now, &cached, arrivals);
+                let delivered = self.outstanding.delivered.sent.order;
+                arrivals.take(now, &cached, delivered, &mut self.air);
             }
         }
-        self.outstanding.sacked.remove_below(ack);
-        self.outstanding.flight.remove_below(ack);
+        let Outstanding { sacked, flight, .. } = &mut *self.outstanding;
+        if let Some(sacked) = sacked.there() {
+            sacked.remove_below(ack);
+        }
+        flight.remove_below(ack);
         waited
     }
 
@@ -127,42 +164,14 @@ impl Flow {
             while let Some(new) = self.outstanding.sacked.gap(from, block.end) {
                 let mut index = self.outstanding.cache.first_beyond(new.start);
                 arrivals.by_sack = true;
-                while let Some(cached) =
-                    self.outstanding.cache.get(index).filter(|c| c.start < new.end)
-                {
-                    let cached = cached.clone();
-                    self.arrived(now, &cached, arrivals);
+                let Outstanding { cache, delivered, .. } = &*self.outstanding;
+                while let Some(cached) = cache.get(index).filter(|c| c.start < new.end) {
+                    arrivals.take(now, cached, delivered.sent.order, &mut self.air);
                     index += 1;
                 }
                 from = new.end;
             }
             self.outstanding.sacked.insert(block);
-        }
-    }
-
-    fn arrived(&mut self, now: Instant, cached: &Cached, arrivals: &mut Arrivals) {
-        arrivals.any = true;
-        arrivals.resent |= cached.resent;
-        arrivals.segments += cached.segments();
-        let sent = cached.proven(self.outstanding.delivered.sent.order);
-        if cached.is_ambiguous() && now - sent.at < self.air.min() {
-            // The retransmission cannot have been acknowledged yet: the original was only late.
-            if cached.attempts == 1 && cached.missing_since.is_some() && !cached.resent {
-                self.air.saw_reordering();
-            }
-            return;
-        }
-        if cached.attempts > 0 {
-            self.air.saw_loss();
-        }
-        let delivered = Delivered { sent, round_trip: now - sent.at };
-        let is_newer =
-            |than: &Option<Delivered>| than.is_none_or(|than| than.sent.order <= sent.order);
-        if is_newer(&arrivals.newest) {
-            arrivals.newest = Some(delivered);
-        }
-        if !cached.is_ambiguous() && is_newer(&arrivals.timed) {
-            arrivals.timed = Some(delivered);
         }
     }
 
@@ -221,13 +230,13 @@ impl Flow {
         let margin = air.srtt() / 4 + air.reordering_window();
         let Some(Outstanding { cache, delivered, .. }) = self.outstanding.there() else { return };
         let Some(first) = cache.get_mut(0).filter(|first| first.start == acked) else { return };
-        if first.is_queued {
+        if first.trouble.is_queued {
             return;
         }
-        let is_lost =
-            first.attempts == 0 && !first.resent || now - first.sent.at > air.srtt() + margin;
+        let is_lost = first.trouble.attempts == 0 && !first.trouble.resent
+            || now - first.sent.at > air.srtt() + margin;
         if is_lost {
-            first.missing_since.get_or_insert(now);
+            first.trouble.missing_since.get_or_insert(now);
             let order = first.sent.order + 1;
             if order > delivered.sent.order {
                 let sent = super::cache::Sent { order, ..first.sent };

@@ -47,12 +47,16 @@ impl Flow {
         part.reordering_due = None;
         if !self.uses_sack {
             // Without SACK, duplicate ACKs show the loss of the first segment only.
-            part.flight.overtaken.clear();
+            if let Some(lists) = part.flight.lists.there() {
+                lists.overtaken.clear();
+            }
             if part.cache.get(0).is_some_and(|first| first.start <= self.acked) {
                 part.reconsider(now, 1);
             }
         }
-        while let Some(&Transmission { order, span }) = self.outstanding.flight.overtaken.front() {
+        while let Some(&Transmission { order, span }) =
+            self.outstanding.flight.lists.overtaken.front()
+        {
             let is_sacked = self.outstanding.sacked.span_at(span.start).is_some();
             let is_open = |cached: &&mut Cached| {
                 !is_sacked && cached.order_at(span.start) == order && cached.is_open()
@@ -66,7 +70,7 @@ impl Flow {
                 }
                 lost.extend(self.judge(now, mobile, span.start, shared, settings));
             }
-            self.outstanding.flight.overtaken.pop_front();
+            self.outstanding.flight.lists.overtaken.pop_front();
         }
         lost
     }
@@ -86,8 +90,8 @@ impl Flow {
         let wait = self.air.srtt() + round_trip * 2;
         for index in 0..MAX_EXAMINED {
             let Some(cached) = self.outstanding.cache.get(index) else { break };
-            let is_forgotten = cached.is_congestion
-                && !cached.is_disputed
+            let is_forgotten = cached.trouble.is_congestion
+                && !cached.trouble.is_disputed
                 && self.outstanding.new_data_at > cached.sent.at + wait;
             if index == 0 && !is_forgotten {
                 break;
@@ -131,7 +135,7 @@ impl Flow {
         }
         let fate = match cause {
             Some(cause) => {
-                self.outstanding.cache.at_mut(position)?.is_congestion = true;
+                self.outstanding.cache.at_mut(position)?.trouble.is_congestion = true;
                 Fate::Left(cause)
             }
             None => {
@@ -148,43 +152,77 @@ impl Outstanding {
     pub(super) fn find_overtaken(&mut self, now: Instant) {
         while let Some(transmission) = self.next_overtaken() {
             if let Some(cached) = self.cache.at_mut(transmission.span.start) {
-                cached.missing_since.get_or_insert(now);
+                cached.trouble.missing_since.get_or_insert(now);
             }
-            self.flight.overtaken.push_back(transmission);
+            self.flight.lists.overtaken.push_back(transmission);
         }
     }
 
     /// The next segment whose last transmission was overtaken; it is cut out of its super-packet.
     fn next_overtaken(&mut self) -> Option<Transmission> {
-        let Self { cache, flight, sacked, delivered, .. } = self;
         loop {
-            let first = flight.first()?;
-            let span = first.span;
-            let index = cache.first_beyond(span.start);
-            let Some(cached) = cache.get(index).filter(|c| c.start < span.end) else {
-                flight.remove_first();
-                continue;
+            let (once, again) = (self.first_once(), self.first_again());
+            let is_once = match (once, again) {
+                (Some(once), Some(again)) => once.order < again.order,
+                (once, _) => once.is_some(),
             };
-            let start = cached.start.max(span.start);
-            first.order += cached.segments_from(span.start) - cached.segments_from(start);
-            first.span.start = start;
-            if first.order >= delivered.sent.order {
+            let Transmission { order, span: Span { start, .. } } =
+                once.filter(|_| is_once).or(again)?;
+            let Self { cache, flight, sacked, delivered, .. } = self;
+            if order >= delivered.sent.order {
                 return None;
             }
-            let order = first.order;
+            let cached = cache.at(start)?;
             let is_sacked = sacked.span_at(start).is_some();
             let is_last = cached.order_at(start) == order && cached.is_open() && !is_sacked;
             let end = if is_last { cached.segment_end(start) } else { cached.end };
-            first.order += cached.segments_from(start);
-            if end < cached.end {
-                first.order -= cached.segments_from(end);
+            let behind = if end < cached.end { cached.segments_from(end) } else { 0 };
+            let passed = cached.segments_from(start) - behind;
+            if is_once {
+                flight.once = end;
+            } else if let Some(first) = flight.lists.again.front_mut() {
+                first.order += passed;
+                first.span.start = end;
             }
-            first.span.start = end;
             if is_last {
                 cache.split(start);
                 cache.split(end);
                 return Some(Transmission { order, span: Span { start, end } });
             }
+        }
+    }
+
+    /// The first transmission of data that was sent once.
+    fn first_once(&mut self) -> Option<Transmission> {
+        let Self { cache, flight, .. } = self;
+        let mut index = cache.first_beyond(flight.once);
+        loop {
+            let cached = cache.get(index)?;
+            let start = cached.start.max(flight.once);
+            if !cached.trouble.is_sent_again {
+                let span = Span { start, end: cached.end };
+                return Some(Transmission { order: cached.order_at(start), span });
+            }
+            flight.once = cached.end;
+            index += 1;
+        }
+    }
+
+    /// The first transmission of data that was sent again.
+    fn first_again(&mut self) -> Option<Transmission> {
+        let Self { cache, flight, .. } = self;
+        let again = &mut flight.lists.there()?.again;
+        loop {
+            let first = again.front_mut()?;
+            let span = first.span;
+            let index = cache.first_beyond(span.start);
+            if let Some(cached) = cache.get(index).filter(|c| c.start < span.end) {
+                let start = cached.start.max(span.start);
+                first.order += cached.segments_from(span.start) - cached.segments_from(start);
+                first.span.start = start;
+                return Some(*first);
+            }
+            again.pop_front();
         }
     }
 
@@ -200,10 +238,10 @@ impl Outstanding {
             let order = cached.sent.order;
             self.cache.split(end);
             if let Some(cached) = self.cache.get_mut(index) {
-                cached.missing_since.get_or_insert(now);
+                cached.trouble.missing_since.get_or_insert(now);
             }
             let span = Span { start, end };
-            self.flight.overtaken.push_back(Transmission { order, span });
+            self.flight.lists.overtaken.push_back(Transmission { order, span });
         }
     }
 
@@ -211,7 +249,9 @@ impl Outstanding {
     /// reports all missing ones, then the first segment.
     pub(super) fn next_probe(&mut self) -> Option<u64> {
         let is_candidate = |cached: &&Cached| {
-            !cached.is_queued && !cached.is_disputed && self.sacked.span_at(cached.start).is_none()
+            !cached.trouble.is_queued
+                && !cached.trouble.is_disputed
+                && self.sacked.span_at(cached.start).is_none()
         };
         let ranges = (0..self.cache.len()).filter_map(|index| self.cache.get(index));
         let is_first = self.probe.is_first();

@@ -4,7 +4,7 @@ use super::cache::{Cache, Sent};
 use super::flight::{Flight, Transmission};
 use super::probe::TailProbe;
 use crate::ranges::{Ranges, Span};
-use crate::rare::Empty;
+use crate::rare::{Empty, Rare};
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -20,7 +20,7 @@ pub(super) struct Outstanding {
     /// The transmissions of this flow in their order.
     pub(super) flight: Flight,
     /// [C-1] The ranges that the mobile has acknowledged selectively.
-    pub(super) sacked: Ranges,
+    pub(super) sacked: Rare<Ranges>,
     /// [C-4] The newest transmission that is known to have arrived.
     pub(super) delivered: Delivered,
     pub(super) probe: TailProbe,
@@ -41,7 +41,7 @@ impl Empty for Outstanding {
     const EMPTY: &'static Self = &Self {
         cache: Cache::EMPTY,
         flight: Flight::EMPTY,
-        sacked: Ranges::EMPTY,
+        sacked: Rare::NONE,
         delivered: Delivered { sent: Sent::NONE, round_trip: Duration::ZERO },
         probe: TailProbe::EMPTY,
         new_data_at: Instant::ZERO,
@@ -106,9 +106,8 @@ impl Spare {
         if self.0.len() >= MAX_SPARE {
             return;
         }
-        part.flight.begin_anew();
-        let Outstanding { cache, flight, .. } = *part;
-        *part = Outstanding { cache, flight, ..Outstanding::EMPTY.clone() };
+        let Outstanding { cache, .. } = *part;
+        *part = Outstanding { cache, ..Outstanding::EMPTY.clone() };
         self.0.push(part);
     }
 }
@@ -116,7 +115,6 @@ impl Spare {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rare::Rare;
 
     #[test]
     fn a_place_is_given_back_and_begins_anew() {

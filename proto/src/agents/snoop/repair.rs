@@ -63,17 +63,18 @@ impl Snoop {
     pub(super) fn retransmit(&mut self, now: Instant, flow: FlowRef, start: u64, cause: Cause) {
         let is_full = self.repairs.is_full();
         let Some(state) = self.flows.get_mut(flow) else { return };
-        let Some(cached) = state.outstanding.cache.at_mut(start).filter(|c| !c.is_queued) else {
+        let Some(cached) = state.outstanding.cache.at_mut(start).filter(|c| !c.trouble.is_queued)
+        else {
             return;
         };
         let span = cached.span();
         if is_full {
             // [C-3] What a full queue refuses is congestion.
-            cached.is_congestion = true;
+            cached.trouble.is_congestion = true;
             self.event(Event::EgressDropped(Port::Air));
             return self.decided(flow, span, Left::Refused);
         }
-        cached.is_queued = true;
+        cached.trouble.is_queued = true;
         if cause.is_probe() {
             state.outstanding.probe.set_queued(true);
         }
@@ -154,7 +155,7 @@ impl Snoop {
         if !flow.strategy().has_spare_airtime(flow, self.shared.hops.get(now, mobile)) {
             return;
         }
-        let is_first = |cached: &&mut Cached| cached.attempts % 2 == 1;
+        let is_first = |cached: &&mut Cached| cached.trouble.attempts % 2 == 1;
         let budget = &mut flow.repair_budget;
         let mut starts = Vec::new();
         for cached in flow.outstanding.cache.overlapping(span.start, span.end).filter(is_first) {
@@ -177,10 +178,10 @@ impl Snoop {
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let mut is_refused = false;
         for cached in
-            flow.outstanding.cache.overlapping(span.start, span.end).filter(|c| c.is_queued)
+            flow.outstanding.cache.overlapping(span.start, span.end).filter(|c| c.trouble.is_queued)
         {
-            cached.is_queued = false;
-            cached.is_congestion = true;
+            cached.trouble.is_queued = false;
+            cached.trouble.is_congestion = true;
             is_refused = true;
         }
         if is_refused {
@@ -205,10 +206,7 @@ impl Flow {
             return true;
         }
         self.outstanding.probe.restart(now);
-        self.outstanding
-            .cache
-            .overlapping(span.start, span.end)
-            .for_each(|cached| cached.is_queued = false);
+        self.outstanding.cache.overlapping(span.start, span.end).for_each(Cached::unqueue);
         false
     }
 
@@ -219,20 +217,21 @@ impl Flow {
         let Outstanding { cache, sacked, .. } = &mut *self.outstanding;
         for cached in cache.overlapping(start, span.end) {
             let is_arrived = sacked.span_at(cached.start).is_some();
-            let is_needed = cached.is_queued && !is_arrived && !cached.is_disputed;
-            cached.is_queued = false;
+            let is_needed = cached.trouble.is_queued && !is_arrived && !cached.trouble.is_disputed;
             if !is_needed {
+                cached.unqueue();
                 continue;
             }
             let copy = copy_of(cached, self.ts_recent.at(cached.start, self.own.resent));
-            cached.attempts += u32::from(copy.is_some());
-            cached.is_queued = copy.is_some();
-            cached.resent |= copy.is_none();
+            let trouble = &mut *cached.trouble;
+            trouble.attempts += u32::from(copy.is_some());
+            trouble.is_queued = copy.is_some();
+            trouble.resent |= copy.is_none();
             let rest = Span { start: cached.end, end: span.end };
             return Some(Retransmission {
                 copy,
                 sent: cached.span(),
-                attempt: cached.attempts,
+                attempt: cached.trouble.attempts,
                 rest: (rest.start < rest.end).then_some(rest),
             });
         }

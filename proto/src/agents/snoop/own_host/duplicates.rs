@@ -30,13 +30,13 @@ impl Flow {
         let delivered = self.outstanding.delivered.sent.order;
         let mut covered = span.start;
         for cached in self.outstanding.cache.iter_overlapping(span.start, span.end) {
-            let under_way =
-                cached.is_queued || cached.attempts > 0 && cached.sent.order > delivered;
+            let under_way = cached.trouble.is_queued
+                || cached.trouble.attempts > 0 && cached.sent.order > delivered;
             if cached.start > covered
                 || !under_way
-                || cached.resent
-                || cached.is_congestion
-                || cached.is_disputed
+                || cached.trouble.resent
+                || cached.trouble.is_congestion
+                || cached.trouble.is_disputed
             {
                 return false;
             }

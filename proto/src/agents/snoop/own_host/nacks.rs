@@ -86,7 +86,7 @@ impl Flow {
             for cached in cache.overlapping(from, block.start) {
                 let is_late = cached.order_at(cached.start) < newest;
                 if is_late && cached.is_open() && sacked.span_at(cached.start).is_none() {
-                    cached.missing_since.get_or_insert(now);
+                    cached.trouble.missing_since.get_or_insert(now);
                     lost.push(cached.span());
                 }
             }

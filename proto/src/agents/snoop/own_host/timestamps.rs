@@ -61,7 +61,9 @@ impl Flow {
         let mut cached = self.outstanding.cache.iter_overlapping(start, end).peekable();
         let original = Segment::parse(&cached.peek()?.packet).ok()?.options.timestamps?.value;
         let is_airs = |cached: &Cached| {
-            cached.missing_since.is_some() && !cached.is_congestion && !cached.is_disputed
+            cached.trouble.missing_since.is_some()
+                && !cached.trouble.is_congestion
+                && !cached.trouble.is_disputed
         };
         if segment.options.signed || !cached.all(is_airs) {
             return None;
