@@ -1,6 +1,6 @@
 //! What a packet costs on a link of each link protocol, both ends together: `cargo bench -p
 //! airmend-proto --bench links`. Whole packets of 1,500 bytes one way, link ACKs the other, at
-//! several loss rates.
+//! several loss rates, over a short path and over one on which TULIP sends repair frames.
 
 use airmend_proto::agents::{AgentConfig, Limits, link_names};
 use airmend_proto::random::{Purpose, Stream};
@@ -12,9 +12,9 @@ use std::time::Duration;
 
 const ROUNDS: usize = 21;
 const PACKETS_PER_ROUND: usize = 20_000;
-/// 1 Gb/s.
-const STEP: Duration = Duration::from_micros(12);
-/// Frames that are on their way: 2.4 ms.
+/// The time of a frame, of 1 Gb/s and of 17 Mb/s.
+const STEPS: [Duration; 2] = [Duration::from_micros(12), Duration::from_micros(700)];
+/// Frames that are on their way: 2.4 ms and 140 ms.
 const IN_FLIGHT: usize = 200;
 /// Packets that wait for the link, those in flight included.
 const BACKLOG: u64 = 2 * IN_FLIGHT as u64;
@@ -24,18 +24,21 @@ const PACKETS: u32 = 4_096;
 fn main() {
     println!("\nCost of a packet on a link, both ends: medians of {ROUNDS} rounds");
     println!(
-        "{:>10}{:>8}{:>12}{:>18}{:>16}",
-        "agent", "loss", "ns/packet", "frames/packet", "ACKs/packet"
+        "{:>10}{:>8}{:>8}{:>12}{:>18}{:>16}",
+        "agent", "ms", "loss", "ns/packet", "frames/packet", "ACKs/packet"
     );
     // The profile of the TULIP paper is for radios that take turns.
     for name in link_names().filter(|name| *name != "tulip99") {
-        for loss in [0.0, 0.01, 0.1] {
-            let mut link = Link::new(name, loss);
+        for (step, loss) in
+            STEPS.into_iter().flat_map(|step| [0.0, 0.01, 0.1].map(|loss| (step, loss)))
+        {
+            let mut link = Link::new(name, step, loss);
             let mut nanos: Vec<f64> = (0..ROUNDS).map(|_| link.round()).collect();
             nanos.sort_by(f64::total_cmp);
             let delivered = link.delivered as f64;
             println!(
-                "{name:>10}{loss:>8}{:>12.0}{:>18.3}{:>16.3}",
+                "{name:>10}{:>8.1}{loss:>8}{:>12.0}{:>18.3}{:>16.3}",
+                1e3 * step.as_secs_f64() * IN_FLIGHT as f64,
                 nanos[ROUNDS / 2],
                 link.frames as f64 / delivered,
                 link.acks as f64 / delivered
@@ -49,6 +52,7 @@ struct Link {
     from: Box<dyn Agent + Send>,
     to: Box<dyn Agent + Send>,
     now: Instant,
+    step: Duration,
     losses: Stream,
     loss: f64,
     packets: Vec<Packet>,
@@ -60,7 +64,7 @@ struct Link {
 }
 
 impl Link {
-    fn new(name: &str, loss: f64) -> Self {
+    fn new(name: &str, step: Duration, loss: f64) -> Self {
         let config = AgentConfig::by_name(name).expect("a name of the registry");
         let end = |seed| config.build(Limits::default(), seed);
         let packet = |number| {
@@ -72,6 +76,7 @@ impl Link {
             from: end(1),
             to: end(2),
             now: Instant::ZERO,
+            step,
             losses: Stream::new(1, 0, 0, Purpose::Loss),
             loss,
             packets: (0..PACKETS).map(packet).collect(),
@@ -95,7 +100,7 @@ impl Link {
 
     /// The link takes one frame, and delivers one.
     fn step(&mut self) {
-        self.now += STEP;
+        self.now += self.step;
         if self.handed < self.delivered + BACKLOG {
             let packet = &self.packets[self.handed as usize % self.packets.len()];
             self.from.handle_packet(self.now, Port::Wired, packet);

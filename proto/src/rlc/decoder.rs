@@ -1,7 +1,7 @@
 //! The decoder: the source symbols of late, and the equations that repair symbols give for those
 //! that are missing (Gauss-Jordan elimination; RFC 8681 §3.6 leaves the choice).
 
-use super::{Combination, HEAD_LEN, MAX_WINDOW, Recovered, Symbol, field};
+use super::{Combination, HEAD_LEN, MAX_WINDOW, Recovered, Sum, Symbol, field};
 use crate::wire::seq::SeqNumber;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -32,11 +32,13 @@ struct Known {
     body: Bytes,
 }
 
+/// Missing symbols with their coefficients, none of which is 0, in order.
+type Terms = Vec<(SeqNumber, u8)>;
+
 /// What the missing symbols of a combination add up to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Equation {
-    /// The missing symbols with their coefficients, none of which is 0, in order.
-    terms: Vec<(SeqNumber, u8)>,
+    terms: Terms,
     sum: Vec<u8>,
 }
 
@@ -80,7 +82,7 @@ impl Decoder {
         {
             return;
         }
-        let mut sum = symbol.to_vec();
+        let mut sum = Sum::of(symbol.to_vec());
         let mut terms = Vec::new();
         for index in 0..u32::from(combination.len) {
             let seq = combination.first + index;
@@ -91,7 +93,7 @@ impl Decoder {
                 None => {}
             }
         }
-        self.insert(Equation { terms, sum });
+        self.insert(terms, sum);
     }
 
     /// The next symbol that is known again.
@@ -163,23 +165,29 @@ impl Decoder {
             .into_iter()
             .partition(|equation| equation.coefficient(seq) != 0);
         self.equations = without;
-        for mut equation in with {
+        for equation in with {
             self.bytes -= equation.sum.len();
             let coefficient = equation.coefficient(seq);
-            known.symbol().add_to(&mut equation.sum, coefficient);
-            equation.terms.retain(|term| term.0 != seq);
-            self.insert(equation);
+            let Equation { mut terms, sum } = equation;
+            let mut sum = Sum::of(sum);
+            known.symbol().add_to(&mut sum, coefficient);
+            terms.retain(|term| term.0 != seq);
+            self.insert(terms, sum);
         }
     }
 
     /// Adds an equation, and solves what can be solved with it.
-    fn insert(&mut self, mut equation: Equation) {
+    fn insert(&mut self, mut terms: Terms, mut sum: Sum) {
         for other in &self.equations {
-            let pivot = other.pivot();
-            equation.subtract(other, equation.coefficient(pivot));
+            let by = coefficient(&terms, other.pivot());
+            if by != 0 {
+                terms = added(&terms, &other.terms, by);
+                sum.add(by, 0, &other.sum);
+            }
         }
         // Nothing that is not known already.
-        let Some(&(pivot, coefficient)) = equation.terms.first() else { return };
+        let Some(&(pivot, coefficient)) = terms.first() else { return };
+        let mut equation = Equation { terms, sum: sum.total() };
         equation.scale(field::inverse(coefficient));
         for other in &mut self.equations {
             self.bytes -= other.sum.len();
@@ -229,8 +237,7 @@ impl Equation {
     }
 
     fn coefficient(&self, seq: SeqNumber) -> u8 {
-        let place = self.terms.binary_search_by(|term| term.0.offset_from(seq).cmp(&0));
-        place.map_or(0, |place| self.terms[place].1)
+        coefficient(&self.terms, seq)
     }
 
     fn scale(&mut self, by: u8) {
@@ -243,35 +250,45 @@ impl Equation {
         if by == 0 {
             return;
         }
-        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
-        let (mut ours, mut theirs) = (self.terms.iter().peekable(), other.terms.iter().peekable());
-        loop {
-            let (mine, its) = (ours.peek().copied(), theirs.peek().copied());
-            let (seq, coefficient) = match (mine, its) {
-                (None, None) => break,
-                (Some(&(seq, mine)), Some(&(other, its))) if seq == other => {
-                    ours.next();
-                    theirs.next();
-                    (seq, mine ^ field::product(its, by))
-                }
-                (Some(&(seq, mine)), its) if its.is_none_or(|its| seq < its.0) => {
-                    ours.next();
-                    (seq, mine)
-                }
-                (_, Some(&(seq, its))) => {
-                    theirs.next();
-                    (seq, field::product(its, by))
-                }
-                (Some(_), None) => break,
-            };
-            if coefficient != 0 {
-                terms.push((seq, coefficient));
-            }
-        }
-        self.terms = terms;
+        self.terms = added(&self.terms, &other.terms, by);
         if self.sum.len() < other.sum.len() {
             self.sum.resize(other.sum.len(), 0);
         }
         field::add_scaled(&mut self.sum, by, &other.sum);
     }
+}
+
+fn coefficient(terms: &Terms, seq: SeqNumber) -> u8 {
+    let place = terms.binary_search_by(|term| term.0.offset_from(seq).cmp(&0));
+    place.map_or(0, |place| terms[place].1)
+}
+
+/// Adds terms times a coefficient to others.
+fn added(ours: &Terms, theirs: &Terms, by: u8) -> Terms {
+    let mut terms = Vec::with_capacity(ours.len() + theirs.len());
+    let (mut ours, mut theirs) = (ours.iter().peekable(), theirs.iter().peekable());
+    loop {
+        let (mine, its) = (ours.peek().copied(), theirs.peek().copied());
+        let (seq, coefficient) = match (mine, its) {
+            (None, None) => break,
+            (Some(&(seq, mine)), Some(&(other, its))) if seq == other => {
+                ours.next();
+                theirs.next();
+                (seq, mine ^ field::product(its, by))
+            }
+            (Some(&(seq, mine)), its) if its.is_none_or(|its| seq < its.0) => {
+                ours.next();
+                (seq, mine)
+            }
+            (_, Some(&(seq, its))) => {
+                theirs.next();
+                (seq, field::product(its, by))
+            }
+            (Some(_), None) => break,
+        };
+        if coefficient != 0 {
+            terms.push((seq, coefficient));
+        }
+    }
+    terms
 }

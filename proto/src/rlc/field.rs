@@ -48,6 +48,19 @@ pub(super) fn inverse(a: u8) -> u8 {
     power
 }
 
+/// Adds a row to the first bytes of `sum`, which is at least as long.
+pub(super) fn add(sum: &mut [u8], row: &[u8]) {
+    sum.iter_mut().zip(row).for_each(|(sum, byte)| *sum ^= byte);
+}
+
+/// Multiplies a row by x, which is 2.
+pub(super) fn double(row: &mut [u8]) {
+    row.iter_mut().for_each(|byte| {
+        let carry = (*byte as i8 >> 7) as u8;
+        *byte = *byte << 1 ^ (carry & POLYNOMIAL as u8);
+    });
+}
+
 /// Adds `row` times `by` to the first bytes of `sum`, which is at least as long.
 pub(super) fn add_scaled(sum: &mut [u8], by: u8, row: &[u8]) {
     let products = &PRODUCTS[usize::from(by)];

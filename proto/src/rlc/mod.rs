@@ -9,12 +9,14 @@
 
 mod decoder;
 mod field;
+mod sum;
 #[cfg(test)]
 mod tests;
 
 use crate::wire::seq::SeqNumber;
 use alloc::vec::Vec;
 use bytes::Bytes;
+use sum::Sum;
 
 pub(crate) use decoder::Decoder;
 
@@ -55,11 +57,11 @@ impl Combination {
 
     /// The repair symbol of these source symbols: all of the window, in order.
     pub(crate) fn encode<'a>(&self, symbols: impl Iterator<Item = Symbol<'a>>) -> Vec<u8> {
-        let mut sum = Vec::new();
+        let mut sum = Sum::default();
         for (symbol, index) in symbols.zip(0u32..) {
             symbol.add_to(&mut sum, self.coefficient(self.first + index));
         }
-        sum
+        sum.total()
     }
 }
 
@@ -74,20 +76,10 @@ pub(crate) struct Symbol<'a> {
 pub(crate) const HEAD_LEN: usize = 5;
 
 impl Symbol<'_> {
-    fn len(&self) -> usize {
-        HEAD_LEN + self.body.len()
-    }
-
-    /// Adds the symbol, times a coefficient, to a sum, which becomes as long as the symbol.
-    fn add_to(&self, sum: &mut Vec<u8>, coefficient: u8) {
-        if coefficient == 0 {
-            return;
-        }
-        if sum.len() < self.len() {
-            sum.resize(self.len(), 0);
-        }
-        field::add_scaled(&mut sum[..HEAD_LEN], coefficient, &self.head);
-        field::add_scaled(&mut sum[HEAD_LEN..], coefficient, self.body);
+    /// Adds the symbol, times a coefficient, to a sum.
+    fn add_to(&self, sum: &mut Sum, coefficient: u8) {
+        sum.add(coefficient, 0, &self.head);
+        sum.add(coefficient, HEAD_LEN, self.body);
     }
 }
 
