@@ -46,6 +46,8 @@ struct Sent {
     delivered_at: Instant,
     first_sent: Instant,
     is_host_limited: bool,
+    /// Whether nothing else was in flight.
+    is_alone: bool,
     /// Whether it was sent below the rate of the path.
     is_slow: bool,
     /// Whether its outcome is known.
@@ -70,6 +72,8 @@ pub(super) struct Sample {
     /// The round trip of the frame with the highest serial number, if this is the first that is
     /// heard of it: from its departure to the link ACK.
     pub(super) round_trip: Option<Duration>,
+    /// Whether nothing else was in flight when that frame left.
+    pub(super) was_alone: bool,
 }
 
 /// A rate that the path has carried.
@@ -150,6 +154,7 @@ impl Flight {
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             is_host_limited: self.host_limited.is_some(),
+            is_alone: self.sent.is_empty(),
             is_slow,
             is_settled: false,
         });
@@ -185,6 +190,7 @@ impl Flight {
                 sample.arrived += u64::from(sent.bytes);
                 latest = Some(*sent);
                 sample.round_trip = (serial == highest).then(|| now.since(sent.at));
+                sample.was_alone = sent.is_alone;
             } else {
                 self.lost += u64::from(sent.bytes);
             }

@@ -38,9 +38,10 @@ impl MinRoundTrip {
     }
 
     /// Takes a sample. One that is a sixteenth above the minimum confirms it: on a path without a
-    /// standing queue no probe is needed.
-    pub(super) fn sample(&mut self, now: Instant, sample: Duration) {
-        let Some(least) = self.least else {
+    /// standing queue no probe is needed. One of a frame that was alone in flight replaces it: it
+    /// has no queue of this end in it, so that the path has become longer if it is above.
+    pub(super) fn sample(&mut self, now: Instant, sample: Duration, was_alone: bool) {
+        let Some(least) = self.least.filter(|_| !was_alone) else {
             (self.least, self.seen) = (Some(sample), now);
             return;
         };
@@ -89,14 +90,14 @@ mod tests {
     #[test]
     fn a_minimum_that_is_not_seen_again_is_probed_for() {
         let mut least = MinRoundTrip::default();
-        least.sample(at(0), ms(40));
-        (1..100).for_each(|tenth| least.sample(at(tenth * 100), ms(60)));
+        least.sample(at(0), ms(40), false);
+        (1..100).for_each(|tenth| least.sample(at(tenth * 100), ms(60), false));
         assert_eq!((least.get(), least.is_probing()), (Some(ms(40)), false));
-        least.sample(at(10_100), ms(60));
+        least.sample(at(10_100), ms(60), false);
         assert_eq!((least.get(), least.is_probing()), (Some(ms(60)), true));
         assert!(!least.probe(at(10_110), 5_000, 1_000));
         assert!(!least.probe(at(10_120), 1_000, 1_000));
-        least.sample(at(10_150), ms(45));
+        least.sample(at(10_150), ms(45), false);
         assert!(!least.probe(at(10_160), 900, 1_000));
         assert!(least.probe(at(10_180), 900, 1_000));
         assert_eq!((least.get(), least.is_probing()), (Some(ms(45)), false));
@@ -105,10 +106,20 @@ mod tests {
     #[test]
     fn what_is_seen_again_is_not_probed_for() {
         let mut least = MinRoundTrip::default();
-        least.sample(at(0), ms(40));
+        least.sample(at(0), ms(40), false);
         (1..500).for_each(|tenth| {
-            least.sample(at(tenth * 100), ms(if tenth % 50 == 0 { 42 } else { 60 }));
+            least.sample(at(tenth * 100), ms(if tenth % 50 == 0 { 42 } else { 60 }), false);
         });
         assert_eq!((least.get(), least.is_probing()), (Some(ms(40)), false));
+    }
+
+    #[test]
+    fn a_frame_alone_in_flight_shows_that_the_path_has_become_longer() {
+        let mut least = MinRoundTrip::default();
+        least.sample(at(0), ms(40), true);
+        least.sample(at(1_000), ms(60), false);
+        assert_eq!(least.get(), Some(ms(40)), "a queue of this end may be in it");
+        least.sample(at(2_000), ms(60), true);
+        assert_eq!((least.get(), least.is_probing()), (Some(ms(60)), false));
     }
 }

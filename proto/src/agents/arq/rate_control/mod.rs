@@ -224,7 +224,7 @@ impl RateControl {
         let sample = self.flight.acknowledge(now, (highest, settled), usual, arrived);
         let round_trip = sample.round_trip.and_then(|time| time.checked_sub(delay));
         if let Some(round_trip) = round_trip {
-            self.least.sample(now, round_trip);
+            self.least.sample(now, round_trip, sample.was_alone);
         }
         self.count_round(&sample);
         self.weigh_losses(now, &sample, round_trip);

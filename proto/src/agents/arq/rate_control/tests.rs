@@ -162,6 +162,22 @@ fn what_bursts_lose_at_a_full_queue_is_not_the_paths_own() {
 }
 
 #[test]
+fn a_path_that_has_become_longer_while_idle_is_not_full() {
+    let mut path = Path::new(20_000_000, ROUND_TRIP, 67, 0.0);
+    path.run_bursts(&[1; 20]);
+    path.round_trip = ROUND_TRIP * 3 / 2;
+    // Slow start: two frames for each that has arrived.
+    path.send(path.now);
+    while path.sent < 150 {
+        path.acknowledge();
+        path.send(path.now);
+        path.send(path.now);
+        path.control.limit_by_hosts(path.now);
+    }
+    assert!(path.control.is_starting());
+}
+
+#[test]
 fn losses_of_a_policer_are_not_answered_by_more() {
     // Whatever comes faster than the rate is dropped, without a queue.
     let mut path = Path::new(20_000_000, ROUND_TRIP, 0, 0.0);
