@@ -75,7 +75,7 @@ impl Snoop {
             || self.flows.get(reference).is_some_and(|flow| flow.answers_retransmission(segment));
         let progress = Progress { advances, is_answer };
         let verdict = self.filter_ack(now, reference, segment, progress, packet);
-        self.report_duplicates(reference, segment, packet, &verdict);
+        self.report_duplicates(reference, packet, &verdict);
         if report.fin {
             // The mobile has the sender's FIN: no further data will need repair.
             self.flows.end(reference, FlowEnd::Closed);

@@ -135,27 +135,12 @@ impl Flow {
             let first = self.outstanding.cache.get(0).filter(is_first)?;
             return Some(first).filter(|first| self.is_masked(first, now, budget));
         }
-        let mut examined = 0;
-        for hole in self.outstanding.holes(self.acked) {
-            let mut index = self.outstanding.cache.first_beyond(hole.start);
-            examined += 1;
-            while let Some(cached) =
-                self.outstanding.cache.get(index).filter(|c| c.start < hole.end)
-            {
-                if self.is_masked(cached, now, budget) {
-                    return Some(cached);
-                }
-                index += 1;
-                examined += 1;
-                if examined >= MAX_EXAMINED {
-                    return None;
-                }
-            }
-            if examined >= MAX_EXAMINED {
-                return None;
-            }
-        }
-        None
+        let holes = self.outstanding.holes(self.acked).take(MAX_EXAMINED);
+        let cache = &self.outstanding.cache;
+        holes
+            .flat_map(|hole| cache.iter_overlapping(hole.start, hole.end))
+            .take(MAX_EXAMINED)
+            .find(|cached| self.is_masked(cached, now, budget))
     }
 
     /// [C-30] How many repairs of a round trip come later than any sender waits (RFC 8985 §6.2), if

@@ -97,14 +97,6 @@ struct Shared {
     spare: Spare,
 }
 
-/// The earlier of two deadlines, the first one of two at the same time.
-fn earlier(first: Option<Deadline>, second: Option<Deadline>) -> Option<Deadline> {
-    match (first, second) {
-        (Some(first), Some(second)) if second.at < first.at => Some(second),
-        (first, second) => first.or(second),
-    }
-}
-
 /// The sequence number of a position.
 fn seq(position: u64) -> SeqNumber {
     SeqNumber(position as u32)
@@ -303,9 +295,10 @@ impl Agent for Snoop {
             // A departure has ended a flow; the runner polls after the timeout.
             return Some(Deadline { at: Instant::ZERO, why: Timer::new("snoop-release") });
         }
-        let flow = earlier(self.flows.next_deadline(), self.uplinks.next_deadline());
         let handshake = self.handshakes.next_due();
-        earlier(flow, handshake.map(|at| Deadline { at, why: Timer::new("snoop-handshake") }))
+        let handshake = handshake.map(|at| Deadline { at, why: Timer::new("snoop-handshake") });
+        let due = [self.flows.next_deadline(), self.uplinks.next_deadline(), handshake];
+        due.into_iter().flatten().min_by_key(|deadline| deadline.at)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

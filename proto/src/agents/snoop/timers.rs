@@ -13,19 +13,14 @@ impl Snoop {
     /// Schedules a flow's next deadline, unless an earlier one is scheduled.
     pub(super) fn schedule(&mut self, now: Instant, reference: FlowRef) {
         let Some(flow) = self.flows.get(reference) else { return };
-        let mut first: Option<(Instant, &'static str)> = None;
-        let mut consider = |due: Option<Instant>, name| {
-            if let Some(at) = due
-                && first.is_none_or(|(first, _)| at < first)
-            {
-                first = Some((at, name));
-            }
-        };
-        consider(flow.probe_due(), "snoop-probe");
-        consider(flow.outstanding.reordering_due, "snoop-reordering");
-        consider(flow.unanswered_due(), "snoop-unanswered");
-        consider(flow.release_due(now, &self.settings), "snoop-hold");
-        if let Some((at, name)) = first {
+        let due = [
+            (flow.probe_due(), "snoop-probe"),
+            (flow.outstanding.reordering_due, "snoop-reordering"),
+            (flow.unanswered_due(), "snoop-unanswered"),
+            (flow.release_due(now, &self.settings), "snoop-hold"),
+        ];
+        let due = due.into_iter().filter_map(|(at, name)| Some((at?, name)));
+        if let Some((at, name)) = due.min_by_key(|(at, _)| *at) {
             let why = Timer::of_flow(name, flow.base.id);
             self.flows.schedule(reference, Deadline { at: at.max(now), why });
         }

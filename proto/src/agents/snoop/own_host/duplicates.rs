@@ -112,26 +112,19 @@ impl Snoop {
     pub(in super::super) fn report_duplicates(
         &mut self,
         reference: FlowRef,
-        segment: &Segment,
         packet: &Packet,
         verdict: &Verdict,
     ) {
-        match verdict {
-            Verdict::Pass => self.report_after(reference, segment, packet),
-            Verdict::Replace(stripped) => {
-                if let Ok(segment) = Segment::parse(stripped) {
-                    self.report_after(reference, &segment, stripped);
-                }
-            }
-            Verdict::Withhold => {}
-        }
-    }
-
-    fn report_after(&mut self, reference: FlowRef, segment: &Segment, packet: &Packet) {
+        let packet = match verdict {
+            Verdict::Pass => packet,
+            Verdict::Replace(stripped) => stripped,
+            Verdict::Withhold => return,
+        };
         let Some(flow) = self.flows.get_mut(reference) else { return };
         if flow.own.withheld.is_empty() {
             return;
         }
+        let Ok(segment) = &Segment::parse(packet) else { return };
         let id = flow.base.id;
         for (span, within) in flow.take_duplicates(segment) {
             let pair = |span: Span| (seq(span.start), seq(span.end));
