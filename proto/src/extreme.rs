@@ -44,6 +44,12 @@ impl Extreme {
         self.get()
     }
 
+    /// Whatever gives the samples gives more from now on, by this.
+    pub fn rise(&mut self, by: Duration) {
+        self.value = self.value.saturating_add(by);
+        self.previous = self.previous.saturating_add(by);
+    }
+
     /// The extreme.
     pub fn get(&self) -> Duration {
         self.pick(self.value, self.previous)

@@ -191,6 +191,7 @@ impl Flow {
         }
         let sample = arrivals.timed?.round_trip;
         if lone {
+            hop.drained();
             // The sample includes the mobile's delayed-ACK time.
             self.air.sample_lone_segment(sample);
             if self.air.min() > Duration::ZERO {
@@ -205,7 +206,7 @@ impl Flow {
         let is_prompt = arrivals.by_sack
             || arrivals.segments > 1
             || arrivals.timed.is_some_and(|timed| follows_soon(timed.sent.at));
-        hop.sample(now, sample, is_prompt);
+        hop.sample(now, sample, is_prompt, self.sender.wired_round_trip());
         Some((sample, self.air.sample(now, sample)))
     }
 

@@ -9,6 +9,9 @@
 //! more; or the queue exceeds the sender's round trip, or half of its window [C-34]. As long as too
 //! few packets passed while the queue was short, each loss counts once the queue has stood for a
 //! whole round trip, unless others fill it.
+//!
+//! A delay is that of a queue only if a queue can have grown to it: between two packets it grows by
+//! what came between at most. What rises more steeply, and stays, is a longer path.
 
 use super::decision::Left;
 use super::surplus::Surplus;
@@ -26,12 +29,6 @@ const PEAK_WINDOW: Duration = Duration::from_secs(15);
 /// application wait, nor the receiver with its ACK.
 pub(super) const PROMPT: Duration = Duration::from_millis(2);
 
-/// The local round trips to one mobile host, and what was lost at which of them.
-#[derive(Debug, Default)]
-pub(super) struct Hop {
-    history: Option<History>,
-}
-
 /// A loss of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loss {
@@ -45,15 +42,19 @@ pub(super) struct Loss {
     pub(super) signalled_at: Option<Instant>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct History {
+/// The local round trips to one mobile host, and what was lost at which of them.
+#[derive(Debug)]
+pub(super) struct Hop {
     least: Extreme,
     peak: Extreme,
     /// When the peak last rose.
     raised_at: Instant,
-    /// When a sender was first told of a peak that the delay has not left since.
-    told_at: Option<Instant>,
+    /// The last prompt sample.
     latest: Duration,
+    /// The last sample, and the segments that arrived since.
+    last: Duration,
+    arrived: u32,
+    jump: Option<Jump>,
     /// Since when every sample exceeds the least round trip by the target.
     standing_since: Option<Instant>,
     surplus: Surplus,
@@ -61,88 +62,91 @@ struct History {
     standing: Tally,
 }
 
+/// A rise of the delay that no queue explains.
+#[derive(Clone, Copy, Debug)]
+struct Jump {
+    /// The delay before it, and what it rose by.
+    from: Duration,
+    by: Duration,
+    /// When the path counts as longer, unless the delay falls before.
+    until: Instant,
+}
+
 impl Hop {
     /// Takes an unambiguous round-trip sample. The receiver may have delayed the ACK unless the
     /// sample `is_prompt`.
-    pub(super) fn sample(&mut self, now: Instant, sample: Duration, is_prompt: bool) {
-        let history = self.history.get_or_insert_with(|| History::new(now, sample));
-        let least = history.least.sample(now, sample);
-        history.surplus.sample(now, sample);
+    pub(super) fn sample(
+        &mut self,
+        now: Instant,
+        sample: Duration,
+        is_prompt: bool,
+        wired: Duration,
+    ) {
         if is_prompt {
-            history.latest = sample;
-            let is_new = sample > history.peak.get();
-            history.peak.sample(now, sample);
-            if is_new {
-                history.raised_at = now;
+            self.follow_path(now, sample, wired);
+            if sample > self.peak.get() {
+                self.raised_at = now;
             }
-            if is_new || !history.is_near_peak() {
-                history.told_at = None;
-            }
+            self.peak.sample(now, sample);
+            self.latest = sample;
         }
-        if sample <= least + TARGET {
-            history.standing_since = None;
+        // A sample that is not prompt may be too high.
+        if is_prompt || sample <= self.last {
+            (self.last, self.arrived) = (sample, 0);
+        }
+        self.least.sample(now, sample);
+        self.surplus.sample(now, sample);
+        if sample <= self.least() + TARGET {
+            self.standing_since = None;
         } else if is_prompt {
-            history.standing_since.get_or_insert(now);
+            self.standing_since.get_or_insert(now);
         }
     }
 
     /// The share of packets that the air loses: of those over a short queue.
     pub(super) fn air_loss(&self) -> f32 {
-        self.history.as_ref().map_or(0.0, |history| history.short.share())
+        self.short.share()
     }
 
     /// Whether no queue stands.
     pub(super) fn is_short(&self) -> bool {
-        self.history.as_ref().is_none_or(|history| history.standing_since.is_none())
+        self.standing_since.is_none()
     }
 
     #[cfg(test)]
     pub(super) fn is_known(&self) -> bool {
-        self.history.is_some()
+        self.peak.get() > Duration::ZERO
     }
 
     /// Counts segments that arrived.
     pub(super) fn arrived(&mut self, now: Instant, segments: u64) {
-        let Some(history) = &mut self.history else { return };
         let segments = u32::try_from(segments).unwrap_or(1);
-        history.surplus.arrived(now, segments);
-        history.tally().add(segments as f32, 0.0);
+        self.surplus.arrived(now, segments);
+        self.arrived = self.arrived.saturating_add(segments);
+        self.tally().add(segments as f32, 0.0);
+    }
+
+    /// All that a flow had in flight has arrived: nothing of it waits in the queue.
+    pub(super) fn drained(&mut self) {
+        self.arrived = 0;
     }
 
     /// Decides why a loss that is found now counts as congestion, if it does, and counts it.
     pub(super) fn judge(&mut self, now: Instant, loss: &Loss) -> Option<Left> {
-        let cause = self.congestion(now, loss);
-        self.count(now, loss, cause);
-        cause
-    }
-
-    /// Why a loss that is found now counts as congestion, if it does.
-    fn congestion(&self, now: Instant, loss: &Loss) -> Option<Left> {
-        let history = self.history.as_ref()?;
         if loss.is_told() {
             // The sender counts this loss and the last one as one event.
-            return history.standing_since.map(|_| Left::SameEvent);
+            return self.standing_since.map(|_| Left::SameEvent);
         }
-        history.with_loss().congestion(now, loss)
-    }
-
-    /// Counts a loss that is found now, and that counts as congestion for this cause.
-    fn count(&mut self, now: Instant, loss: &Loss, cause: Option<Left>) {
-        let Some(history) = &mut self.history else { return };
-        if loss.is_told() {
-            return;
-        }
-        *history = history.with_loss();
+        self.tally().add(1.0, 1.0);
+        let cause = self.congestion(now, loss);
         let is_asked = cause.is_none_or(|cause| cause == Left::SharedQueue);
-        if is_asked && history.has_stood(now, loss) {
-            history.surplus.watch(loss.wired + history.latest);
+        if is_asked && self.has_stood(now, loss) {
+            self.surplus.watch(loss.wired + self.latest);
         }
         if cause.is_some() {
-            history.standing = Tally::default();
+            self.standing = Tally::default();
         }
-        if matches!(cause, Some(Left::FullQueue | Left::CleanAir)) {
-            history.told_at.get_or_insert(now);
-        }
+        cause
     }
 }
 
@@ -153,30 +157,50 @@ impl Loss {
     }
 }
 
-impl History {
-    fn new(now: Instant, sample: Duration) -> Self {
+impl Default for Hop {
+    fn default() -> Self {
+        let start = Instant::ZERO;
         Self {
-            least: Extreme::least(PATH_WINDOW, now, sample),
-            peak: Extreme::largest(PEAK_WINDOW, now, sample),
-            raised_at: now,
-            told_at: None,
-            latest: sample,
+            least: Extreme::least(PATH_WINDOW, start, Duration::MAX),
+            peak: Extreme::largest(PEAK_WINDOW, start, Duration::ZERO),
+            raised_at: start,
+            latest: Duration::ZERO,
+            last: Duration::MAX,
+            arrived: 0,
+            jump: None,
             standing_since: None,
-            surplus: Surplus::new(now, sample),
+            surplus: Surplus::new(start, Duration::MAX),
             short: Tally::default(),
             standing: Tally::default(),
+        }
+    }
+}
+
+impl Hop {
+    /// Tells a longer path from a queue. A queue grows from one packet to the next by what came
+    /// between at most. A rise that exceeds it is the path's, unless the delay falls by half of it
+    /// within two round trips of the sender, as after a pause of the hop.
+    fn follow_path(&mut self, now: Instant, sample: Duration, wired: Duration) {
+        if let Some(jump) = self.jump {
+            if sample < jump.from + jump.by / 2 {
+                self.jump = None;
+            } else if now >= jump.until {
+                self.least.rise(jump.by);
+                self.peak = Extreme::largest(PEAK_WINDOW, now, sample);
+                self.jump = None;
+            }
+        }
+        let rise = sample.saturating_sub(self.last);
+        let is_jump = |service: Duration| rise > PROMPT + service;
+        if self.surplus.service_time(self.arrived).is_some_and(is_jump) {
+            let until = now + (wired + sample) * 2;
+            let first = Jump { from: self.last, by: Duration::ZERO, until };
+            self.jump.get_or_insert(first).by += rise;
         }
     }
 
     fn least(&self) -> Duration {
         self.least.get()
-    }
-
-    /// With one more loss.
-    fn with_loss(&self) -> Self {
-        let mut history = *self;
-        history.tally().add(1.0, 1.0);
-        history
     }
 
     /// Why a loss that was counted is congestion of a standing queue.
@@ -210,19 +234,21 @@ impl History {
 
     /// The finding that shows that the standing queue loses packets.
     fn full(&self, now: Instant, wired: Duration) -> Option<Left> {
-        let round_trip = wired + self.latest;
-        // An answer did not lower the delay: the path has become longer, or others fill the queue.
-        let is_in_vain = self.told_at.is_some_and(|at| now.since(at) >= round_trip);
+        // Whether the delay is that of a queue will show.
+        let by_delay = self.full_by_delay(now, wired).filter(|_| self.jump.is_none());
+        by_delay.or_else(|| self.standing.exceeds(&self.short).then_some(Left::Excess))
+    }
+
+    fn full_by_delay(&self, now: Instant, wired: Duration) -> Option<Left> {
         // The peak is that of a full queue if the delay has stopped to rise.
-        let is_at_peak = || self.is_near_peak() && now.since(self.raised_at) >= round_trip;
-        if !is_in_vain && !self.is_unknown() && self.short.lost < 0.5 {
+        let is_at_peak = || now.since(self.raised_at) >= wired + self.latest;
+        if !self.is_unknown() && self.short.lost < 0.5 {
             Some(Left::CleanAir)
-        } else if !is_in_vain && is_at_peak() {
+        } else if self.is_near_peak() && is_at_peak() {
             Some(Left::FullQueue)
-        } else if self.latest - self.least() >= wired + self.least() {
-            Some(Left::LongQueue)
         } else {
-            self.standing.exceeds(&self.short).then_some(Left::Excess)
+            let queue = self.latest.saturating_sub(self.least());
+            (queue >= wired + self.least()).then_some(Left::LongQueue)
         }
     }
 
@@ -233,7 +259,7 @@ impl History {
 
     /// Whether the delay is within a tenth of its peak.
     fn is_near_peak(&self) -> bool {
-        let range = self.peak.get() - self.least();
+        let range = self.peak.get().saturating_sub(self.least());
         self.latest >= self.least() + TARGET.max(range.mul_f64(0.9))
     }
 
@@ -264,7 +290,7 @@ mod tests {
             for number in 0..packets {
                 self.millis += 1;
                 let round_trip = 4 + delay(number);
-                self.hop.sample(self.now(), Duration::from_millis(round_trip), true);
+                self.hop.sample(self.now(), Duration::from_millis(round_trip), true, WIRED);
                 if number % interval == interval - 1 {
                     losses += 1;
                     congested += u64::from(self.lose(round_trip));
@@ -331,7 +357,7 @@ mod tests {
         let mut path = Path::default();
         path.feed(|_| 0, 2_000, 100);
         path.millis += 8;
-        path.hop.sample(path.now(), Duration::from_millis(12), true);
+        path.hop.sample(path.now(), Duration::from_millis(12), true, WIRED);
         assert_eq!((0..20).filter(|_| path.lose(8)).count(), 0);
     }
 
@@ -346,17 +372,28 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_has_become_longer_is_a_full_queue_once() {
+    fn a_path_that_has_become_longer_is_no_queue() {
         let mut path = Path::default();
         path.feed(|_| 0, 2_000, 100);
-        let longer = path.feed(|_| 20, 4_000, 50);
-        assert_eq!(longer, (80, 3), "the loss that is told, and two of the same event");
+        for delay in [20, 24, 60] {
+            assert_eq!(path.feed(|_| delay, 4_000, 50), (80, 0), "{delay} ms longer");
+        }
+    }
+
+    #[test]
+    fn a_pause_of_the_hop_makes_no_longer_path() {
+        let mut path = Path::default();
+        path.feed(|_| 0, 2_000, 100);
+        path.feed(|number| 1 + number / 10, 400, 100);
+        let full = path.feed(|number| 44 - number.min(4), 400, 100);
+        assert!(full.1 > 0, "the queue is as full as before the pause");
     }
 
     #[test]
     fn a_queue_that_fell_after_an_answer_is_full_again() {
         let mut path = Path::default();
         path.feed(|_| 0, 2_000, 100);
+        path.feed(|number| number / 20, 400, 100);
         let sawtooth = |number: u64| 20 + number % 500 / 25;
         let (losses, congested) = path.feed(sawtooth, 4_000, 50);
         assert!(congested >= 8, "{congested} of {losses}");
@@ -366,6 +403,7 @@ mod tests {
     fn a_queue_longer_than_the_round_trip_is_congestion() {
         let mut path = Path::default();
         path.feed(|_| 0, 2_000, 100);
+        path.feed(|number| number / 2, 170, u64::MAX);
         let (losses, congested) = path.feed(|number| 85 + number, 200, 100);
         assert_eq!((losses, congested), (2, 2));
     }

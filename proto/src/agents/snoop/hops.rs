@@ -54,7 +54,7 @@ mod tests {
     }
 
     fn fill(hops: &mut Hops, now: Instant, mobile: u8) {
-        hops.get(now, [mobile; 16]).sample(now, Duration::from_millis(4), true);
+        hops.get(now, [mobile; 16]).sample(now, Duration::from_millis(4), true, Duration::ZERO);
     }
 
     #[test]

@@ -60,6 +60,11 @@ impl Surplus {
         least.sample(now, pace);
     }
 
+    /// The time in which the hop now carries so many packets, if that is known.
+    pub(super) fn service_time(&self, packets: u32) -> Option<Duration> {
+        self.pace.map(|(pace, _)| pace * packets)
+    }
+
     /// Whether nobody else fills the queue, who would take what these flows give: they have the
     /// most of their largest rate.
     pub(super) fn is_own(&self) -> bool {

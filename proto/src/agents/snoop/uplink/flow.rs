@@ -148,7 +148,7 @@ impl UplinkFlow {
         self.last_data_at = now;
         let Some(timestamps) = segment.options.timestamps else { return };
         if let Some(sample) = self.air.echoed(now, timestamps.echo) {
-            hop.sample(now, sample, is_prompt);
+            hop.sample(now, sample, is_prompt, self.wired_round_trip());
             self.air_sample = Some(sample);
         }
     }
