@@ -4,6 +4,7 @@
 use super::frame::Ack;
 use super::redundancy::Redundancy;
 use crate::agents::arq::{Delivery, LinkEvent, Numbered, Pool, Queued, Transmission};
+use crate::rtt::RoundTrip;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use alloc::vec::Vec;
@@ -32,10 +33,10 @@ pub(super) struct Sender {
     /// The number of marked frames that was reported last.
     marks: u16,
     adapted: SeqNumber,
-    /// The last round trip: a transmission so much older than an acknowledged one is lost in any
-    /// case, since few others may follow it (RFC 8985 §6.2: the reordering window is at most a
-    /// round trip).
-    round_trip: Duration,
+    /// A transmission that is a smoothed round trip older than an acknowledged one is lost in any
+    /// case, since few others may follow it (RFC 8985 §6.2). The last round trip would be too short:
+    /// that of a frame that has overtaken others says nothing of those.
+    round_trip: Option<RoundTrip>,
     /// The serial number up to which it is decided what has arrived.
     settled: SeqNumber,
 }
@@ -61,7 +62,7 @@ impl Sender {
             reordering: 0,
             marks: 0,
             adapted: SeqNumber(0),
-            round_trip: Duration::MAX,
+            round_trip: None,
             settled: SeqNumber(0),
         }
     }
@@ -165,7 +166,9 @@ impl Sender {
         };
         let is_fresh = ack.highest_serial > self.acked_serial;
         let round_trip = self.round_trip(now, ack).filter(|_| is_fresh);
-        self.round_trip = round_trip.unwrap_or(self.round_trip);
+        if let Some(sample) = round_trip {
+            self.round_trip.get_or_insert(RoundTrip::first(sample)).sample(sample);
+        }
         self.acked_serial = self.acked_serial.max(ack.highest_serial);
         self.decide(self.acked_serial);
         self.take_report(ack);
@@ -230,8 +233,8 @@ impl Sender {
         let by_number = acked - self.reordering;
         let sent_at = |sent: &Transmission| sent.at;
         let newest = self.pool.transmission(acked).map(sent_at);
-        let old =
-            |sent: &&Transmission| newest.is_some_and(|at| at.since(sent.at) > self.round_trip);
+        let window = self.round_trip.as_ref().map_or(Duration::MAX, RoundTrip::srtt);
+        let old = |sent: &&Transmission| newest.is_some_and(|at| at.since(sent.at) > window);
         let by_time = self.pool.log().iter().take_while(old).last().map(|sent| sent.serial);
         self.settled = self.settled.max(by_number).max(by_time.unwrap_or(by_number));
     }
@@ -299,6 +302,11 @@ mod tests {
         }
     }
 
+    /// A report that the first two packets are there.
+    fn first_two() -> Ack {
+        Ack { highest_serial: SeqNumber(2), covered: Some(2), ..report(2, &[]) }
+    }
+
     #[test]
     fn what_a_queue_may_have_dropped_asks_for_no_repair_frames() {
         let expected = |is_clear| {
@@ -310,6 +318,29 @@ mod tests {
         let before = Redundancy::default().expected(InFlight { open: 100, missing: 0 });
         assert!(expected(true) > 3.0 * before);
         assert_eq!(expected(false).to_bits(), before.to_bits());
+    }
+
+    #[test]
+    fn the_round_trip_of_what_overtook_others_does_not_make_them_lost() {
+        // Its packets leave 5 ms apart.
+        let missing_after = |times: [u64; 2]| {
+            let mut sender = Sender::new();
+            for number in 0..10 {
+                let packet = Packet::truncated(LinkType::Ip, Bytes::new(), 100);
+                let packet = Queued::new(packet, Class::Reliable, 0);
+                sender.pool.send(Instant::from_millis(5 * number), packet, Order::Flow);
+            }
+            sender.reordering = 8;
+            for (now, ack) in times.into_iter().zip([first_two(), report(2, &[3, 4, 5, 6, 7])]) {
+                let now = Instant::from_millis(now);
+                sender.acknowledge(now, &ack, true).expect("it was sent");
+            }
+            sender.pool.missing()
+        };
+        // The second one took 40 ms, the eighth 6 ms: the third may still come.
+        assert_eq!(missing_after([45, 41 + 5]), 0);
+        // All take 6 ms: what is 20 ms older is lost.
+        assert!(missing_after([11, 41]) > 0);
     }
 
     #[test]
