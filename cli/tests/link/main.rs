@@ -18,6 +18,7 @@ mod kit;
 mod lans;
 mod memory;
 mod narrow;
+mod netem;
 mod new_user;
 mod options;
 #[path = "../kit/promtool.rs"]
@@ -133,11 +134,12 @@ const OF_NFT: [(&str, Test); 5] = [
 ];
 
 /// What needs modules that `tools/test-kernels` loads in its guests, or judges times only.
-const OF_GUESTS: [(&str, Test); 4] = [
+const OF_GUESTS: [(&str, Test); 5] = [
     ("hub_crowded", hub::crowded),
     ("wireguard_inside", encrypted::wireguard),
     ("esp_inside", encrypted::esp),
     ("flooded_inside", crowd::flooded),
+    ("through_netem", netem::through),
 ];
 
 /// A harness of its own, since a user namespace can only be entered before there are threads.

@@ -1,0 +1,56 @@
+//! What the kernel's netem does to datagrams, as a path that delays each by another time does, or a
+//! network that an attacker is on: they come late, in another order, twice, or with a bit changed.
+
+use crate::kit::Result;
+use crate::stream::transfer;
+use crate::world::{RIGHT, World, run};
+use crate::{count, ended};
+use std::fs;
+use std::time::Instant;
+
+const BYTES: u64 = 4_000_000;
+/// What netem does; the most that is sent again, as a share of all packets: where datagrams overtake
+/// others more, since the link has to learn by how many; and the least rate, as a share of what a
+/// tunnel has that mends nothing: none where datagrams arrive at other distances than they were sent,
+/// as docs/link.md says.
+const TREATMENTS: [(&str, f64, f64); 6] = [
+    ("delay 20ms", 0.02, 0.9),
+    ("delay 20ms 8ms distribution normal", 0.02, 0.0),
+    ("delay 20ms reorder 25% 50%", 0.1, 0.0),
+    ("delay 20ms duplicate 10%", 0.02, 0.9),
+    ("delay 20ms slot 10ms 30ms", 0.02, 0.0),
+    ("delay 20ms corrupt 2%", 0.05, 0.9),
+];
+
+/// A transfer arrives whole under each treatment of both directions; the link takes neither delay nor
+/// order for a loss, and is not slower than a tunnel where it need not be.
+pub(crate) fn through() -> Result {
+    for (treatment, most, least) in TREATMENTS {
+        let (plain, _) = through_link(treatment, "plain")?;
+        let (mbps, sent) = through_link(treatment, "tulip")?;
+        let retransmits = sent["agent_counters"]["link_retransmits"].as_u64().unwrap_or(0);
+        let share = retransmits as f64 / count(&sent, "packets_in") as f64;
+        println!("{treatment}: {mbps:.2} Mb/s, {plain:.2} without, {share:.3} sent again");
+        assert!(mbps >= least * plain, "{treatment}: {mbps} Mb/s, and {plain} without");
+        assert!(share < most, "{treatment}: a share of {share} was sent again");
+    }
+    Ok(())
+}
+
+/// The rate of a transfer, in Mb/s, and the figures of the end that sent it.
+fn through_link(treatment: &str, arq: &'static str) -> Result<(f64, serde_json::Value)> {
+    let world = World::with(arq)?;
+    for namespace in world.hosts() {
+        let netem = format!("qdisc add dev eth0 root netem rate 20mbit limit 1000 {treatment}");
+        run(Some(namespace), "tc", &netem.split(' ').collect::<Vec<_>>(), "")?;
+        namespace.run(|| Ok(fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "cubic")))??;
+    }
+    let (listener, dialer) = (world.listen("0.0.0.0:4433")?, world.dial(&format!("{RIGHT}:4433"))?);
+    transfer(&world, 1)?;
+    let begin = Instant::now();
+    transfer(&world, BYTES)?;
+    let mbps = BYTES as f64 * 8.0 / begin.elapsed().as_secs_f64() / 1e6;
+    let sent = ended(dialer)?;
+    ended(listener)?;
+    Ok((mbps, sent))
+}
