@@ -9,10 +9,10 @@ use std::fs;
 use std::time::Instant;
 
 const BYTES: u64 = 4_000_000;
-/// What netem does; the most that is sent again, as a share of all packets: where datagrams overtake
-/// others more, since the link has to learn by how many; and the least rate, as a share of what a
-/// tunnel has that mends nothing: none where datagrams arrive at other distances than they were sent,
-/// as docs/link.md says.
+/// What netem does; the most that is sent again, as a share of all packets: where datagrams
+/// overtake others more, since the link has to learn by how many; and the least rate, as a share of
+/// what a tunnel has that mends nothing: none where datagrams arrive at other distances than they
+/// were sent, as docs/link.md says.
 const TREATMENTS: [(&str, f64, f64); 6] = [
     ("delay 20ms", 0.02, 0.9),
     ("delay 20ms 8ms distribution normal", 0.02, 0.0),
@@ -22,8 +22,8 @@ const TREATMENTS: [(&str, f64, f64); 6] = [
     ("delay 20ms corrupt 2%", 0.05, 0.9),
 ];
 
-/// A transfer arrives whole under each treatment of both directions; the link takes neither delay nor
-/// order for a loss, and is not slower than a tunnel where it need not be.
+/// A transfer arrives whole under each treatment of both directions; the link takes neither delay
+/// nor order for a loss, and is not slower than a tunnel where it need not be.
 pub(crate) fn through() -> Result {
     for (treatment, most, least) in TREATMENTS {
         let (plain, _) = through_link(treatment, "plain")?;

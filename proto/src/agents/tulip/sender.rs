@@ -34,8 +34,8 @@ pub(super) struct Sender {
     marks: u16,
     adapted: SeqNumber,
     /// A transmission that is a smoothed round trip older than an acknowledged one is lost in any
-    /// case, since few others may follow it (RFC 8985 §6.2). The last round trip would be too short:
-    /// that of a frame that has overtaken others says nothing of those.
+    /// case, since few others may follow it (RFC 8985 §6.2). The last round trip would be too
+    /// short: that of a frame that has overtaken others says nothing of those.
     round_trip: Option<RoundTrip>,
     /// The serial number up to which it is decided what has arrived.
     settled: SeqNumber,
