@@ -19,7 +19,7 @@ fn every_experiment_can_be_read() {
         let experiment = Experiment::load(&file, &[]).unwrap_or_else(|error| panic!("{error}"));
         let parent = file.parent().and_then(|parent| parent.file_name()).unwrap_or_default();
         let is_of_a_paper =
-            ["validation", "modern", "wifi", "board"].iter().all(|own| parent != *own);
+            ["validation", "modern", "wifi", "board", "link"].iter().all(|own| parent != *own);
         assert_eq!(!experiment.paper.is_empty(), is_of_a_paper, "{}", file.display());
     }
 }
