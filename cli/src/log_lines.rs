@@ -163,6 +163,7 @@ impl Write for LogLines {
 mod tests {
     use super::*;
     use std::io::Read;
+    use std::net::Shutdown;
     use std::os::unix::net::UnixStream;
 
     /// Nobody reads at first: no call waits, and later there is what had a place, and how much had
@@ -191,7 +192,8 @@ mod tests {
         log.finish().expect("it is written");
         let count = reader.read(&mut buffer).expect("a line");
         assert_eq!(&buffer[..count], b"the last one\n");
-        drop(reader);
+        // Closed it could live on in a process that another test starts, until that executes.
+        reader.shutdown(Shutdown::Both).expect("it was open");
         log.push("nobody is there any more\n");
         assert!(log.finish().is_err());
     }
