@@ -105,84 +105,91 @@ def _(air):
     return percent(sum(air.each("back", **where)) / sum(air.each("pings", **where)), 0)
 
 
-def with_and_without(setting, paths):
-    """Commands: plain without losses, and tulip without a setting and with it."""
-    for delay, seconds in paths.items():
-        path = LONG.format(delay=f"{delay}ms", seconds=seconds)
-        yield f"airmend lab compare --agents plain --loss 0 {path}"
-        yield f"airmend lab compare --agents tulip --loss 0,0.01,0.05,0.1 {path}"
-        yield f"airmend lab compare --agents tulip --loss 0.01,0.05,0.1 --set {setting} {path}"
-
-
-def rates_of_tulip(runs, delay, setting, value):
-    """Each loss and the rate with it: first without the setting, then with it."""
-    for given, losses in ((None, (0, 0.01, 0.05, 0.1)), (value, (0.01, 0.05, 0.1))):
-        for loss in losses:
-            where = {"delay": delay, "loss": loss, setting: given}
-            yield loss, runs.one(agent="tulip", **where)["bps"]
-
-
 link_long = lab(
     "link-long-kernel",
-    *with_and_without("idle_copies=1", LONG_PATHS),
-    keep=f"{USUAL} delay=air_delay_ms copies=settings.idle_copies bytes=wire_bytes_per_byte",
+    *(
+        f"airmend lab compare {what} {LONG.format(delay=f'{delay}ms', seconds=seconds)}"
+        for delay, seconds in LONG_PATHS.items()
+        for what in (
+            "--agents plain --loss 0",
+            "--agents tulip --loss 0,0.01,0.05,0.1",
+            "--agents tulip --loss 0.01,0.05,0.1 --set coding=off",
+        )
+    ),
+    keep=f"{USUAL} delay=air_delay_ms coding=settings.coding",
     agents="tulip arq",
-    until_then=("experiments/modern/link-long-kernel.jsonl", "2026-11-23"),
 )
 
 
 @table("link-long-kernel", link_long)
 def _(long):
-    heads = ["plain, 0 %", "0 %", "1 %", "5 %", "10 %", "with a copy: 1 %", "5 %", "10 %"]
+    heads = ["plain, 0 %", "0 %", "1 %", "5 %", "10 %", "`coding=off`: 1 %", "5 %", "10 %"]
     yield ["delay by air, time", *heads]
     for delay, seconds in LONG_PATHS.items():
         clean = long.one(agent="plain", delay=delay)["bps"]
         cells = [f"{delay} ms, {seconds} s", mbps(clean)]
-        for loss, bps in rates_of_tulip(long, delay, "copies", "1"):
-            cells.append(f"{mbps(bps)}, {bps / clean / (1 - loss):.3f}")
+        for coding, losses in ((None, (0, 0.01, 0.05, 0.1)), ("off", (0.01, 0.05, 0.1))):
+            for loss in losses:
+                run = long.one(agent="tulip", delay=delay, loss=loss, coding=coding)
+                cells.append(f"{mbps(run['bps'])}, {run['bps'] / clean / (1 - loss):.3f}")
         yield cells
-
-
-def with_and_without_copies(long, delay):
-    """Bytes on the air for each useful one, at 5 and 10 %."""
-    with_, without = (
-        [long.one(agent="tulip", delay=delay, loss=p, copies=n)["bytes"] for p in (0.05, 0.1)]
-        for n in ("1", None)
-    )
-    spans = (" and ".join(f"{each:.2f}" for each in bytes_) for bytes_ in (with_, without))
-    return " instead of ".join(spans)
-
-
-@quote("link-long-copies-50", link_long)
-def _(long):
-    return with_and_without_copies(long, 50)
-
-
-@quote("link-long-copies-140", link_long)
-def _(long):
-    return with_and_without_copies(long, 140)
 
 
 @quote("link-long-late", link_long)
 def _(long):
-    late = max(row["late_us"] for row in long.rows() if row["delay"] >= 50)
-    return f"{late / 1000:.0f} ms"
+    late = max(row["late_us"] for row in long.rows())
+    return f"{late / 1000:.1f} ms"
 
 
-link_repairs = lab(
-    "link-repairs-kernel",
-    *with_and_without("coding=off", {50: 30, 140: 30, 300: 30}),
-    keep=f"{USUAL} delay=air_delay_ms coding=settings.coding",
+link_fast = lab(
+    "link-fast-kernel",
+    *(
+        f"airmend lab compare {what} --rate 200mbit {LONG.format(delay='50ms', seconds=30)}"
+        for what in (
+            "--agents plain --loss 0",
+            "--agents tulip --loss 0,0.01,0.05",
+            "--agents tulip --loss 0.01,0.05 --set coding=off",
+        )
+    ),
+    keep=f"{USUAL} coding=settings.coding",
     agents="tulip arq",
-    until_then=("experiments/modern/link-repairs-kernel.jsonl", "2026-11-26"),
 )
 
 
-@table("link-repairs-kernel", link_repairs)
-def _(runs):
-    heads = ["plain, 0 %", "0 %", "1 %", "5 %", "10 %", "`coding=off`: 1 %", "5 %", "10 %"]
-    yield ["delay by air", *heads]
-    for delay in (50, 140, 300):
-        cells = [f"{delay} ms", mbps(runs.one(agent="plain", delay=delay)["bps"])]
-        rates = rates_of_tulip(runs, delay, "coding", "off")
-        yield [*cells, *(mbps(bps) for _, bps in rates)]
+@table("link-fast-kernel", link_fast)
+def _(fast):
+    yield ["plain, 0 %", "0 %", "1 %", "5 %", "`coding=off`: 1 %", "5 %"]
+    runs = [fast.one(agent="plain")]
+    for coding, losses in ((None, (0, 0.01, 0.05)), ("off", (0.01, 0.05))):
+        runs += [fast.one(agent="tulip", loss=loss, coding=coding) for loss in losses]
+    yield [mbps(run["bps"]) for run in runs]
+
+
+OBJECTS = (
+    "airmend lab compare --agents tulip --cc cubic --bytes 100kB --sequential 100 --repeat 1 --json"
+)
+link_objects = lab(
+    "link-objects-kernel",
+    f"{OBJECTS} --loss 0,0.01,0.05",
+    f"{OBJECTS} --loss 0,0.01,0.05 --wired-delay 10ms --air-delay 50ms",
+    f"{OBJECTS} --loss 0.01,0.05 --wired-delay 10ms --air-delay 50ms --set coding=off",
+    keep="loss delay=air_delay_ms coding=settings.coding p50=completion_ms.p50 worst=completion_ms.max",
+    agents="tulip arq",
+)
+
+
+@table("link-objects-kernel", link_objects)
+def _(objects):
+    yield ["path", "0 %", "1 %", "5 %"]
+    for name, delay, coding in (
+        ("2 ms by air, 40 ms by wire", 2, None),
+        ("50 ms by air, 10 ms by wire", 50, None),
+        ("the same with `coding=off`", 50, "off"),
+    ):
+        clean = objects.one(delay=delay, loss=0, coding=None)
+        cells = [f"{clean['p50']:.0f}, {clean['worst']:.0f}"]
+        for loss in (0.01, 0.05):
+            run = objects.one(delay=delay, loss=loss, coding=coding)
+            shares = (f"{run[each] / clean['p50']:.2f}" for each in ("p50", "worst"))
+            cells.append(f"{run['p50']:.0f}, {run['worst']:.0f}: {', '.join(shares)}")
+        yield [name, *cells]
