@@ -48,9 +48,9 @@ def program() -> str:
 
 
 def printed(command: str, results: Results, folder: str) -> list[dict]:
-    """The JSON lines that a command prints or writes to `{file}`."""
+    """The JSON lines that a command prints or writes to `{file}`; `{airmend}` is the program."""
     file = Path(folder) / "results.json"
-    places = {"{file}": str(file), "{picture}": str(results.picture)}
+    places = {"{file}": str(file), "{picture}": str(results.picture), "{airmend}": program()}
     words = shlex.split(command)
     for place, path in places.items():
         words = [word.replace(place, path) for word in words]

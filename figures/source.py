@@ -33,15 +33,12 @@ class Results:
     also: list[str]
     #: Of the simulator's lines the runs instead of their summaries.
     runs: bool
-    #: What was recorded before there were sources and its date, until the commands run again.
-    until_then: tuple[str, str] | None
     #: What a command draws to `{picture}`, or `airmend report` of all lines.
     picture: str | None = None
 
     @property
     def file(self) -> Path:
-        recorded = RECORDED / f"{self.name}.jsonl"
-        return ROOT / self.until_then[0] if self.until_then and not recorded.exists() else recorded
+        return RECORDED / f"{self.name}.jsonl"
 
     @property
     def is_recorded(self) -> bool:
@@ -56,14 +53,11 @@ class Results:
 
     def made(self) -> dict:
         """What made the results: command, revision, date, machine, and hashes of the sources."""
-        made = self.lines[0].get("made")
-        return {"date": self.until_then[1]} if made is None and self.until_then else made
+        return self.lines[0]["made"]
 
     def rows(self, **where: object) -> list[dict]:
         """The lines in which each of these columns has this value."""
         lines = [line for line in self.lines if "made" not in line]
-        if self.file.parent != RECORDED:
-            lines = [self.thinned(line) for line in lines]
         wanted = {key: as_recorded(value) for key, value in where.items()}
         return [line for line in lines if all(line.get(key) == wanted[key] for key in wanted)]
 
@@ -139,7 +133,7 @@ def simulator(
     """Results of `airmend sim run`: the summary of each point, or its runs."""
     kept, code, more = keep.split(), agents.split(), also.split()
     made_by = list(commands)
-    return _add(Results(name, "simulator", made_by, kept, code, more, runs, None, picture))
+    return _add(Results(name, "simulator", made_by, kept, code, more, runs, picture))
 
 
 def lab(
@@ -147,16 +141,15 @@ def lab(
     *commands: str,
     keep: str,
     agents: str = "",
-    until_then: tuple[str, str] | None = None,
 ) -> Results:
     """Results of `airmend lab`, each run a line."""
     kept, code = keep.split(), agents.split()
-    return _add(Results(name, "lab", list(commands), kept, code, [], True, until_then))
+    return _add(Results(name, "lab", list(commands), kept, code, [], True))
 
 
 def typed(name: str) -> Results:
     """Figures that were typed: each line is a row, the first one the heads."""
-    return _add(Results(name, None, [], [], [], [], True, None))
+    return _add(Results(name, None, [], [], [], [], True))
 
 
 def table(name: str, *results: Results) -> Callable:

@@ -17,7 +17,6 @@ ping = lab(
     " --repeat 3 --json",
     keep=f"{USUAL} p50=ping.p50_ms p99=ping.p99_ms",
     agents="snoop",
-    until_then=("experiments/modern/ping.jsonl", "2026-11-23"),
 )
 
 
@@ -48,7 +47,6 @@ tulip_upload = lab(
     " --wired-queue 65kB --json",
     keep=f"{USUAL} of_bound bytes=wire_bytes_per_byte",
     agents="tulip arq",
-    until_then=("experiments/modern/tulip.jsonl", "2026-11-23"),
 )
 
 
@@ -73,7 +71,6 @@ tulip_air = lab(
     keep=f"{USUAL} bytes=wire_bytes_per_byte p50=ping.p50_ms p99=ping.p99_ms"
     " pings=ping.sent back=ping.received",
     agents="tulip arq",
-    until_then=("experiments/modern/tulip.jsonl", "2026-11-23"),
 )
 
 
@@ -193,3 +190,162 @@ def _(objects):
             shares = (f"{run[each] / clean['p50']:.2f}" for each in ("p50", "worst"))
             cells.append(f"{run['p50']:.0f}, {run['worst']:.0f}: {', '.join(shares)}")
         yield [name, *cells]
+
+
+UPLOAD = "--direction up --cc cubic --loss 0.01,0.05,0.1 --seconds 20 --json"
+upload = lab(
+    "upload-kernel",
+    f"airmend lab compare --place base --agents snoop {UPLOAD}",
+    f"airmend lab compare --place mobile --agents plain,snoop {UPLOAD}",
+    f"airmend lab compare --place both --agents snoop {UPLOAD}",
+    keep=f"{USUAL} place seed of_bound bound=bound_bps",
+    agents="snoop snoop95",
+)
+
+
+@table("upload-kernel", upload)
+def _(upload):
+    places = {
+        None: "`snoop` at the base station",
+        "mobile": "`snoop` in the mobile host",
+        "both": "at both ends",
+    }
+    yield ["loss each way", "plain", *places.values(), "bound"]
+    for loss in (0.01, 0.05, 0.1):
+        plain = upload.median("bps", agent="plain", loss=loss)
+        cells = [percent(loss), mbps(plain)]
+        for place in places:
+            where = {"agent": "snoop", "loss": loss, "place": place}
+            bps, share = (upload.median(each, **where) for each in ("bps", "of_bound"))
+            cells.append(f"{mbps(bps)}: {percent(share, 1)}, × {bps / plain:.1f}")
+        yield [*cells, mbps(upload.median("bound", loss=loss))]
+
+
+HANDOFF = (
+    "airmend lab compare --agents plain,snoop,snoop95 --cc cubic --loss 0,0.01 --repeat 1"
+    " --seconds 30 --json"
+)
+handoff = lab(
+    "handoff-kernel",
+    HANDOFF,
+    f"{HANDOFF} --base-stations 2 --handoff 5s",
+    f"{HANDOFF} --base-stations 2 --handoff 5s --handoff-ahead 0ms",
+    f"{HANDOFF} --base-stations 2 --handoff 5s --no-handoff-state",
+    keep=f"{USUAL} every=handoff_every_ms ahead=handoff_ahead_ms state=handoff_state"
+    " p50=handoff_ms.p50 most=handoff_ms.max",
+    agents="snoop snoop95 handoff",
+)
+
+
+@table("handoff-kernel", handoff)
+def _(handoff):
+    ways = {
+        "primed": {"ahead": 200, "state": True},
+        "not primed": {"ahead": 0, "state": True},
+        "no handoff": {"state": False},
+    }
+    heads = [each for way in ways for each in (way, "median / most")]
+    yield ["agent", "loss", "no moves", *heads]
+    for loss in (0, 0.01):
+        for agent in ("plain", "snoop", "snoop95"):
+            where = {"agent": agent, "loss": loss}
+            cells = [mbps(handoff.one(every=None, **where)["bps"])]
+            for way in ways.values():
+                run = handoff.one(**way, **where)
+                cells += [mbps(run["bps"]), f"{run['p50']:.1f} / {run['most']:.1f}"]
+            yield [agent, percent(loss), *cells]
+
+
+JOINED = "--rate 20mbit --air-delay 10ms --wired-delay 10ms --far-wired 100mbit,10ms"
+LINKS = ("tulip", "lack", "lack-flow")
+joined = lab(
+    "joined-networks",
+    f"airmend lab compare --agents tulip,lack,lack-flow --cc cubic --loss 0.05,0.1 --flows 5"
+    f" {JOINED} --seconds 20 --warmup 5s --repeat 3 --json",
+    keep=f"{USUAL} of_bound fairness",
+    agents="tulip lack arq",
+)
+
+
+@table("joined-networks", joined)
+def _(joined):
+    yield ["loss each way", *(f"`{agent}`" for agent in LINKS)]
+    for loss in (0.05, 0.1):
+        cells = [percent(loss)]
+        for agent in LINKS:
+            where = {"agent": agent, "loss": loss}
+            share, fairness = (joined.median(each, **where) for each in ("of_bound", "fairness"))
+            cells.append(f"{percent(share, 1)}, {fairness:.2f}")
+        yield cells
+
+
+SHORT = (
+    f"airmend lab compare --agents tulip,lack,lack-flow --cc cubic --loss 0.05 --flows 5 --pairs 5"
+    f" {JOINED} --seconds 15 --warmup 3s --repeat 3 --json"
+)
+joined_short = lab(
+    "joined-short",
+    f"{SHORT} --short 10kB,50ms",
+    f"{SHORT} --short 100kB,50ms",
+    f"{SHORT} --short 10kB,50ms --window 16 --set classes=any=reliable",
+    keep="agent short window=window_segments late_us=lateness_us.p99 p50=short_completion_ms.p50"
+    " p90=short_completion_ms.p90 p99=short_completion_ms.p99",
+    agents="tulip lack arq",
+)
+
+
+@table("joined-short", joined_short)
+def _(short):
+    yield ["short flows", *(f"`{agent}`" for agent in LINKS)]
+    for name, where in {
+        "10 kB": {"short": "10000,50ms", "window": None},
+        "100 kB": {"short": "100000,50ms", "window": None},
+        "10 kB, `--window 16` and all packets reliable": {"window": 16},
+    }.items():
+        cells = [name]
+        for agent in LINKS:
+            times = (short.median(each, agent=agent, **where) for each in ("p50", "p90", "p99"))
+            cells.append(" / ".join(f"{time:.0f}" for time in times))
+        yield cells
+
+
+#: One way by air in ms, the FIFO before it (1 BDP), the time of a run in s, runs.
+OVERHEAD = {
+    2: ("10kB", 15, 3),
+    20: ("100kB", 15, 3),
+    70: ("350kB", 15, 3),
+    140: ("700kB", 15, 3),
+    300: ("1500kB", 60, 1),
+}
+overhead = lab(
+    "link-overhead",
+    *(
+        f"tools/link-overhead --airmend {{airmend}} --json --delays {delay}ms --queue {queue}"
+        f" --seconds {seconds} --runs {runs} {what}"
+        for delay, (queue, seconds, runs) in OVERHEAD.items()
+        for what in ("--losses 0,0.01,0.05,0.1", "--losses 0 -- --arq plain")
+    ),
+    keep="delay loss seed arq=flags.1 bps wire reverse cpu_fh=cpu_fh_ns cpu_mh=cpu_mh_ns late_us",
+    agents="tulip arq",
+)
+
+
+@table("link-overhead", overhead)
+def _(overhead):
+    yield ["round trip, losses", "Mb/s", "of plain × (1 − p)", "bytes down", "up", "CPU, ns"]
+    for delay in OVERHEAD:
+        clean = overhead.median("bps", delay=f"{delay}ms", loss=0.0, arq="plain")
+        for arq, loss in (("plain", 0.0), *((None, loss) for loss in (0.0, 0.01, 0.05, 0.1))):
+            where = {"delay": f"{delay}ms", "loss": loss, "arq": arq}
+            bps, wire, reverse, *cpu = (
+                overhead.median(each, **where)
+                for each in ("bps", "wire", "reverse", "cpu_fh", "cpu_mh")
+            )
+            yield [
+                f"{2 * delay} ms, {percent(loss)}" + (", `--arq plain`" if arq else ""),
+                mbps(bps, 1),
+                f"{bps / clean / (1 - loss):.3f}",
+                f"{wire:.3f}",
+                f"{reverse:.3f}",
+                f"{cpu[0]:.0f} + {cpu[1]:.0f}",
+            ]

@@ -49,16 +49,25 @@ fast = lab(
     " shown=agent_counters.forwarded_loss_signals late_us=lateness_us.p99 latest_us=lateness_us.max",
     agents="snoop",
 )
-#: Measured when `snoop` had no C-22: now for the other agents.
-before = lab(
-    "setups-kernel-before",
+#: What `snoop` is compared with. Over 10 MB `plain` would take minutes at a high loss.
+others = lab(
+    "setups-kernel-others",
+    f"{COMMAND} plain,snoop95 --loss 0,0.01,0.05,0.1 --seconds 20 --repeat 3",
+    f"{COMMAND} plain,snoop95 --loss 0.01,0.04,0.08 --seconds 20 --repeat 3 {FAR}",
+    f"{COMMAND} plain,snoop95 --seconds 20 --repeat 3 --rate 50mbit --air-delay 5ms"
+    " --wired-delay 25ms",
+    f"{COMMAND} plain,snoop95 --rate 10mbit --burst 2/64Ki,4/64Ki,6/64Ki --seconds 20 --repeat 3",
+    f"{COMMAND} plain,snoop95 {FADES} --seconds 60 --repeat 3",
+    f"{COMMAND} plain,snoop95,snoop-nosuppress --loss 0.02,0.1 --seconds 15 --repeat 3"
+    " --air-delay 20ms --wired-delay 5ms",
     keep=KERNEL,
-    until_then=("experiments/modern/kernel.jsonl", "2026-11-22"),
+    agents="snoop snoop95",
 )
-beside = lab(
-    "setups-kernel-beside",
-    keep="setup agent bps=goodput_bps",
-    until_then=("experiments/validation/matrix.jsonl", "2026-11-23"),
+others_d = lab(
+    "setups-kernel-others-d",
+    f"{COMMAND} plain,snoop95 --loss 0.01,0.05 --seconds 60 --warmup 10s --repeat 2 {FAST}",
+    keep=KERNEL,
+    agents="snoop95",
 )
 
 #: What tells the laboratory's lines of a set-up.
@@ -89,11 +98,6 @@ WANTED = {"A, 0 %": "what plain has", "A, 1 %": "18.0", "A, 5 %": "17.2", "A, 10
 WANTED |= {"B, 1 %": "8.5", "B, 4 %": "8.5", "B, 8 %": "8.5", "C, 0 %": "what plain has"}
 WANTED |= {"D, 1 %": "85 %", "D, 5 %": "85 %", "E, fading": "90 %"}
 WANTED |= {f"E, bursts of {frames}": "95 %" for frames in (2, 4, 6)}
-
-
-def experiment(setup):
-    """The name under which set-ups were recorded before."""
-    return {"experiment": f"modern/{setup[0].lower()}"}
 
 
 def of_setup(setup, kernel, kernel_d):
@@ -148,8 +152,8 @@ def _(fast):
         yield [f"`{row['agent']}`", row["seed"], mbps(row["bps"]), share, row["recoveries"], late]
 
 
-@table("readme", before, kernel, kernel_d)
-def _(before, *kernels):
+@table("readme", others, others_d, kernel, kernel_d)
+def _(others, others_d, *kernels):
     yield ["path", "loss", "plain TCP", "`snoop95`", "`snoop`", "of the bound"]
     rows = {
         "A, 0 %": ("air 20 Mb/s, 2 ms; wire 40 ms", "none"),
@@ -161,13 +165,11 @@ def _(before, *kernels):
     }
     for setup, names in rows.items():
         lines = LINES[setup]
-        earlier = [
-            median(before, agent, **experiment(setup), **lines).replace("–", "")
-            for agent in ("plain", "snoop95")
-        ]
+        beside = of_setup(setup, others, others_d)
         kernel = of_setup(setup, *kernels)
-        now = median(kernel, "snoop", **lines)
-        yield [*names, *earlier, now, of_bound(kernel, **lines)]
+        goodputs = [median(beside, agent, **lines) for agent in ("plain", "snoop95")]
+        goodputs.append(median(kernel, "snoop", **lines))
+        yield [*names, *goodputs, of_bound(kernel, **lines)]
 
 
 @quote("readme-long", kernel)
@@ -180,14 +182,17 @@ def _(kernel):
     return f"{min(shares):.1f} to {max(shares):.1f} %"
 
 
-def medians(agent, model, beside, *kernels):
+def in_kernel(setup, agent, others, others_d, *kernels):
+    """The laboratory's results that have this agent in this set-up."""
+    return of_setup(setup, *kernels) if agent == "snoop" else of_setup(setup, others, others_d)
+
+
+def medians(agent, model, *kernels):
     """The medians of the model and of the kernel in each set-up that the model has."""
     return {
         setup: (
             model.median("bps", agent=agent, setup=setup),
-            of_setup(setup, *kernels).median("bps", agent=agent, **lines)
-            if agent == "snoop"
-            else beside.median("bps", agent=agent, setup=setup),
+            in_kernel(setup, agent, *kernels).median("bps", agent=agent, **lines),
         )
         for setup, lines in LINES.items()
         if model.rows(setup=setup)
@@ -200,16 +205,20 @@ def off(*pair):
     return abs(model / kernel - 1)
 
 
-@table("validation-matrix", model, beside, kernel, kernel_d)
+@table("validation-matrix", model, others, others_d, kernel, kernel_d)
 def _(*results):
-    beside = results[1]
     yield ["set-up", "plain", "`snoop95`", "range", "`snoop`"]
     found = {agent: medians(agent, *results) for agent in ("plain", "snoop95", "snoop")}
     for setup in found["plain"]:
         pairs = {agent: compared(*found[agent][setup]) for agent in found}
-        single = beside.each("bps", agent="snoop95", setup=setup)
+        single = each_snoop95(setup, *results[1:])
         scatter = f"{mbps(min(single), 1)} to {mbps(max(single), 1)}"
         yield [setup, pairs["plain"], pairs["snoop95"], scatter, pairs["snoop"]]
+
+
+def each_snoop95(setup, *kernels):
+    """The goodput of each run of `snoop95` on kernel TCP."""
+    return in_kernel(setup, "snoop95", *kernels).each("bps", agent="snoop95", **LINES[setup])
 
 
 def compared(model, kernel):
@@ -218,13 +227,13 @@ def compared(model, kernel):
     return f"**{text}**" if off(model, kernel) > 0.15 else text
 
 
-@quote("validation-snoop", model, beside, kernel, kernel_d)
+@quote("validation-snoop", model, others, others_d, kernel, kernel_d)
 def _(*results):
     """The most that the model is off the kernel."""
     return percent(max(off(*pair) for pair in medians("snoop", *results).values()), 0)
 
 
-@quote("validation-plain", model, beside, kernel, kernel_d)
+@quote("validation-plain", model, others, others_d, kernel, kernel_d)
 def _(*results):
     pairs = medians("plain", *results).values()
     return f"{sum(off(*pair) <= 0.15 for pair in pairs)} of {len(pairs)}"
@@ -238,25 +247,24 @@ def _(model):
     return f"{max(max(each) / min(each) for each in runs):.0f} times"
 
 
-@quote("validation-outside", model, beside)
-def _(model, beside):
+@quote("validation-outside", model, others, others_d, kernel, kernel_d)
+def _(model, *kernels):
     """The set-ups in which the model's median of `snoop95` is none that the kernel's runs span."""
     found = []
     for setup in LINES:
         if model.rows(setup=setup):
-            single = beside.each("bps", agent="snoop95", setup=setup)
+            single = each_snoop95(setup, *kernels)
             bps = model.median("bps", agent="snoop95", setup=setup)
             if not 0.99 * min(single) <= bps <= 1.01 * max(single):
                 found.append(f"{setup} ({'faster' if bps > max(single) else 'slower'})")
     return "; ".join(found)
 
 
-@table("long-air-kernel", before, kernel)
-def _(before, kernel):
-    agents = ("plain", "snoop95", "snoop-nosuppress", "snoop")
-    names = ["plain", "`snoop95`", "`snoop-nosuppress`", "`snoop` before C-31"]
-    yield ["loss", *names, "`snoop`"]
+@table("long-air-kernel", others, kernel)
+def _(others, kernel):
+    agents = ("plain", "snoop95", "snoop-nosuppress")
+    yield ["loss", "plain", "`snoop95`", "`snoop-nosuppress`", "`snoop`"]
     for loss in (0.02, 0.1):
         lines = {"rate": 20_000_000, "wired": 5, "loss": loss}
-        earlier = [median(before, agent, experiment="modern/far", **lines) for agent in agents]
-        yield [percent(loss), *earlier, median(kernel, "snoop", **lines)]
+        beside = [median(others, agent, **lines) for agent in agents]
+        yield [percent(loss), *beside, median(kernel, "snoop", **lines)]

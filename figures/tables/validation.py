@@ -17,7 +17,6 @@ kernel = lab(
     LAB,
     f"{LAB} --no-sack",
     keep=KEEP,
-    until_then=("experiments/validation/kernel.jsonl", "2026-11-20"),
 )
 model = simulator(
     "validation-model",
