@@ -162,6 +162,21 @@ fn retransmissions_end_for_a_mobile_that_acknowledges_only_the_newest() {
 }
 
 #[test]
+fn what_arrives_again_after_the_mobile_discarded_it_earns_no_repair() {
+    let mut world = World::new(256 << 20);
+    window(&mut world, 1, 200, 1_000);
+    for hole in 1..50u32 {
+        world.ack(1, hole * 1_000, &[((hole + 1) * 1_000, 201_000)]);
+        world.wait(Duration::from_millis(4));
+        // The number stops at data that was acknowledged selectively.
+        world.ack(1, (hole + 1) * 1_000, &[]);
+        world.wait(Duration::from_millis(4));
+    }
+    assert!(world.repairs <= 32 + 201, "{} repairs", world.repairs);
+    assert!(world.repairs > 100, "{} repairs", world.repairs);
+}
+
+#[test]
 fn nothing_is_sent_to_a_mobile_that_never_answered() {
     let mut world = World::new(256 << 20);
     for number in 0..500u16 {

@@ -36,6 +36,8 @@ pub(super) struct AckReport {
 struct Arrivals {
     any: bool,
     resent: bool,
+    /// [C-23] Where data had arrived already that the mobile has discarded since: it counts once.
+    counted: u64,
     /// The segments, and whether a SACK block reported some.
     segments: u64,
     by_sack: bool,
@@ -50,7 +52,7 @@ impl Arrivals {
     fn take(&mut self, now: Instant, cached: &Cached, delivered: u64, air: &mut AirPath) {
         self.any = true;
         self.resent |= cached.trouble.resent;
-        self.segments += cached.segments();
+        self.segments += if cached.end > self.counted { cached.segments() } else { 0 };
         let sent = cached.proven(delivered);
         if cached.is_ambiguous() && now - sent.at < air.min() {
             // The retransmission cannot have been acknowledged yet: the original was only late.
@@ -94,10 +96,12 @@ impl Flow {
         // acknowledged cumulatively.
         report.reneged = self.outstanding.sacked.span_at(ack).is_some();
         if report.reneged {
+            let end = self.outstanding.sacked.end().unwrap_or(ack);
+            self.outstanding.counted = self.outstanding.counted.max(end);
             self.outstanding.sacked = Rare::NONE;
         }
         let lone = self.outstanding.has_lone_segment();
-        let mut arrivals = Arrivals::default();
+        let mut arrivals = Arrivals { counted: self.outstanding.counted, ..Arrivals::default() };
         let waited = self.take_acknowledged(now, ack, &mut arrivals, &mut report);
         if waited {
             // Data above a repaired hole that was not SACKed waited at the mobile: its round trip

@@ -21,6 +21,9 @@ pub(super) struct Outstanding {
     pub(super) flight: Flight,
     /// [C-1] The ranges that the mobile has acknowledged selectively.
     pub(super) sacked: Rare<Ranges>,
+    /// [C-23] The end of the data that the mobile had acknowledged selectively when it last
+    /// discarded some: what lies below was counted when it arrived first.
+    pub(super) counted: u64,
     /// [C-4] The newest transmission that is known to have arrived.
     pub(super) delivered: Delivered,
     pub(super) probe: TailProbe,
@@ -42,6 +45,7 @@ impl Empty for Outstanding {
         cache: Cache::EMPTY,
         flight: Flight::EMPTY,
         sacked: Rare::NONE,
+        counted: 0,
         delivered: Delivered { sent: Sent::NONE, round_trip: Duration::ZERO },
         probe: TailProbe::EMPTY,
         new_data_at: Instant::ZERO,
