@@ -6,7 +6,7 @@
 //! its address by a cookie, and then has a rate of its own.
 
 use super::limits::Sources;
-use super::macs::{Check, PairKey};
+use super::macs::{Check, PairKey, Proof};
 use crate::rate::{Bucket, Rate};
 use crate::tunnel::carrier::Address;
 use crate::tunnel::key::PublicKey;
@@ -67,9 +67,9 @@ impl Gate {
         self.check.ends_in_mac1(message)
     }
 
-    /// Whether its mac2 shows the peer's key.
-    pub(super) fn shows_key(&mut self, now: Instant, from: Address, handshake: &[u8]) -> bool {
-        self.check.proof(now, from, handshake).key
+    /// What its mac2 shows of its sender.
+    pub(super) fn proof(&mut self, now: Instant, from: Address, handshake: &[u8]) -> Proof {
+        self.check.proof(now, from, handshake)
     }
 
     /// Decides about a handshake message that has mac1.
@@ -87,6 +87,11 @@ impl Gate {
                 self.sources.take(PER_SOURCE, now, from) && self.proven.take(PROVEN, now);
             return if is_within { Verdict::Admit } else { Verdict::Refuse };
         }
+        self.challenge(now, from, handshake)
+    }
+
+    /// Asks the sender of a handshake message for a cookie, if there are not too many.
+    pub(super) fn challenge(&mut self, now: Instant, from: Address, handshake: &[u8]) -> Verdict {
         let may_reply = self.challenges.take(CHALLENGES, now);
         let reply = may_reply.then(|| self.check.reply(now, from, handshake)).flatten();
         reply.map_or(Verdict::Refuse, Verdict::Challenge)
@@ -189,6 +194,32 @@ mod tests {
         }
         // 19 without a cookie, 24 with one.
         assert!((40..=45).contains(&admitted[0]) && admitted[1] == 1, "{admitted:?}");
+    }
+
+    /// Ten messages in a millisecond, of many addresses: what they cost in a second.
+    #[test]
+    fn all_sources_together_have_a_rate_and_so_have_cookies() {
+        for has_cookies in [false, true] {
+            let (key, _, mut gate) = ends();
+            let mut stamps: Vec<_> = (0..100).map(|_| Stamp::new(&key, None)).collect();
+            let (mut admitted, mut cookies) = (0, 0);
+            for number in 0..10_000u64 {
+                let now = Instant::from_millis(5_000 + number / 10);
+                let source = (number % 100) as usize;
+                let bytes = message(&mut stamps[source], now);
+                match gate.admit(now, at(source as u16, 1), &bytes) {
+                    Verdict::Admit => admitted += 1,
+                    Verdict::Challenge(reply) => {
+                        cookies += 1;
+                        assert!(!has_cookies || take(&mut stamps[source], now, &reply));
+                    }
+                    Verdict::Refuse => {}
+                }
+            }
+            let most = if has_cookies { 20 + 550 } else { 20 };
+            assert!(admitted <= most && admitted > most / 2, "{admitted}");
+            assert!(cookies <= 1_100 && has_cookies == (cookies < 500), "{cookies}");
+        }
     }
 
     /// Somebody repeats what the peer has sent: more than the peer's rate needs cookies, which only

@@ -207,6 +207,7 @@ mod tests {
                 psk: psk.clone(),
             });
             let ephemeral = ["initiator ephemeral", "responder ephemeral"].map(array::<32>);
+            assert_eq!(PROLOGUE[..], documented("prologue"));
             let fixed = |end: usize| {
                 let builder = builder(&ends[end]).expect("keys");
                 builder.fixed_ephemeral_key_for_testing_only(&ephemeral[end])

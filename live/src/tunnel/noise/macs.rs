@@ -154,6 +154,13 @@ pub(super) struct Proof {
     pub(super) address: bool,
 }
 
+impl Proof {
+    /// Whether the peer itself has sent the message within the life of a cookie.
+    pub(super) fn is_fresh(self) -> bool {
+        self.key && self.address
+    }
+}
+
 /// Checks the MACs of a peer's handshake messages to this end.
 pub(super) struct Check {
     keys: ReceiverKeys,

@@ -189,7 +189,7 @@ impl Channel for NoiseChannel {
     fn is_for(&mut self, now: Instant, from: Address, datagram: &[u8]) -> bool {
         match Datagram::parse(datagram) {
             Some(Datagram::Initiation(_)) => {
-                !self.initiates && self.gate.shows_key(now, from, datagram)
+                !self.initiates && self.gate.proof(now, from, datagram).key
             }
             Some(Datagram::Unknown(id)) => self.uses(id),
             Some(Datagram::Cookie(..) | Datagram::Version(_)) => self.expects(from),

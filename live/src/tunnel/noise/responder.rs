@@ -31,7 +31,8 @@ pub(super) enum Outcome {
     Challenge(Vec<u8>),
     /// It was received before.
     Replayed,
-    /// It is authentic and older than one that was received before.
+    /// It is authentic, older than one that was received before, and of an older end, which cannot
+    /// show that it is no replay.
     Old,
     /// It is one too many.
     Refused,
@@ -58,10 +59,17 @@ pub(super) struct Responder {
     pending: Option<Pending>,
     /// Of the newest initiation.
     newest: Option<Timestamp>,
-    remembered: VecDeque<[u8; 32]>,
+    remembered: VecDeque<Remembered>,
     repeats: Bucket,
     strange_repeats: Bucket,
     unused: u32,
+}
+
+/// The ephemeral key of an authentic initiation.
+struct Remembered {
+    ephemeral: [u8; 32],
+    /// Whether it was older than the newest one, and may come again with a cookie.
+    is_old: bool,
 }
 
 struct Pending {
@@ -90,12 +98,28 @@ impl Responder {
         if self.pending.as_ref().is_some_and(|pending| pending.ephemeral == *ephemeral) {
             return self.repeat(now, from);
         }
-        if self.remembered.contains(ephemeral) {
-            return Outcome::Replayed;
+        let known = self.remembered.iter().find(|known| known.ephemeral == *ephemeral);
+        match known.map(|known| known.is_old) {
+            Some(false) => return Outcome::Replayed,
+            Some(true) if !gate.proof(now, from, datagram).is_fresh() => {
+                return gate.challenge(now, from, datagram).into();
+            }
+            _ => {}
         }
         match gate.admit(now, from, datagram) {
-            Verdict::Admit => self.answer(now, from, (keys, names), message, *ephemeral),
-            verdict => verdict.into(),
+            Verdict::Admit => {}
+            verdict => return verdict.into(),
+        }
+        let Some(request) = Request::read(keys, message) else { return Outcome::WrongKey };
+        let is_old = self.newest.is_some_and(|newest| request.timestamp <= newest);
+        let proof = gate.proof(now, from, datagram);
+        // The clock of a peer that holds a cookie was set back. Without one it may be a replay.
+        let is_refused = is_old && !proof.is_fresh();
+        self.remember(*ephemeral, is_refused);
+        match (is_refused, proof.key) {
+            (true, true) => gate.challenge(now, from, datagram).into(),
+            (true, false) => Outcome::Old,
+            (false, _) => self.answer(now, from, request, names, *ephemeral),
         }
     }
 
@@ -139,21 +163,21 @@ impl Responder {
         if may_repeat { Outcome::Again(pending.response.clone()) } else { Outcome::Replayed }
     }
 
+    fn remember(&mut self, ephemeral: [u8; 32], is_old: bool) {
+        self.remembered.retain(|known| known.ephemeral != ephemeral);
+        self.remembered.truncate(REMEMBERED - 1);
+        self.remembered.push_front(Remembered { ephemeral, is_old });
+    }
+
     fn answer(
         &mut self,
         now: Instant,
         from: Address,
-        (keys, names): (&Keys, &Names),
-        message: &[u8; INITIATION_LEN],
+        request: Request,
+        names: &Names,
         ephemeral: [u8; 32],
     ) -> Outcome {
-        let Some(request) = Request::read(keys, message) else { return Outcome::WrongKey };
-        self.remembered.truncate(REMEMBERED - 1);
-        self.remembered.push_front(ephemeral);
-        if self.newest.is_some_and(|newest| request.timestamp <= newest) {
-            return Outcome::Old;
-        }
-        self.newest = Some(request.timestamp);
+        self.newest = self.newest.max(Some(request.timestamp));
         let Some(response) = request.answer(names) else { return Outcome::Refused };
         self.unused = self.unused.saturating_add(1);
         let session = Session::new(response.name, response.peer_id, response.transport, now);

@@ -96,8 +96,10 @@ fn a_recorded_initiation_opens_nothing_and_an_older_one_is_reported() {
     assert!(!pair.listener.is_open());
     pair.wait(KEEPALIVE);
     pair.assert_carries();
-    // A clock that was set back, which the operator is told once.
-    pair.restart_dialer(STARTED - Duration::from_secs(3_600));
+    // An older end whose clock was set back cannot show that it is no replay; the operator is told
+    // once.
+    pair.restart_dialer(STARTED - HOURS);
+    pair.dialer.stamp = Stamp::new(&pair.dialer.keys.peer, None);
     for _ in 0..80 {
         pair.wait(RETRIED);
     }
@@ -121,6 +123,27 @@ fn replays_of_a_pending_initiation_reflect_little() {
         answers += pair.drain_listener().len();
     }
     assert!((100..=600).contains(&answers), "{answers}");
+}
+
+/// Ten datagrams in a millisecond of sessions that nobody has: what is answered in a second, and
+/// what waits where nothing can be sent.
+#[test]
+fn what_names_no_session_reflects_little_and_leaves_room() {
+    for can_send in [true, false] {
+        let mut pair = Pair::open();
+        let mut answers = 0;
+        for number in 0..10_000u32 {
+            pair.now += Duration::from_micros(100);
+            let datagram = [&[3][..], &[0xee; 3], &number.to_be_bytes(), &[0; 40]].concat();
+            assert_eq!(pair.give(stranger(1, number as u16), &datagram), None);
+            answers += if can_send { pair.drain_listener().len() } else { 0 };
+        }
+        let waiting = pair.drain_listener().len();
+        match can_send {
+            true => assert!((2_000..=2_200).contains(&answers), "{answers}"),
+            false => assert_eq!(waiting, OUTBOX_STRANGERS),
+        }
+    }
 }
 
 #[test]

@@ -1,3 +1,4 @@
+mod clocks;
 mod hostile;
 
 use super::*;
@@ -11,6 +12,8 @@ struct Pair {
     dialer: NoiseChannel,
     listener: NoiseChannel,
     dialer_at: Address,
+    /// For so long each end has been suspended, the dialer and the listener: its clock stood still.
+    slept: [Duration; 2],
 }
 
 /// When the first ends start, and how much later one that is restarted.
@@ -18,6 +21,8 @@ const STARTED: Duration = Duration::from_secs(1_000_000);
 const RESTARTED: Duration = Duration::from_millis(1_000_000_001);
 /// Longer than any interval between retries.
 const RETRIED: Duration = Duration::from_millis(140);
+/// By which clocks jump.
+const HOURS: Duration = Duration::from_secs(5 * 3_600);
 const LISTENER: u16 = 4433;
 
 fn at(port: u16) -> Address {
@@ -38,6 +43,7 @@ impl Pair {
             dialer: NoiseChannel::new(a, Names::default(), rekey, Some(at(LISTENER)), STARTED),
             listener: NoiseChannel::new(b, Names::default(), rekey, None, STARTED),
             dialer_at: at(1000),
+            slept: [Duration::ZERO; 2],
         }
     }
 
@@ -48,21 +54,27 @@ impl Pair {
         pair
     }
 
+    /// The time at the dialer and at the listener.
+    fn clocks(&self) -> [Instant; 2] {
+        self.slept.map(|slept| Instant::ZERO + (self.now - Instant::ZERO).saturating_sub(slept))
+    }
+
     /// Lets both ends say what they want until they have nothing more to say.
     fn exchange(&mut self) {
         loop {
-            self.dialer.handle_timeout(self.now);
-            self.listener.handle_timeout(self.now);
+            let [dialer_now, listener_now] = self.clocks();
+            self.dialer.handle_timeout(dialer_now);
+            self.listener.handle_timeout(listener_now);
             let (from_dialer, from_listener) = (self.drain_dialer(), self.drain_listener());
             if from_dialer.is_empty() && from_listener.is_empty() {
                 return;
             }
             let mut nothing = BytesMut::new();
             for message in from_dialer {
-                self.listener.receive(self.now, self.dialer_at, &message, &mut nothing);
+                self.listener.receive(listener_now, self.dialer_at, &message, &mut nothing);
             }
             for message in from_listener {
-                self.dialer.receive(self.now, at(LISTENER), &message, &mut nothing);
+                self.dialer.receive(dialer_now, at(LISTENER), &message, &mut nothing);
             }
             assert!(nothing.is_empty(), "no frames without packets");
         }
@@ -97,22 +109,23 @@ impl Pair {
 
     fn seal(&mut self, frame: &[u8]) -> Vec<u8> {
         let mut datagram = Vec::new();
-        self.dialer.seal(self.now, frame, &mut datagram);
+        self.dialer.seal(self.clocks()[0], frame, &mut datagram);
         datagram
     }
 
     /// The frame that the listener decrypts from a datagram from this address.
     fn give(&mut self, from: Address, datagram: &[u8]) -> Option<Vec<u8>> {
         let mut out = BytesMut::new();
-        self.listener.receive(self.now, from, datagram, &mut out).then(|| out.to_vec())
+        self.listener.receive(self.clocks()[1], from, datagram, &mut out).then(|| out.to_vec())
     }
 
     fn assert_carries(&mut self) {
         let datagram = self.seal(b"up");
         assert_eq!(self.give(self.dialer_at, &datagram).as_deref(), Some(&b"up"[..]));
         let (mut back, mut out) = (Vec::new(), BytesMut::new());
-        self.listener.seal(self.now, b"down", &mut back);
-        assert!(self.dialer.receive(self.now, at(LISTENER), &back, &mut out));
+        let [dialer_now, listener_now] = self.clocks();
+        self.listener.seal(listener_now, b"down", &mut back);
+        assert!(self.dialer.receive(dialer_now, at(LISTENER), &back, &mut out));
         assert_eq!(&out[..], b"down");
     }
 }
