@@ -201,6 +201,10 @@ pub trait Agent {
         None
     }
 
+    /// Another limit of cached packets, in bytes, of an agent that is one end of a link. What is
+    /// held beyond it stays until it has crossed; nothing more is taken meanwhile.
+    fn limit_cache(&mut self, _bytes: usize) {}
+
     /// The path to the other end, if the agent is one end of a link and measures it.
     fn path(&self) -> Option<PathView> {
         None

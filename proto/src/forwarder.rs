@@ -237,6 +237,11 @@ impl<A: Agent + ?Sized> Forwarder<A> {
         self.agent.air_round_trip(flow)
     }
 
+    /// Another limit of cached packets, in bytes: see [`Agent::limit_cache`].
+    pub fn limit_cache(&mut self, bytes: usize) {
+        self.agent.limit_cache(bytes);
+    }
+
     /// What the agent knows of the path to the other end.
     pub fn path(&self) -> Option<PathView> {
         self.agent.path()

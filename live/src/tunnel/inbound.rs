@@ -36,6 +36,11 @@ impl Inbound {
         Self { parts: Parts::new(cache_bytes) }
     }
 
+    /// From now on packets may take so many bytes.
+    pub(super) fn limit_cache(&mut self, bytes: usize) {
+        self.parts.limit_cache(bytes);
+    }
+
     /// What these bytes complete; `None` for a part of more, and for what is cut or unknown.
     pub(super) fn take(&mut self, now: Instant, bytes: Bytes, ecn: Ecn) -> Option<Arrival> {
         let bytes = match Message::parse(&bytes) {

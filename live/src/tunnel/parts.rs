@@ -56,8 +56,14 @@ struct Incomplete {
 impl Parts {
     /// Nothing, of a peer whose packets may take so many bytes.
     pub(super) fn new(cache_bytes: usize) -> Self {
-        let max_bytes = BYTES.min(cache_bytes / SHARE);
-        Self { frames: VecDeque::new(), bytes: 0, max_bytes }
+        let mut parts = Self { frames: VecDeque::new(), bytes: 0, max_bytes: 0 };
+        parts.limit_cache(cache_bytes);
+        parts
+    }
+
+    /// From now on the peer's packets may take so many bytes.
+    pub(super) fn limit_cache(&mut self, bytes: usize) {
+        self.max_bytes = BYTES.min(bytes / SHARE);
     }
 
     /// Bytes that they take.

@@ -141,6 +141,13 @@ impl Peer {
         *self = new;
     }
 
+    /// From now on its packets may take so much memory: others have come or gone.
+    pub(super) fn limit(&mut self, limits: Limits) {
+        self.limits = limits;
+        self.forwarder.limit_cache(limits.cache_bytes);
+        self.inbound.limit_cache(limits.cache_bytes);
+    }
+
     /// Whether packets for it may be taken: it is there.
     pub(super) fn is_there(&self) -> bool {
         self.outbound.channel.peer().is_some() && !self.liveness.is_lost()

@@ -55,6 +55,11 @@ impl Decoder {
         }
     }
 
+    /// From now on so many bytes are kept at most, beginning with the next symbol.
+    pub(crate) fn limit(&mut self, max_bytes: usize) {
+        self.max_bytes = max_bytes;
+    }
+
     /// Symbols are numbered anew.
     pub(crate) fn restart(&mut self) {
         *self = Self::new(self.max_bytes);

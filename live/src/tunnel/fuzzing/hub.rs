@@ -80,6 +80,16 @@ impl Hub {
         (take(&self.datagrams), take(&self.packets))
     }
 
+    /// Bytes that packets of each peer may take, in the order of their places.
+    pub fn cache_bytes(&self) -> Vec<usize> {
+        self.peers.iter().map(|peer| peer.limits.cache_bytes).collect()
+    }
+
+    /// A read of the socket begins, whose buffer is crowded or not.
+    pub fn begin_read(&mut self, is_crowded: bool) {
+        self.peers.shares.begin(is_crowded);
+    }
+
     /// The counters of the peer with this name; without one, of what is nobody's.
     pub fn counters(&self, name: Option<&str>) -> Counters {
         let is_it = |config: &Option<String>| config.as_deref() == name;

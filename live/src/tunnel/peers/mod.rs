@@ -103,6 +103,7 @@ impl Peers {
                 peer.begin_anew(now, io, wanted, &self.plan(config, protocol));
             } else {
                 peer.config = wanted.clone();
+                peer.limit(limits(config.peers.len()));
             }
             self.places[place] = Some(peer);
         }

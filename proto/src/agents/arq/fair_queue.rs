@@ -55,7 +55,7 @@ impl FairQueue {
     pub(super) fn new(limit: usize, cache_bytes: usize) -> Self {
         Self {
             limit,
-            max_bytes: MAX_BYTES.min(cache_bytes / SHARE) as u64,
+            max_bytes: max_bytes(cache_bytes),
             flows: (0..FLOWS).map(|_| Flow::default()).collect(),
             turns: Turns::default(),
             len: 0,
@@ -63,6 +63,11 @@ impl FairQueue {
             marked: 0,
             dropped: 0,
         }
+    }
+
+    /// From now on at an end that caches so many bytes.
+    pub(super) fn limit_cache(&mut self, bytes: usize) {
+        self.max_bytes = max_bytes(bytes);
     }
 
     /// The number of packets.
@@ -149,6 +154,11 @@ impl FairQueue {
     }
 }
 
+/// Bytes that wait at most, at an end that caches so many.
+fn max_bytes(cache_bytes: usize) -> u64 {
+    MAX_BYTES.min(cache_bytes / SHARE) as u64
+}
+
 impl Flow {
     /// Whether its first packet may be sent.
     fn fits(&self, room: bool) -> bool {
@@ -232,6 +242,15 @@ mod tests {
             left += 1;
         }
         assert!(left > 900 && (queue.len, queue.bytes) == (0, 0));
+    }
+
+    #[test]
+    fn another_limit_lets_each_packet_in_for_one_that_is_dropped() {
+        let mut queue = FairQueue::new(100_000, 8 << 20);
+        assert_eq!(add(&mut queue, 1, 500, 1_500), 0);
+        queue.limit_cache(1 << 20);
+        assert_eq!(add(&mut queue, 2, 100, 1_500), 100);
+        assert_eq!(counts(&queue), [400, 100]);
     }
 
     #[test]

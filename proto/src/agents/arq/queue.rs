@@ -28,6 +28,14 @@ impl Queue {
         }
     }
 
+    /// From now on what waits in the queues of flows takes a part of so many bytes.
+    pub(crate) fn limit_cache(&mut self, bytes: usize) {
+        match self {
+            Self::Fifo(_) => {}
+            Self::Fair(fair) => fair.limit_cache(bytes),
+        }
+    }
+
     /// Adds a packet; false if the queue is full, which has `more` places than its limit, and a
     /// packet was dropped: of a fair queue one of the flow with the most.
     #[must_use]

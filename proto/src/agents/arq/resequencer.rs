@@ -73,6 +73,11 @@ impl Resequencer {
         }
     }
 
+    /// From now on nothing is accepted while so many bytes are held.
+    pub(crate) fn limit_cache(&mut self, bytes: usize) {
+        self.max_bytes = bytes;
+    }
+
     /// The lowest sequence number that has not arrived.
     pub(crate) fn next(&self) -> SeqNumber {
         self.next
@@ -263,5 +268,22 @@ mod tests {
         assert!(window.pop().is_some_and(|packet| is_shared(&packet)));
         while window.pop().is_some() {}
         assert_eq!(window.bytes(), 0);
+    }
+
+    #[test]
+    fn another_limit_lets_nothing_in_until_there_is_room() {
+        let packet = Packet::new(LinkType::Ip, alloc::vec![0x45; 1_000].into());
+        let mut window = Resequencer::new(10_000, 100, MAX_WINDOW);
+        let take = |window: &mut Resequencer, seq: u16| {
+            window.reliable(SeqNumber(seq.into()), seq, Some(packet.clone())).is_ok()
+        };
+        assert!((1..=4).all(|seq| take(&mut window, seq)));
+        window.limit_cache(2_500);
+        assert!(!take(&mut window, 5) && window.bytes() > 4_000);
+        // What all of them wait for is always taken.
+        while window.pop().is_some() {}
+        assert!(take(&mut window, 0));
+        while window.pop().is_some() {}
+        assert!(take(&mut window, 6) && take(&mut window, 7) && !take(&mut window, 8));
     }
 }

@@ -420,6 +420,11 @@ impl Agent for Lack {
         }
     }
 
+    fn limit_cache(&mut self, bytes: usize) {
+        self.receiver.buffer.limit_cache(bytes);
+        self.queue.limit_cache(bytes);
+    }
+
     fn path(&self) -> Option<PathView> {
         let (queued, in_flight) = self.backlog();
         let memory = self.held_bytes() + self.sender.pool.bytes() + self.queue.bytes();

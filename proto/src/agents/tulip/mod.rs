@@ -58,11 +58,6 @@ const DEPARTURE_TIMER: Timer = Timer::new("tulip-departure");
 /// The end of a burst of packets, whose last ones no repair frame covers yet.
 const PAUSE_TIMER: Timer = Timer::new("tulip-pause");
 
-/// Bytes of packets that are kept to recover others from.
-const MAX_DECODER_BYTES: usize = 4 << 20;
-/// And at most this part of what packets that are sent may take.
-const DECODER_SHARE: usize = 8;
-
 /// One end of a TULIP link.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tulip {
@@ -108,7 +103,7 @@ impl Tulip {
                 limits.egress.wired,
                 settings.window.max(MAX_WINDOW),
             )),
-            decoder: Decoder::new(MAX_DECODER_BYTES.min(limits.cache_bytes / DECODER_SHARE)),
+            decoder: Decoder::new(redundancy::decoder_bytes(limits.cache_bytes)),
             alone: 0,
             max_bytes: limits.cache_bytes,
             pace: Pace::new(settings.adaptive, settings.answer_wait(), settings.ack_delay),
@@ -470,6 +465,10 @@ impl Agent for Tulip {
             Port::Wired => self.receiver.window.pop(),
             Port::Air => self.next_frame(now).map(|frame| frame.emit()),
         }
+    }
+
+    fn limit_cache(&mut self, bytes: usize) {
+        self.follow_limit(bytes);
     }
 
     fn path(&self) -> Option<PathView> {

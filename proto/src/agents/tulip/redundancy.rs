@@ -25,8 +25,17 @@ const SPARE_HORIZON: f64 = 16.0;
 const LEAST_BUSY: f64 = 200.0;
 /// The same for the last packets of a burst: capacity is idle after them.
 const PAUSE_DEVIATIONS: f64 = 5.0;
+/// Bytes of packets that are kept to recover others from.
+const MAX_DECODER_BYTES: usize = 4 << 20;
+/// And at most this part of what packets that are sent may take.
+const DECODER_SHARE: usize = 8;
 /// The most repair frames that are remembered.
 const MAX_REPAIRS: usize = 4_096;
+
+/// Bytes of packets that an end keeps to recover others from, if it caches so many.
+pub(super) fn decoder_bytes(cache_bytes: usize) -> usize {
+    MAX_DECODER_BYTES.min(cache_bytes / DECODER_SHARE)
+}
 
 /// The repair frames of one end that may still be of use, and what the path loses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

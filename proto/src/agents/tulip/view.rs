@@ -1,6 +1,7 @@
-//! What people and tests see of an end.
+//! What people and tests see of an end, and the memory that they let it have.
 
 use super::Tulip;
+use super::redundancy::decoder_bytes;
 use crate::agent::PathView;
 
 impl Tulip {
@@ -14,6 +15,15 @@ impl Tulip {
     /// layer, and of those that are kept to recover others from.
     pub fn held_bytes(&self) -> usize {
         self.receiver.window.bytes() + self.decoder.bytes()
+    }
+
+    /// From now on packets may take so many bytes, of those that are sent and those that arrive
+    /// each, and what else is kept a part of that.
+    pub(super) fn follow_limit(&mut self, bytes: usize) {
+        self.max_bytes = bytes;
+        self.queue.limit_cache(bytes);
+        self.receiver.window.limit_cache(bytes);
+        self.decoder.limit(decoder_bytes(bytes));
     }
 
     /// The path as the control of the rate and the reply timeout know it.
