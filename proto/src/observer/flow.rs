@@ -40,6 +40,9 @@ pub struct FlowObserver {
     timed: Option<(u64, Instant)>,
     probe: RateProbe,
     window_scale: Option<u8>,
+    /// Frames that the mobile was known to have when they passed again, and whose duplicate
+    /// arrival it has not reported yet.
+    needless: u64,
     /// ACKs that came, and those at which the sender had used up the mobile's window.
     acks: u64,
     full_windows: u64,
@@ -116,6 +119,7 @@ impl FlowObserver {
             timed: None,
             probe: RateProbe::default(),
             window_scale: None,
+            needless: 0,
             acks: 0,
             full_windows: 0,
             window: 0,
@@ -153,6 +157,7 @@ impl FlowObserver {
         counts.payload_bytes += payload;
         counts.mss = counts.mss.max(payload.div_ceil(frames.max(1)));
         if end <= self.acked {
+            self.needless += frames;
             return;
         }
         self.quiet_since = None;
@@ -190,7 +195,9 @@ impl FlowObserver {
         let missing_at_mobile = self.sacked.missing(start, end);
         let pause = self.wired.round_trip().unwrap_or(TIMEOUT) / 2;
         if fresh < length {
-            self.counts.resent += self.counts.frames_of(missing_at_mobile.min(length - fresh));
+            let resent = self.counts.frames_of(missing_at_mobile.min(length - fresh));
+            self.counts.resent += resent;
+            self.needless += self.counts.frames_of(length - fresh).saturating_sub(resent);
             self.counts.timeouts += u64::from(start == self.acked && silence >= TIMEOUT);
         } else if self.missing_since(start).is_none_or(|since| now - since >= pause) {
             // A reordered segment arrives soon after.
@@ -259,7 +266,10 @@ impl FlowObserver {
                 around.is_some_and(|(left, right)| left <= Some(start) && right >= Some(end));
             if start < end && (end <= ack || index == 0 && is_within) {
                 // RFC 2883 §4: the first block is a duplicate arrival.
-                self.counts.spurious += self.counts.frames_of(end - start);
+                let arrived_twice = self.counts.frames_of(end - start);
+                let needless = arrived_twice.min(self.needless);
+                self.needless -= needless;
+                self.counts.spurious += arrived_twice - needless;
             } else if start > ack && end <= self.highest && self.sacked.len() < MAX_SPANS {
                 shows_loss |= self.sacked.insert(Span { start, end });
             }

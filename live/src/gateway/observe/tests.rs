@@ -128,6 +128,22 @@ fn what_the_mobile_has_is_not_lost_when_all_is_sent_again() {
     assert_eq!(script.observation().air_losses, 1);
 }
 
+/// As a sender does that has not heard of a repair: what it sends is known to be there, and that
+/// it arrives twice takes nothing from the losses.
+#[test]
+fn what_is_sent_again_though_it_has_arrived_hides_no_loss() {
+    let mut script = Script::new();
+    script.data(0..6).at(5).ack(1, &[(2, 6)]).at(6).data(1..2);
+    // Segments that were acknowledged selectively, before the repair has arrived and after that.
+    script.at(7).data(2..4).at(11).ack(6, &[]).ack(6, &[(2, 3)]).ack(6, &[(3, 4)]);
+    script.at(12).data(1..3).at(17).ack(6, &[(1, 2)]).ack(6, &[(2, 3)]);
+    let seen = script.observation();
+    assert_eq!((seen.air_frames, seen.air_losses), (11, 1));
+    // Of whom it was not known.
+    script.at(200).data(6..7).at(500).data(6..7).at(510).ack(7, &[]).ack(7, &[(6, 7)]);
+    assert_eq!(script.observation().air_losses, 1);
+}
+
 #[test]
 fn time_without_anything_to_send_does_not_count() {
     let mut script = Script::new();
