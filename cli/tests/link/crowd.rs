@@ -4,7 +4,7 @@
 use crate::ended;
 use crate::kit::Result;
 use crate::stream::lasting;
-use crate::world::{INNER, RIGHT, World, run};
+use crate::world::{INNER, RIGHT, World, queue};
 use airmend_live::lab::Namespace;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,9 +12,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The path of each direction.
-const PATH: &str = "qdisc add dev eth0 root tbf rate 20mbit burst 20kb latency 30ms\n";
+const PATH: &str = "tbf rate 20mbit burst 20kb latency 30ms";
 /// Datagrams of the flood, and their rate: 60 Mb/s.
-const DATAGRAM: usize = 1_200;
+pub(crate) const DATAGRAM: usize = 1_200;
 const FLOOD: f64 = 6_250.0;
 /// Between two pings, and the longest time for which one is waited for.
 const PINGS: Duration = Duration::from_millis(50);
@@ -35,7 +35,7 @@ struct Share {
 pub(crate) fn flooded() -> Result {
     let world = World::new()?;
     for host in world.hosts() {
-        run(Some(host), "tc", &["-batch", "-"], PATH)?;
+        queue(host, "eth0", PATH)?;
     }
     let listener = world.listen(&format!("{RIGHT}:4433"))?;
     let dialer = world.dial(&format!("{RIGHT}:4433"))?;

@@ -3,7 +3,7 @@
 
 use crate::kit::Result;
 use crate::stream::stream;
-use crate::world::{INNER, RIGHT, World, run};
+use crate::world::{INNER, RIGHT, World, queue, run};
 use crate::{count, ended};
 use airmend_live::lab::Namespace;
 use std::fs;
@@ -12,7 +12,7 @@ use std::time::Instant;
 /// Bytes of a transfer.
 const BYTES: u64 = 3_000_000;
 /// The path of each direction.
-const PATH: [&str; 8] = ["netem", "delay", "10ms", "loss", "5%", "rate", "20mbit", "limit"];
+const PATH: &str = "netem delay 10ms loss 5% rate 20mbit limit 1000";
 /// The addresses within WireGuard.
 const PRIVATE: [&str; 2] = ["10.10.0.1", "10.10.0.2"];
 
@@ -86,8 +86,7 @@ fn retransmissions(
 ) -> Result<(u64, f64)> {
     let world = World::new()?;
     for namespace in [&world.left, &world.right] {
-        let qdisc = ["qdisc", "add", "dev", "eth0", "root"];
-        run(Some(namespace), "tc", &[&qdisc[..], &PATH, &["1000"]].concat(), "")?;
+        queue(namespace, "eth0", PATH)?;
         namespace.run(|| Ok(fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "cubic")))??;
     }
     let class = ["--class", rules];

@@ -5,7 +5,7 @@ use crate::crowd::flood;
 use crate::interface::shown;
 use crate::kit::{Result, TempFile, airmend, has_steady_clock, until};
 use crate::stream::{lasting, stream, until_stopped};
-use crate::world::{Link, run};
+use crate::world::{Link, queue};
 use crate::{count, ended};
 use airmend_live::lab::Namespace;
 use nix::sys::signal::Signal;
@@ -250,15 +250,8 @@ pub(crate) fn crowded() -> Result {
     let hub = Hub::new(CROWD)?;
     let shape = |number: usize, path: &str| -> Result {
         let [peer, center] = hub.hosts(number);
-        for (host, device) in [(peer, "eth0".to_owned()), (center, format!("v{number}"))] {
-            run(
-                Some(host),
-                "tc",
-                &["-batch", "-"],
-                &format!("qdisc add dev {device} root {path}\n"),
-            )?;
-        }
-        Ok(())
+        queue(peer, "eth0", path)?;
+        queue(center, &format!("v{number}"), path)
     };
     (0..MEASURED).try_for_each(|number| shape(number, PATH))?;
     let [flooding, dead, lossy] = [MEASURED, MEASURED + 1, MEASURED + 2];

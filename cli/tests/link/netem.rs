@@ -3,7 +3,7 @@
 
 use crate::kit::Result;
 use crate::stream::transfer;
-use crate::world::{RIGHT, World, run};
+use crate::world::{RIGHT, World, queue};
 use crate::{count, ended};
 use std::fs;
 use std::time::Instant;
@@ -41,8 +41,7 @@ pub(crate) fn through() -> Result {
 fn through_link(treatment: &str, arq: &'static str) -> Result<(f64, serde_json::Value)> {
     let world = World::with(arq)?;
     for namespace in world.hosts() {
-        let netem = format!("qdisc add dev eth0 root netem rate 20mbit limit 1000 {treatment}");
-        run(Some(namespace), "tc", &netem.split(' ').collect::<Vec<_>>(), "")?;
+        queue(namespace, "eth0", &format!("netem rate 20mbit limit 1000 {treatment}"))?;
         namespace.run(|| Ok(fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "cubic")))??;
     }
     let (listener, dialer) = (world.listen("0.0.0.0:4433")?, world.dial(&format!("{RIGHT}:4433"))?);

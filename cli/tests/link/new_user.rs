@@ -12,11 +12,15 @@ use crate::world::{INNER, LEFT, Link, RIGHT, World};
 use crate::{BYTES, count, ended};
 use airmend_live::lab::Namespace;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
+use std::net::{IpAddr, UdpSocket};
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 const UNIT: &str = include_str!("../../../packaging/airmend-link@.service");
@@ -142,6 +146,9 @@ pub(crate) fn as_a_new_user() -> Result {
     let world = World::new()?;
     // What is not for the link leaves here.
     world.left.ip(&format!("route add default via {RIGHT}\n"))?;
+    world.right.ip(&format!("address add {BEHIND}/32 dev lo\n"))?;
+    let begun = |arrived: &dyn Fn() -> u64| until("one", || (arrived() > 0).then_some(()));
+    assert_eq!(sources(&world, begun)?, [LEFT.parse()?].into(), "without a link");
     let left = Machine::new(&world.left, INNER[0])?;
     let right = Machine::new(&world.right, INNER[1])?;
     let (at_left, at_right) = (left.keygen()?, right.keygen()?);
@@ -203,8 +210,53 @@ fn readdress(world: &World, from: &str, to: &str) -> Result {
     Ok(world.right.ip(&change)?)
 }
 
+/// From where packets come to a host behind the peer, one in a millisecond: those that leave beside
+/// the link have the outer address. `meanwhile` is called with what tells how many have come.
+fn sources(
+    world: &World,
+    meanwhile: impl FnOnce(&dyn Fn() -> u64) -> Result,
+) -> Result<BTreeSet<IpAddr>> {
+    let behind = world.right.run(|| Ok(UdpSocket::bind((BEHIND, 5007))))??;
+    behind.set_read_timeout(Some(Duration::from_millis(100)))?;
+    let sender = world.left.run(|| Ok(UdpSocket::bind("0.0.0.0:0")))??;
+    let (arrived, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                // Where nothing takes it, it is held back.
+                sender.send_to(b"x", (BEHIND, 5007)).ok();
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let found = scope.spawn(|| {
+            let mut found = BTreeSet::new();
+            while !stop.load(Ordering::Relaxed) {
+                if let Ok((_, from)) = behind.recv_from(&mut [0; 8]) {
+                    found.insert(from.ip());
+                    arrived.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            found
+        });
+        let done = meanwhile(&|| arrived.load(Ordering::Relaxed));
+        stop.store(true, Ordering::Relaxed);
+        let found = found.join().map_err(|_| "a panic")?;
+        done.map(|()| found)
+    })
+}
+
 /// `systemctl restart` of each end: a stream lives, and nothing leaves beside the link meanwhile.
-fn restarted(
+fn restarted(world: &World, machines: [&Machine<'_>; 2], links: [Link; 2]) -> Result<[Link; 2]> {
+    let mut again = None;
+    let found = sources(world, |_| {
+        again = Some(restart_both(world, machines, links)?);
+        Ok(())
+    })?;
+    assert_eq!(found, [INNER[0].parse()?].into(), "what is for the link leaves beside it");
+    again.ok_or_else(|| "no restart".into())
+}
+
+fn restart_both(
     world: &World,
     [left, right]: [&Machine<'_>; 2],
     [dialer, listener]: [Link; 2],

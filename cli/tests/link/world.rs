@@ -138,6 +138,12 @@ impl Link {
     }
 }
 
+/// Gives an interface this queue, such as `netem delay 10ms`.
+pub(crate) fn queue(namespace: &Namespace, device: &str, queue: &str) -> Result {
+    let command = format!("qdisc add dev {device} root {queue}\n");
+    run(Some(namespace), "tc", &["-batch", "-"], &command).map(drop)
+}
+
 /// Runs a program with this on its standard input; what it printed.
 pub(crate) fn run(
     namespace: Option<&Namespace>,
