@@ -28,6 +28,10 @@ pub enum Purpose {
     DelayStep = 9,
     /// By how much each frame is late.
     Jitter = 10,
+    /// Which frames take the longer way.
+    Detour = 11,
+    /// When the turns of a path are.
+    Turn = 12,
 }
 
 /// A uniform random stream that is the same on every machine.

@@ -443,16 +443,23 @@ fn variation_of_the_delay() {
         error(&air, &[])
     };
     assert_eq!(vary("{ every = \"15s\", step = \"30ms\", jitter = \"1ms\" }"), "no error");
-    assert_eq!(vary("{ jitter = \"1ms\" }"), "no error");
+    assert_eq!(vary("{ jitter = \"1ms\", in_order = true }"), "no error");
+    assert_eq!(vary("{ detour = { share = \"5%\", delay = \"9ms\" } }"), "no error");
+    assert_eq!(vary("{ turns = [\"10ms\", \"30ms\"] }"), "no error");
     let refused = |table: &str, why: &str| {
         let message = vary(table);
         assert!(message.ends_with(why), "{table}: {message}");
     };
     refused("{ step = \"30ms\" }", "a `variation` has both `every` and `step`, or neither");
-    let limits = "`every` is at least 1ms, and `step` and `jitter` are at most 10s";
+    let limits = "`every` is at least 1ms, and `step`, `jitter` and the `delay` of a `detour` are \
+                  at most 10s";
     refused("{ every = \"1us\", step = \"30ms\" }", limits);
     refused("{ every = \"1s\", step = \"11s\" }", limits);
     refused("{ jitter = \"11s\" }", limits);
+    refused("{ detour = { share = \"5%\", delay = \"11s\" } }", limits);
+    let turns = "`turns` are two times from 1ms to 10s, the shorter one first";
+    refused("{ turns = [\"30ms\", \"10ms\"] }", turns);
+    refused("{ turns = [\"0ms\", \"10ms\"] }", turns);
     refused(
         "{ jitter = \"1ms\" }\narq = { retries = 3 }",
         "has no `mac`, `wifi`, `arq` and `airmail`",

@@ -1,7 +1,7 @@
 //! Values of a scenario file: numbers with their unit as text, such as `"1.6mbit"`.
 
 use airmend_proto::link::FRAME_LIMIT;
-use airmend_proto::units::{UnitError, parse_duration, parse_rate, parse_size};
+use airmend_proto::units::{UnitError, parse_duration, parse_probability, parse_rate, parse_size};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
@@ -43,6 +43,9 @@ quantities! {
     /// A time.
     #[derive(Copy)]
     Time(Duration) = parse_duration, "a time such as \"40ms\"";
+    /// A part of 1.
+    #[derive(Copy)]
+    Share(f64) = parse_probability, "a share such as \"5%\"";
     /// Bytes.
     #[derive(Copy)]
     Size(u64) = parse_size, "a size such as \"10MB\"";
