@@ -30,6 +30,9 @@ pub(crate) struct Shape {
     /// Of each frame on the air, in both directions.
     pub(crate) loss: f64,
     pub(crate) seed: u64,
+    /// One way: of the cable to the fixed host, and of the air.
+    pub(crate) wired_delay: Duration,
+    pub(crate) air_delay: Duration,
     /// Mobile hosts, each behind an air interface of its own: `air0`, `air1`.
     pub(crate) mobiles: usize,
     /// The base station bridges instead of routing.
@@ -51,6 +54,8 @@ impl Default for Shape {
         Self {
             loss: 0.05,
             seed: 6,
+            wired_delay: Duration::from_millis(5),
+            air_delay: Duration::from_millis(2),
             mobiles: 1,
             is_bridge: false,
             vlan: None,
@@ -81,11 +86,11 @@ impl World {
         quiet(&ether)?;
         let mut world =
             Builder { shape, base: &base, ether: &ether, cabling: Vec::new(), modem: None };
-        let delay = Duration::from_millis(5);
+        let delay = shape.wired_delay;
         let wired = Quality { delay, vlan: shape.vlan, ..Quality::default() };
         let air = Quality {
             rate_bps: RADIO_BPS,
-            delay: Duration::from_millis(2),
+            delay: shape.air_delay,
             loss: shape.loss,
             vlan: shape.vlan,
             is_forged: shape.is_forged,
