@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// The path of each direction.
 const PATH: &str = "tbf rate 20mbit burst 20kb latency 30ms";
 /// Datagrams of the flood, and their rate: 60 Mb/s.
-pub(crate) const DATAGRAM: usize = 1_200;
+const DATAGRAM: usize = 1_200;
 const FLOOD: f64 = 6_250.0;
 /// Between two pings, and the longest time for which one is waited for.
 const PINGS: Duration = Duration::from_millis(50);

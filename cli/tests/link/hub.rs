@@ -118,15 +118,19 @@ impl Hub {
         self.peers.iter().map(|peer| peer.dial(self)).collect()
     }
 
-    /// What the hub says of a peer.
-    fn status(&self, number: usize) -> Result<Value> {
+    /// What the hub says of its peers, in their order.
+    fn statuses(&self) -> Result<Vec<Value>> {
         let output =
             airmend().args(["status", "--json", "--socket"]).arg(&self.socket.0).output()?;
         let status: Value = serde_json::from_slice(&output.stdout)?;
+        Ok(status["peers"].as_array().ok_or("no peers")?.clone())
+    }
+
+    /// What it says of this one.
+    fn status(&self, number: usize) -> Result<Value> {
         let name = self.peers[number].name();
-        let peers = status["peers"].as_array().ok_or("no peers")?;
-        let peer = peers.iter().find(|peer| peer["name"] == *name);
-        Ok(peer.cloned().ok_or_else(|| format!("no {name} in {status}"))?)
+        let peer = self.statuses()?.into_iter().find(|peer| peer["name"] == *name);
+        Ok(peer.ok_or_else(|| format!("it has no {name}"))?)
     }
 
     fn until_up(&self, number: usize) -> Result {
@@ -266,7 +270,7 @@ pub(crate) fn crowded() -> Result {
     let sink = hub.namespace.run(|| Ok(UdpSocket::bind((HUB, 5004))))??;
     let flooder = hub.peers[flooding].namespace.run(|| Ok(UdpSocket::bind("0.0.0.0:0")))??;
     flooder.connect((HUB, 5004))?;
-    let (alone, beside) = thread::scope(|scope| -> Result<_> {
+    let (alone, beside, seen) = thread::scope(|scope| -> Result<_> {
         let streams: Vec<_> = (0..MEASURED)
             .map(|number| {
                 let (hub, received, stop) = (&hub, &received[number], &stop);
@@ -279,7 +283,9 @@ pub(crate) fn crowded() -> Result {
             let (hub, stop) = (&hub, &stop);
             scope.spawn(move || download(hub, lossy, stop).ok());
             scope.spawn(|| flood(&flooder, FLOOD, stop));
-            Ok((alone, rates(&received)?))
+            let beside = rates(&received)?;
+            // While all goes on.
+            Ok((alone, beside, hub.statuses()?))
         })();
         stop.store(true, Ordering::Relaxed);
         for stream in streams {
@@ -290,23 +296,39 @@ pub(crate) fn crowded() -> Result {
     drop(sink);
     println!("bytes a second alone {alone:.0?}, beside the others {beside:.0?}");
     let shares: Vec<_> = alone.iter().zip(&beside).map(|(alone, beside)| beside / alone).collect();
-    let memory = hub.status(0)?["memory_bytes"].clone();
-    println!("shares {shares:.3?}, memory of one {memory}, {}", hub.status(flooding)?);
-    assert!(hub.status(dead)?["is_silent"] == true);
-    // What is lost is sent again, or repaired; the loss itself is known of uncongested paths only.
-    let seen = hub.status(lossy)?;
-    let share = |name: &str| seen[name].as_f64().unwrap_or(f64::NAN);
-    let mended = share("retransmitted_share") + share("coded_share");
-    println!("of what the lossy one was sent {mended:.3} was sent again or coded: {seen}");
-    assert!(!has_steady_clock() || mended > 0.05);
+    println!("shares {shares:.3?}");
+    each_is_shown(&seen, &beside);
     for share in shares {
         assert!(!has_steady_clock() || share >= 0.95, "{share:.3} of what it has alone");
         // Nobody stands still, however slow the machine.
         assert!(share > 0.0);
     }
-    assert!(count(&hub.status(flooding)?, "packets_out") > 0, "the flood crossed");
     ended(link)?;
     Ok(())
+}
+
+/// What `status` and `top` show of each peer of the crowd: who is dead is silent, and where the
+/// clock can tell rates, nobody else; those that are measured have what was measured, in bytes a
+/// second, the flood has more than any of them, and of what the lossy one is sent enough is sent
+/// again or made up for.
+fn each_is_shown(seen: &[Value], measured: &[f64]) {
+    let figure = |number: usize, name: &str| seen[number][name].as_f64().unwrap_or(f64::NAN);
+    let [flooding, dead, lossy] = [MEASURED, MEASURED + 1, MEASURED + 2];
+    assert!(count(&seen[flooding], "packets_out") > 0, "the flood crossed");
+    assert!(seen[dead]["is_silent"] == true, "{}", seen[dead]);
+    let mended = figure(lossy, "retransmitted_share") + figure(lossy, "coded_share");
+    let (rate, flood) = (|number| figure(number, "received_bps"), figure(flooding, "received_bps"));
+    let shown: Vec<_> = measured.iter().zip(0..).map(|(has, n)| rate(n) / 8.0 / has).collect();
+    println!("shown {shown:.3?} of the rates, {flood:.0} b/s of flood, {mended:.3} of the lossy");
+    if has_steady_clock() {
+        let silent = seen.iter().filter(|peer| peer["is_silent"] == true).count();
+        assert_eq!(silent, 1);
+        // With headers of 52 bytes in 1,400.
+        assert!(shown.iter().all(|share| (0.9..1.2).contains(share)), "{shown:.3?}");
+        assert!((0..MEASURED).all(|number| rate(number) < flood), "{}", seen[flooding]);
+        assert!(mended > 0.05, "{mended:.3}: {}", seen[lossy]);
+        assert!(rate(dead) < 1.0 && figure(dead, "heard_seconds_ago") > 2.5, "{}", seen[dead]);
+    }
 }
 
 /// A stream from a peer to the hub until it is told to stop.
