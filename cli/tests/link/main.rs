@@ -10,6 +10,7 @@ mod dhcp;
 mod ecn;
 mod encrypted;
 mod flood;
+mod gain;
 mod hub;
 mod icmp;
 mod interface;
@@ -134,7 +135,8 @@ const OF_NFT: [(&str, Test); 5] = [
 ];
 
 /// What needs modules that `tools/test-kernels` loads in its guests, or judges times only.
-const OF_GUESTS: [(&str, Test); 5] = [
+const OF_GUESTS: [(&str, Test); 6] = [
+    ("gain_told", gain::told),
     ("hub_crowded", hub::crowded),
     ("wireguard_inside", encrypted::wireguard),
     ("esp_inside", encrypted::esp),
