@@ -34,8 +34,9 @@ pub(super) struct Sender {
     marks: u16,
     adapted: SeqNumber,
     /// A transmission that is a smoothed round trip older than an acknowledged one is lost in any
-    /// case, since few others may follow it (RFC 8985 §6.2). The last round trip would be too
-    /// short: that of a frame that has overtaken others says nothing of those.
+    /// case, since few others may follow it (RFC 8985 §6.2): the round trip of the oldest
+    /// transmissions of which link ACKs were the first to tell, since that of a frame that has
+    /// overtaken others says nothing of those.
     round_trip: Option<RoundTrip>,
     /// The serial number up to which it is decided what has arrived.
     settled: SeqNumber,
@@ -166,12 +167,9 @@ impl Sender {
         };
         let is_fresh = ack.highest_serial > self.acked_serial;
         let round_trip = self.round_trip(now, ack).filter(|_| is_fresh);
-        if let Some(sample) = round_trip {
-            self.round_trip.get_or_insert(RoundTrip::first(sample)).sample(sample);
-        }
         self.acked_serial = self.acked_serial.max(ack.highest_serial);
+        self.take_report(now, ack);
         self.decide(self.acked_serial);
-        self.take_report(ack);
         for index in 0..passed {
             match ack.covered {
                 None => self.arrive(index),
@@ -190,16 +188,23 @@ impl Sender {
     }
 
     /// Takes what a report shows to have arrived.
-    fn take_report(&mut self, ack: &Ack) {
+    fn take_report(&mut self, now: Instant, ack: &Ack) {
         let has_arrived = |sent: &&Transmission| ack.has_arrived(sent.serial) == Some(true);
         let known = self.pool.log().iter().take_while(|sent| sent.serial <= ack.highest_serial);
-        let arrived: Vec<SeqNumber> =
-            known.chain(&self.doubtful).filter(has_arrived).map(|sent| sent.seq).collect();
+        let arrived: Vec<Transmission> =
+            self.doubtful.iter().chain(known).filter(has_arrived).cloned().collect();
         self.doubtful.retain(|sent| ack.has_arrived(sent.serial) == Some(false));
-        for seq in arrived {
-            if let Some(index) = self.pool.index(seq) {
+        let mut oldest: Option<Instant> = None;
+        for sent in arrived {
+            if let Some(index) = self.pool.index(sent.seq) {
+                if !self.pool.packet(index).has_arrived() {
+                    oldest = Some(oldest.map_or(sent.at, |at| at.min(sent.at)));
+                }
                 self.arrive(index);
             }
+        }
+        if let Some(sample) = oldest.map(|at| now.since(at)) {
+            self.round_trip.get_or_insert(RoundTrip::first(sample)).sample(sample);
         }
     }
 
@@ -219,7 +224,10 @@ impl Sender {
         // A path that becomes shorter lets a round trip's frames overtake one another, once.
         let is_new = sent.original > self.adapted;
         if sent.was_missing && before != Delivery::Arrived && was_overtaken && is_new {
-            self.reordering = (self.reordering * 2 + 1).min(MAX_REORDERING);
+            // One that does so again and again shows by how much.
+            let by = self.acked_serial.offset_from(sent.original).max(0) as u32;
+            let by = if self.reordering > 0 { by } else { 0 };
+            self.reordering = (self.reordering * 2 + 1).max(by).min(MAX_REORDERING);
             self.adapted = self.pool.serial();
         }
     }

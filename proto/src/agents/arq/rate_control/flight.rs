@@ -69,10 +69,13 @@ pub(super) struct Sample {
     pub(super) slow_lost: u32,
     /// The rate that the path carries.
     pub(super) rate: Option<Rate>,
-    /// The round trip of the frame with the highest serial number, if this is the first that is
-    /// heard of it: from its departure to the link ACK.
+    /// The round trip of the last frame of which this is the first that is heard, and that has
+    /// overtaken no other: from its departure to the link ACK. Those that overtake are the quick
+    /// ones.
     pub(super) round_trip: Option<Duration>,
-    /// Whether nothing else was in flight when that frame left.
+    /// Whether that frame has the highest serial number, and when it left nothing else was in
+    /// flight.
+    pub(super) is_highest: bool,
     pub(super) was_alone: bool,
 }
 
@@ -172,11 +175,13 @@ impl Flight {
     ) -> Sample {
         let mut sample = Sample { prior_in_flight: self.in_flight, ..Sample::default() };
         let mut latest: Option<Sent> = None;
+        let mut is_in_order = true;
         let reach = usize::try_from(highest.offset_from(self.first) + 1).unwrap_or(0);
         for (sent, serial) in self.sent.iter_mut().take(reach).zip(0u32..) {
             let serial = self.first + serial;
             let has_arrived = !sent.is_settled && arrived(serial);
             if sent.is_settled || (!has_arrived && serial > settled) {
+                is_in_order &= sent.is_settled;
                 continue;
             }
             sent.is_settled = true;
@@ -189,8 +194,10 @@ impl Flight {
             if has_arrived {
                 sample.arrived += u64::from(sent.bytes);
                 latest = Some(*sent);
-                sample.round_trip = (serial == highest).then(|| now.since(sent.at));
-                sample.was_alone = sent.is_alone;
+                if is_in_order {
+                    sample.round_trip = Some(now.since(sent.at));
+                    (sample.is_highest, sample.was_alone) = (serial == highest, sent.is_alone);
+                }
             } else {
                 self.lost += u64::from(sent.bytes);
             }
@@ -293,9 +300,10 @@ mod tests {
         assert_eq!((sample.slow_frames, sample.slow_lost), (3, 1));
         assert_eq!((sample.arrived, flight.in_flight(), flight.reliable()), (600, 300, 100));
         assert_eq!(sample.round_trip, Some(Duration::from_millis(5)));
+        assert!(!sample.is_highest, "that one has overtaken another");
         // The missing one was overtaken.
         let sample = flight.acknowledge(now, (SeqNumber(7), SeqNumber(4)), 0, &|_| true);
         assert_eq!((sample.frames, sample.lost, flight.in_flight()), (1, 0, 200));
-        assert_eq!(sample.round_trip, None, "it was known of");
+        assert_eq!(sample.round_trip, Some(Duration::from_millis(5)), "all before it are there");
     }
 }

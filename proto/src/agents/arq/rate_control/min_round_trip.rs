@@ -1,5 +1,9 @@
 //! The round trip of the path without a queue: the least of ten seconds, probed for when none as
 //! low has been seen for so long (BBR's RTprop).
+//!
+//! Where each frame takes a time of its own, the path's round trip is the mean and not the least: a
+//! window of the least would leave the path idle, and all that is longer would look like a queue. A
+//! queue lengthens all round trips, so that the least mean of a few is the path without one.
 
 use crate::time::Instant;
 use core::time::Duration;
@@ -8,14 +12,24 @@ use core::time::Duration;
 const WINDOW: Duration = Duration::from_secs(10);
 /// The least time for which a probe lasts.
 const LEAST_PROBE: Duration = Duration::from_millis(50);
+/// Samples of which the mean is taken, as HyStart looks at in a round (RFC 9406 §4.2).
+const SAMPLES: usize = 8;
+/// Frames that were alone in flight of which the longest round trip counts: what keeps its order
+/// takes as long as the slowest when frames follow one another.
+const ALONE: usize = 3;
 
 /// The minimum, and a probe for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct MinRoundTrip {
     least: Option<Duration>,
-    /// When a sample was last as low as that.
+    /// When the mean was last as low as that.
     seen: Instant,
     probe: Option<Probe>,
+    /// The last samples, the newest first, since a frame was alone or a probe began.
+    recent: [Duration; SAMPLES],
+    known: usize,
+    /// The last samples of frames that were alone in flight.
+    alone: [Duration; ALONE],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,27 +46,45 @@ impl MinRoundTrip {
         self.least
     }
 
+    /// The mean of the last samples.
+    pub(super) fn mean(&self) -> Option<Duration> {
+        let count = u32::try_from(self.known).ok().filter(|count| *count > 0)?;
+        Some(self.recent[..self.known].iter().sum::<Duration>() / count)
+    }
+
     /// Whether a probe is under way.
     pub(super) fn is_probing(&self) -> bool {
         self.probe.is_some()
     }
 
-    /// Takes a sample. One that is a sixteenth above the minimum confirms it: on a path without a
-    /// standing queue no probe is needed. One of a frame that was alone in flight replaces it: it
-    /// has no queue of this end in it, so that the path has become longer if it is above.
+    /// Takes a sample of a frame that has overtaken no other. A mean that is a sixteenth above the
+    /// minimum confirms it: on a path without a standing queue no probe is needed. Frames that were
+    /// alone in flight replace it: they have no queue of this end in them, so that the path has
+    /// become longer if they are above.
     pub(super) fn sample(&mut self, now: Instant, sample: Duration, was_alone: bool) {
+        if was_alone {
+            self.alone.rotate_right(1);
+            self.alone[0] = sample;
+            self.known = 0;
+        }
+        self.recent.rotate_right(1);
+        self.recent[0] = sample;
+        self.known = SAMPLES.min(self.known + 1);
+        let mean = self.mean().unwrap_or(sample);
         let Some(least) = self.least.filter(|_| !was_alone) else {
-            (self.least, self.seen) = (Some(sample), now);
+            let longest = self.alone.into_iter().fold(sample, Duration::max);
+            (self.least, self.seen) = (Some(longest), now);
             return;
         };
         if self.probe.is_none() && now.since(self.seen) > WINDOW {
-            (self.least, self.seen, self.probe) = (Some(sample), now, Some(Probe::Draining));
+            (self.least, self.seen, self.probe) = (Some(mean), now, Some(Probe::Draining));
             return;
         }
-        if sample < least {
-            self.least = Some(sample);
+        if self.known < SAMPLES && self.probe.is_none() {
+            return;
         }
-        if sample <= least + least / 16 {
+        self.least = Some(least.min(mean));
+        if mean <= least + least / 16 {
             self.seen = now;
         }
     }
@@ -64,6 +96,7 @@ impl MinRoundTrip {
             Some(Probe::Draining) if in_flight <= allowed => {
                 let lasts = self.least.unwrap_or_default().max(LEAST_PROBE);
                 self.probe = Some(Probe::Until(now + lasts));
+                self.known = 0;
                 false
             }
             Some(Probe::Until(end)) if end <= now => {
@@ -108,7 +141,7 @@ mod tests {
         let mut least = MinRoundTrip::default();
         least.sample(at(0), ms(40), false);
         (1..500).for_each(|tenth| {
-            least.sample(at(tenth * 100), ms(if tenth % 50 == 0 { 42 } else { 60 }), false);
+            least.sample(at(tenth * 100), ms(if tenth % 50 < 8 { 42 } else { 60 }), false);
         });
         assert_eq!((least.get(), least.is_probing()), (Some(ms(40)), false));
     }
@@ -121,5 +154,20 @@ mod tests {
         assert_eq!(least.get(), Some(ms(40)), "a queue of this end may be in it");
         least.sample(at(2_000), ms(60), true);
         assert_eq!((least.get(), least.is_probing()), (Some(ms(60)), false));
+        (3..6).for_each(|second| least.sample(at(second * 1_000), ms(40), true));
+        assert_eq!(least.get(), Some(ms(40)), "and that it is short again");
+    }
+
+    #[test]
+    fn where_frames_take_times_of_their_own_the_mean_is_the_path() {
+        let mut least = MinRoundTrip::default();
+        least.sample(at(0), ms(5), true);
+        least.sample(at(500), ms(45), true);
+        assert_eq!(least.get(), Some(ms(45)), "one of few was quick");
+        for sample in 0..1_000 {
+            let [time, queue] = [[5, 30, 40, 45][sample % 4], if sample < 800 { 0 } else { 20 }];
+            least.sample(at(1_000 + sample as u64), ms(time + queue), false);
+        }
+        assert_eq!((least.get(), least.mean()), (Some(ms(30)), Some(ms(50))));
     }
 }

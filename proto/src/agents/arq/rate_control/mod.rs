@@ -1,5 +1,5 @@
 //! The rate control of a link whose bottleneck may be anywhere between its ends: BBR's model of the
-//! path (Cardwell et al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00) with three changes.
+//! path (Cardwell et al. 2016, draft-cardwell-iccrg-bbr-congestion-control-00) with four changes.
 //!
 //! A link that retransmits hides its losses from the hosts, so it must answer for them itself.
 //! BBR's model is chosen since its rate follows what arrives and not what is lost: losses of a
@@ -15,8 +15,9 @@
 //! 3. Until the path has been full, the link shows nothing of itself: it sends what the hosts send,
 //!    whose own slow start finds the path. Of what is sent once nothing is hidden from the hosts,
 //!    so that startup limits only what is repeated. It ends when the round trip grows
-//!    ([`startup`]). The minimum round trip is probed for only if it has not been seen again
-//!    ([`min_round_trip`]).
+//!    ([`startup`]). The minimum round trip is probed for only if it has not been seen again,
+//!    and is that of means, since frames may take times of their own ([`min_round_trip`]).
+//! 4. While the path carries what is sent beyond the rate, the gain cycle begins again.
 //!
 //! Time and frames go in; whether a frame may leave, and when, comes out. Sizes are bytes, rates
 //! bytes per second.
@@ -80,6 +81,8 @@ pub(crate) struct RateControl {
     received: u64,
     phase: Phase,
     losses: Losses,
+    /// The largest rate when the gain cycle last sent more than that.
+    probed: u64,
     fair: FairWindow,
     /// What must arrive before the fair window is reduced again: all that was in flight when it was
     /// reduced last.
@@ -117,6 +120,7 @@ impl RateControl {
             received: 0,
             phase: Phase::Startup,
             losses: Losses::default(),
+            probed: 0,
             fair: FairWindow::default(),
             recovered: 0,
             floor: Duration::MAX,
@@ -222,12 +226,13 @@ impl RateControl {
         // At a queue it may be the queue that drops.
         let usual = if self.is_short(self.queueing) { self.losses.share() } else { 0 };
         let sample = self.flight.acknowledge(now, (highest, settled), usual, arrived);
+        let delay = if sample.is_highest { delay } else { Duration::ZERO };
         let round_trip = sample.round_trip.and_then(|time| time.checked_sub(delay));
         if let Some(round_trip) = round_trip {
             self.least.sample(now, round_trip, sample.was_alone);
         }
         self.count_round(&sample);
-        self.weigh_losses(now, &sample, round_trip);
+        self.weigh_losses(now, &sample, round_trip.and_then(|_| self.least.mean()));
         self.follow(now, &sample, round_trip);
         let allowed = self.probing_window();
         if self.least.probe(now, self.flight.in_flight(), allowed) && self.startup.is_over() {
@@ -313,6 +318,7 @@ impl RateControl {
                 Phase::Drain
             }
             Phase::Drain if in_flight <= self.product(UNIT) => Phase::Cycle(2, now),
+            Phase::Cycle(1.., _) if self.has_found_more() => Phase::Cycle(0, now),
             Phase::Cycle(place, since) => {
                 let is_long = now.since(since) > least;
                 let is_next = match CYCLE[place] {
@@ -327,6 +333,16 @@ impl RateControl {
             }
             phase => phase,
         };
+        if !matches!(self.phase, Phase::Cycle(1.., _)) {
+            self.probed = self.rate.get();
+        }
+    }
+
+    /// Whether the path carries what the gain cycle sent more, or nearly, without a queue of
+    /// others: then it may carry more yet, as where startup has ended too early. In a full path the
+    /// rate does not grow.
+    fn has_found_more(&self) -> bool {
+        !self.is_shared && self.rate.get() >= self.probed.saturating_add(self.probed / 8)
     }
 
     /// Whether more leaves than comes: the round trip includes the queue of the other direction,
