@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The path of each direction.
-const PATH: &str = "tbf rate 20mbit burst 20kb latency 30ms";
+pub(crate) const PATH: &str = "tbf rate 20mbit burst 20kb latency 30ms";
 /// Datagrams of the flood, and their rate: 60 Mb/s.
 const DATAGRAM: usize = 1_200;
 const FLOOD: f64 = 6_250.0;
@@ -20,14 +20,13 @@ const FLOOD: f64 = 6_250.0;
 const PINGS: Duration = Duration::from_millis(50);
 const LOST: Duration = Duration::from_secs(1);
 /// Until the queues stand, and how long is measured.
-const SETTLES: Duration = Duration::from_secs(3);
-const MEASURED: Duration = Duration::from_secs(5);
+const TIMES: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(5)];
 
 /// What the others have of the link.
 #[derive(Debug)]
-struct Share {
-    bits_per_second: f64,
-    median_ping: Duration,
+pub(crate) struct Share {
+    pub(crate) bits_per_second: f64,
+    pub(crate) median_ping: Duration,
     lost: usize,
     pings: usize,
 }
@@ -47,9 +46,9 @@ pub(crate) fn flooded() -> Result {
     lasting(world.hosts(), INNER[1].parse()?, |received| {
         thread::scope(|scope| {
             scope.spawn(|| answer(&echo, &stop));
-            let result = measure(&pinger, received).and_then(|alone| {
+            let result = measure(&pinger, received, TIMES).and_then(|alone| {
                 scope.spawn(|| flood(&flooder, FLOOD, &stop));
-                Ok((alone, measure(&pinger, received)?))
+                Ok((alone, measure(&pinger, received, TIMES)?))
             });
             stop.store(true, Ordering::Relaxed);
             let (alone, flooded) = result?;
@@ -66,7 +65,7 @@ pub(crate) fn flooded() -> Result {
     Ok(())
 }
 
-fn connected(from: &Namespace, to: (&str, u16)) -> Result<UdpSocket> {
+pub(crate) fn connected(from: &Namespace, to: (&str, u16)) -> Result<UdpSocket> {
     let socket = from.run(|| Ok(UdpSocket::bind("0.0.0.0:0")))??;
     socket.connect(to)?;
     socket.set_read_timeout(Some(LOST))?;
@@ -74,7 +73,7 @@ fn connected(from: &Namespace, to: (&str, u16)) -> Result<UdpSocket> {
 }
 
 /// Answers pings.
-fn answer(socket: &UdpSocket, stop: &AtomicBool) {
+pub(crate) fn answer(socket: &UdpSocket, stop: &AtomicBool) {
     socket.set_read_timeout(Some(PINGS)).expect("a socket");
     let mut bytes = [0; 64];
     while !stop.load(Ordering::Relaxed) {
@@ -95,12 +94,16 @@ pub(crate) fn flood(socket: &UdpSocket, per_second: f64, stop: &AtomicBool) {
     }
 }
 
-/// Pings one after the other while the stream goes on.
-fn measure(pinger: &UdpSocket, received: &dyn Fn() -> u64) -> Result<Share> {
-    thread::sleep(SETTLES);
+/// Pings one after the other while the stream goes on, when it has settled and for so long.
+pub(crate) fn measure(
+    pinger: &UdpSocket,
+    received: &dyn Fn() -> u64,
+    [settles, measured]: [Duration; 2],
+) -> Result<Share> {
+    thread::sleep(settles);
     let (begin, before) = (Instant::now(), received());
     let (mut times, mut pings) = (Vec::new(), 0u32);
-    while begin.elapsed() < MEASURED {
+    while begin.elapsed() < measured {
         let sent = Instant::now();
         pings += 1;
         pinger.send(&pings.to_be_bytes())?;

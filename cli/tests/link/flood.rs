@@ -6,7 +6,7 @@ use crate::kit::{PATIENCE, Result, has_steady_clock};
 use crate::world::{INNER, LEFT, Link, RIGHT, World};
 use crate::{count, ended};
 use airmend_live::lab::Namespace;
-use airmend_live::tunnel::{Address, Endpoint, Keys, PrivateKey, Rekey, Security};
+use airmend_live::tunnel::{Address, Endpoint, Keys, PrivateKey, PublicKey, Rekey, Security};
 use airmend_proto::random::{Purpose, Stream};
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn};
 use nix::sys::socket::{sendto, socket};
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const PORT: u16 = 4433;
+pub(crate) const PORT: u16 = 4433;
 /// Datagrams of the strangers in a second.
 const RATE: f64 = 10_000.0;
 /// Within this time a new link is up.
@@ -35,8 +35,8 @@ const DROPPED: [&str; 6] =
 const NOBODY: u32 = u32::from_be_bytes([198, 18, 0, 0]);
 
 /// What the strangers send.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
     /// Random bytes of random lengths.
     Noise,
     /// The header and the length of a handshake's first message, and of every other message.
@@ -70,15 +70,29 @@ pub(crate) fn keyed() -> Result {
     under_flood(Kind::Keyed, "tulip")
 }
 
+/// The outer addresses of a link that strangers attack.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    /// Of the end that listens.
+    pub(crate) listener: Ipv4Addr,
+    /// Of an end that it may take for its peer.
+    pub(crate) peer: Ipv4Addr,
+}
+
 fn under_flood(kind: Kind, arq: &'static str) -> Result {
+    let target = Target { listener: RIGHT.parse()?, peer: LEFT.parse()? };
     let world = World::with(arq)?;
     // Answers to forged sources leave, and nobody takes them.
     world.right.ip(&format!("route add 198.18.0.0/15 via {LEFT}\n"))?;
-    let recorded = if kind == Kind::Keyed { forge(&world)? } else { vec![record(&world)?] };
+    let recorded = match kind {
+        Kind::Keyed => forge(PrivateKey::read(&world.key.0)?.public(), target.listener)?,
+        _ => vec![record(&world)?],
+    };
     let (sent, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let begin = Instant::now();
     thread::scope(|scope| -> Result {
-        let strangers = scope.spawn(|| world.left.run(|| Ok(flood(kind, &recorded, &sent, &stop))));
+        let strangers = scope
+            .spawn(|| world.left.run(|| Ok(flood((kind, RATE), target, &recorded, &sent, &stop))));
         let stops = StopsOnDrop(&stop);
         let result = links(&world);
         drop(stops);
@@ -86,13 +100,18 @@ fn under_flood(kind: Kind, arq: &'static str) -> Result {
         let figures = result?;
         let sent = sent.load(Ordering::Relaxed);
         let rate = sent as f64 / begin.elapsed().as_secs_f64();
-        let dropped: u64 = DROPPED.iter().map(|name| count(&figures, name)).sum();
+        let dropped = refused(&figures);
         println!("{rate:.0} datagrams a second from strangers, {dropped} of {sent} counted");
         println!("{}", figures["counters"]);
         assert!(kind != Kind::Keyed || count(&figures, "challenged") > 0);
         assert!(sent > 0 && dropped > sent / 2, "no flood: {rate:.0} a second");
         Ok(())
     })
+}
+
+/// What an end says that it has dropped of what strangers sent.
+pub(crate) fn refused(figures: &Value) -> u64 {
+    DROPPED.iter().map(|name| count(figures, name)).sum()
 }
 
 /// Ends the flood, also where a panic leaves the scope, which waits for the flood's thread.
@@ -201,36 +220,39 @@ fn record(world: &World) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Initiations that have all but the right private key.
-fn forge(world: &World) -> Result<Vec<Vec<u8>>> {
-    let peer = PrivateKey::read(&world.key.0)?.public();
+/// Initiations for the listener with this public key that have all but the right private key.
+pub(crate) fn forge(peer: PublicKey, listener: Ipv4Addr) -> Result<Vec<Vec<u8>>> {
     let keys = Keys { private: PrivateKey::generate()?, peer, psk: None };
-    let security = Security::Noise(keys, Rekey::default());
-    let listener = Address::Udp(([192, 0, 2, 2], PORT).into());
-    let forged = (0..FORGED).filter_map(|_| {
-        let mut end = Endpoint::new(&security, Some(listener), Duration::from_secs(1));
-        end.handle_timeout(airmend_proto::Instant::ZERO);
-        end.poll_transmit().map(|(_, initiation)| initiation)
-    });
-    Ok(forged.collect())
+    Ok((0..FORGED).filter_map(|_| initiation(&keys, listener)).collect())
 }
 
-/// Sends datagrams at the rate until told to stop, in the calling thread's namespace.
-fn flood(
-    kind: Kind,
+/// What an end with these keys begins with.
+pub(crate) fn initiation(keys: &Keys, listener: Ipv4Addr) -> Option<Vec<u8>> {
+    let security = Security::Noise(keys.clone(), Rekey::default());
+    let listener = Address::Udp((listener, PORT).into());
+    let mut end = Endpoint::new(&security, Some(listener), Duration::from_secs(1));
+    end.handle_timeout(airmend_proto::Instant::ZERO);
+    end.poll_transmit().map(|(_, initiation)| initiation)
+}
+
+/// Sends datagrams of a kind, so many a second, until told to stop, in the calling thread's
+/// namespace.
+pub(crate) fn flood(
+    (kind, rate): (Kind, f64),
+    target: Target,
     recorded: &[Vec<u8>],
     sent: &AtomicU64,
     stop: &AtomicBool,
 ) -> std::io::Result<()> {
     // The kernel writes the checksum and the length of the IP header.
     let raw = socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), SockProtocol::Raw)?;
-    let to = SockaddrIn::from(SocketAddrV4::new(Ipv4Addr::new(192, 0, 2, 2), 0));
+    let to = SockaddrIn::from(SocketAddrV4::new(target.listener, 0));
     let mut random = Stream::new(7, 0, 0, Purpose::Loss);
     let begin = Instant::now();
     while !stop.load(Ordering::Relaxed) {
-        let due = (begin.elapsed().as_secs_f64() * RATE) as u64;
+        let due = (begin.elapsed().as_secs_f64() * rate) as u64;
         for _ in sent.load(Ordering::Relaxed)..due {
-            let packet = packet(kind, recorded, &mut random);
+            let packet = packet(kind, target, recorded, &mut random);
             sendto(raw.as_raw_fd(), &packet, &to, MsgFlags::empty()).ok();
         }
         sent.store(due, Ordering::Relaxed);
@@ -240,13 +262,12 @@ fn flood(
 }
 
 /// An IPv4 packet with one datagram for the listener.
-fn packet(kind: Kind, recorded: &[Vec<u8>], random: &mut Stream) -> Vec<u8> {
+fn packet(kind: Kind, target: Target, recorded: &[Vec<u8>], random: &mut Stream) -> Vec<u8> {
     let mut below = |limit: u32| (random.uniform() * f64::from(limit)) as u32;
-    let left = u32::from(Ipv4Addr::new(192, 0, 2, 1));
     let source = match kind {
         // The peer's own address among them.
         Kind::Forged | Kind::Keyed if below(10) > 0 => NOBODY + below(1 << 17),
-        _ => left,
+        _ => u32::from(target.peer),
     };
     let content = match kind {
         Kind::Forged => [Kind::Noise, Kind::Header, Kind::Replay][below(3) as usize],
@@ -270,7 +291,7 @@ fn packet(kind: Kind, recorded: &[Vec<u8>], random: &mut Stream) -> Vec<u8> {
     let udp_length = (8 + payload.len()) as u16;
     let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0];
     packet.extend_from_slice(&source.to_be_bytes());
-    packet.extend_from_slice(&[192, 0, 2, 2]);
+    packet.extend_from_slice(&target.listener.octets());
     for field in [from_port, PORT, udp_length, 0] {
         packet.extend_from_slice(&field.to_be_bytes());
     }

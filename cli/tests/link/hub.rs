@@ -2,7 +2,7 @@
 //! with a cable to the hub.
 
 use crate::crowd::flood;
-use crate::interface::shown;
+use crate::interface::{mtu, shown};
 use crate::kit::{Result, TempFile, airmend, has_steady_clock, until};
 use crate::stream::{lasting, stream, until_stopped};
 use crate::world::{Link, queue};
@@ -18,23 +18,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The hub's address on the link.
-const HUB: &str = "10.9.0.1";
+pub(crate) const HUB: &str = "10.9.0.1";
 /// An address that no peer has.
 const NOBODY: &str = "10.9.0.200";
 
-struct Hub {
-    namespace: Namespace,
-    key: TempFile,
+pub(crate) struct Hub {
+    pub(crate) namespace: Namespace,
+    pub(crate) key: TempFile,
     public: String,
     file: TempFile,
     socket: TempFile,
-    peers: Vec<Peer>,
+    pub(crate) peers: Vec<Peer>,
 }
 
-struct Peer {
-    namespace: Namespace,
+pub(crate) struct Peer {
+    pub(crate) namespace: Namespace,
     number: usize,
-    key: TempFile,
+    pub(crate) key: TempFile,
     public: String,
 }
 
@@ -70,7 +70,7 @@ impl Peer {
     }
 
     /// Starts its end.
-    fn dial(&self, hub: &Hub) -> Result<Link> {
+    pub(crate) fn dial(&self, hub: &Hub) -> Result<Link> {
         let mut command = airmend();
         command.args(["link", "--json", "--address", &format!("{}/24", self.inner())]);
         command.args(["--peer", &format!("10.77.{}.1:4433", self.number)]);
@@ -80,7 +80,7 @@ impl Peer {
 }
 
 impl Hub {
-    fn new(peers: usize) -> Result<Self> {
+    pub(crate) fn new(peers: usize) -> Result<Self> {
         let namespace = Namespace::new()?;
         namespace.ip("link set lo up\n")?;
         let [key, file, socket] = ["hub.key", "hub.toml", "hub.sock"].map(TempFile::new);
@@ -107,7 +107,7 @@ impl Hub {
         Ok(fs::write(&self.file.0, text)?)
     }
 
-    fn start(&self) -> Result<Link> {
+    pub(crate) fn start(&self) -> Result<Link> {
         let mut command = airmend();
         command.args(["link", "mend0", "--json", "--config"]).arg(&self.file.0);
         command.arg("--socket").arg(&self.socket.0);
@@ -133,13 +133,20 @@ impl Hub {
         Ok(peer.ok_or_else(|| format!("it has no {name}"))?)
     }
 
-    fn until_up(&self, number: usize) -> Result {
+    pub(crate) fn until_up(&self, number: usize) -> Result {
         let is_up = |status: &Value| status["endpoint"].is_string() && status["is_silent"] == false;
         until("a peer", || self.status(number).ok().filter(is_up).map(drop))
     }
 
+    /// Makes the path of a peer one of this queueing discipline, each way.
+    pub(crate) fn shape(&self, number: usize, path: &str) -> Result {
+        let [peer, center] = self.hosts(number);
+        queue(peer, "eth0", path)?;
+        queue(center, &format!("v{number}"), path)
+    }
+
     /// The hosts of a stream from a peer to the hub.
-    fn hosts(&self, number: usize) -> [&Namespace; 2] {
+    pub(crate) fn hosts(&self, number: usize) -> [&Namespace; 2] {
         [&self.peers[number].namespace, &self.namespace]
     }
 }
@@ -159,9 +166,12 @@ fn send(from: &Namespace, source: &str, to: &str) -> Result {
 /// Each packet goes to the peer that has its address, and a peer has no other address than its own.
 pub(crate) fn routed_by_address() -> Result {
     let hub = Hub::new(3)?;
+    hub.namespace.ip("link set v2 mtu 1300\n")?;
+    hub.peers[2].namespace.ip("link set eth0 mtu 1300\n")?;
     let link = hub.start()?;
     let mut dialers = hub.dial()?;
     (0..3).try_for_each(|number| hub.until_up(number))?;
+    assert_eq!(mtu(&hub.namespace)?, 1422, "a narrow path is that peer's alone");
     for number in 0..3 {
         let to = hub.peers[number].inner().parse()?;
         let [peer, center] = hub.hosts(number);
@@ -252,15 +262,10 @@ const FLOOD: f64 = 2_000.0;
 /// have without that.
 pub(crate) fn crowded() -> Result {
     let hub = Hub::new(CROWD)?;
-    let shape = |number: usize, path: &str| -> Result {
-        let [peer, center] = hub.hosts(number);
-        queue(peer, "eth0", path)?;
-        queue(center, &format!("v{number}"), path)
-    };
-    (0..MEASURED).try_for_each(|number| shape(number, PATH))?;
+    (0..MEASURED).try_for_each(|number| hub.shape(number, PATH))?;
     let [flooding, dead, lossy] = [MEASURED, MEASURED + 1, MEASURED + 2];
     if has_steady_clock() {
-        shape(lossy, "netem rate 4mbit delay 5ms loss 10% limit 1000")?;
+        hub.shape(lossy, "netem rate 4mbit delay 5ms loss 10% limit 1000")?;
     }
     let link = hub.start()?;
     let mut dialers = hub.dial()?;

@@ -21,12 +21,16 @@ const RIGHT6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2);
 
 /// *Fragmentation needed*, which quotes the listener's port and guesses the peer's (RFC 1191).
 pub(crate) fn forged_icmp() -> Result {
-    forged(&format!("{RIGHT}:{PORT}"), LEFT, 1422, || {
-        let raw = socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), SockProtocol::Raw)?;
-        let to = SockaddrIn::from(SocketAddrV4::new(RIGHT.parse()?, 0));
-        sendto(raw.as_raw_fd(), &fragmentation_needed()?, &to, MsgFlags::empty())?;
-        Ok(())
-    })
+    forged(&format!("{RIGHT}:{PORT}"), LEFT, 1422, || tell_narrow(RIGHT.parse()?, LEFT.parse()?))
+}
+
+/// Tells the end that listens, from the calling thread's namespace, that the path to this peer is
+/// narrow.
+pub(crate) fn tell_narrow(listener: Ipv4Addr, peer: Ipv4Addr) -> Result {
+    let raw = socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), SockProtocol::Raw)?;
+    let to = SockaddrIn::from(SocketAddrV4::new(listener, 0));
+    sendto(raw.as_raw_fd(), &fragmentation_needed(listener, peer)?, &to, MsgFlags::empty())?;
+    Ok(())
 }
 
 /// *Packet too big* (RFC 4443 §3.2).
@@ -76,8 +80,8 @@ fn quoted_ports() -> Vec<u8> {
 }
 
 /// From a router that does not exist, about a datagram that was never sent.
-fn fragmentation_needed() -> Result<Vec<u8>> {
-    let [left, right, router] = [LEFT, RIGHT, "192.0.2.99"].map(str::parse::<Ipv4Addr>);
+fn fragmentation_needed(listener: Ipv4Addr, peer: Ipv4Addr) -> Result<Vec<u8>> {
+    let router: Ipv4Addr = "192.0.2.99".parse()?;
     let header = |length: u16, protocol: u8, from: Ipv4Addr, to: Ipv4Addr| {
         let mut header = vec![0x45, 0];
         header.extend_from_slice(&length.to_be_bytes());
@@ -85,15 +89,14 @@ fn fragmentation_needed() -> Result<Vec<u8>> {
         header.extend_from_slice(&[from.octets(), to.octets()].concat());
         header
     };
-    let (left, right) = (left?, right?);
     let mut message = vec![3, 4, 0, 0, 0, 0];
     message.extend_from_slice(&LEAST.to_be_bytes());
-    message.extend_from_slice(&header(1420, 17, right, left));
+    message.extend_from_slice(&header(1420, 17, listener, peer));
     message.extend_from_slice(&quoted_ports());
     let sum: u32 = message.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1])).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     let sum = !(folded + (folded >> 16)) as u16;
     message[2..4].copy_from_slice(&sum.to_be_bytes());
     // The kernel writes the checksum and the length of the IP header.
-    Ok([header(0, 1, router?, right), message].concat())
+    Ok([header(0, 1, router, listener), message].concat())
 }

@@ -5,12 +5,14 @@ mod accidents;
 mod attack;
 mod bad_input;
 mod bridge;
+mod clock;
 mod crowd;
 mod dhcp;
 mod ecn;
 mod encrypted;
 mod flood;
 mod gain;
+mod honest;
 mod hub;
 mod icmp;
 mod interface;
@@ -134,9 +136,12 @@ const OF_NFT: [(&str, Test); 5] = [
     ("marked_transfer", ecn::marked_transfer),
 ];
 
-/// What needs modules that `tools/test-kernels` loads in its guests, or judges times only.
-const OF_GUESTS: [(&str, Test); 6] = [
+/// What needs modules that `tools/test-kernels` loads in its guests or sets their clock, or judges
+/// times only.
+const OF_GUESTS: [(&str, Test); 8] = [
+    ("clock_set", clock::set_while_up),
     ("gain_told", gain::told),
+    ("honest_beside_hostile", honest::beside_hostile),
     ("hub_crowded", hub::crowded),
     ("wireguard_inside", encrypted::wireguard),
     ("esp_inside", encrypted::esp),
