@@ -6,6 +6,8 @@ use super::{read, report, root};
 use std::fs;
 
 const PAGE: &str = "docs/security.md";
+/// How names begin that are the kernel's.
+const OF_THE_KERNEL: [&str; 5] = ["BPF_", "CAP_", "CLOCK_", "O_", "SO_"];
 
 #[test]
 fn constants_of_the_security_page_are_those_of_the_code() {
@@ -18,20 +20,47 @@ fn constants_of_the_security_page_are_those_of_the_code() {
     problems.extend(constants_in(&page).filter(|name| !named(name)).map(|name| {
         format!("{PAGE}: `{name}` is in no table of constants, so its value is not checked")
     }));
+    problems.extend(page.lines().enumerate().flat_map(|(number, line)| {
+        let unsaid = unsaid_in(line, &rows).into_iter();
+        unsaid.map(move |(name, value)| {
+            format!("{PAGE}:{}: {name} is {value}, which the row does not say", number + 1)
+        })
+    }));
     report(&problems);
+}
+
+/// Constants that a row names whose values it has not: each with its value. Several constants may
+/// have a name; the row is about one of them.
+fn unsaid_in<'a>(line: &str, constants: &[Row<'a>]) -> Vec<(&'a str, &'a str)> {
+    let cells = line.strip_prefix('|').filter(|_| Row::parse(line).is_none()).unwrap_or_default();
+    let words: Vec<_> = cells
+        .split(|at: char| !at.is_alphanumeric() && !matches!(at, ',' | '.'))
+        .map(|word| word.trim_matches([',', '.']).replace(',', ""))
+        .collect();
+    let says = |value: &str| {
+        let number = value.split(' ').next().unwrap_or_default().replace(',', "");
+        words.contains(&number)
+    };
+    constants_in(cells)
+        .filter_map(|name| {
+            let mut named = constants.iter().filter(|row| row.name == name).peekable();
+            let first = (*named.peek()?).clone();
+            (!named.any(|row| says(row.value))).then_some((first.name, first.value))
+        })
+        .collect()
 }
 
 /// Names in code spans that look like constants of this tree.
 fn constants_in(page: &str) -> impl Iterator<Item = &str> {
-    let is_constant = |span: &&str| {
+    page.lines().flat_map(|line| line.split('`').skip(1).step_by(2)).filter(|span| {
         span.len() > 3
             && span.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'0'..=b'9' | b'_'))
-            && !matches!(*span, "BPF_PROG_TEST_RUN" | "CAP_NET_ADMIN")
-    };
-    page.lines().flat_map(|line| line.split('`').skip(1).step_by(2)).filter(is_constant)
+            && !OF_THE_KERNEL.iter().any(|prefix| span.starts_with(prefix))
+    })
 }
 
 /// A constant as the page has it.
+#[derive(Clone)]
 struct Row<'a> {
     name: &'a str,
     value: &'a str,
@@ -136,5 +165,10 @@ fn a_value_that_differs_is_told() {
         let said = problem(&format!("| {wrong} |")).expect(wrong);
         assert!(said.contains(told), "{said}");
     }
+    let row = |line| Row::parse(line).expect("a row");
+    let rows = [row("| `TURN` | 3 ms | `a.rs` |"), row("| `SIZE` | 2,048 bytes | `a.rs` |")];
+    assert_eq!(unsaid_in("| what | 3 ms, of 2048 | `TURN`, `SIZE` |", &rows), []);
+    assert_eq!(unsaid_in("| what | 30 ms | `TURN` |", &rows), [("TURN", "3 ms")]);
+    assert_eq!(unsaid_in("`TURN` outside of a table", &rows), []);
     assert!(constants_in("a `TURN` and `turn`, `B`").eq(["TURN"]));
 }

@@ -4,6 +4,7 @@
 
 mod constants;
 mod figures;
+mod held;
 mod imports;
 
 use std::collections::BTreeSet;
