@@ -45,9 +45,11 @@ pub(crate) fn kernel_queue() -> Result<(), Box<dyn Error>> {
     let outcome = probe(&config, &flood, &AtomicBool::new(false))?;
     let link = |name| outcome.links.get(name).copied().unwrap_or_default();
     let air = link("air_down");
-    // A sender that had no processor for a while fills the wired link's queue at once.
+    // A sender that had no processor for a while fills the wired link's queue at once, and the
+    // kernel's backlog of received packets, whose drops nobody counts here.
     let dropped = link("wired_down").dropped + air.dropped;
-    assert_eq!(dropped, outcome.sent - outcome.received, "{outcome:?}");
+    let missing = outcome.sent - outcome.received;
+    assert!(dropped == missing || (dropped < missing && !has_steady_clock()), "{outcome:?}");
     assert_eq!((outcome.port_drops, air.frames), (0, outcome.received));
     assert!(air.dropped > 0, "{outcome:?}");
     // At the end, the queue is full, and so is the bucket of 1500 bytes.
