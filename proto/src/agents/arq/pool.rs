@@ -58,8 +58,6 @@ pub(crate) struct SentPacket {
     since: Instant,
     /// The serial number of the last transmission, and the number of transmissions.
     pub(crate) serial: SeqNumber,
-    /// The same of the last one that was no copy.
-    pub(crate) original: SeqNumber,
     transmissions: u32,
     /// Whether a link ACK showed a transmission of the packet to be lost, and when one did last.
     pub(crate) was_missing: bool,
@@ -102,6 +100,8 @@ pub(crate) struct Transmission {
     /// Of how many copies it is the last one: transmissions before which nothing had shown the
     /// packet to be lost, and the link had nothing else to carry.
     pub(crate) copies: u32,
+    /// Whether a link ACK has told of its arrival.
+    pub(crate) has_arrived: bool,
 }
 
 /// The fields of a numbered frame that the pool sets.
@@ -225,6 +225,11 @@ impl Pool {
         &self.log
     }
 
+    /// The same, to be changed.
+    pub(crate) fn log_mut(&mut self) -> &mut VecDeque<Transmission> {
+        &mut self.log
+    }
+
     /// Takes the oldest transmission from the log.
     pub(crate) fn pop_log(&mut self) -> Option<Transmission> {
         self.log.pop_front()
@@ -290,7 +295,6 @@ impl Pool {
             expires,
             since: now,
             serial: self.serial,
-            original: self.serial,
             transmissions: 0,
             was_missing: false,
             lost_at: now,
@@ -420,14 +424,17 @@ impl Pool {
         self.missing -= 1;
         sent.delivery = Delivery::Outstanding;
         sent.serial = self.serial;
-        if copies == 0 {
-            sent.original = self.serial;
-        }
         sent.transmissions += 1;
         if self.log.len() == MAX_LOG {
             self.log.pop_front();
         }
-        self.log.push_back(Transmission { serial: self.serial, seq, at: now, copies });
+        self.log.push_back(Transmission {
+            serial: self.serial,
+            seq,
+            at: now,
+            copies,
+            has_arrived: false,
+        });
         Numbered {
             serial: self.serial,
             seq,

@@ -17,6 +17,7 @@ mod half_duplex;
 mod protocol;
 mod receiver;
 mod redundancy;
+mod reordering;
 mod report;
 mod sender;
 mod settings;

@@ -3,6 +3,7 @@
 
 use super::frame::Ack;
 use super::redundancy::Redundancy;
+use super::reordering::Reordering;
 use crate::agents::arq::{Delivery, LinkEvent, Numbered, Pool, Queued, Transmission};
 use crate::rtt::RoundTrip;
 use crate::time::Instant;
@@ -10,11 +11,6 @@ use crate::wire::seq::SeqNumber;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::time::Duration;
-
-/// The most transmissions by which a link may reorder before a packet counts as lost.
-const MAX_REORDERING: u32 = 256;
-/// Transmissions without any that was overtaken after which the link is taken to reorder by half.
-const CALM: u32 = 4_096;
 
 /// The pool of one end, and what link ACKs have told of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -27,14 +23,12 @@ pub(super) struct Sender {
     doubtful: Vec<Transmission>,
     /// The highest serial number that a link ACK reported.
     acked_serial: SeqNumber,
-    /// The number of later transmissions that must be acknowledged before one counts as lost, and
-    /// the last transmission when that was changed.
-    reordering: u32,
+    /// How many later transmissions must be acknowledged before one counts as lost.
+    reordering: Reordering,
     /// The number of marked frames that was reported last.
     marks: u16,
-    adapted: SeqNumber,
-    /// A transmission that is a smoothed round trip older than an acknowledged one is lost in any
-    /// case, since few others may follow it (RFC 8985 §6.2): the round trip of the oldest
+    /// A transmission that left a round trip and four deviations before an acknowledged one is
+    /// lost in any case, since few others may follow it: the round trip of the oldest
     /// transmissions of which link ACKs were the first to tell, since that of a frame that has
     /// overtaken others says nothing of those.
     round_trip: Option<RoundTrip>,
@@ -60,9 +54,8 @@ impl Sender {
             beyond: (SeqNumber(0), Bytes::new()),
             doubtful: Vec::new(),
             acked_serial: SeqNumber(0),
-            reordering: 0,
+            reordering: Reordering::default(),
             marks: 0,
-            adapted: SeqNumber(0),
             round_trip: None,
             settled: SeqNumber(0),
         }
@@ -113,7 +106,7 @@ impl Sender {
             if !self.has_arrived(seq) {
                 return Some(index);
             }
-            self.arrive(index);
+            self.pool.arrive(index);
         }
         None
     }
@@ -167,16 +160,11 @@ impl Sender {
         };
         let is_fresh = ack.highest_serial > self.acked_serial;
         let round_trip = self.round_trip(now, ack).filter(|_| is_fresh);
-        self.acked_serial = self.acked_serial.max(ack.highest_serial);
         self.take_report(now, ack);
-        self.decide(self.acked_serial);
-        for index in 0..passed {
-            match ack.covered {
-                None => self.arrive(index),
-                // By itself, or recovered from others.
-                Some(_) => _ = self.pool.arrive(index),
-            }
-        }
+        self.acked_serial = self.acked_serial.max(ack.highest_serial);
+        self.decide();
+        // By themselves, or recovered from others.
+        (0..passed).for_each(|index| _ = self.pool.arrive(index));
         self.pool.drop_first(passed);
         self.beyond = match ack.covered {
             None => (ack.next + 1, ack.vector.clone()),
@@ -187,22 +175,24 @@ impl Sender {
         Ok(AckSummary { round_trip, is_fresh })
     }
 
-    /// Takes what a report shows to have arrived.
+    /// Takes what a report shows to have arrived, and from which earlier ones have not.
     fn take_report(&mut self, now: Instant, ack: &Ack) {
-        let has_arrived = |sent: &&Transmission| ack.has_arrived(sent.serial) == Some(true);
-        let known = self.pool.log().iter().take_while(|sent| sent.serial <= ack.highest_serial);
-        let arrived: Vec<Transmission> =
-            self.doubtful.iter().chain(known).filter(has_arrived).cloned().collect();
-        self.doubtful.retain(|sent| ack.has_arrived(sent.serial) == Some(false));
-        let mut oldest: Option<Instant> = None;
-        for sent in arrived {
-            if let Some(index) = self.pool.index(sent.seq) {
-                if !self.pool.packet(index).has_arrived() {
-                    oldest = Some(oldest.map_or(sent.at, |at| at.min(sent.at)));
-                }
-                self.arrive(index);
+        let is_told = |sent: &&mut Transmission| {
+            !sent.has_arrived && ack.has_arrived(sent.serial) == Some(true)
+        };
+        let (mut oldest, mut arrived): (Option<Instant>, Vec<SeqNumber>) = (None, Vec::new());
+        let log = self.pool.log_mut();
+        let known = log.iter_mut().take_while(|sent| sent.serial <= ack.highest_serial);
+        for sent in self.doubtful.iter_mut().chain(known).filter(is_told) {
+            sent.has_arrived = true;
+            if sent.serial <= self.acked_serial {
+                self.reordering.note(self.acked_serial.offset_from(sent.serial) as u32);
             }
+            oldest = Some(oldest.map_or(sent.at, |at| at.min(sent.at)));
+            arrived.push(sent.seq);
         }
+        self.doubtful.retain(|sent| ack.has_arrived(sent.serial) == Some(false));
+        arrived.into_iter().for_each(|seq| self.arrive(seq));
         if let Some(sample) = oldest.map(|at| now.since(at)) {
             self.round_trip.get_or_insert(RoundTrip::first(sample)).sample(sample);
         }
@@ -215,34 +205,19 @@ impl Sender {
         vector.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
     }
 
-    fn arrive(&mut self, index: usize) {
-        let before = self.pool.arrive(index);
-        let sent = self.pool.packet(index);
-        // The packet arrived before its retransmission was reported: an earlier transmission had
-        // been overtaken, not lost.
-        let was_overtaken = before == Delivery::Lost || sent.original > self.acked_serial;
-        // A path that becomes shorter lets a round trip's frames overtake one another, once.
-        let is_new = sent.original > self.adapted;
-        if sent.was_missing && before != Delivery::Arrived && was_overtaken && is_new {
-            // One that does so again and again shows by how much.
-            let by = self.acked_serial.offset_from(sent.original).max(0) as u32;
-            let by = if self.reordering > 0 { by } else { 0 };
-            self.reordering = (self.reordering * 2 + 1).max(by).min(MAX_REORDERING);
-            self.adapted = self.pool.serial();
+    fn arrive(&mut self, seq: SeqNumber) {
+        if let Some(index) = self.pool.index(seq) {
+            self.pool.arrive(index);
         }
     }
 
     /// Moves `settled` as far as the acknowledgment of a transmission allows.
-    fn decide(&mut self, acked: SeqNumber) {
-        if self.pool.serial() > self.adapted + CALM {
-            self.reordering /= 2;
-            self.adapted = self.pool.serial();
-        }
-        let by_number = acked - self.reordering;
-        let sent_at = |sent: &Transmission| sent.at;
-        let newest = self.pool.transmission(acked).map(sent_at);
-        let window = self.round_trip.as_ref().map_or(Duration::MAX, RoundTrip::srtt);
-        let old = |sent: &&Transmission| newest.is_some_and(|at| at.since(sent.at) > window);
+    fn decide(&mut self) {
+        self.reordering.age(self.pool.serial());
+        let by_number = self.acked_serial - self.reordering.window();
+        let newest = self.pool.transmission(self.acked_serial).map(|sent| sent.at);
+        let round_trip = self.round_trip.as_ref().map_or(Duration::MAX, RoundTrip::bound);
+        let old = |sent: &&Transmission| newest.is_some_and(|at| at.since(sent.at) > round_trip);
         let by_time = self.pool.log().iter().take_while(old).last().map(|sent| sent.serial);
         self.settled = self.settled.max(by_number).max(by_time.unwrap_or(by_number));
     }
@@ -266,11 +241,10 @@ impl Sender {
             }
             let Some(index) = self.pool.index(sent.seq) else { continue };
             if self.has_arrived(sent.seq) {
-                self.arrive(index);
+                self.pool.arrive(index);
             } else if self.pool.is_outstanding(sent.seq, sent.serial) {
                 self.pool.lose(index);
-                let packet = self.pool.packet_mut(index);
-                (packet.was_missing, packet.lost_at) = (true, now);
+                self.pool.packet_mut(index).lost_at = now;
                 if ack.has_arrived(sent.serial).is_some() {
                     self.doubtful.push(sent);
                 }
@@ -338,7 +312,7 @@ mod tests {
                 let packet = Queued::new(packet, Class::Reliable, 0);
                 sender.pool.send(Instant::from_millis(5 * number), packet, Order::Flow);
             }
-            sender.reordering = 8;
+            sender.reordering.note(7);
             for (now, ack) in times.into_iter().zip([first_two(), report(2, &[3, 4, 5, 6, 7])]) {
                 let now = Instant::from_millis(now);
                 sender.acknowledge(now, &ack, true).expect("it was sent");
@@ -347,8 +321,8 @@ mod tests {
         };
         // The second one took 40 ms, the eighth 6 ms: the third may still come.
         assert_eq!(missing_after([45, 41 + 5]), 0);
-        // All take 6 ms: what is 20 ms older is lost.
-        assert!(missing_after([11, 41]) > 0);
+        // All take 8 ms at most: what left 25 ms before is lost.
+        assert!(missing_after([8, 38]) > 0);
     }
 
     #[test]
@@ -358,10 +332,10 @@ mod tests {
             for ack in reports {
                 sender.acknowledge(Instant::from_millis(50), &ack, true).expect("it was sent");
             }
-            (sender.pool.missing(), sender.reordering)
+            (sender.pool.missing(), sender.reordering.window())
         };
         assert_eq!(acknowledge([report(2, &[3]), report(2, &[3])]), (1, 0));
         assert_eq!(acknowledge([report(2, &[3]), report(8, &[3])]), (0, 0), "recovered");
-        assert_eq!(acknowledge([report(2, &[3]), report(8, &[])]), (0, 1), "overtaken");
+        assert_eq!(acknowledge([report(2, &[3]), report(8, &[])]), (0, 6), "overtaken");
     }
 }
