@@ -108,12 +108,12 @@ pub struct Load {
 }
 
 /// What an end of a link protocol knows of the path to the other end, for people.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathView {
     /// The largest rate at which frames arrived lately, in bytes per second.
     pub rate: Option<u64>,
-    /// The share of frames that the path loses by itself, in 1024ths.
-    pub loss: Option<u64>,
+    /// The share of frames that were lost while the path had no queue to speak of.
+    pub loss: Option<f64>,
     /// The smoothed round trip (RFC 6298).
     pub round_trip: Option<Duration>,
     /// Its mean deviation.

@@ -95,7 +95,7 @@ pub struct PeerStatus {
 pub struct PathStatus {
     /// The largest rate at which frames arrived lately.
     pub rate_bps: Option<f64>,
-    /// The share of frames that the path loses by itself.
+    /// The share of frames that the path lost while its queue was short.
     pub loss: Option<f64>,
     /// The smoothed round trip.
     pub round_trip_seconds: Option<f64>,
@@ -114,7 +114,7 @@ impl From<PathView> for PathStatus {
         let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
         Self {
             rate_bps: view.rate.map(|bytes| bytes as f64 * 8.0),
-            loss: view.loss.map(|share| share as f64 / 1_024.0),
+            loss: view.loss,
             round_trip_seconds: seconds(view.round_trip),
             deviation_seconds: seconds(view.deviation),
             least_round_trip_seconds: seconds(view.least_round_trip),
@@ -302,7 +302,7 @@ const GAUGES: [Gauge; 13] = [
     ("path_rate_bytes_per_second", "The rate of the path.", |peer| {
         Some(peer.path?.rate_bps? / 8.0)
     }),
-    ("path_loss_ratio", "What the path loses by itself.", |peer| peer.path?.loss),
+    ("path_loss_ratio", "What the path lost while its queue was short.", |peer| peer.path?.loss),
     ("round_trip_seconds", "The smoothed round trip.", |peer| peer.path?.round_trip_seconds),
     ("round_trip_deviation_seconds", "Its deviation.", |peer| peer.path?.deviation_seconds),
     ("queued_packets", "Packets that wait.", |peer| Some(peer.path?.queued_packets as f64)),
@@ -326,7 +326,7 @@ mod tests {
     fn the_estimate_is_tcps_model_and_at_most_the_paths_rate() {
         let view = PathView {
             rate: Some(2_500_000),
-            loss: Some(51),
+            loss: Some(0.05),
             round_trip: Some(Duration::from_millis(80)),
             ..PathView::default()
         };
@@ -340,7 +340,7 @@ mod tests {
         let long = without(path, 1_000_000_000).unwrap();
         // Mathis et al.: about 1.22 segments for each round trip and root of the loss, less for
         // timeouts.
-        let mathis = 1_448.0 * 8.0 / 0.08 * 1.22 / (51.0_f64 / 1_024.0).sqrt();
+        let mathis = 1_448.0 * 8.0 / 0.08 * 1.22 / 0.05_f64.sqrt();
         assert!((0.4 * mathis..mathis).contains(&long), "{long} {mathis}");
         let short = without(path, 150_000).unwrap();
         assert!((1.5 * long..4.0 * long).contains(&short), "{short} {long}");

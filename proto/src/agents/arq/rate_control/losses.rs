@@ -6,8 +6,10 @@
 //! startup in which it was short throughout. Losses beyond that share at a standing queue are
 //! congestion.
 
-/// Frames after which older ones count half.
+/// Frames after which older ones count half: for the control, and for people, who ask less often
+/// and want a share of a percent to within a few tenths of itself.
 const MEMORY: u32 = 1_024;
+const TOLD_MEMORY: u32 = 8_192;
 /// Frames without which nothing is known.
 const LEAST: u32 = 40;
 /// The largest share that is made up for, in 1024ths.
@@ -20,6 +22,9 @@ pub(super) struct Losses {
     slow_lost: u32,
     round_frames: u32,
     round_lost: u32,
+    /// All that were settled at a short queue.
+    told_frames: u32,
+    told_lost: u32,
 }
 
 impl Losses {
@@ -49,21 +54,31 @@ impl Losses {
         (self.round_frames, self.round_lost) = (0, 0);
     }
 
-    /// Frames were settled.
-    pub(super) fn settled(&mut self, frames: u32, lost: u32) {
+    /// Frames were settled; `is_short` if the queue is.
+    pub(super) fn settled(&mut self, frames: u32, lost: u32, is_short: bool) {
         self.round_frames += frames;
         self.round_lost += lost;
+        if is_short {
+            (self.told_frames, self.told_lost) = (self.told_frames + frames, self.told_lost + lost);
+            if self.told_frames > TOLD_MEMORY {
+                (self.told_frames, self.told_lost) = (self.told_frames / 2, self.told_lost / 2);
+            }
+        }
     }
 
     /// The share that the path loses by itself, in 1024ths.
     pub(super) fn share(&self) -> u64 {
-        self.known_share().unwrap_or(0)
+        if self.slow_frames < LEAST {
+            return 0;
+        }
+        (u64::from(self.slow_lost) * 1_024 / u64::from(self.slow_frames)).min(MOST)
     }
 
-    /// The same, if it is known.
-    pub(super) fn known_share(&self) -> Option<u64> {
-        let share = u64::from(self.slow_lost) * 1_024 / u64::from(self.slow_frames).max(1);
-        (self.slow_frames >= LEAST).then_some(share.min(MOST))
+    /// The share of all frames that were lost while the queue was short, if enough are known: of a
+    /// policer's path, which has no queue, more than it loses by itself.
+    pub(super) fn told(&self) -> Option<f64> {
+        let share = f64::from(self.told_lost) / f64::from(self.told_frames);
+        (self.told_frames >= LEAST).then_some(share)
     }
 
     /// Whether more was lost in this round trip than the path loses by itself: more than one and a
@@ -84,14 +99,14 @@ mod tests {
     fn a_loss_is_too_many_where_the_path_loses_nothing() {
         let mut losses = Losses::default();
         losses.slow(500, 0);
-        losses.settled(100, 0);
+        losses.settled(100, 0, false);
         assert!(!losses.exceed_share());
-        losses.settled(100, 1);
+        losses.settled(100, 1, false);
         assert!(losses.exceed_share());
         losses.begin_round(false);
         assert!(!losses.exceed_share());
         assert_eq!(losses.share(), 0, "it was congestion");
-        losses.settled(100, 10);
+        losses.settled(100, 10, false);
         losses.begin_round(true);
         assert_eq!(losses.share(), 10 * 1_024 / 600);
     }
@@ -101,10 +116,22 @@ mod tests {
         let mut losses = Losses::default();
         losses.slow(1_000, 50);
         assert_eq!(losses.share(), 51);
-        losses.settled(100, 12);
+        losses.settled(100, 12, false);
         assert!(!losses.exceed_share());
-        losses.settled(0, 4);
+        losses.settled(0, 4, false);
         assert!(losses.exceed_share());
+    }
+
+    #[test]
+    fn people_are_told_of_all_frames_at_a_short_queue() {
+        let mut losses = Losses::default();
+        losses.settled(100, 40, false);
+        losses.settled(LEAST - 1, 1, true);
+        assert_eq!(losses.told(), None);
+        losses.settled(1_000 - LEAST + 1, 9, true);
+        assert_eq!(losses.told(), Some(0.01));
+        (0..100).for_each(|_| losses.settled(1_000, 50, true));
+        assert!(losses.told().is_some_and(|share| (share - 0.05).abs() < 0.001));
     }
 
     #[test]

@@ -140,10 +140,9 @@ impl RateControl {
         Some(arriving).filter(|rate| *rate > 0)
     }
 
-    /// The share of frames that the path loses by itself, in 1024ths, if enough were sent below its
-    /// rate to know.
-    pub(crate) fn loss(&self) -> Option<u64> {
-        self.losses.known_share()
+    /// The share of frames that were lost while the queue was short, if enough are known.
+    pub(crate) fn loss(&self) -> Option<f64> {
+        self.losses.told()
     }
 
     /// Whether frames are in flight.
@@ -277,10 +276,11 @@ impl RateControl {
         let (Some(round_trip), Some(least)) = (round_trip, self.least.get()) else { return };
         let queueing = round_trip.saturating_sub(least);
         (self.queueing, self.longest) = (queueing, self.longest.max(queueing));
-        if self.is_short(queueing) {
+        let is_short = self.is_short(queueing);
+        if is_short {
             self.losses.slow(sample.slow_frames, sample.slow_lost);
         }
-        self.losses.settled(sample.frames, sample.lost);
+        self.losses.settled(sample.frames, sample.lost, is_short);
         // A full queue that CUBIC has left at 0.7 of its window adds three sevenths to the round
         // trip; the gain cycle of one link alone adds a quarter.
         self.is_shared = queueing > least * 3 / 10 + Duration::from_millis(1);

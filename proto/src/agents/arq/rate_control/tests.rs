@@ -157,8 +157,10 @@ fn what_bursts_lose_at_a_full_queue_is_not_the_paths_own() {
     // Beside it, losses of the path itself.
     let mut path = Path::new(20_000_000, ROUND_TRIP, 33, 0.1);
     path.run_bursts(&[6; 80]);
-    let share = path.control.loss().unwrap_or(0);
+    let share = path.control.losses.share();
     assert!((51..205).contains(&share), "{share} of 1024");
+    let told = path.control.loss().unwrap_or(0.0);
+    assert!((0.05..0.2).contains(&told), "{told}");
 }
 
 #[test]
