@@ -18,6 +18,7 @@ mod metrics;
 mod observing;
 mod others;
 mod overload;
+mod ping;
 mod places;
 #[path = "../kit/promtool.rs"]
 mod promtool;

@@ -2,19 +2,15 @@
 
 use crate::daemon::{Daemon, default_command, socket};
 use crate::kit::{Result, until};
+use crate::ping::median_ping;
 use crate::transfer::{Plan, Progress, transfer};
 use crate::world::{MODEM_BPS, Shape, World};
-use airmend_live::lab::Namespace;
 use std::fs;
-use std::net::UdpSocket;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const ECHO_PORT: u16 = 7007;
 /// Bytes after which a transfer's beginning is over.
 const BEGINNING: u64 = 7_000_000;
-const PING_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What was measured during a part of a transfer.
 #[derive(Clone, Copy, Debug)]
@@ -163,52 +159,8 @@ fn measured_transfer(world: &World) -> Result<Measured> {
 
 /// Goodput and ping for so long.
 fn measure(world: &World, progress: &Progress, time: Duration) -> Result<Measured> {
-    let bind = |namespace: &Namespace| -> Result<UdpSocket> {
-        let socket = namespace.run(|| Ok(UdpSocket::bind(("0.0.0.0", ECHO_PORT))))??;
-        socket.set_read_timeout(Some(Duration::from_millis(500)))?;
-        Ok(socket)
-    };
-    let (near, far) = (bind(&world.fixed)?, bind(&world.mobiles[0])?);
-    near.connect(("10.77.2.2", ECHO_PORT))?;
     let (begin, received) = (Instant::now(), progress.received());
-    let is_done = AtomicBool::new(false);
-    let mut pings = thread::scope(|scope| -> Result<Vec<Duration>> {
-        scope.spawn(|| {
-            let mut buffer = [0; 8];
-            while !is_done.load(Ordering::Relaxed) {
-                if let Ok((length, from)) = far.recv_from(&mut buffer) {
-                    far.send_to(&buffer[..length], from).ok();
-                }
-            }
-        });
-        let pings = ping(&near, begin, time);
-        is_done.store(true, Ordering::Relaxed);
-        pings
-    })?;
+    let ping = median_ping(&world.fixed, &world.mobiles[0], time)?;
     let bits = 8.0 * (progress.received() - received) as f64;
-    let goodput_bps = bits / begin.elapsed().as_secs_f64();
-    pings.sort();
-    assert!(pings.len() > 20, "{pings:?}");
-    Ok(Measured { goodput_bps, ping: pings[pings.len() / 2] })
-}
-
-/// One after the other; a lost one costs its timeout.
-fn ping(socket: &UdpSocket, begin: Instant, time: Duration) -> Result<Vec<Duration>> {
-    let mut pings = Vec::new();
-    for number in 0_u64.. {
-        if begin.elapsed() >= time {
-            break;
-        }
-        let sent = Instant::now();
-        socket.send(&number.to_be_bytes())?;
-        let mut buffer = [0; 8];
-        while socket.recv(&mut buffer).is_ok() {
-            if buffer == number.to_be_bytes() {
-                pings.push(sent.elapsed());
-                break;
-            }
-        }
-        thread::sleep(PING_INTERVAL);
-    }
-    Ok(pings)
+    Ok(Measured { goodput_bps: bits / begin.elapsed().as_secs_f64(), ping })
 }

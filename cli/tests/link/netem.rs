@@ -41,8 +41,8 @@ pub(crate) fn through() -> Result {
 fn through_link(treatment: &str, arq: &'static str) -> Result<(f64, serde_json::Value)> {
     let world = World::with(arq)?;
     for namespace in world.hosts() {
-        // Netem treats a super-packet as one datagram.
-        namespace.disable_offloads("eth0")?;
+        // Netem treats a super-packet as one packet.
+        namespace.ip("link set dev eth0 gso_max_segs 1\n")?;
         queue(namespace, "eth0", &format!("netem rate 20mbit limit 1000 {treatment}"))?;
         namespace.run(|| Ok(fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "cubic")))??;
     }

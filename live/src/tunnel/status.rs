@@ -128,11 +128,14 @@ impl PathStatus {
     /// One TCP flow over this path with segments of so many bytes, in bits of payload per second,
     /// for as much as has crossed; `None` without a loss, and before anything has crossed.
     fn without(&self, segment: usize, transfer: &Transfer) -> Option<f64> {
-        // Whoever meets the path's losses fills no queue.
-        let round_trip = self.least_round_trip_seconds.or(self.round_trip_seconds)?;
         let loss = self.loss.filter(|loss| *loss > 0.0)?;
         let packet = segment as f64 + TCP_HEADERS;
-        let path = TcpPath { loss, round_trip, rate: self.rate_bps.map(|bps| bps / 8.0 / packet) };
+        let rate = self.rate_bps.map(|bps| bps / 8.0 / packet);
+        // Whoever meets the path's losses fills no queue; but a full packet takes its time, and the
+        // least round trip may be that of a short frame.
+        let least = self.least_round_trip_seconds.or(self.round_trip_seconds)?;
+        let round_trip = least + rate.map_or(0.0, f64::recip);
+        let path = TcpPath { loss, round_trip, rate };
         let segments = (transfer.bytes > 0).then(|| transfer.bytes as f64 / packet)?;
         Some(path.rate_of(segments) * segment as f64 * 8.0)
     }

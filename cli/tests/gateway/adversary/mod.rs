@@ -2,14 +2,16 @@
 //!
 //! The short form, a part of `make test`, sends 5,000 hostile packets a second and judges loosely,
 //! since other work shares the machine; where that has just become more, a line is measured anew,
-//! with the flow without attack beside it. The whole table is a command of docs/measuring.md.
+//! with the flow without attack beside it. By the steady clock of a guest it judges as the whole
+//! table does, and pings as well. The whole table is a command of docs/measuring.md.
 
 mod attacks;
 mod place;
 
 use crate::daemon::{Daemon, default_command, repairs, socket};
-use crate::kit::Result;
+use crate::kit::{Result, has_steady_clock};
 use crate::overload::quantile;
+use crate::ping::median_ping;
 use crate::transfer::{Plan, transfer};
 use attacks::{ATTACKS, Attack, Attacker};
 use place::Place;
@@ -29,6 +31,8 @@ const NOT_YET: [&str; 0] = [];
 const START: u64 = 1_500_000;
 /// Frames are sent in bursts, one each time.
 const BURST: Duration = Duration::from_millis(1);
+/// By a steady clock a ping takes no more than so many times its time without attack.
+const PING: u32 = 2;
 /// The least memory that an adversary may take, and the cache's limit beside it.
 const MEMORY: u64 = 48 << 20;
 const LIMITS: [&str; 4] = ["--limit-memory", "32MiB", "--limit-flows", "20000"];
@@ -51,6 +55,8 @@ struct Extent {
 struct Figures {
     /// Of the honest flow, in Mb/s.
     goodput: f64,
+    /// The median of pings from the fixed host to the mobile one; by a steady clock only.
+    ping: Duration,
     /// Hostile frames a second.
     rate: f64,
     /// Repairs a second.
@@ -71,14 +77,18 @@ struct Figures {
 /// Every attack costs the honest flow little, and the machine no more than its limits.
 pub(crate) fn adversary() -> Result {
     let runs = std::env::var(RUNS).ok().map(|runs| runs.parse()).transpose()?;
-    let (rate, seconds, share) = if runs.is_some() { (20_000, 8, 0.95) } else { (5_000, 2, 0.7) };
+    let (rate, seconds, share) = match (runs, has_steady_clock()) {
+        (Some(_), _) => (20_000, 8, 0.95),
+        (None, true) => (5_000, 4, 0.95),
+        (None, false) => (5_000, 2, 0.7),
+    };
     let extent = Extent { rate, time: Duration::from_secs(seconds), share, runs };
     let names = std::env::var(NAMES).unwrap_or_default();
     let is_chosen =
         |attack: &&Attack| names.is_empty() || names.split(',').any(|name| name == attack.name);
     println!(
         "attack        Mb/s  share  plain   sent/s   CPU     MB  repairs  wait ms unjudg.  late  \
-         what"
+         ping ms  what"
     );
     let calm = Line::measure(None, extent)?;
     calm.print("none", "", &calm);
@@ -140,10 +150,10 @@ impl Line {
 
     fn print(&self, name: &str, what: &str, calm: &Self) {
         let (plain, share) = self.shares(calm);
-        let Figures { goodput, rate, repairs, cpu, memory, wait, .. } = self.mended;
+        let Figures { goodput, ping, rate, repairs, cpu, memory, wait, .. } = self.mended;
         println!(
             "{name:<12} {goodput:>5.1} {:>5.0}% {:>6} {rate:>8.0} {:>4.0}% {:>6.1} \
-             {repairs:>6.0}/s {:>8.1} {:>7} {:>5}  {what}",
+             {repairs:>6.0}/s {:>8.1} {:>7} {:>5} {:>8.1}  {what}",
             100.0 * share,
             plain.map_or("-".to_owned(), |plain| format!("{:.0}%", 100.0 * plain)),
             100.0 * cpu,
@@ -151,6 +161,7 @@ impl Line {
             1e3 * wait,
             self.mended.unjudged + self.mended.unseen,
             self.mended.heartbeat_timeouts,
+            1e3 * ping.as_secs_f64(),
         );
     }
 
@@ -166,6 +177,8 @@ impl Line {
             self.plain.as_ref().and_then(|plain| broken("even without a gateway", plain)),
             broken("mended,", &self.mended),
             (share < wanted).then(|| format!("{share:.2} of the goodput, not {wanted:.2}")),
+            (has_steady_clock() && self.mended.ping > PING * calm.mended.ping)
+                .then(|| format!("{:?} a ping, {:?} without", self.mended.ping, calm.mended.ping)),
             (sent > self.mended.rate).then(|| format!("{sent:.0} repairs/s more than without")),
             (self.mended.memory > MEMORY)
                 .then(|| format!("memory grew by {} bytes", self.mended.memory)),
@@ -195,7 +208,20 @@ fn run(
         progress.reach(START)?;
         let (before, memory) = (daemon.status()?, daemon.memory()?);
         let (received, begin) = (progress.received(), Instant::now());
-        let sent = send(&place, attack, extent, seed);
+        let hosts = place.hosts();
+        let sent = thread::scope(|scope| -> Result<u64> {
+            let pings = has_steady_clock().then(|| {
+                scope.spawn(|| {
+                    let ping = median_ping(hosts.fixed, &hosts.mobiles[0], extent.time);
+                    ping.map_err(|error| error.to_string())
+                })
+            });
+            let sent = send(&place, attack, extent, seed);
+            if let Some(pings) = pings {
+                figures.ping = pings.join().map_err(|_| "a panic")??;
+            }
+            Ok(sent)
+        })?;
         let seconds = begin.elapsed().as_secs_f64();
         figures.goodput = (progress.received() - received) as f64 * 8e-6 / seconds;
         figures.rate = sent as f64 / seconds;
