@@ -45,7 +45,8 @@ mod tests {
     fn the_window_is_the_widest_of_two_spans() {
         let mut seen = Reordering::default();
         assert_eq!(seen.window(), 0);
-        let seen_at = [(1, Some(19)), (2, Some(5)), (5_000, None), (5_001, Some(6)), (10_000, None)];
+        let seen_at =
+            [(1, Some(19)), (2, Some(5)), (5_000, None), (5_001, Some(6)), (10_000, None)];
         let windows = seen_at.map(|(serial, by)| {
             seen.age(SeqNumber(serial));
             by.into_iter().for_each(|by| seen.note(by));
