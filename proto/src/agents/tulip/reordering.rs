@@ -19,7 +19,7 @@ pub(super) struct Reordering {
 }
 
 impl Reordering {
-    /// A frame was overtaken by the last of at least so many that left later.
+    /// A frame was overtaken by the last of `by` others that left later, at least.
     pub(super) fn note(&mut self, by: u32) {
         self.now = self.now.max(by + 1).min(MOST);
     }

@@ -175,7 +175,7 @@ impl Sender {
         Ok(AckSummary { round_trip, is_fresh })
     }
 
-    /// Takes what a report shows to have arrived, and from which earlier ones have not.
+    /// Takes what a report shows to have arrived, and by how many others it was overtaken.
     fn take_report(&mut self, now: Instant, ack: &Ack) {
         let is_told = |sent: &&mut Transmission| {
             !sent.has_arrived && ack.has_arrived(sent.serial) == Some(true)
