@@ -75,6 +75,8 @@ pub(crate) struct RateControl {
     /// The time in the queue: the last one, and the longest of this round trip.
     queueing: Duration,
     longest: Duration,
+    /// The least of this round trip and of the one before: what a queue that stands adds.
+    standing: [Duration; 2],
     startup: Startup,
     /// Bytes that left and that came since the round trip began.
     sent: u64,
@@ -115,6 +117,7 @@ impl RateControl {
             least: MinRoundTrip::default(),
             queueing: Duration::ZERO,
             longest: Duration::ZERO,
+            standing: [Duration::ZERO; 2],
             startup: Startup::new(),
             sent: 0,
             received: 0,
@@ -266,6 +269,7 @@ impl RateControl {
             self.losses.begin_round(is_calm);
             // What a full queue drops is known by what comes behind it, when it may be empty again.
             self.longest = self.queueing;
+            self.standing = [self.queueing, self.standing[0]];
         }
         if !rate.is_host_limited || rate.bytes_per_second >= self.rate.get() {
             self.rate.update(self.round, rate.bytes_per_second);
@@ -276,6 +280,7 @@ impl RateControl {
         let (Some(round_trip), Some(least)) = (round_trip, self.least.get()) else { return };
         let queueing = round_trip.saturating_sub(least);
         (self.queueing, self.longest) = (queueing, self.longest.max(queueing));
+        self.standing[0] = self.standing[0].min(queueing);
         let is_short = self.is_short(queueing);
         if is_short {
             self.losses.slow(sample.slow_frames, sample.slow_lost);
@@ -283,7 +288,8 @@ impl RateControl {
         self.losses.settled(sample.frames, sample.lost, is_short);
         // A full queue that CUBIC has left at 0.7 of its window adds three sevenths to the round
         // trip; the gain cycle of one link alone adds a quarter.
-        self.is_shared = queueing > least * 3 / 10 + Duration::from_millis(1);
+        let standing = self.standing[0].min(self.standing[1]);
+        self.is_shared = standing > least * 3 / 10 + Duration::from_millis(1);
         // In startup it is not known yet what the path loses by itself.
         if self.phase == Phase::Startup || self.flight.delivered() < self.recovered {
             return;

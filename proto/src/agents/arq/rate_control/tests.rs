@@ -13,6 +13,8 @@ struct Path {
     /// Frames that the queue takes; a policer has none, and drops what comes too early.
     queue: usize,
     loss: f64,
+    /// Frames arrive at multiples of this time, unless it is none.
+    turn: Duration,
     stream: Stream,
     control: RateControl,
     now: Instant,
@@ -34,6 +36,7 @@ impl Path {
             round_trip,
             queue,
             loss,
+            turn: Duration::ZERO,
             stream: Stream::new(1, 0, 0, Purpose::Loss),
             control: RateControl::new(),
             now: Instant::ZERO,
@@ -95,6 +98,10 @@ impl Path {
             self.free_at = begin + self.airtime();
             done = self.free_at + self.round_trip;
         }
+        if !self.turn.is_zero() {
+            let turns = done.as_nanos().div_ceil(self.turn.as_nanos() as u64);
+            done = Instant::from_nanos(turns * self.turn.as_nanos() as u64);
+        }
         self.acks.push_back((done, self.serial, !is_dropped && !lost));
     }
 
@@ -143,6 +150,16 @@ fn losses_of_the_path_cost_no_more_than_themselves() {
         let share = path.share(LONG) / (1.0 - loss);
         assert!(share > 0.96, "{share:.3} of what arrives at loss {loss}");
     }
+}
+
+#[test]
+fn the_wait_for_a_turn_is_no_queue_at_which_losses_are_congestion() {
+    let mut path = Path::new(20_000_000, ROUND_TRIP, 67, 0.02);
+    path.turn = ROUND_TRIP * 3 / 4;
+    path.run(LONG);
+    assert!(!path.control.fair.is_bound());
+    let share = path.share(LONG) / (1.0 - path.loss);
+    assert!(share > 0.9, "{share:.3} of what arrives");
 }
 
 #[test]
