@@ -5,6 +5,7 @@ use crate::kit::Result;
 use crate::stream::transfer;
 use crate::world::{RIGHT, World, queue};
 use crate::{count, ended};
+use airmend_live::lab::Namespace;
 use std::fs;
 use std::time::Instant;
 
@@ -37,13 +38,26 @@ pub(crate) fn through() -> Result {
     Ok(())
 }
 
+/// Netem with a rate of 20 Mb/s. With `reorder` the rate is behind it: netem's own would let what
+/// comes early pass all that waits for it, as no network does.
+fn shape(namespace: &Namespace, treatment: &str) -> Result {
+    let queues = if treatment.contains("reorder") {
+        let rate =
+            "qdisc add dev eth0 parent 1:1 handle 2: tbf rate 20mbit burst 3000 limit 1500000";
+        format!("handle 1: netem limit 1000 {treatment}\n{rate}")
+    } else {
+        format!("netem rate 20mbit limit 1000 {treatment}")
+    };
+    queue(namespace, "eth0", &queues)
+}
+
 /// The rate of a transfer, in Mb/s, and the figures of the end that sent it.
 fn through_link(treatment: &str, arq: &'static str) -> Result<(f64, serde_json::Value)> {
     let world = World::with(arq)?;
     for namespace in world.hosts() {
         // Netem treats a super-packet as one packet.
         namespace.ip("link set dev eth0 gso_max_segs 1\n")?;
-        queue(namespace, "eth0", &format!("netem rate 20mbit limit 1000 {treatment}"))?;
+        shape(namespace, treatment)?;
         namespace.run(|| Ok(fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "cubic")))??;
     }
     let (listener, dialer) = (world.listen("0.0.0.0:4433")?, world.dial(&format!("{RIGHT}:4433"))?);

@@ -4,8 +4,6 @@ use crate::wire::seq::SeqNumber;
 
 /// Transmissions for which what was seen counts, and at most as many more.
 const MEMORY: u32 = 4_096;
-/// The most transmissions by which a frame may be overtaken before it counts as lost.
-const MOST: u32 = 256;
 
 /// The reordering of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -21,7 +19,7 @@ pub(super) struct Reordering {
 impl Reordering {
     /// A frame was overtaken by the last of `by` others that left later, at least.
     pub(super) fn note(&mut self, by: u32) {
-        self.now = self.now.max(by + 1).min(MOST);
+        self.now = self.now.max(by + 1);
     }
 
     /// Forgets what was seen too long before the transmission `serial`.
