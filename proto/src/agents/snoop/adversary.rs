@@ -162,6 +162,18 @@ fn retransmissions_end_for_a_mobile_that_acknowledges_only_the_newest() {
 }
 
 #[test]
+fn memory_that_another_flow_gave_back_counts_before_it_is_used() {
+    for limit in (2_000..20_000).step_by(50) {
+        let mut world = World::new(limit);
+        (1..6).for_each(|flow| world.data(flow, 0, 100));
+        (1..6).for_each(|flow| _ = world.ack(flow, 100, &[]));
+        (1..6).for_each(|flow| world.data(flow, 100, 900));
+        let held = world.agent.load().cache_bytes;
+        assert!(held <= limit, "{held} bytes of {limit}");
+    }
+}
+
+#[test]
 fn what_arrives_again_after_the_mobile_discarded_it_earns_no_repair() {
     let mut world = World::new(256 << 20);
     window(&mut world, 1, 200, 1_000);

@@ -47,7 +47,9 @@ impl Snoop {
         let room = self.flows.room();
         let spare = &mut self.shared.spare;
         let taken = self.flows.update(reference, |flow| {
-            flow.outstanding.lend(|| spare.take());
+            let before = flow.outstanding.cache.memory();
+            flow.outstanding.lend(|| spare.take(room));
+            let room = room - (flow.outstanding.cache.memory() - before);
             (flow.base.id, flow.take_data(now, segment, packet, room))
         });
         let Some((id, Some(taken))) = taken else { return };

@@ -101,8 +101,9 @@ impl Outstanding {
 pub(super) struct Spare(Vec<Box<Outstanding>>);
 
 impl Spare {
-    pub(super) fn take(&mut self) -> Option<Box<Outstanding>> {
-        self.0.pop()
+    /// Memory that counts for at most `room` bytes.
+    pub(super) fn take(&mut self, room: usize) -> Option<Box<Outstanding>> {
+        self.0.pop_if(|part| part.cache.memory() <= room)
     }
 
     /// Keeps the memory of this part, which begins anew.
@@ -127,7 +128,7 @@ mod tests {
         part.probe.timed_out();
         part.flight.depart(Span { start: 0, end: 10 }, 3);
         part.take().into_iter().for_each(|place| spare.keep(place));
-        part.lend(|| spare.take());
+        part.lend(|| spare.take(0));
         assert!(part.there().is_some() && part.is_done() && part.probe.is_first());
         assert_eq!(part.flight.depart(Span { start: 10, end: 20 }, 1), 1);
         (0..2 * MAX_SPARE).for_each(|_| spare.keep(Box::new(Outstanding::EMPTY.clone())));
