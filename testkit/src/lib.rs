@@ -105,8 +105,8 @@ impl Outcome for Result {
     }
 }
 
-/// Tries until there is a value, or for as long as [`PATIENCE`] lasts. Attempts, some of which start
-/// a program, take a fifth of the time.
+/// Tries until there is a value, or for as long as [`PATIENCE`] lasts. Attempts, some of which
+/// start a program, take a fifth of the time.
 ///
 /// # Errors
 /// There is none: a sentence with `what`.
