@@ -12,10 +12,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The path of each direction.
-pub(crate) const PATH: &str = "tbf rate 20mbit burst 20kb latency 30ms";
-/// Datagrams of the flood, and their rate: 60 Mb/s.
+const PATH: &str = "tbf rate 10mbit burst 20kb latency 30ms";
+/// Datagrams of the flood, and their rate: three times the path's.
 const DATAGRAM: usize = 1_200;
-const FLOOD: f64 = 6_250.0;
+const FLOOD: f64 = 3_125.0;
 /// Between two pings, and the longest time for which one is waited for.
 const PINGS: Duration = Duration::from_millis(50);
 const LOST: Duration = Duration::from_secs(1);

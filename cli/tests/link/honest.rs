@@ -1,7 +1,7 @@
 //! An honest peer of a hub beside whoever wishes it ill: strangers at the hub's port, forged ICMP,
 //! and a peer that has a key. It keeps its goodput, and its pings do not wait.
 
-use crate::crowd::{PATH, answer, connected, flood as flood_inside, measure};
+use crate::crowd::{answer, connected, flood as flood_inside, measure};
 use crate::ended;
 use crate::flood::{Kind, PORT, Target, flood, forge, initiation, refused};
 use crate::hub::{HUB, Hub};
@@ -21,6 +21,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const HONEST: usize = 0;
 const HOSTILE: usize = 1;
 const AWAY: usize = 2;
+/// The path of the one that is measured.
+const PATH: &str = "tbf rate 20mbit burst 20kb latency 30ms";
 /// Until the stream has settled, and how long is measured.
 const TIMES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
 /// Of its goodput and of a ping's time without attack.

@@ -6,6 +6,7 @@ use crate::stream::transfer;
 use crate::world::{RIGHT, World, queue};
 use crate::{count, ended};
 use airmend_live::lab::Namespace;
+use std::env;
 use std::fs;
 use std::time::Instant;
 
@@ -24,15 +25,17 @@ const TREATMENTS: [(&str, f64, f64); 6] = [
 ];
 
 /// A transfer arrives whole under each treatment of both directions; the link takes neither delay
-/// nor order for a loss, and is not slower than a tunnel where it need not be.
+/// nor order for a loss, and is not slower than a tunnel where it need not be. The tunnel is
+/// measured where that is judged, and everywhere with `AIRMEND_WHOLE_TABLE`.
 pub(crate) fn through() -> Result {
     for (treatment, most, least) in TREATMENTS {
-        let (plain, _) = through_link(treatment, "plain")?;
+        let is_compared = least > 0.0 || env::var_os("AIRMEND_WHOLE_TABLE").is_some();
+        let plain = if is_compared { through_link(treatment, "plain")?.0 } else { 0.0 };
         let (mbps, sent) = through_link(treatment, "tulip")?;
         let retransmits = sent["agent_counters"]["link_retransmits"].as_u64().unwrap_or(0);
         let share = retransmits as f64 / count(&sent, "packets_in") as f64;
-        println!("{treatment}: {mbps:.2} Mb/s, {plain:.2} without, {share:.3} sent again");
-        assert!(mbps >= least * plain, "{treatment}: {mbps} Mb/s, and {plain} without");
+        println!("{treatment}: {mbps:.2} Mb/s, {plain:.2} by the tunnel, {share:.3} sent again");
+        assert!(mbps >= least * plain, "{treatment}: {mbps} Mb/s, and {plain} by the tunnel");
         assert!(share < most, "{treatment}: a share of {share} was sent again");
     }
     Ok(())
