@@ -64,12 +64,15 @@ impl Tulip {
 
     /// Whether a frame with a packet may leave now; if its time has not come, a timer is set.
     pub(super) fn may_leave(&mut self, now: Instant) -> bool {
-        self.departure_due = Due::Never;
         if !self.controls_rate() {
             return true;
         }
         if !self.rate.admits(now, false) {
+            self.departure_due = Due::Never;
             return false;
+        }
+        if self.departure_due == Due::Never {
+            self.rate.depart_from(now);
         }
         let departure = self.rate.departure();
         if departure > now {

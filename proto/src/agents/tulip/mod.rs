@@ -318,6 +318,7 @@ impl Tulip {
             if let Some(frame) = self.next_copy(now) {
                 return Some(frame);
             }
+            self.departure_due = Due::Never;
             self.rate.limit_by_hosts(now);
         }
         let acks = self.receiver.ack_due() == Due::Now && self.turn.may_ack();

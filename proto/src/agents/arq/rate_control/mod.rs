@@ -59,8 +59,6 @@ const LEAST_WINDOW: u64 = 6_000;
 /// The time at full rate by which the window exceeds its multiple of the bandwidth-delay product:
 /// link ACKs come in batches.
 const ACK_SLACK: Duration = Duration::from_millis(3);
-/// A runner that was late may send what it missed for so long.
-const CATCH_UP: Duration = Duration::from_millis(1);
 
 /// The model of the path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -193,6 +191,11 @@ impl RateControl {
         self.next_departure
     }
 
+    /// No frame has waited for its departure: what could have left earlier is not made up for.
+    pub(crate) fn depart_from(&mut self, now: Instant) {
+        self.next_departure = self.next_departure.max(now);
+    }
+
     /// The hosts have nothing to send.
     pub(crate) fn limit_by_hosts(&mut self, now: Instant) {
         if self.flight.in_flight() < self.window(now) {
@@ -211,8 +214,10 @@ impl RateControl {
         }
         let Some(rate) = self.pacing_rate() else { return };
         let airtime = u64::from(frame.0).saturating_mul(1_000_000_000) / rate.max(1);
-        let earliest =
-            Instant::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos() as u64));
+        // While a program is late or stopped the path drains, by one round trip at most. What could
+        // have left meanwhile leaves at once, for the path is as full then as it was.
+        let least = self.least.get().unwrap_or_default().as_nanos() as u64;
+        let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(least));
         self.next_departure = self.next_departure.max(earliest) + Duration::from_nanos(airtime);
     }
 

@@ -15,6 +15,8 @@ struct Path {
     loss: f64,
     /// Frames arrive at multiples of this time, unless it is none.
     turn: Duration,
+    /// The sender is stopped for so long at the end of each half second.
+    stopped: Duration,
     stream: Stream,
     control: RateControl,
     now: Instant,
@@ -37,6 +39,7 @@ impl Path {
             queue,
             loss,
             turn: Duration::ZERO,
+            stopped: Duration::ZERO,
             stream: Stream::new(1, 0, 0, Purpose::Loss),
             control: RateControl::new(),
             now: Instant::ZERO,
@@ -59,14 +62,28 @@ impl Path {
         (self.sent, self.arrived, self.dropped, self.queued) = (0, 0, 0, Duration::ZERO);
         while self.now < end {
             let next_ack = self.acks.front().map(|ack| ack.0);
-            let next_frame = Some(self.control.departure().max(self.now));
-            let next_frame = next_frame.filter(|_| self.control.admits(self.now, true));
+            let is_admitted = self.control.admits(self.now, true);
+            let next_frame = Some(self.control.departure().max(self.now)).filter(|_| is_admitted);
             match (next_ack, next_frame) {
-                (Some(ack), frame) if frame.is_none_or(|frame| ack <= frame) => self.acknowledge(),
-                (_, Some(frame)) => self.send(frame),
+                (Some(ack), frame) if frame.is_none_or(|frame| ack <= frame) => {
+                    self.now = self.runs_at(self.now.max(ack));
+                    self.acknowledge();
+                }
+                (_, Some(frame)) => self.send(self.runs_at(frame)),
                 (_, None) => panic!("nothing is in flight and there is no room"),
             }
+            if !is_admitted {
+                self.control.depart_from(self.now);
+            }
         }
+    }
+
+    /// When the sender runs that would run at `at`.
+    fn runs_at(&self, at: Instant) -> Instant {
+        let period = Duration::from_millis(500).as_nanos() as u64;
+        let since = at.as_nanos() % period;
+        let is_stopped = since + self.stopped.as_nanos() as u64 > period;
+        if is_stopped { Instant::from_nanos(at.as_nanos() - since + period) } else { at }
     }
 
     /// Hosts that send so many frames at once, and wait for two round trips each time.
@@ -238,6 +255,17 @@ fn a_step_of_the_delay_every_fifteen_seconds_does_not_break_it() {
     }
     let share = arrived / lasts.as_secs_f64();
     assert!(share > 0.88, "{share:.3} of the rate");
+}
+
+#[test]
+fn a_sender_that_is_stopped_sends_what_it_missed() {
+    let round_trip = Duration::from_millis(174);
+    let mut path = Path::new(20_000_000, round_trip, 290, 0.0);
+    path.stopped = Duration::from_millis(100);
+    path.run(LONG);
+    path.run(LONG);
+    assert!(path.share(LONG) > 0.95, "{:.3} of the rate", path.share(LONG));
+    assert!(path.dropped * 100 < path.sent, "{} of {} dropped", path.dropped, path.sent);
 }
 
 #[test]
