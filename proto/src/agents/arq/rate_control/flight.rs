@@ -41,6 +41,7 @@ struct Sent {
     bytes: u32,
     is_reliable: bool,
     /// The state at its sending.
+    in_flight: u64,
     lost: u64,
     delivered: u64,
     delivered_at: Instant,
@@ -57,8 +58,9 @@ struct Sent {
 /// What one link ACK shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
-    /// Bytes that were in flight before it.
+    /// Bytes that were in flight before it, and when the last frame left whose outcome it shows.
     pub(super) prior_in_flight: u64,
+    pub(super) in_flight_at_departure: u64,
     /// Bytes that have arrived.
     pub(super) arrived: u64,
     /// Frames whose outcome it shows, and those of them that are lost.
@@ -152,6 +154,7 @@ impl Flight {
             at: now,
             bytes,
             is_reliable,
+            in_flight: self.in_flight,
             lost: self.lost,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
@@ -187,6 +190,7 @@ impl Flight {
             sent.is_settled = true;
             self.in_flight -= u64::from(sent.bytes);
             self.reliable -= if sent.is_reliable { u64::from(sent.bytes) } else { 0 };
+            sample.in_flight_at_departure = sent.in_flight;
             sample.frames += 1;
             sample.lost += u32::from(!has_arrived);
             sample.slow_frames += u32::from(sent.is_slow);
@@ -299,6 +303,7 @@ mod tests {
         assert_eq!((sample.frames, sample.lost), (7, 1));
         assert_eq!((sample.slow_frames, sample.slow_lost), (3, 1));
         assert_eq!((sample.arrived, flight.in_flight(), flight.reliable()), (600, 300, 100));
+        assert_eq!(sample.in_flight_at_departure, 800);
         assert_eq!(sample.round_trip, Some(Duration::from_millis(5)));
         assert!(!sample.is_highest, "that one has overtaken another");
         // The missing one was overtaken.

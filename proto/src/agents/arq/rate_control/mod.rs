@@ -304,7 +304,8 @@ impl RateControl {
         // it is the path that has become longer.
         let is_growing = !self.fair.is_bound() || round_trip > self.floor + self.floor / 8;
         if sample.lost > 0 && self.is_shared && is_growing && self.losses.exceed_share() {
-            self.reduce(now, sample.prior_in_flight);
+            // What is in flight by now may be much less: startup has drained the queue since.
+            self.reduce(now, sample.in_flight_at_departure);
         }
     }
 
