@@ -115,6 +115,34 @@ fn without_rate_control_losses_of_a_long_hop_are_recovered_too() {
     assert!(transfer.repairs < lost * 5, "{} for {lost}", transfer.repairs);
 }
 
+/// Slow start over a radio at the end itself: bursts, and pauses between them. The first packet of
+/// a burst is lost, and made up for while the burst still waits for the radio: what followed the
+/// burst before it covers none of this one.
+#[test]
+fn the_first_loss_of_a_burst_is_made_up_for_within_it() {
+    const BURST: u32 = 60;
+    let mut pair = Pair::new(&Settings::default(), RATE_BPS, LONG);
+    // What is known from the first burst on is the round trip.
+    for burst in 0..6 {
+        let first = segment(burst * BURST);
+        let mut is_first = true;
+        let mut fate = |from: usize, frame: &Frame| {
+            let is_lost = from == GATEWAY && frame.payload.as_ref() == Some(&first) && is_first;
+            is_first &= !is_lost;
+            if is_lost && burst > 0 { Fate::Lost } else { Fate::Arrives }
+        };
+        let sent = pair.now;
+        (0..BURST).for_each(|number| pair.send(GATEWAY, &segment(burst * BURST + number)));
+        pair.run(sent + Duration::from_millis(400), &mut fate);
+        let (arrived, packet) = &pair.ends[MOBILE].delivered[(burst * BURST) as usize];
+        assert_eq!(*packet, first);
+        let late = *arrived - sent - LONG;
+        println!("burst {burst}: {late:?} late");
+        // The whole burst takes 21 ms.
+        assert!(burst < 1 || late < Duration::from_millis(10), "burst {burst}: {late:?} late");
+    }
+}
+
 /// A slower hop whose queue the end does not see: what that queue drops asks for no repair frames,
 /// which would only make it drop more.
 #[test]

@@ -8,6 +8,7 @@ use crate::agents::arq::{Due, LinkEvent, noticed_growth};
 use crate::packet::{LinkType, Packet};
 use crate::rlc::{Combination, DENSE, HEAD_LEN, MAX_WINDOW, Recovered, Symbol};
 use crate::time::Instant;
+use crate::wire::seq::SeqNumber;
 use core::time::Duration;
 
 /// The round trip from which on losses are made up for before they are known: HyStart takes a
@@ -48,15 +49,18 @@ impl Tulip {
     }
 
     /// A packet leaves that repair frames cover: if no other one follows soon, a burst has ended.
-    pub(super) fn await_pause(&mut self, now: Instant) {
+    pub(super) fn await_pause(&mut self, now: Instant, seq: SeqNumber) {
+        if !matches!(self.pause_due, Due::At(_)) {
+            self.sender.redundancy.begin_burst(seq);
+        }
         let least = self.pace.least_round_trip().filter(|_| self.is_coding());
         self.pause_due = least.map_or(Due::Never, |least| Due::At(now + noticed_growth(least)));
     }
 
     /// Whether a repair frame is due. A pause in which none is due is over.
-    fn is_repair_due(&mut self, in_flight: InFlight) -> bool {
+    fn is_repair_due(&mut self, now: Instant, in_flight: InFlight) -> bool {
         let (pool, redundancy) = (&self.sender.pool, &self.sender.redundancy);
-        let is_spare = self.has_spare_capacity();
+        let is_spare = self.has_spare_capacity(now);
         let end = pool.first() + pool.span();
         if redundancy.is_due(in_flight, is_spare) {
             return true;
@@ -70,10 +74,11 @@ impl Tulip {
     }
 
     /// The next repair frame, if one is due.
-    pub(super) fn next_repair(&mut self) -> Option<Frame> {
+    pub(super) fn next_repair(&mut self, now: Instant) -> Option<Frame> {
         let pool = &self.sender.pool;
-        let in_flight = InFlight { open: pool.outstanding(), missing: pool.missing() };
-        if !self.is_coding() || !self.is_repair_due(in_flight) {
+        let (open, missing) = (pool.outstanding(), pool.missing());
+        let in_flight = InFlight { first: pool.first(), open, missing };
+        if !self.is_coding() || !self.is_repair_due(now, in_flight) {
             return None;
         }
         let pool = &self.sender.pool;

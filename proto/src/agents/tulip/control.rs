@@ -48,12 +48,15 @@ impl Tulip {
         self.controls_rate() || self.rate.is_calm()
     }
 
-    /// Whether the path has capacity that the hosts do not use: nothing waits for the link, and
-    /// what is in flight does not fill the path. Before the path has been full it is not known what
-    /// it holds. A rate control then holds back packets for which the path has room.
-    pub(super) fn has_spare_capacity(&self) -> bool {
+    /// Whether the path has capacity that the hosts do not use: within a round trip there was a
+    /// time in which nothing waited for the link, and what is in flight does not fill the path.
+    /// Before the path has been full it is not known what it holds. A rate control then holds back
+    /// packets for which the path has room.
+    pub(super) fn has_spare_capacity(&self, now: Instant) -> bool {
         let is_filling = self.rate.is_starting() && !self.rate.is_in_doubt();
-        let is_idle = self.queue.is_empty() && (is_filling || self.rate.is_below_path());
+        let round_trip = self.pace.least_round_trip().unwrap_or_default();
+        let was_idle = self.queue.is_empty() || now.since(self.was_empty) < round_trip;
+        let is_idle = was_idle && (is_filling || self.rate.is_below_path());
         is_idle || (is_filling && self.controls_rate())
     }
 

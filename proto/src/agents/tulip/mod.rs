@@ -65,6 +65,8 @@ pub struct Tulip {
     settings: Settings,
     epochs: Epochs,
     queue: Queue,
+    /// When the queue was last empty as a packet came.
+    was_empty: Instant,
     hash_seed: u64,
     sender: Sender,
     receiver: Receiver,
@@ -98,6 +100,7 @@ impl Tulip {
         Self {
             epochs: Epochs::new(seed),
             queue: Queue::new(settings.is_fair(), limits.egress.air, limits.cache_bytes),
+            was_empty: Instant::ZERO,
             sender: Sender::new(),
             receiver: Receiver::new(Resequencer::new(
                 limits.cache_bytes,
@@ -132,6 +135,9 @@ impl Tulip {
     fn enqueue(&mut self, now: Instant, packet: &Packet) {
         if packet.link_type() == LinkType::Frame || packet.wire_len() > u32::from(u16::MAX) {
             return self.report(LinkEvent::TooLong(packet.wire_len()));
+        }
+        if self.queue.is_empty() {
+            self.was_empty = now;
         }
         let view = View::of(packet, self.hash_seed);
         let class = self.settings.classes.class(&view);
@@ -308,7 +314,7 @@ impl Tulip {
                 if let Some((numbered, event)) = self.sender.resend_lost(now, self.patience()) {
                     return Some(self.numbered_frame(numbered, event, false));
                 }
-                if let Some(frame) = self.next_brief(now).or_else(|| self.next_repair()) {
+                if let Some(frame) = self.next_brief(now).or_else(|| self.next_repair(now)) {
                     return Some(frame);
                 }
             }
@@ -347,7 +353,7 @@ impl Tulip {
             self.brief = needs_copy.then_some((numbered.serial, numbered.seq)).or(self.brief);
             let pool = &self.sender.pool;
             self.pace.note_span(now, pool.span(), pool.age(now));
-            self.await_pause(now);
+            self.await_pause(now, numbered.seq);
             return self.numbered_frame(numbered, None, false);
         }
         let (serial, seq, after) = self.sender.pool.send_once(queued.flow, order);

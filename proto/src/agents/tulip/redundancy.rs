@@ -22,7 +22,7 @@ const DEVIATIONS: f64 = 2.0;
 const SPARE_HORIZON: f64 = 16.0;
 /// With fewer frames in flight a retransmission is as quick where packets wait for the link: it
 /// delays only senders that do not fill the path.
-const LEAST_BUSY: f64 = 200.0;
+const LEAST_BUSY: u32 = 200;
 /// The same for the last packets of a burst: capacity is idle after them.
 const PAUSE_DEVIATIONS: f64 = 5.0;
 /// Bytes of packets that are kept to recover others from.
@@ -44,6 +44,8 @@ pub(super) struct Redundancy {
     /// Of `repairs`, those that have arrived, and those of them that make up for a loss.
     arrived: u32,
     useful: u32,
+    /// The first packet since the hosts have paused last.
+    burst: SeqNumber,
     losses: Losses,
 }
 
@@ -56,9 +58,11 @@ struct Repair {
     has_arrived: bool,
 }
 
-/// The packets in flight: whose outcome is open, and that are known to be missing.
+/// The packets in flight: the first one, those whose outcome is open, and those that are known to
+/// be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InFlight {
+    pub(super) first: SeqNumber,
     pub(super) open: u32,
     pub(super) missing: u32,
 }
@@ -74,6 +78,11 @@ impl Redundancy {
         if self.repairs.len() < MAX_REPAIRS {
             self.repairs.push_back(Repair { serial, end, has_arrived: false });
         }
+    }
+
+    /// The hosts have paused before this packet.
+    pub(super) fn begin_burst(&mut self, seq: SeqNumber) {
+        self.burst = seq;
     }
 
     /// The outcome of a transmission.
@@ -131,14 +140,28 @@ impl Redundancy {
 
     /// Whether another repair frame is due; `is_spare` where the link has capacity to spare.
     pub(super) fn is_due(&self, packets: InFlight, is_spare: bool) -> bool {
-        let share = self.losses.share();
-        let frames = f64::from(packets.open + self.open());
-        if !is_spare && frames < LEAST_BUSY {
+        if !is_spare && packets.open + self.open() < LEAST_BUSY {
             return false;
         }
+        let need = |open| self.need(InFlight { open, ..packets }, self.open(), is_spare);
+        // What the last packets of an earlier burst have had of their own covers none of this one.
+        let earlier = self.burst.offset_from(packets.first).clamp(0, packets.open as i32) as u32;
+        let is_older = |repair: &&Repair| repair.end <= self.burst;
+        let older = self.repairs.iter().take_while(is_older);
+        let older = older.filter(|repair| !repair.has_arrived).count() as f64;
+        let older = (1.0 - self.losses.share()) * older;
+        let idle = if earlier < packets.open { (older - need(earlier)).max(0.0) } else { 0.0 };
+        need(packets.open) >= self.at_hand() - idle + 0.5
+    }
+
+    /// The losses of packets in flight, beside so many repair frames, that can be made up for
+    /// within the horizon.
+    fn need(&self, packets: InFlight, repairs: u32, is_spare: bool) -> f64 {
+        let share = self.losses.share();
+        let frames = f64::from(packets.open + repairs);
         let horizons = if is_spare { (frames / SPARE_HORIZON).max(1.0) } else { 1.0 };
         let deviation = libm::sqrt(share * (1.0 - share) * frames * horizons);
-        self.expected(packets) + DEVIATIONS * deviation >= self.at_hand() + 0.5
+        self.expected(packets) + DEVIATIONS * deviation
     }
 
     /// Whether another repair frame is due for the last packets before `end`, after which the hosts
@@ -222,7 +245,7 @@ mod tests {
     fn due(redundancy: &Redundancy, open: u32, missing: u32, is_spare: bool) -> u32 {
         let mut redundancy = redundancy.clone();
         let mut sent = 0;
-        while redundancy.is_due(InFlight { open, missing }, is_spare) {
+        while redundancy.is_due(InFlight { first: SeqNumber(0), open, missing }, is_spare) {
             sent += 1;
             redundancy.sent(SeqNumber(sent), SeqNumber(1_000));
         }
@@ -282,11 +305,23 @@ mod tests {
     }
 
     #[test]
+    fn what_the_last_packets_of_a_burst_have_had_covers_none_of_the_next() {
+        let due = |burst: u32| {
+            let mut redundancy = knowing(50);
+            (0..6).for_each(|serial| redundancy.sent(SeqNumber(serial), SeqNumber(20)));
+            redundancy.begin_burst(SeqNumber(burst));
+            // Two of the earlier burst, and ten of this one.
+            redundancy.is_due(InFlight { first: SeqNumber(18), open: 12, missing: 0 }, true)
+        };
+        assert!(due(20) && !due(0));
+    }
+
+    #[test]
     fn the_last_packets_of_a_burst_need_repair_frames_of_their_own() {
         let due = |share: u32, open: u32, sent_before: u32| {
             let mut redundancy = knowing(share);
             (0..8).for_each(|serial| redundancy.sent(SeqNumber(serial), SeqNumber(sent_before)));
-            let packets = InFlight { open, missing: 0 };
+            let packets = InFlight { first: SeqNumber(0), open, missing: 0 };
             let is_due =
                 |redundancy: &Redundancy| redundancy.is_due_in_pause(packets, SeqNumber(100));
             let mut sent = 0;

@@ -295,9 +295,10 @@ mod tests {
             let mut sender = sender();
             let losses = report(8, &[2, 3, 5, 7]);
             sender.acknowledge(Instant::from_millis(50), &losses, is_clear).expect("it was sent");
-            sender.redundancy.expected(InFlight { open: 100, missing: 0 })
+            sender.redundancy.expected(InFlight { first: SeqNumber(0), open: 100, missing: 0 })
         };
-        let before = Redundancy::default().expected(InFlight { open: 100, missing: 0 });
+        let before =
+            Redundancy::default().expected(InFlight { first: SeqNumber(0), open: 100, missing: 0 });
         assert!(expected(true) > 3.0 * before);
         assert_eq!(expected(false).to_bits(), before.to_bits());
     }
