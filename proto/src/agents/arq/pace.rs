@@ -57,6 +57,8 @@ pub(crate) struct Pace {
     spans: [u32; 2],
     ages: [Duration; 2],
     spans_end: Instant,
+    /// When last a packet came for which no other one waited.
+    idle_at: Instant,
 }
 
 impl Pace {
@@ -78,6 +80,7 @@ impl Pace {
             spans: [0; 2],
             ages: [Duration::ZERO; 2],
             spans_end: Instant::ZERO,
+            idle_at: Instant::ZERO,
         }
     }
 
@@ -115,6 +118,18 @@ impl Pace {
         let CoDelParams { target, interval } = CoDelParams::default();
         let kept = self.ages[0].max(self.ages[1]);
         CoDelParams { target: target.max(kept), interval: interval.max(2 * kept) }
+    }
+
+    /// A packet comes, and nothing waits for the link if its queue `is_empty`.
+    pub(crate) fn note_queue(&mut self, now: Instant, is_empty: bool) {
+        if is_empty {
+            self.idle_at = now;
+        }
+    }
+
+    /// Whether within the last round trip there was a time in which nothing waited for the link.
+    pub(crate) fn was_idle(&self, now: Instant) -> bool {
+        self.least_round_trip().is_some_and(|least| now.since(self.idle_at) < least)
     }
 
     /// The window spans so many packets, from the oldest that is not acknowledged, and which was

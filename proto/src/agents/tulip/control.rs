@@ -54,8 +54,7 @@ impl Tulip {
     /// packets for which the path has room.
     pub(super) fn has_spare_capacity(&self, now: Instant) -> bool {
         let is_filling = self.rate.is_starting() && !self.rate.is_in_doubt();
-        let round_trip = self.pace.least_round_trip().unwrap_or_default();
-        let was_idle = self.queue.is_empty() || now.since(self.was_empty) < round_trip;
+        let was_idle = self.queue.is_empty() || self.pace.was_idle(now);
         let is_idle = was_idle && (is_filling || self.rate.is_below_path());
         is_idle || (is_filling && self.controls_rate())
     }

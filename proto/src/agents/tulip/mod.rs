@@ -65,8 +65,6 @@ pub struct Tulip {
     settings: Settings,
     epochs: Epochs,
     queue: Queue,
-    /// When the queue was last empty as a packet came.
-    was_empty: Instant,
     hash_seed: u64,
     sender: Sender,
     receiver: Receiver,
@@ -100,7 +98,6 @@ impl Tulip {
         Self {
             epochs: Epochs::new(seed),
             queue: Queue::new(settings.is_fair(), limits.egress.air, limits.cache_bytes),
-            was_empty: Instant::ZERO,
             sender: Sender::new(),
             receiver: Receiver::new(Resequencer::new(
                 limits.cache_bytes,
@@ -136,9 +133,7 @@ impl Tulip {
         if packet.link_type() == LinkType::Frame || packet.wire_len() > u32::from(u16::MAX) {
             return self.report(LinkEvent::TooLong(packet.wire_len()));
         }
-        if self.queue.is_empty() {
-            self.was_empty = now;
-        }
+        self.pace.note_queue(now, self.queue.is_empty());
         let view = View::of(packet, self.hash_seed);
         let class = self.settings.classes.class(&view);
         let more = self.pace.burst();
