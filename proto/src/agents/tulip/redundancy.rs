@@ -150,8 +150,8 @@ impl Redundancy {
         let older = self.repairs.iter().take_while(is_older);
         let older = older.filter(|repair| !repair.has_arrived).count() as f64;
         let older = (1.0 - self.losses.share()) * older;
-        let idle = if earlier < packets.open { (older - need(earlier)).max(0.0) } else { 0.0 };
-        need(packets.open) >= self.at_hand() - idle + 0.5
+        let useless = if earlier < packets.open { (older - need(earlier)).max(0.0) } else { 0.0 };
+        need(packets.open) >= self.at_hand() - useless + 0.5
     }
 
     /// The losses of packets in flight, beside so many repair frames, that can be made up for
