@@ -143,22 +143,20 @@ impl Redundancy {
         if !is_spare && packets.open + self.open() < LEAST_BUSY {
             return false;
         }
-        let need = |open| self.need(InFlight { open, ..packets }, self.open(), is_spare);
+        let need = |open| self.need(InFlight { open, ..packets }, is_spare);
         // What the last packets of an earlier burst have had of their own covers none of this one.
         let earlier = self.burst.offset_from(packets.first).clamp(0, packets.open as i32) as u32;
         let is_older = |repair: &&Repair| repair.end <= self.burst;
         let older = self.repairs.iter().take_while(is_older);
-        let older = older.filter(|repair| !repair.has_arrived).count() as f64;
-        let older = (1.0 - self.losses.share()) * older;
-        let useless = if earlier < packets.open { (older - need(earlier)).max(0.0) } else { 0.0 };
-        need(packets.open) >= self.at_hand() - useless + 0.5
+        let older = older.filter(|repair| !repair.has_arrived).count();
+        let useless = (1.0 - self.losses.share()) * older as f64 - need(earlier);
+        need(packets.open) >= self.at_hand() - useless.max(0.0) + 0.5
     }
 
-    /// The losses of packets in flight, beside so many repair frames, that can be made up for
-    /// within the horizon.
-    fn need(&self, packets: InFlight, repairs: u32, is_spare: bool) -> f64 {
+    /// The losses of packets in flight that are to be made up for within the horizon.
+    fn need(&self, packets: InFlight, is_spare: bool) -> f64 {
         let share = self.losses.share();
-        let frames = f64::from(packets.open + repairs);
+        let frames = f64::from(packets.open + self.open());
         let horizons = if is_spare { (frames / SPARE_HORIZON).max(1.0) } else { 1.0 };
         let deviation = libm::sqrt(share * (1.0 - share) * frames * horizons);
         self.expected(packets) + DEVIATIONS * deviation
