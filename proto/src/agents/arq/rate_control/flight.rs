@@ -4,7 +4,8 @@
 //! `tcp_rate.c`).
 //!
 //! What the path loses by itself has crossed its bottleneck, and counts as if it had arrived: so
-//! much of the losses as is usual on the path, and no more, since a policer drops as well.
+//! much of the losses as usually goes with what has arrived, and no more, since a policer drops as
+//! well. A share of what was sent would grow with that, and the rate without end.
 
 use crate::agents::arq::WIDEST_WINDOW;
 use crate::time::Instant;
@@ -226,7 +227,7 @@ impl Flight {
             return None;
         }
         let (arrived, lost) = (self.delivered - sent.delivered, self.lost - sent.lost);
-        let carried = arrived + lost.min((arrived + lost) * usual / 1_024);
+        let carried = arrived + lost.min(arrived * usual / (1_024 - usual));
         let bytes = u128::from(carried) * 1_000_000_000;
         Some(Rate {
             bytes_per_second: u64::try_from(bytes / interval.as_nanos()).unwrap_or(u64::MAX),

@@ -8,7 +8,8 @@
 //! grows without bound where a policer drops without one.
 //!
 //! 1. What the path loses by itself is made up for ([`flight`], [`losses`]): BBR paces at the rate
-//!    that arrives, which is less than the path carries.
+//!    that arrives, which is less than the path carries. Not in startup, whose bursts a shallow
+//!    queue drops without ever being long.
 //! 2. Losses beyond that, at a standing queue, reduce a window as CUBIC does ([`fair_window`]): BBR
 //!    ignores them, and pushes loss-based senders aside at short queues.
 //!    Marks of ECN do so at any queue.
@@ -230,8 +231,10 @@ impl RateControl {
         delay: Duration,
         arrived: &dyn Fn(SeqNumber) -> bool,
     ) {
-        // At a queue it may be the queue that drops.
-        let usual = if self.is_short(self.queueing) { self.losses.share() } else { 0 };
+        // What a queue drops has not crossed it: one that stands, or a shallow one that bursts of
+        // the hosts meet in startup.
+        let may_be_dropped = self.phase == Phase::Startup || !self.is_short(self.queueing);
+        let usual = if may_be_dropped { 0 } else { self.losses.share() };
         let sample = self.flight.acknowledge(now, (highest, settled), usual, arrived);
         let delay = if sample.is_highest { delay } else { Duration::ZERO };
         let round_trip = sample.round_trip.and_then(|time| time.checked_sub(delay));

@@ -99,11 +99,33 @@ impl Path {
         }
     }
 
+    /// Hosts in slow start from which the link hides all losses: in each round trip they send twice
+    /// as much, as far as they are let, and a repair frame goes with each of their frames.
+    fn run_slow_start(&mut self, rounds: u32) {
+        for round in 0..rounds {
+            let next = self.now + self.round_trip + self.round_trip / 16;
+            self.control.limit_by_hosts(self.now);
+            self.sent = 0;
+            while self.sent < 20 << round && self.control.admits(self.now, true) {
+                self.send(self.now);
+                self.send_frame(self.now, false);
+            }
+            while self.acks.front().is_some_and(|ack| ack.0 <= next) {
+                self.acknowledge();
+            }
+            self.now = next;
+        }
+    }
+
     fn send(&mut self, at: Instant) {
+        self.send_frame(at, true);
+    }
+
+    fn send_frame(&mut self, at: Instant, is_reliable: bool) {
         self.now = at;
         self.serial += 1;
         self.sent += 1;
-        self.control.sent(at, self.serial, (FRAME, true));
+        self.control.sent(at, self.serial, (FRAME, is_reliable));
         let waits = self.free_at.since(at);
         let is_dropped = waits.as_nanos() >= self.airtime().as_nanos() * (self.queue as u128 + 1);
         self.dropped += u64::from(is_dropped);
@@ -211,6 +233,18 @@ fn a_path_that_has_become_longer_while_idle_is_not_full() {
         path.control.limit_by_hosts(path.now);
     }
     assert!(path.control.is_starting());
+}
+
+#[test]
+fn what_a_shallow_queue_drops_of_bursts_is_not_answered_by_more() {
+    // It never holds a tenth of the round trip, so that it never seems to stand.
+    for queue in [0, 4, 12, 30] {
+        let round_trip = Duration::from_millis(140);
+        let mut path = Path::new(20_000_000, round_trip, queue, 0.0);
+        path.run_slow_start(20);
+        let rate = path.control.rate.get();
+        assert!(path.dropped > 0 && rate < 2_500_000, "{queue} frames: {rate} bytes/s");
+    }
 }
 
 #[test]
