@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 /// The most equations, and with them the most lost symbols that are solved for at once.
-const MAX_EQUATIONS: usize = 256;
+const MAX_EQUATIONS: usize = 512;
 
 /// What one end knows of the symbols of the other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -20,8 +20,9 @@ use sum::Sum;
 
 pub(crate) use decoder::Decoder;
 
-/// The most source symbols of a window.
-pub(crate) const MAX_WINDOW: u16 = 2_048;
+/// The most source symbols of a window: what its field of 12 bits can say. Of more in flight only
+/// the last ones are covered: the others wait for retransmissions, and each flow for them.
+pub(crate) const MAX_WINDOW: u16 = 4_095;
 /// The density at which every source symbol of the window is in the combination.
 pub(crate) const DENSE: u8 = 15;
 

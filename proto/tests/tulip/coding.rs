@@ -172,8 +172,8 @@ fn a_call_beside_a_transfer_arrives_in_time() {
     for number in 0..SEGMENTS {
         // As much as the path carries, and a little more.
         (0..3).for_each(|part| pair.send(GATEWAY, &segment(number * 3 + part)));
-        if number.is_multiple_of(20) {
-            pair.send(GATEWAY, &call(number as usize / 20));
+        if number.is_multiple_of(4) {
+            pair.send(GATEWAY, &call(number as usize / 4));
             sent.push(pair.now);
         }
         pair.run(pair.now + Duration::from_millis(1), &mut fate);
@@ -190,7 +190,7 @@ fn a_call_beside_a_transfer_arrives_in_time() {
     let (in_time, all) = (in_time.count(), sent.len() - first);
     let copies = pair.ends[GATEWAY].counters.get("link_copies");
     println!("{in_time} of {all} in time, {copies:?} copies");
-    // Losses of one and of both transmissions: 5 % and 0.25 %.
+    // Losses of one and of both transmissions: 5 % and 0.25 %, of which no more than twice as many.
     assert!(in_time * 200 >= all * 199, "{in_time} of {all}");
 }
 

@@ -26,7 +26,7 @@ const LEAST_BUSY: u32 = 200;
 /// The same for the last packets of a burst: capacity is idle after them.
 const PAUSE_DEVIATIONS: f64 = 5.0;
 /// Bytes of packets that are kept to recover others from.
-const MAX_DECODER_BYTES: usize = 4 << 20;
+const MAX_DECODER_BYTES: usize = 8 << 20;
 /// And at most this part of what packets that are sent may take.
 const DECODER_SHARE: usize = 8;
 /// The most repair frames that are remembered.

@@ -5,6 +5,7 @@ use super::frame::Ack;
 use super::redundancy::Redundancy;
 use super::reordering::Reordering;
 use crate::agents::arq::{Delivery, LinkEvent, Numbered, Pool, Queued, Transmission};
+use crate::rlc;
 use crate::rtt::RoundTrip;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -112,14 +113,16 @@ impl Sender {
     }
 
     /// Retransmits the next packet of the retransmission list, if there is one that has been lost
-    /// for so long; the event says that the packet was given up with this call.
+    /// for so long, or that repair frames do not reach any more; the event says that the packet was
+    /// given up with this call.
     pub(super) fn resend_lost(
         &mut self,
         now: Instant,
         patience: Duration,
     ) -> Option<(Numbered, Option<LinkEvent>)> {
         let index = self.next_lost()?;
-        let is_due = now.since(self.pool.packet(index).lost_at) >= patience;
+        let is_beyond = self.pool.span() as usize - index > usize::from(rlc::MAX_WINDOW);
+        let is_due = is_beyond || now.since(self.pool.packet(index).lost_at) >= patience;
         is_due.then(|| self.pool.resend(now, index))
     }
 
