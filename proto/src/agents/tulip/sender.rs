@@ -266,11 +266,15 @@ mod tests {
     /// A sender of ten packets, with the serial numbers from 1 on.
     fn sender() -> Sender {
         let mut sender = Sender::new();
-        for _ in 0..10 {
+        send(&mut sender, 10);
+        sender
+    }
+
+    fn send(sender: &mut Sender, packets: u16) {
+        for _ in 0..packets {
             let packet = Packet::truncated(LinkType::Ip, Bytes::new(), 100);
             sender.pool.send(Instant::ZERO, Queued::new(packet, Class::Reliable, 0), Order::Flow);
         }
-        sender
     }
 
     /// A report that packets below `next` are there and of the first eight transmissions all have
@@ -304,6 +308,17 @@ mod tests {
             Redundancy::default().expected(InFlight { first: SeqNumber(0), open: 100, missing: 0 });
         assert!(expected(true) > 3.0 * before);
         assert_eq!(expected(false).to_bits(), before.to_bits());
+    }
+
+    #[test]
+    fn what_repair_frames_do_not_reach_does_not_wait_for_them() {
+        let patience = Duration::from_secs(1);
+        let mut sender = sender();
+        sender.pool.lose(0);
+        send(&mut sender, rlc::MAX_WINDOW - 10);
+        assert!(sender.resend_lost(Instant::ZERO, patience).is_none());
+        send(&mut sender, 1);
+        assert!(sender.resend_lost(Instant::ZERO, patience).is_some());
     }
 
     #[test]
