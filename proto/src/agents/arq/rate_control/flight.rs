@@ -169,7 +169,7 @@ impl Flight {
 
     /// Takes a link ACK. `arrived` says of a serial number up to `highest` whether it has arrived;
     /// what has not is lost up to `settled`. `usual` is the share of frames that the path loses by
-    /// itself, in 1024ths.
+    /// itself, in 1024ths, and less than all.
     pub(super) fn acknowledge(
         &mut self,
         now: Instant,

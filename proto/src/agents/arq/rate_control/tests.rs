@@ -100,7 +100,8 @@ impl Path {
     }
 
     /// Hosts in slow start from which the link hides all losses: in each round trip they send twice
-    /// as much, as far as they are let, and a repair frame goes with each of their frames.
+    /// as much, as far as they are let, and a repair frame goes with each of their frames. A round
+    /// trip has time for what waits in a short queue.
     fn run_slow_start(&mut self, rounds: u32) {
         for round in 0..rounds {
             let next = self.now + self.round_trip + self.round_trip / 16;
@@ -237,7 +238,7 @@ fn a_path_that_has_become_longer_while_idle_is_not_full() {
 
 #[test]
 fn what_a_shallow_queue_drops_of_bursts_is_not_answered_by_more() {
-    // It never holds a tenth of the round trip, so that it never seems to stand.
+    // It holds no more than an eighth of the round trip and a millisecond, and so counts as short.
     for queue in [0, 4, 12, 30] {
         let round_trip = Duration::from_millis(140);
         let mut path = Path::new(20_000_000, round_trip, queue, 0.0);
