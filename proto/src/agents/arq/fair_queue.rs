@@ -4,6 +4,7 @@
 //! The class of a packet says how often it is sent, not when. Packets have no numbers yet, so that
 //! what is dropped here leaves no hole.
 
+use super::ack_filter::supersedes;
 use super::classes::FLOWS;
 use super::queued::Queued;
 use crate::codel::{CoDelParams, Control, Sojourn};
@@ -13,6 +14,7 @@ use crate::time::Instant;
 use crate::wire::edit::mark_congestion;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 /// Bytes that wait at most, all flows together (the `memory_limit` of Linux's `fq_codel`).
 const MAX_BYTES: usize = 32 << 20;
@@ -29,9 +31,10 @@ pub(crate) struct FairQueue {
     /// Packets and bytes of all flows.
     len: usize,
     bytes: u64,
-    /// Packets that CoDel marked, and that it dropped.
+    /// Packets that CoDel marked, that it dropped, and TCP ACKs that a later one stands for.
     marked: u32,
     dropped: u32,
+    filtered: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -62,6 +65,7 @@ impl FairQueue {
             bytes: 0,
             marked: 0,
             dropped: 0,
+            filtered: 0,
         }
     }
 
@@ -128,6 +132,7 @@ impl FairQueue {
                 continue;
             }
             let (len, bytes) = (flow.packets.len(), flow.bytes);
+            self.filtered += flow.filter_acks(now, codel.target);
             let mut control = core::mem::take(&mut flow.control);
             let mut served = Served { flow, room, marked: 0, dropped: 0 };
             let next = control.dequeue(now, codel, &mut served);
@@ -148,9 +153,9 @@ impl FairQueue {
         self.len > 0 && self.flows.iter().any(|flow| flow.fits(room))
     }
 
-    /// Packets that were marked and dropped since the last call.
-    pub(super) fn take_counts(&mut self) -> (u32, u32) {
-        (core::mem::take(&mut self.marked), core::mem::take(&mut self.dropped))
+    /// Packets that were marked, dropped and filtered since the last call.
+    pub(super) fn take_counts(&mut self) -> [u32; 3] {
+        [&mut self.marked, &mut self.dropped, &mut self.filtered].map(core::mem::take)
     }
 }
 
@@ -163,6 +168,21 @@ impl Flow {
     /// Whether its first packet may be sent.
     fn fits(&self, room: bool) -> bool {
         self.packets.front().is_some_and(|head| room || !head.needs_room())
+    }
+
+    /// Drops TCP ACKs from the front that have waited for longer than `target`, as far as the next
+    /// one stands for them; how many. Else ACKs of a download would fill a narrow way back: no
+    /// sender slows down for the loss of one.
+    fn filter_acks(&mut self, now: Instant, target: Duration) -> u32 {
+        let mut filtered = 0;
+        while let [Some(first), Some(next)] = [0, 1].map(|place| self.packets.get(place))
+            && now.since(first.since) >= target
+            && supersedes(&next.packet, &first.packet)
+        {
+            self.pop();
+            filtered += 1;
+        }
+        filtered
     }
 
     fn pop(&mut self) -> Option<Queued> {
@@ -205,6 +225,10 @@ mod tests {
     use super::*;
     use crate::agents::arq::Class;
     use crate::packet::LinkType;
+    use crate::wire::build::SegmentBuilder;
+    use crate::wire::seq::SeqNumber;
+    use crate::wire::tcp::Segment;
+    use alloc::vec;
     use bytes::Bytes;
 
     /// Adds packets of a flow; how many of any flow were dropped for them.
@@ -242,6 +266,31 @@ mod tests {
             left += 1;
         }
         assert!(left > 900 && (queue.len, queue.bytes) == (0, 0));
+    }
+
+    #[test]
+    fn of_tcp_acks_that_wait_the_last_leaves() {
+        let mut queue = FairQueue::new(100, usize::MAX);
+        let codel = CoDelParams::default();
+        let mut left = |acks: &[u32], waited| {
+            for ack in acks.iter().map(|ack| SeqNumber(*ack)) {
+                let segment = SegmentBuilder::new(([10, 0, 0, 1], 80), ([10, 0, 1, 2], 5_000));
+                let packet = segment.ack(ack).build(LinkType::Ip);
+                let mut queued = Queued::new(packet, Class::Unreliable, 1);
+                queued.since = Instant::ZERO;
+                queue.push(queued);
+            }
+            let pops = core::iter::from_fn(|| queue.pop(Instant::ZERO + waited, true, codel));
+            let left: Vec<_> = pops.map(|queued| Segment::parse(&queued.packet)).collect();
+            (
+                left.into_iter().map(|ack| ack.expect("a segment").ack.0).collect::<Vec<_>>(),
+                queue.take_counts()[2],
+                queue.len,
+            )
+        };
+        assert_eq!(left(&[1, 2, 3], codel.target / 2), (vec![1, 2, 3], 0, 0), "not for long");
+        assert_eq!(left(&[1, 2, 3], codel.target), (vec![3], 2, 0));
+        assert_eq!(left(&[1, 1, 3, 3], codel.target), (vec![1, 3, 3], 1, 0), "duplicates count");
     }
 
     #[test]

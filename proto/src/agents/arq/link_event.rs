@@ -28,6 +28,8 @@ pub(crate) enum LinkEvent {
     GaveUp(SeqNumber),
     /// A link ACK was sent without a packet; its next expected sequence number.
     BareAck(SeqNumber),
+    /// A TCP ACK that waited was dropped, since the next one stands for it.
+    AckFiltered,
     /// The packet with this sequence number arrived a second time.
     Duplicate(SeqNumber),
     /// The packet with this sequence number was dropped: beyond the widest window, or no memory.
@@ -74,6 +76,7 @@ pub(crate) const LINK_COUNTERS: &[&str] = &[
     "link_probes",
     "link_given_up",
     "link_bare_acks",
+    "link_acks_filtered",
     "link_duplicates",
     "link_beyond_window",
     "link_hold_drops",
@@ -120,6 +123,9 @@ impl From<LinkEvent> for Event {
             E::GaveUp(seq) => ("link_given_up", "link: {} given up", [number(seq), 0]),
             E::BareAck(next) => {
                 ("link_bare_acks", "link: ACK {} without a packet", [number(next), 0])
+            }
+            E::AckFiltered => {
+                ("link_acks_filtered", "link: a TCP ACK dropped for the next one", [0, 0])
             }
             E::Duplicate(seq) => {
                 ("link_duplicates", "link: {} had arrived before", [number(seq), 0])

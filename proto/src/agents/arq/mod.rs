@@ -5,6 +5,7 @@
 //! A protocol adds its frames, its link ACKs, and how they show what is lost. Packets have sequence
 //! numbers, transmissions have serial numbers; both belong to a pair of epochs.
 
+mod ack_filter;
 mod classes;
 mod due;
 mod epochs;

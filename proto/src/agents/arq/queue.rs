@@ -2,6 +2,7 @@
 
 use super::fair_queue::FairQueue;
 use super::fifo::Fifo;
+use super::link_event::LinkEvent;
 use super::queued::Queued;
 use crate::agent::Port;
 use crate::codel::CoDelParams;
@@ -127,13 +128,18 @@ impl Queue {
         }
     }
 
-    /// What CoDel marked and dropped since the last call.
+    /// What CoDel marked and dropped since the last call, and TCP ACKs that were filtered.
     pub(crate) fn take_events(&mut self) -> impl Iterator<Item = Event> + use<> {
-        let (marked, dropped) = match self {
-            Self::Fifo(_) => (0, 0),
+        let counts = match self {
+            Self::Fifo(_) => [0; 3],
             Self::Fair(fair) => fair.take_counts(),
         };
-        let marked = (0..marked).map(|_| Event::CongestionMarked);
-        marked.chain((0..dropped).map(|_| Event::EgressDropped(Port::Air)))
+        let events = [
+            Event::CongestionMarked,
+            Event::EgressDropped(Port::Air),
+            LinkEvent::AckFiltered.into(),
+        ];
+        let each = counts.into_iter().zip(events);
+        each.flat_map(|(count, event)| core::iter::repeat_n(event, count as usize))
     }
 }
