@@ -11,7 +11,7 @@ local tulip = Proto("tulip", "TULIP")
 local link = Proto("airmend_link", "airmend link")
 
 local KINDS = { [0] = "Control", "Reliable", "Unreliable", "Skip", "Repair" }
-local HEADER_LEN, ACK_LEN, COVERED_LEN, MARKS_LEN = 22, 12, 2, 2
+local HEADER_LEN, ACK_LEN, COVERED_LEN, MARKS_LEN, CLOCK_LEN = 22, 12, 2, 2, 2
 
 local f = {
     version = ProtoField.uint8("tulip.version", "Version", base.DEC, nil, 0xf0),
@@ -32,6 +32,8 @@ local f = {
     serial = ProtoField.uint32("tulip.serial", "Serial number"),
     seq = ProtoField.uint32("tulip.seq", "Sequence number"),
     after = ProtoField.uint16("tulip.after", "After the one so much lower"),
+    reads_clock = ProtoField.bool("tulip.reads_clock", "Reads the clock", 16, nil, 0x0001),
+    short_reads_clock = ProtoField.bool("tulip.short.reads_clock", "Reads the clock", 8, nil, 0x10),
     packets = ProtoField.uint16("tulip.repair.packets", "Packets in the combination", base.DEC, nil, 0x0fff),
     density = ProtoField.uint16("tulip.repair.density", "Density, in sixteenths less 1", base.DEC, nil, 0xf000),
     next = ProtoField.uint32("tulip.ack.next", "Next expected"),
@@ -40,8 +42,9 @@ local f = {
     vector_len = ProtoField.uint16("tulip.ack.vector_len", "Bit vector length"),
     vector = ProtoField.bytes("tulip.ack.vector", "Bit vector"),
     arrived = ProtoField.uint32("tulip.ack.arrived", "Arrived beyond it"),
-    covered = ProtoField.uint16("tulip.ack.covered", "Transmissions covered", base.DEC, nil, 0x7fff),
+    covered = ProtoField.uint16("tulip.ack.covered", "Transmissions covered", base.DEC, nil, 0x3fff),
     marks = ProtoField.uint16("tulip.ack.marks", "Frames marked CE"),
+    clock = ProtoField.double("tulip.ack.clock", "Clock in ms"),
     missing = ProtoField.uint32("tulip.ack.missing", "Transmission missing"),
     -- Version 2: numbers are the lowest bytes of what they stand for.
     short_kind = ProtoField.uint8("tulip.short.kind", "Kind", base.DEC, KINDS, 0x0c),
@@ -87,7 +90,10 @@ local function dissect_ack(buffer, tree, is_report)
     local fixed_len = is_report and ACK_LEN + COVERED_LEN or ACK_LEN
     if buffer:len() < fixed_len then return nil end
     local has_marks = is_report and buffer(ACK_LEN, 1):bitfield(0, 1) == 1
+    local has_clock = is_report and buffer(ACK_LEN, 1):bitfield(1, 1) == 1
     if has_marks then fixed_len = fixed_len + MARKS_LEN end
+    local clock_at = fixed_len
+    if has_clock then fixed_len = fixed_len + CLOCK_LEN end
     if buffer:len() < fixed_len then return nil end
     local vector_len = buffer(10, 2):uint()
     if buffer:len() < fixed_len + vector_len then return nil end
@@ -99,6 +105,7 @@ local function dissect_ack(buffer, tree, is_report)
     ack:add(f.vector_len, buffer(10, 2))
     if is_report then ack:add(f.covered, buffer(ACK_LEN, COVERED_LEN)) end
     if has_marks then ack:add(f.marks, buffer(ACK_LEN + COVERED_LEN, MARKS_LEN)) end
+    if has_clock then ack:add(f.clock, buffer(clock_at, CLOCK_LEN), buffer(clock_at, CLOCK_LEN):uint() * 0.128) end
     if vector_len > 0 then
         local vector = buffer(fixed_len, vector_len):tvb()
         if is_report then
@@ -128,6 +135,8 @@ local function dissect_header(buffer, tree)
     if kind == 4 then
         tree:add(f.density, buffer(20, 2))
         tree:add(f.packets, buffer(20, 2))
+    elseif kind == 0 then
+        tree:add(f.reads_clock, buffer(20, 2))
     else
         tree:add(f.after, buffer(20, 2))
     end
@@ -174,7 +183,10 @@ local function dissect_short_ack(reader, tree, is_report)
     if bytes then ack:add(f.delay, bytes, delay * 0.016) end
     if is_report then
         local covered, covered_bytes = reader:integer()
-        if covered_bytes then ack:add(f.covered, covered_bytes, math.floor(covered / 2)) end
+        if covered_bytes then ack:add(f.covered, covered_bytes, math.floor(covered / 2) % 16384) end
+        if math.floor(covered / 32768) % 2 == 1 then
+            ack:add(f.clock, covered_bytes, math.floor(covered / 65536) * 0.128)
+        end
         if covered % 2 == 1 then reader:number(ack, f.marks, 2) end
     end
     local vector_len, vector_bytes = reader:integer()
@@ -211,6 +223,8 @@ local function dissect_short(buffer, tree, pinfo, root)
         local bytes = reader:take(2)
         if bytes then tree:add(f.density, bytes) end
         if bytes then tree:add(f.packets, bytes) end
+    elseif kind == 0 then
+        tree:add(f.short_reads_clock, flags)
     elseif after < 2 then
         tree:add(f.after, flags, after)
     else

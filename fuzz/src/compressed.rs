@@ -65,7 +65,8 @@ pub(crate) fn check(data: &[u8]) {
         let highest_serial = SeqNumber(serial);
         let (covered, vector) = (Some(1), vec![u8::from(what & 2 != 0)].into());
         let (next, delay) = (SeqNumber(0), Duration::ZERO);
-        let ack = Ack { next, highest_serial, delay, covered, marks: None, vector };
+        let clock = (what & 8 != 0).then_some(serial as u16);
+        let ack = Ack { next, highest_serial, delay, covered, marks: None, clock, vector };
         cross(&mut ends, 1, &Frame { ack: Some(ack), ..frame(1, EPOCHS[0], 0, None) });
     }
 }

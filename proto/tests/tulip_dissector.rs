@@ -18,7 +18,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/wireshark/tul
 const USER0: u32 = 147;
 const ETHERNET: u32 = 1;
 
-const FIELDS: [&str; 21] = [
+const FIELDS: [&str; 23] = [
     "tulip.kind",
     "tulip.flags.poll",
     "tulip.flags.more",
@@ -40,10 +40,12 @@ const FIELDS: [&str; 21] = [
     "tulip.ack.missing",
     "tulip.repair.packets",
     "tulip.flags.reads_repairs",
+    "tulip.reads_clock",
+    "tulip.ack.clock",
 ];
 
 /// Of version 2, whose numbers are cut to their lowest bytes.
-const SHORT_FIELDS: [&str; 17] = [
+const SHORT_FIELDS: [&str; 19] = [
     "tulip.version",
     "tulip.short.kind",
     "tulip.short.poll",
@@ -61,6 +63,8 @@ const SHORT_FIELDS: [&str; 17] = [
     "tulip.short.context",
     "tcp.dstport",
     "tulip.repair.packets",
+    "tulip.short.reads_clock",
+    "tulip.ack.clock",
 ];
 
 const TESTS: [(&str, fn()); 3] = [
@@ -89,7 +93,7 @@ fn frame(kind: FrameKind, ack: Option<Ack>) -> Frame {
         to: 0x9abc_def0,
         serial: SeqNumber(77),
         seq: SeqNumber(5),
-        after: 2,
+        after: if kind == FrameKind::Control { 1 } else { 2 },
         ack,
         payload: has_payload.then(|| segment.payload(b"airmend").build(LinkType::Ip)),
     }
@@ -115,6 +119,7 @@ fn ack() -> Ack {
         delay: Duration::from_micros(1_600),
         covered: None,
         marks: None,
+        clock: None,
         vector,
     }
 }
@@ -130,17 +135,19 @@ fn tshark_shows_every_field() {
         emit(FrameKind::Control, Some(ack())),
         broken,
         emit(FrameKind::Unreliable, Some(Ack { covered: Some(64), marks: Some(3), ..ack() })),
+        emit(FrameKind::Skip, Some(Ack { covered: Some(64), clock: Some(1_000), ..ack() })),
         repair(77).emit().bytes().to_vec(),
     ];
     let epochs = "0x12345678|0x9abcdef0";
     let expected = [
-        format!("1|1|0|47|{epochs}|77|5|2|4294967295|9|1.6|0,1,15|5000||0|||||"),
-        format!("2|0|0|47|{epochs}|77|5|2|||||5000||1|||||"),
-        format!("3|0|1|0|{epochs}|77|5|2|||||||0|||||"),
-        format!("0|0|0|0|{epochs}|77|5|2|4294967295|9|1.6|0,1,15|||0|||||1"),
-        format!("0|0|0|0|{epochs}|77|5|2||||||1|0|||||1"),
-        format!("2|0|0|47|{epochs}|77|5|2|4294967295|9|1.6||5000||1|64|3|9,8,4294967290||"),
-        format!("4|0|0|30|{epochs}|77|5||||||||0||||9|"),
+        format!("1|1|0|47|{epochs}|77|5|2|4294967295|9|1.6|0,1,15|5000||0|||||||"),
+        format!("2|0|0|47|{epochs}|77|5|2|||||5000||1|||||||"),
+        format!("3|0|1|0|{epochs}|77|5|2|||||||0|||||||"),
+        format!("0|0|0|0|{epochs}|77|5||4294967295|9|1.6|0,1,15|||0|||||1|1|"),
+        format!("0|0|0|0|{epochs}|77|5|||||||1|0|||||1|1|"),
+        format!("2|0|0|47|{epochs}|77|5|2|4294967295|9|1.6||5000||1|64|3|9,8,4294967290||||"),
+        format!("3|0|1|0|{epochs}|77|5|2|4294967295|9|1.6||||0|64||9,8,4294967290||||128"),
+        format!("4|0|0|30|{epochs}|77|5||||||||0||||9|||"),
     ];
     let shown = tshark((SCRIPT, &FIELDS), "tulip-frames.pcap", USER0, &packets);
     assert_eq!(shown.len(), expected.len());
@@ -172,13 +179,14 @@ fn tshark_shows_the_short_form() {
         highest_serial: SeqNumber(2),
         covered: Some(64),
         marks: Some(3),
+        clock: Some(1_000),
         vector: vec![0b10].into(),
         ..ack()
     };
-    let heard = Ack { highest_serial: SeqNumber(1), vector: vec![].into(), ..report.clone() };
+    let vector = vec![].into();
+    let heard = Ack { highest_serial: SeqNumber(1), clock: None, vector, ..report.clone() };
     let answer = |ack| Frame {
         answers_ce: true,
-        after: 0,
         serial: SeqNumber(0),
         ..frame(FrameKind::Control, Some(ack))
     };
@@ -192,11 +200,11 @@ fn tshark_shows_the_short_form() {
     assert!(shown.iter().all(|(_, is_short)| *is_short));
     let packets = shown.map(|(bytes, _)| bytes);
     let expected = [
-        "2|1|1|0|1|5|0|||||||0||5000|",
-        "2|0|0|1|0||0|6|1|1.6|64|3|||||",
-        "2|1|1|0|2|5|300||||||||0||",
-        "2|0|0|1|0||0|6|2|1.6|64|3|1||||",
-        "2|0|0|0|3|5|||||||||||9",
+        "2|1|1|0|1|5|0|||||||0||5000|||",
+        "2|0|0|1|0|||6|1|1.6|64|3|||||1|",
+        "2|1|1|0|2|5|300||||||||0||||",
+        "2|0|0|1|0|||6|2|1.6|64|3|1||||1|128",
+        "2|0|0|0|3|5|||||||||||9||",
     ];
     let shown = tshark((SCRIPT, &SHORT_FIELDS), "tulip-short.pcap", USER0, &packets);
     assert_eq!(shown.len(), expected.len());

@@ -73,6 +73,7 @@ fn frame(input: &mut Input<'_>) -> Frame {
         delay: Duration::ZERO,
         covered: (head & 32 != 0).then(|| input.number() as u16),
         marks: (head & 40 == 40).then(|| input.number() as u16),
+        clock: (head & 36 == 36).then(|| input.number() as u16),
         vector: vec![input.byte(); usize::from(head >> 6)].into(),
     });
     let has_payload = !matches!(kind, FrameKind::Control | FrameKind::Skip);

@@ -104,7 +104,7 @@ pub(crate) fn read_frame(head: &str, payload: Option<Packet>) -> Result<Frame, S
 fn ack(next: u32) -> Ack {
     let (next, highest_serial) = (SeqNumber(next), SeqNumber(0));
     let (delay, vector) = (Duration::ZERO, Vec::new().into());
-    Ack { next, highest_serial, delay, covered: None, marks: None, vector }
+    Ack { next, highest_serial, delay, covered: None, marks: None, clock: None, vector }
 }
 
 fn ack_of(frame: &mut Frame) -> Result<&mut Ack, String> {

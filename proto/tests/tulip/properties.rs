@@ -18,13 +18,14 @@ fn epoch() -> impl Strategy<Value = u32> {
 
 fn ack() -> impl Strategy<Value = Ack> {
     let vector = prop::collection::vec(any::<u8>(), 0..4);
-    let report = (prop::option::of(0u16..40), prop::option::of(0u16..4));
+    let report = (prop::option::of(0u16..40), prop::option::of(0u16..4), any::<Option<u16>>());
     (number(), number(), report, vector).prop_map(|(next, highest_serial, report, vector)| Ack {
         next: SeqNumber(next),
         highest_serial: SeqNumber(highest_serial),
         delay: Duration::ZERO,
         covered: report.0,
         marks: report.1,
+        clock: report.2,
         vector: vector.into(),
     })
 }

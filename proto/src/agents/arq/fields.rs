@@ -1,9 +1,20 @@
 //! Fields of the frames of link protocols.
 
+use crate::time::Instant;
 use core::time::Duration;
 
 /// The unit of the delay field of a link ACK.
 pub(crate) const DELAY_UNIT: Duration = Duration::from_micros(16);
+
+/// The unit of the clock of a link ACK, and the bits of it that are told.
+pub(crate) const CLOCK_UNIT: Duration = Duration::from_micros(128);
+pub(crate) const CLOCK_BITS: u32 = 14;
+
+/// The clock of an end, which turns over each 2.1 s.
+pub(crate) fn clock_field(now: Instant) -> u16 {
+    let units = now.as_nanos() / CLOCK_UNIT.as_nanos() as u64;
+    units as u16 & ((1 << CLOCK_BITS) - 1)
+}
 
 /// A delay in units of [`DELAY_UNIT`], at most 1.05 s.
 pub(crate) fn delay_field(delay: Duration) -> u16 {

@@ -108,6 +108,7 @@ impl Tulip {
     pub(super) fn follow_path(&mut self, now: Instant, ack: &Ack) {
         if ack.covered.is_some() && self.follows_path() {
             self.answer_marks(now, ack);
+            ack.clock.into_iter().for_each(|clock| self.rate.note_clock(now, clock));
             // What a report no longer covers has been lost, or its arrival was not reported.
             let arrived = |serial| ack.has_arrived(serial) == Some(true);
             // Link ACKs may overtake each other.

@@ -1,7 +1,7 @@
 //! TULIP frames, as `docs/wire-tulip.md` lays them out: a fixed header, perhaps a link ACK with the
 //! bit vector of the receiver's complete state [tulip99 §III S2-03], and a packet.
 
-use crate::agents::arq::fields::{DELAY_UNIT, delay_field, half, word};
+use crate::agents::arq::fields::{CLOCK_BITS, DELAY_UNIT, delay_field, half, word};
 pub use crate::agents::arq::{MAX_WINDOW, Malformed};
 use crate::ecn::Ecn;
 use crate::packet::{LinkType, Packet};
@@ -33,6 +33,10 @@ const READS_VERSION_2: u8 = 0x40;
 const ANSWERS_CE: u8 = 0x80;
 /// In the field with the number of transmissions that a report covers: the number of marks follows.
 const MARKS: u16 = 0x8000;
+/// And the clock.
+const CLOCK: u16 = 0x4000;
+/// In *After* of control frames, which carry no packet.
+pub(super) const READS_CLOCK: u16 = 0x0001;
 
 /// The kind of a frame: what it carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +65,8 @@ impl FrameKind {
 pub const COVERED_LEN: usize = 2;
 /// The length of the number of marks, in bytes.
 pub const MARKS_LEN: usize = 2;
+/// The length of the clock, in bytes.
+pub const CLOCK_LEN: usize = 2;
 
 /// A link ACK: the complete state of a receiver [tulip99 §III S2-03], or a report on the last
 /// transmissions, whose length does not grow with the window.
@@ -74,11 +80,14 @@ pub struct Ack {
     /// Time for which the receiver delayed this link ACK since `highest_serial` arrived.
     pub delay: Duration,
     /// `None` of the complete state. Of a report, the number of serial numbers that it covers:
-    /// `highest_serial` and those before it; at most 32,767.
+    /// `highest_serial` and those before it; at most 16,383.
     pub covered: Option<u16>,
     /// Of a report: the number of frames that have arrived with "congestion experienced", modulo
     /// 2^16, and whose sender answers for it; `None` before the first one.
     pub marks: Option<u16>,
+    /// Of a report to an end that reads it: the time at which this link ACK left, in units of 128 µs of
+    /// the receiver's own clock, modulo 2^14.
+    pub clock: Option<u16>,
     /// Of the complete state: bit `i` of byte `j`, counted from the lowest, says that
     /// `next + 1 + 8 j + i` has arrived. Of a report: that the transmission with serial number
     /// `highest_serial - 8 j - i` has not; bits that are not there are 0.
@@ -118,20 +127,16 @@ impl Ack {
     }
 
     fn wire_len(&self) -> usize {
-        let report = match (self.covered, self.marks) {
-            (Some(_), Some(_)) => COVERED_LEN + MARKS_LEN,
-            (Some(_), None) => COVERED_LEN,
-            (None, _) => 0,
-        };
-        ACK_LEN + report + self.vector.len().min(MAX_VECTOR_LEN)
+        ACK_LEN + self.report_fields().count() + self.vector.len().min(MAX_VECTOR_LEN)
     }
 
     /// The fields that only a report has.
     fn report_fields(&self) -> impl Iterator<Item = u8> {
-        let flag = if self.marks.is_some() { MARKS } else { 0 };
-        let covered = self.covered.map(|covered| covered & !MARKS | flag);
-        let marks = self.marks.filter(|_| covered.is_some());
-        covered.into_iter().chain(marks).flat_map(u16::to_be_bytes)
+        let flag = |flag, is_there| if is_there { flag } else { 0 };
+        let flags = flag(MARKS, self.marks.is_some()) | flag(CLOCK, self.clock.is_some());
+        let covered = self.covered.map(|covered| covered & !(MARKS | CLOCK) | flags);
+        let others = [self.marks, self.clock].map(|field| field.filter(|_| covered.is_some()));
+        [covered].into_iter().chain(others).flatten().flat_map(u16::to_be_bytes)
     }
 }
 
@@ -170,7 +175,8 @@ pub struct Frame {
     pub seq: SeqNumber,
     /// Ordering constraint: the packet must be released after the reliable packet with sequence
     /// number `seq - after`; 0 for none. Of a repair frame, the number of packets in the
-    /// combination, and in the four highest bits its density (RFC 8681 §3.5).
+    /// combination, and in the four highest bits its density (RFC 8681 §3.5). Of a control frame, 1 if
+    /// the sender reads the clock of reports.
     pub after: u16,
     /// The link ACK, if the frame carries one.
     pub ack: Option<Ack>,
@@ -235,6 +241,11 @@ impl Frame {
             ack,
             payload,
         })
+    }
+
+    /// Whether the sender reads the clock of reports: a control frame says so.
+    pub(super) fn reads_clock(&self) -> bool {
+        self.kind == FrameKind::Control && self.after & READS_CLOCK != 0
     }
 
     /// The packet that the frame carries.
@@ -332,16 +343,17 @@ fn parse_ack(packet: &Packet, flags: u8) -> Result<Ack, Malformed> {
         return Err(Malformed::Vector);
     }
     let mut at = HEADER_LEN + ACK_LEN;
-    let (mut covered, mut marks) = (None, None);
+    let (mut covered, mut marks, mut clock) = (None, None, None);
+    let mut next = || {
+        let field = packet.bytes().get(at..at + 2).ok_or(Malformed::Truncated)?;
+        at += 2;
+        Ok(half(field, 0))
+    };
     if flags & REPORT != 0 {
-        let field = packet.bytes().get(at..at + COVERED_LEN).ok_or(Malformed::Truncated)?;
-        covered = Some(half(field, 0) & !MARKS);
-        at += COVERED_LEN;
-        if half(field, 0) & MARKS != 0 {
-            let field = packet.bytes().get(at..at + MARKS_LEN).ok_or(Malformed::Truncated)?;
-            marks = Some(half(field, 0));
-            at += MARKS_LEN;
-        }
+        let field = next()?;
+        covered = Some(field & !(MARKS | CLOCK));
+        marks = if field & MARKS != 0 { Some(next()?) } else { None };
+        clock = if field & CLOCK != 0 { Some(next()? & ((1 << CLOCK_BITS) - 1)) } else { None };
     }
     if at + vector_len > packet.bytes().len() {
         return Err(Malformed::Truncated);
@@ -352,6 +364,7 @@ fn parse_ack(packet: &Packet, flags: u8) -> Result<Ack, Malformed> {
         delay: DELAY_UNIT * u32::from(half(fixed, 8)),
         covered,
         marks,
+        clock,
         vector: packet.shared_bytes().slice(at..at + vector_len),
     })
 }

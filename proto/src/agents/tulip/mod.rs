@@ -43,7 +43,7 @@ use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use alloc::collections::VecDeque;
 use core::time::Duration;
-use frame::{Frame, FrameKind};
+use frame::{Frame, FrameKind, READS_CLOCK};
 use receiver::Receiver;
 use sender::Sender;
 use turn::Turn;
@@ -154,7 +154,6 @@ impl Tulip {
             Err(why) => return self.report(LinkEvent::Malformed(why)),
         };
         if self.is_of_this_run(now, &frame) {
-            self.rate.received(packet.wire_len());
             self.handle_control(now, &frame);
             self.note_symbol(&frame);
             self.take_outer_ecn(&mut frame);
@@ -323,6 +322,7 @@ impl Tulip {
             self.rate.limit_by_hosts(now);
         }
         let acks = self.receiver.ack_due() == Due::Now && self.turn.may_ack();
+        let acks = acks && !self.has_companion(now);
         (acks || self.turn.must_send()).then(|| self.control_frame())
     }
 
@@ -395,7 +395,7 @@ impl Tulip {
             to: self.epochs.peer().unwrap_or(0),
             serial: self.sender.pool.serial(),
             seq: SeqNumber(0),
-            after: 0,
+            after: if self.settings.reads_clock() { READS_CLOCK } else { 0 },
             ack: None,
             payload: None,
         }

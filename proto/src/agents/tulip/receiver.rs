@@ -1,8 +1,9 @@
 //! The receiving half: what has arrived, and the link ACKs that report its complete state.
 
-use super::frame::{ACK_LEN, Ack, COVERED_LEN, Frame, FrameKind, MARKS_LEN};
+use super::frame::{ACK_LEN, Ack, CLOCK_LEN, COVERED_LEN, Frame, FrameKind, MARKS_LEN};
 use super::report::Reports;
 use super::settings::Settings;
+use crate::agents::arq::fields::clock_field;
 use crate::agents::arq::{Due, LinkEvent, Resequencer};
 use crate::packet::Packet;
 use crate::time::Instant;
@@ -30,8 +31,9 @@ pub(super) struct Receiver {
     /// Whether the other end reads the ECN field of what carries frames, and the number of marks
     /// that it must hear of, modulo 2^16.
     peer_reads_ecn: bool,
-    /// Whether the other end reads repair frames.
+    /// Whether the other end reads repair frames, and the clock of reports.
     peer_reads_repairs: bool,
+    peer_reads_clock: bool,
     marks: Option<u16>,
     /// Numbered frames since the last link ACK.
     unacknowledged: u32,
@@ -53,6 +55,7 @@ impl Receiver {
             is_polled: false,
             peer_reads_ecn: false,
             peer_reads_repairs: false,
+            peer_reads_clock: false,
             marks: None,
             unacknowledged: 0,
             ack_due: Due::Never,
@@ -143,12 +146,13 @@ impl Receiver {
     }
 
     /// Notes what the other end reads: reports, the ECN field of what carries frames, and, as
-    /// control frames tell, repair frames.
+    /// control frames tell, repair frames and the clock of reports.
     pub(super) fn set_abilities(&mut self, frame: &Frame) {
         self.by_serial = frame.by_serial;
         self.peer_reads_ecn = frame.reads_version_2;
         if frame.kind == FrameKind::Control {
             self.peer_reads_repairs = frame.reads_repairs;
+            self.peer_reads_clock = frame.reads_clock();
         }
     }
 
@@ -221,7 +225,8 @@ impl Receiver {
         self.is_polled = false;
         (self.ack_due, self.report_due) = (Due::Never, Due::Never);
         let marks = self.marks.filter(|_| covered.is_some());
-        Ack { next, highest_serial, delay, covered, marks, vector }
+        let clock = self.tells_clock().then(|| clock_field(now));
+        Ack { next, highest_serial, delay, covered, marks, clock, vector }
     }
 
     /// The length of the next link ACK, and of its bit vector, in bytes.
@@ -229,11 +234,16 @@ impl Receiver {
         let (fixed, vector) = match self.by_serial {
             true => {
                 let vector = self.reports.vector_len(self.highest_serial, self.is_polled);
-                (ACK_LEN + COVERED_LEN + self.marks.map_or(0, |_| MARKS_LEN), vector)
+                let clock = if self.tells_clock() { CLOCK_LEN } else { 0 };
+                (ACK_LEN + COVERED_LEN + self.marks.map_or(0, |_| MARKS_LEN) + clock, vector)
             }
             false => (ACK_LEN, self.window.beyond().len().div_ceil(8)),
         };
         (fixed + vector, vector)
+    }
+
+    fn tells_clock(&self) -> bool {
+        self.by_serial && self.peer_reads_clock
     }
 
     /// The receive window from the packet after the next expected one on. With a window wider than

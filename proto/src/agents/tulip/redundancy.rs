@@ -257,6 +257,7 @@ mod tests {
             delay: Duration::ZERO,
             covered: Some(highest as u16),
             marks: None,
+            clock: None,
             vector: Bytes::copy_from_slice(&[missing]),
         }
     }

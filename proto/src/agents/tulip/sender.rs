@@ -287,6 +287,7 @@ mod tests {
             delay: Duration::ZERO,
             covered: Some(8),
             marks: None,
+            clock: None,
             vector: Bytes::copy_from_slice(&[vector]),
         }
     }

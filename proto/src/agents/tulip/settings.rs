@@ -121,6 +121,11 @@ impl Settings {
         self.coding && !self.half_duplex
     }
 
+    /// Whether this end reads the clock of reports.
+    pub(super) fn reads_clock(&self) -> bool {
+        self.rate_control
+    }
+
     /// Whether the egress queue has a queue for each flow.
     pub(super) fn is_fair(&self) -> bool {
         self.fair_queue || self.rate_control

@@ -2,8 +2,9 @@
 
 use super::Tulip;
 use super::frame::{Frame, FrameKind};
-use crate::agents::arq::{Due, LinkEvent};
+use crate::agents::arq::{Due, LinkEvent, noticed_growth};
 use crate::time::Instant;
+use core::time::Duration;
 
 /// The longest bit vector that travels with a packet, in bytes: a longer one would make the frame
 /// too long.
@@ -29,6 +30,13 @@ impl Tulip {
         if !self.settings.half_duplex {
             self.report_bare_ack(frame);
         }
+    }
+
+    /// Whether a packet waits with which a link ACK can travel soon: its time to leave has not come.
+    pub(super) fn has_companion(&self, now: Instant) -> bool {
+        let Due::At(departure) = self.departure_due else { return false };
+        let soon = self.pace.least_round_trip().map_or(Duration::ZERO, noticed_growth);
+        departure <= now + soon && self.queue.has_next(self.has_room())
     }
 
     pub(super) fn report_bare_ack(&mut self, frame: &Frame) {

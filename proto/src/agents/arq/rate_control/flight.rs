@@ -24,6 +24,8 @@ pub(super) struct Flight {
     first: SeqNumber,
     sent: VecDeque<Sent>,
     in_flight: u64,
+    /// Of these, what has arrived, since its link ACKs wait in the queue of the way back.
+    unheard: u64,
     /// Those of them that the link repeats if they are lost.
     reliable: u64,
     /// All that is lost, and all that has arrived, and when the last of it did.
@@ -42,7 +44,7 @@ struct Sent {
     bytes: u32,
     is_reliable: bool,
     /// The state at its sending.
-    in_flight: u64,
+    under_way: u64,
     lost: u64,
     delivered: u64,
     delivered_at: Instant,
@@ -60,8 +62,8 @@ struct Sent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
     /// Bytes that were in flight before it, and when the last frame left whose outcome it shows.
-    pub(super) prior_in_flight: u64,
-    pub(super) in_flight_at_departure: u64,
+    pub(super) prior_under_way: u64,
+    pub(super) under_way_at_departure: u64,
     /// Bytes that have arrived.
     pub(super) arrived: u64,
     /// Frames whose outcome it shows, and those of them that are lost.
@@ -98,6 +100,7 @@ impl Flight {
             first: SeqNumber(0),
             sent: VecDeque::new(),
             in_flight: 0,
+            unheard: 0,
             reliable: 0,
             lost: 0,
             delivered: 0,
@@ -107,14 +110,24 @@ impl Flight {
         }
     }
 
-    /// Bytes in flight.
+    /// Bytes in flight: of which nothing has been heard.
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    /// Bytes in flight that the link repeats if they are lost.
+    /// Of these, what has not arrived.
+    pub(super) fn under_way(&self) -> u64 {
+        self.in_flight.saturating_sub(self.unheard)
+    }
+
+    /// And what the link repeats if it is lost.
     pub(super) fn reliable(&self) -> u64 {
-        self.reliable
+        self.reliable.saturating_sub(self.unheard)
+    }
+
+    /// Bytes have arrived whose link ACKs wait in the queue of the way back.
+    pub(super) fn note_unheard(&mut self, bytes: u64) {
+        self.unheard = bytes;
     }
 
     /// All bytes that have arrived.
@@ -130,7 +143,7 @@ impl Flight {
     /// Serial numbers begin anew: nothing is in flight.
     pub(super) fn restart(&mut self) {
         self.sent.clear();
-        (self.in_flight, self.reliable) = (0, 0);
+        (self.in_flight, self.unheard, self.reliable) = (0, 0, 0);
     }
 
     /// A frame leaves; `is_slow` if below the rate of the path.
@@ -155,7 +168,7 @@ impl Flight {
             at: now,
             bytes,
             is_reliable,
-            in_flight: self.in_flight,
+            under_way: self.under_way(),
             lost: self.lost,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
@@ -177,7 +190,7 @@ impl Flight {
         usual: u64,
         arrived: &dyn Fn(SeqNumber) -> bool,
     ) -> Sample {
-        let mut sample = Sample { prior_in_flight: self.in_flight, ..Sample::default() };
+        let mut sample = Sample { prior_under_way: self.under_way(), ..Sample::default() };
         let mut latest: Option<Sent> = None;
         let mut is_in_order = true;
         let reach = usize::try_from(highest.offset_from(self.first) + 1).unwrap_or(0);
@@ -191,7 +204,7 @@ impl Flight {
             sent.is_settled = true;
             self.in_flight -= u64::from(sent.bytes);
             self.reliable -= if sent.is_reliable { u64::from(sent.bytes) } else { 0 };
-            sample.in_flight_at_departure = sent.in_flight;
+            sample.under_way_at_departure = sent.under_way;
             sample.frames += 1;
             sample.lost += u32::from(!has_arrived);
             sample.slow_frames += u32::from(sent.is_slow);
@@ -304,7 +317,7 @@ mod tests {
         assert_eq!((sample.frames, sample.lost), (7, 1));
         assert_eq!((sample.slow_frames, sample.slow_lost), (3, 1));
         assert_eq!((sample.arrived, flight.in_flight(), flight.reliable()), (600, 300, 100));
-        assert_eq!(sample.in_flight_at_departure, 800);
+        assert_eq!(sample.under_way_at_departure, 800);
         assert_eq!(sample.round_trip, Some(Duration::from_millis(5)));
         assert!(!sample.is_highest, "that one has overtaken another");
         // The missing one was overtaken.

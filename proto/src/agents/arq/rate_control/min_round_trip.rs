@@ -9,7 +9,7 @@ use crate::time::Instant;
 use core::time::Duration;
 
 /// The time for which a minimum counts.
-const WINDOW: Duration = Duration::from_secs(10);
+pub(super) const WINDOW: Duration = Duration::from_secs(10);
 /// The least time for which a probe lasts.
 const LEAST_PROBE: Duration = Duration::from_millis(50);
 /// Samples of which the mean is taken, as HyStart looks at in a round (RFC 9406 §4.2).
@@ -87,6 +87,12 @@ impl MinRoundTrip {
         if mean <= least + least / 16 {
             self.seen = now;
         }
+    }
+
+    /// What counted as a queue elsewhere counts as the path from now on.
+    pub(super) fn lengthen(&mut self, longer: Duration) {
+        self.least = self.least.map(|least| least + longer);
+        self.recent[..self.known].iter_mut().for_each(|sample| *sample += longer);
     }
 
     /// Goes on with a probe, during which no more than `allowed` of the bytes in flight should be;

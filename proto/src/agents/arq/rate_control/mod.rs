@@ -20,6 +20,8 @@
 //!    and is that of means, since frames may take times of their own ([`min_round_trip`]).
 //! 4. While the path carries what is sent beyond the rate, the gain cycle begins again.
 //!
+//! Round trips are without the queue of the way back, which is not this end's ([`way_back`]).
+//!
 //! Time and frames go in; whether a frame may leave, and when, comes out. Sizes are bytes, rates
 //! bytes per second.
 
@@ -30,6 +32,7 @@ mod min_round_trip;
 mod startup;
 #[cfg(test)]
 mod tests;
+mod way_back;
 
 use crate::time::Instant;
 use crate::windowed_max::WindowedMax;
@@ -41,6 +44,7 @@ use losses::Losses;
 use min_round_trip::MinRoundTrip;
 use startup::Startup;
 pub(crate) use startup::noticed_growth;
+use way_back::WayBack;
 
 /// A gain of 1.
 const UNIT: u64 = 256;
@@ -71,15 +75,13 @@ pub(crate) struct RateControl {
     /// The round trip ends when a frame arrives that left after so much had arrived.
     round_end: u64,
     least: MinRoundTrip,
+    way_back: WayBack,
     /// The time in the queue: the last one, and the longest of this round trip.
     queueing: Duration,
     longest: Duration,
     /// The least of this round trip and of the one before: what a queue that stands adds.
     standing: [Duration; 2],
     startup: Startup,
-    /// Bytes that left and that came since the round trip began.
-    sent: u64,
-    received: u64,
     phase: Phase,
     losses: Losses,
     /// The largest rate when the gain cycle last sent more than that.
@@ -114,12 +116,11 @@ impl RateControl {
             round: 0,
             round_end: 0,
             least: MinRoundTrip::default(),
+            way_back: WayBack::default(),
             queueing: Duration::ZERO,
             longest: Duration::ZERO,
             standing: [Duration::ZERO; 2],
             startup: Startup::new(),
-            sent: 0,
-            received: 0,
             phase: Phase::Startup,
             losses: Losses::default(),
             probed: 0,
@@ -131,9 +132,10 @@ impl RateControl {
         }
     }
 
-    /// Serial numbers begin anew.
+    /// The other end begins anew, and its serial numbers and its clock with it.
     pub(crate) fn restart(&mut self) {
         self.flight.restart();
+        self.way_back = WayBack::default();
     }
 
     /// The largest rate of the last round trips at which frames arrived, in bytes per second.
@@ -170,7 +172,7 @@ impl RateControl {
 
     /// Whether less is in flight than the path holds without a queue.
     pub(crate) fn is_below_path(&self) -> bool {
-        self.flight.in_flight() < self.product(UNIT)
+        self.flight.under_way() < self.product(UNIT)
     }
 
     /// Whether the window admits another frame, which is repeated if it is lost or not. In startup
@@ -178,13 +180,8 @@ impl RateControl {
     pub(crate) fn admits(&self, now: Instant, is_reliable: bool) -> bool {
         match self.phase {
             Phase::Startup => !is_reliable || self.flight.reliable() < self.window(now),
-            Phase::Drain | Phase::Cycle(..) => self.flight.in_flight() < self.window(now),
+            Phase::Drain | Phase::Cycle(..) => self.flight.under_way() < self.window(now),
         }
-    }
-
-    /// A frame has arrived, of so many bytes.
-    pub(crate) fn received(&mut self, bytes: u32) {
-        self.received += u64::from(bytes);
     }
 
     /// When the next frame may leave.
@@ -199,7 +196,7 @@ impl RateControl {
 
     /// The hosts have nothing to send.
     pub(crate) fn limit_by_hosts(&mut self, now: Instant) {
-        if self.flight.in_flight() < self.window(now) {
+        if self.flight.under_way() < self.window(now) {
             self.flight.limit_by_hosts();
         }
     }
@@ -207,7 +204,6 @@ impl RateControl {
     /// A frame leaves, of so many bytes, which is repeated if it is lost or not.
     pub(crate) fn sent(&mut self, now: Instant, serial: SeqNumber, frame: (u32, bool)) {
         self.flight.sent(now, serial, frame, self.gain() < UNIT);
-        self.sent += u64::from(frame.0);
         // Bursts of the hosts cross as they would without the link: HyStart takes one that is
         // stretched for a full path (RFC 9406), and ends their slow start.
         if self.phase == Phase::Startup {
@@ -220,6 +216,13 @@ impl RateControl {
         let least = self.least.get().unwrap_or_default().as_nanos() as u64;
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(least));
         self.next_departure = self.next_departure.max(earliest) + Duration::from_nanos(airtime);
+    }
+
+    /// A link ACK has arrived that left at this time of the other end's clock.
+    pub(crate) fn note_clock(&mut self, now: Instant, clock: u16) {
+        let longer = self.way_back.sample(now, clock);
+        self.least.lengthen(longer);
+        self.flight.note_unheard(bytes_in(self.rate.get(), self.way_back.queueing()));
     }
 
     /// Takes a link ACK, which was delayed by `delay`. `arrived` says of a serial number up to
@@ -237,7 +240,8 @@ impl RateControl {
         let usual = if may_be_dropped { 0 } else { self.losses.share() };
         let sample = self.flight.acknowledge(now, (highest, settled), usual, arrived);
         let delay = if sample.is_highest { delay } else { Duration::ZERO };
-        let round_trip = sample.round_trip.and_then(|time| time.checked_sub(delay));
+        let elsewhere = delay + self.way_back.queueing();
+        let round_trip = sample.round_trip.and_then(|time| time.checked_sub(elsewhere));
         if let Some(round_trip) = round_trip {
             self.least.sample(now, round_trip, sample.was_alone);
         }
@@ -245,7 +249,7 @@ impl RateControl {
         self.weigh_losses(now, &sample, round_trip.and_then(|_| self.least.mean()));
         self.follow(now, &sample, round_trip);
         let allowed = self.probing_window();
-        if self.least.probe(now, self.flight.in_flight(), allowed) && self.startup.is_over() {
+        if self.least.probe(now, self.flight.under_way(), allowed) && self.startup.is_over() {
             self.phase = Phase::Cycle(2, now);
         }
     }
@@ -255,7 +259,7 @@ impl RateControl {
     pub(crate) fn congestion_experienced(&mut self, now: Instant) {
         self.startup.end();
         if self.flight.delivered() >= self.recovered {
-            self.reduce(now, self.flight.in_flight());
+            self.reduce(now, self.flight.under_way());
         }
     }
 
@@ -272,7 +276,6 @@ impl RateControl {
             self.round_end = self.flight.delivered();
             self.round += 1;
             self.startup.round(self.rate.get(), rate.is_host_limited);
-            (self.sent, self.received) = (0, 0);
             let is_calm = self.phase == Phase::Startup && self.is_calm();
             self.losses.begin_round(is_calm);
             // What a full queue drops is known by what comes behind it, when it may be empty again.
@@ -308,7 +311,7 @@ impl RateControl {
         let is_growing = !self.fair.is_bound() || round_trip > self.floor + self.floor / 8;
         if sample.lost > 0 && self.is_shared && is_growing && self.losses.exceed_share() {
             // What is in flight by now may be much less: startup has drained the queue since.
-            self.reduce(now, sample.in_flight_at_departure);
+            self.reduce(now, sample.under_way_at_departure);
         }
     }
 
@@ -320,13 +323,13 @@ impl RateControl {
     /// The phases follow from what has been found.
     fn follow(&mut self, now: Instant, sample: &Sample, round_trip: Option<Duration>) {
         let Some(least) = self.least.get() else { return };
-        if let (Phase::Startup, Some(round_trip)) = (self.phase, round_trip)
-            && self.sends_more_than_it_receives()
-        {
+        if let (Phase::Startup, Some(round_trip)) = (self.phase, round_trip) {
+            // The queues of both ways, which fill in turn where both directions are full.
+            let round_trip = round_trip + self.way_back.queueing();
             let is_host_limited = sample.rate.is_none_or(|rate| rate.is_host_limited);
-            self.startup.round_trip(round_trip, least, is_host_limited);
+            self.startup.round_trip(round_trip, least, (!self.is_calm(), is_host_limited));
         }
-        let in_flight = self.flight.in_flight();
+        let in_flight = self.flight.under_way();
         self.phase = match self.phase {
             Phase::Startup if self.startup.is_over() => {
                 self.losses.end_startup();
@@ -339,7 +342,7 @@ impl RateControl {
                 let is_next = match CYCLE[place] {
                     UNIT => is_long,
                     gain if gain > UNIT => {
-                        let is_reached = sample.prior_in_flight >= self.product(gain);
+                        let is_reached = sample.prior_under_way >= self.product(gain);
                         is_long && (is_reached || sample.lost > 0)
                     }
                     _ => is_long || in_flight <= self.product(UNIT),
@@ -358,12 +361,6 @@ impl RateControl {
     /// rate does not grow.
     fn has_found_more(&self) -> bool {
         !self.is_shared && self.rate.get() >= self.probed.saturating_add(self.probed / 8)
-    }
-
-    /// Whether more leaves than comes: the round trip includes the queue of the other direction,
-    /// which an end that sends ACKs only would take for its own.
-    fn sends_more_than_it_receives(&self) -> bool {
-        self.sent > self.received
     }
 
     fn gain(&self) -> u64 {
@@ -391,14 +388,12 @@ impl RateControl {
 
     /// The bandwidth-delay product at a gain.
     fn product(&self, gain: u64) -> u64 {
-        let nanos = self.least.get().unwrap_or_default().as_nanos();
-        let bytes = u128::from(self.rate.get()) * nanos / 1_000_000_000;
+        let bytes = u128::from(bytes_in(self.rate.get(), self.least.get().unwrap_or_default()));
         u64::try_from(bytes * u128::from(gain) / u128::from(UNIT)).unwrap_or(u64::MAX)
     }
 
     fn slack(&self) -> u64 {
-        let nanos = ACK_SLACK.as_nanos() as u64;
-        LEAST_WINDOW + self.rate.get().saturating_mul(nanos) / 1_000_000_000
+        LEAST_WINDOW + bytes_in(self.rate.get(), ACK_SLACK)
     }
 
     fn probing_window(&self) -> u64 {
@@ -422,4 +417,10 @@ impl RateControl {
         };
         if self.least.is_probing() { window.min(self.probing_window()) } else { window }
     }
+}
+
+/// The bytes of so much time at a rate.
+fn bytes_in(rate: u64, time: Duration) -> u64 {
+    let bytes = u128::from(rate) * time.as_nanos() / 1_000_000_000;
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }

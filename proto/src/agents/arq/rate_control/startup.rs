@@ -71,13 +71,21 @@ impl Startup {
         self.is_over = self.rounds >= FULL_ROUNDS;
     }
 
-    /// Takes a sample of the round trip, whose least is `least`. Hosts that have more to send than
-    /// the window admits are not in slow start: the first long round ends it.
-    pub(super) fn round_trip(&mut self, sample: Duration, least: Duration, is_host_limited: bool) {
+    /// Takes a sample of the round trip, whose least is `least`, in a round in which this end has
+    /// made a queue or not: one that sends ACKs only has none in a round trip that has grown. Hosts
+    /// that have more to send than the window admits are not in slow start: the first long round
+    /// ends it.
+    pub(super) fn round_trip(
+        &mut self,
+        sample: Duration,
+        least: Duration,
+        (has_queue, is_host_limited): (bool, bool),
+    ) {
         self.round_trip = self.round_trip.min(sample);
         self.samples += 1;
         let growth = noticed_growth(least);
-        self.has_grown[0] = self.samples >= SAMPLES && self.round_trip > least + growth;
+        let is_long = self.samples >= SAMPLES && self.round_trip > least + growth;
+        self.has_grown[0] = is_long && has_queue;
         self.is_over |= self.has_grown[0] && (self.has_grown[1] || !is_host_limited);
     }
 }
@@ -103,14 +111,14 @@ mod tests {
     fn it_ends_when_all_round_trips_of_two_rounds_are_longer() {
         let least = Duration::from_millis(40);
         let mut startup = Startup::new();
-        (0..10).for_each(|_| startup.round_trip(Duration::from_millis(60), least, true));
+        (0..10).for_each(|_| startup.round_trip(Duration::from_millis(60), least, (true, true)));
         assert!(!startup.is_over(), "a delay may pass");
         startup.round(0, true);
-        (0..10).for_each(|_| startup.round_trip(Duration::from_millis(60), least, true));
+        (0..10).for_each(|_| startup.round_trip(Duration::from_millis(60), least, (true, true)));
         assert!(startup.is_over());
         let mut startup = Startup::new();
-        startup.round_trip(Duration::from_millis(41), least, true);
-        (0..10).for_each(|_| startup.round_trip(Duration::from_millis(60), least, true));
+        startup.round_trip(Duration::from_millis(41), least, (true, true));
+        (0..10).for_each(|_| startup.round_trip(Duration::from_millis(60), least, (true, true)));
         assert!(!startup.is_over(), "one was short: the others vary");
     }
 }

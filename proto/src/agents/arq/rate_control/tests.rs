@@ -1,6 +1,7 @@
 //! The model against a path of known rate, delay, queue and losses.
 
 use super::*;
+use crate::agents::arq::fields::clock_field;
 use crate::random::{Purpose, Stream};
 use alloc::collections::VecDeque;
 
@@ -15,6 +16,8 @@ struct Path {
     loss: f64,
     /// Frames arrive at multiples of this time, unless it is none.
     turn: Duration,
+    /// Link ACKs wait for so long on their way back.
+    way_back: Duration,
     /// The sender is stopped for so long at the end of each half second.
     stopped: Duration,
     stream: Stream,
@@ -22,8 +25,8 @@ struct Path {
     now: Instant,
     serial: SeqNumber,
     free_at: Instant,
-    /// Frames that arrive, with the time of their link ACK.
-    acks: VecDeque<(Instant, SeqNumber, bool)>,
+    /// Frames that arrive, with the times at which their link ACK leaves and comes.
+    acks: VecDeque<([Instant; 2], SeqNumber, bool)>,
     sent: u64,
     arrived: u64,
     dropped: u64,
@@ -39,6 +42,7 @@ impl Path {
             queue,
             loss,
             turn: Duration::ZERO,
+            way_back: Duration::ZERO,
             stopped: Duration::ZERO,
             stream: Stream::new(1, 0, 0, Purpose::Loss),
             control: RateControl::new(),
@@ -61,7 +65,7 @@ impl Path {
         let end = self.now + lasts;
         (self.sent, self.arrived, self.dropped, self.queued) = (0, 0, 0, Duration::ZERO);
         while self.now < end {
-            let next_ack = self.acks.front().map(|ack| ack.0);
+            let next_ack = self.acks.front().map(|ack| ack.0[1]);
             let is_admitted = self.control.admits(self.now, true);
             let next_frame = Some(self.control.departure().max(self.now)).filter(|_| is_admitted);
             match (next_ack, next_frame) {
@@ -92,7 +96,7 @@ impl Path {
             let next = self.now + 2 * self.round_trip;
             self.control.limit_by_hosts(self.now);
             (0..frames).for_each(|_| self.send(self.now));
-            while self.acks.front().is_some_and(|ack| ack.0 < next) {
+            while self.acks.front().is_some_and(|ack| ack.0[1] < next) {
                 self.acknowledge();
             }
             self.now = next;
@@ -111,7 +115,7 @@ impl Path {
                 self.send(self.now);
                 self.send_frame(self.now, false);
             }
-            while self.acks.front().is_some_and(|ack| ack.0 <= next) {
+            while self.acks.front().is_some_and(|ack| ack.0[1] <= next) {
                 self.acknowledge();
             }
             self.now = next;
@@ -142,14 +146,16 @@ impl Path {
             let turns = done.as_nanos().div_ceil(self.turn.as_nanos() as u64);
             done = Instant::from_nanos(turns * self.turn.as_nanos() as u64);
         }
-        self.acks.push_back((done, self.serial, !is_dropped && !lost));
+        let times = [done, done + self.way_back];
+        self.acks.push_back((times, self.serial, !is_dropped && !lost));
     }
 
     fn acknowledge(&mut self) {
-        let Some((at, serial, has_arrived)) = self.acks.pop_front() else { return };
+        let Some(([left, at], serial, has_arrived)) = self.acks.pop_front() else { return };
         self.now = self.now.max(at);
         if has_arrived {
             self.arrived += 1;
+            self.control.note_clock(self.now, clock_field(left));
             let arrived = |other| other == serial;
             self.control.acknowledge(self.now, (serial, serial), Duration::ZERO, &arrived);
         }
@@ -301,6 +307,19 @@ fn a_sender_that_is_stopped_sends_what_it_missed() {
     path.run(LONG);
     assert!(path.share(LONG) > 0.95, "{:.3} of the rate", path.share(LONG));
     assert!(path.dropped * 100 < path.sent, "{} of {} dropped", path.dropped, path.sent);
+}
+
+#[test]
+fn a_queue_of_the_way_back_does_not_slow_down_the_way_there() {
+    let mut path = Path::new(20_000_000, ROUND_TRIP, 67, 0.01);
+    path.run(LONG);
+    for millis in [20, 60, 120, 240, 80, 400] {
+        path.way_back = Duration::from_millis(millis);
+        let lasts = Duration::from_secs(10);
+        path.run(lasts);
+        assert!(path.share(lasts) > 0.93, "{millis} ms: {:.3} of the rate", path.share(lasts));
+        assert!(path.mean_queue() < ROUND_TRIP, "{millis} ms: {:?}", path.mean_queue());
+    }
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub(super) const ETHERNET: u8 = 0x08;
 pub(super) const READS_REPAIRS: u8 = ETHERNET;
 pub(super) const REPAIR: u8 = DIFFERENCES;
 const REPORT: u8 = 0x04;
+/// Of the integer with *Covered*: the clock stands above it.
+const CLOCK: u32 = 0x8000;
 /// The headers of the packet are differences; the packet becomes a context.
 pub(super) const DIFFERENCES: u8 = 0x02;
 pub(super) const BECOMES: u8 = 0x01;
@@ -124,7 +126,9 @@ pub(super) fn write(numbers: &Numbers, frame: &Frame, out: &mut Vec<u8>) -> Open
         out.extend(&ack.highest_serial.0.to_be_bytes()[1..]);
         write_integer(out, u32::from(delay_field(ack.delay)));
         if let Some(covered) = ack.covered {
-            write_integer(out, 2 * u32::from(covered) + u32::from(ack.marks.is_some()));
+            let clock = ack.clock.map_or(0, |clock| u32::from(clock) << 16 | CLOCK);
+            let covered = u32::from(covered) << 1 & (CLOCK - 1);
+            write_integer(out, clock | covered | u32::from(ack.marks.is_some()));
             out.extend(ack.marks.into_iter().flat_map(u16::to_be_bytes));
         }
         let vector = ack.vector.get(..MAX_VECTOR_LEN).unwrap_or(&ack.vector);
@@ -248,10 +252,11 @@ impl Rest<'_> {
         let next = highest(numbers.sent_next, u32::from_be_bytes([0, a, b, c]));
         let highest_serial = highest(numbers.sent_serial, u32::from_be_bytes([0, d, e, f]));
         let delay = DELAY_UNIT * self.integer()?.min(u32::from(u16::MAX));
-        let (mut covered, mut marks) = (None, None);
+        let (mut covered, mut marks, mut clock) = (None, None, None);
         if report {
             let field = self.integer()?;
-            covered = Some(u16::try_from(field / 2).map_err(|_| Malformed::Vector)?);
+            covered = Some((field % CLOCK / 2) as u16);
+            clock = Some((field >> 16) as u16).filter(|_| field & CLOCK != 0);
             marks = if field % 2 == 1 { Some(u16::from_be_bytes(self.take()?)) } else { None };
         }
         let len = self.integer()? as usize;
@@ -260,6 +265,7 @@ impl Rest<'_> {
         }
         let (vector, rest) = self.0.split_at_checked(len).ok_or(Malformed::Truncated)?;
         self.0 = rest;
-        Ok(Ack { next, highest_serial, delay, covered, marks, vector: bytes.slice_ref(vector) })
+        let vector = bytes.slice_ref(vector);
+        Ok(Ack { next, highest_serial, delay, covered, marks, clock, vector })
     }
 }

@@ -71,6 +71,7 @@ impl End {
             delay: Duration::from_micros(160),
             covered: Some(highest as u16),
             marks: (highest > 2).then_some(highest as u16),
+            clock: (highest > 4).then_some(0x3000 + highest as u16),
             vector: vector.into(),
         })
     }

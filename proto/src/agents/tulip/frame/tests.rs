@@ -3,14 +3,16 @@ use proptest::prelude::*;
 
 fn ack() -> impl Strategy<Value = Ack> {
     let vector = prop::collection::vec(any::<u8>(), 0..=MAX_VECTOR_LEN);
-    let report = prop::option::of((0u16..0x8000, any::<Option<u16>>()));
+    let clock = prop::option::of(0u16..0x4000);
+    let report = prop::option::of((0u16..0x4000, any::<Option<u16>>(), clock));
     (any::<u32>(), any::<u32>(), any::<u16>(), report, vector).prop_map(
         |(next, highest_serial, delay, report, vector)| Ack {
             next: SeqNumber(next),
             highest_serial: SeqNumber(highest_serial),
             delay: DELAY_UNIT * u32::from(delay),
-            covered: report.map(|(covered, _)| covered),
-            marks: report.and_then(|(_, marks)| marks),
+            covered: report.map(|(covered, ..)| covered),
+            marks: report.and_then(|(_, marks, _)| marks),
+            clock: report.and_then(|(.., clock)| clock),
             vector: vector.into(),
         },
     )
@@ -104,6 +106,7 @@ fn bytes_lie_as_the_document_says() {
             delay: Duration::from_micros(32),
             covered: None,
             marks: None,
+            clock: None,
             vector: Bytes::from_static(&[0b0000_0101]),
         }),
         payload: Some(Packet::new(LinkType::Ip, Bytes::from_static(b"IP"))),
@@ -122,9 +125,9 @@ fn bytes_lie_as_the_document_says() {
 fn a_report_tells_of_transmissions() {
     let (next, highest_serial, delay) = (SeqNumber(16), SeqNumber(33), Duration::ZERO);
     let vector = Bytes::from_static(&[0b0000_0101]);
-    let marks = Some(3);
-    let ack = Ack { next, highest_serial, delay, covered: Some(12), marks, vector };
-    assert_eq!(ack.report_fields().collect::<Vec<_>>(), [0x80, 12, 0, 3]);
+    let (marks, clock) = (Some(3), Some(0x1234));
+    let ack = Ack { next, highest_serial, delay, covered: Some(12), marks, clock, vector };
+    assert_eq!(ack.report_fields().collect::<Vec<_>>(), [0xc0, 12, 0, 3, 0x12, 0x34]);
     let missing: Vec<_> = ack.missing().collect();
     assert_eq!(missing, [SeqNumber(33), SeqNumber(31)]);
     assert_eq!(ack.arrived().count(), 0);
