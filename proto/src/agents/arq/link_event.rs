@@ -124,9 +124,7 @@ impl From<LinkEvent> for Event {
             E::BareAck(next) => {
                 ("link_bare_acks", "link: ACK {} without a packet", [number(next), 0])
             }
-            E::AckFiltered => {
-                ("link_acks_filtered", "link: a TCP ACK dropped for the next one", [0, 0])
-            }
+            E::AckFiltered => ("link_acks_filtered", "link: TCP ACK left out", [0; 2]),
             E::Duplicate(seq) => {
                 ("link_duplicates", "link: {} had arrived before", [number(seq), 0])
             }
@@ -161,11 +159,10 @@ impl From<LinkEvent> for Event {
             E::Recovered(seq) => ("link_recovered", "link: {} recovered", [number(seq), 0]),
             E::Eack => ("link_eacks", "link: an EACK shows a loss", [0; 2]),
             E::Damaged => ("link_damaged", "link: a frame arrived damaged", [0; 2]),
-            E::RoundTrip(sample) => (
-                "link_rtt_samples",
-                "link: round trip {} us",
-                [u64::try_from(sample.as_micros()).unwrap_or(u64::MAX), 0],
-            ),
+            E::RoundTrip(sample) => {
+                let micros = u64::try_from(sample.as_micros()).unwrap_or(u64::MAX);
+                ("link_rtt_samples", "link: round trip {} us", [micros, 0])
+            }
         };
         let is_retransmission = matches!(event, E::Retransmitted { .. });
         Self::Own(OwnEvent { counter, text, values, is_retransmission })

@@ -85,8 +85,8 @@ pub struct Ack {
     /// Of a report: the number of frames that have arrived with "congestion experienced", modulo
     /// 2^16, and whose sender answers for it; `None` before the first one.
     pub marks: Option<u16>,
-    /// Of a report to an end that reads it: the time at which this link ACK left, in units of 128 µs of
-    /// the receiver's own clock, modulo 2^14.
+    /// Of a report to an end that reads it: when this link ACK left, in units of 128 µs of the
+    /// receiver's own clock, modulo 2^14.
     pub clock: Option<u16>,
     /// Of the complete state: bit `i` of byte `j`, counted from the lowest, says that
     /// `next + 1 + 8 j + i` has arrived. Of a report: that the transmission with serial number
@@ -175,8 +175,8 @@ pub struct Frame {
     pub seq: SeqNumber,
     /// Ordering constraint: the packet must be released after the reliable packet with sequence
     /// number `seq - after`; 0 for none. Of a repair frame, the number of packets in the
-    /// combination, and in the four highest bits its density (RFC 8681 §3.5). Of a control frame, 1 if
-    /// the sender reads the clock of reports.
+    /// combination, and in the four highest bits its density (RFC 8681 §3.5). Of a control frame, 1
+    /// if the sender reads the clock of reports.
     pub after: u16,
     /// The link ACK, if the frame carries one.
     pub ack: Option<Ack>,

@@ -32,7 +32,7 @@ impl Tulip {
         }
     }
 
-    /// Whether a packet waits with which a link ACK can travel soon: its time to leave has not come.
+    /// Whether a packet waits with which a link ACK can travel soon, once its time to leave comes.
     pub(super) fn has_companion(&self, now: Instant) -> bool {
         let Due::At(departure) = self.departure_due else { return false };
         let soon = self.pace.least_round_trip().map_or(Duration::ZERO, noticed_growth);

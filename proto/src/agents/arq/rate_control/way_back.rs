@@ -54,8 +54,8 @@ impl WayBack {
 mod tests {
     use super::*;
 
-    /// A way back of 30 ms with such queues, a link ACK each 100 ms; the other end's clock is an hour
-    /// ahead. What is told of the last one, in milliseconds.
+    /// A way back of 30 ms with such queues, a link ACK each 100 ms; the other end is ahead
+    /// by an hour. What is told of the last one, in milliseconds.
     fn told(queues: impl IntoIterator<Item = u64>) -> u64 {
         let mut way_back = WayBack::default();
         for (queue, number) in queues.into_iter().zip(1u64..) {
