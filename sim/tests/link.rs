@@ -58,6 +58,26 @@ fn a_link_keeps_the_queue_of_the_path_short_and_leaves_room_to_others() {
     }
 }
 
+/// ACKs fill the way back: the link takes their queue for none of its data, and drops ACKs that a
+/// later one stands for. Before link ACKs told a clock it had 0.3 of plain without losses.
+#[test]
+fn a_narrow_way_back_leaves_the_way_there_fast() {
+    let figure = Figure::new("link/narrow", &[("runs", "1")]);
+    let goodput = |scheme, path, loss| {
+        let run = &figure.runs(&[scheme, path, "300kbit", loss])[0];
+        (run.flow_goodput_bps[0], run.agent_counters.get("link_acks_filtered").copied())
+    };
+    for path in ["40 ms", "140 ms"] {
+        let (plain, _) = goodput("plain", path, "0%");
+        for (loss, least) in [("0%", 0.75), ("1%", 0.75), ("5%", 0.75)] {
+            let (link, filtered) = goodput("link", path, loss);
+            println!("{path}, {loss}: {:.3} of plain, {filtered:?} ACKs filtered", link / plain);
+            assert!(link / plain > least, "{path}, {loss}: {:.3} of plain", link / plain);
+            assert!(filtered.is_some_and(|acks| acks > 100), "{path}, {loss}: {filtered:?}");
+        }
+    }
+}
+
 /// A path over satellites: every 15 s nothing crosses it for 100 ms and its delay changes, and
 /// jitter lets frames overtake each other.
 #[test]
