@@ -3,20 +3,31 @@
 use crate::packet::Packet;
 use crate::wire::tcp::Segment;
 
-/// Whether `later` is an ACK of the same connection that says all that `earlier` says, which says
-/// nothing else: more bytes have arrived, nothing is missing, and the flags, with which ECN counts,
-/// are the same (the ACK filter of CAKE, Høiland-Jørgensen et al. 2018 §IV.D).
+/// Length of a TCP header without options, and of timestamps with what pads them (RFC 7323 §3.2).
+const HEADER_LEN: u16 = 20;
+const TIMESTAMPS_LEN: u16 = 12;
+
+/// Whether `later` is an ACK of the same connection that says all that `earlier` says: more bytes
+/// have arrived, nothing is missing, and the flags, with which ECN counts, are the same (the ACK
+/// filter of CAKE, Høiland-Jørgensen et al. 2018 §IV.D). The sequence number is the same, too: who
+/// forges an ACK without knowing it drops none of the connection's own.
 pub(super) fn supersedes(later: &Packet, earlier: &Packet) -> bool {
     let (Ok(later), Ok(earlier)) = (Segment::parse(later), Segment::parse(earlier)) else {
         return false;
     };
-    let is_plain = |ack: &Segment| ack.is_pure_ack() && ack.options.sack.is_empty();
     let connection = |ack: &Segment| (ack.source, ack.destination);
     is_plain(&later)
         && is_plain(&earlier)
         && connection(&later) == connection(&earlier)
         && later.flags == earlier.flags
+        && later.seq == earlier.seq
         && later.ack > earlier.ack
+}
+
+/// Whether it has no options but timestamps: SACK, Multipath TCP and others say more.
+fn is_plain(ack: &Segment) -> bool {
+    let options = if ack.options.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
+    ack.is_pure_ack() && ack.payload_offset - ack.transport_offset == HEADER_LEN + options
 }
 
 #[cfg(test)]
@@ -24,7 +35,7 @@ mod tests {
     use crate::packet::LinkType;
     use crate::wire::build::SegmentBuilder;
     use crate::wire::seq::SeqNumber;
-    use crate::wire::tcp::{Flags, Options, SackBlocks};
+    use crate::wire::tcp::{Flags, Options, SackBlocks, Timestamps};
 
     fn ack(number: u32) -> SegmentBuilder<'static> {
         SegmentBuilder::new(([10, 0, 0, 1], 80), ([10, 0, 1, 2], 5_000)).ack(SeqNumber(number))
@@ -41,6 +52,9 @@ mod tests {
         assert!(supersedes(ack(3), ack(u32::MAX)), "numbers wrap");
         assert!(!supersedes(ack(5), ack(9)));
         assert!(!supersedes(ack(5), ack(5)), "a duplicate");
+        let timestamps = Some(Timestamps { value: 7, echo: 5 });
+        let timed = |number| ack(number).options(Options { timestamps, ..Options::default() });
+        assert!(supersedes(timed(9), timed(5)));
     }
 
     #[test]
@@ -51,6 +65,7 @@ mod tests {
         let other = SegmentBuilder::new(([10, 0, 0, 1], 80), ([10, 0, 1, 2], 5_001));
         for (later, earlier) in [
             (ack(9), with_sack(5)),
+            (ack(9), ack(5).raw_options(&[30, 4, 0x50, 0])),
             (with_sack(9), ack(5)),
             (ack(9).flags(Flags::ECE), ack(5)),
             (ack(9), ack(5).flags(Flags::FIN)),
@@ -58,6 +73,7 @@ mod tests {
             (ack(9), ack(5).payload(b"data")),
             (ack(9).payload(b"data"), ack(5)),
             (other.ack(SeqNumber(9)), ack(5)),
+            (ack(9).seq(SeqNumber(1)), ack(5)),
         ] {
             assert!(!supersedes(later, earlier), "{later:?} {earlier:?}");
         }
