@@ -61,7 +61,7 @@ struct Sent {
 /// What one link ACK shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sample {
-    /// Bytes that were in flight before it, and when the last frame left whose outcome it shows.
+    /// Bytes that were under way before it, and when the last frame left whose outcome it shows.
     pub(super) prior_under_way: u64,
     pub(super) under_way_at_departure: u64,
     /// Bytes that have arrived.
