@@ -164,6 +164,9 @@ fn packet_of(recovered: &Recovered) -> Option<(u16, Packet)> {
         _ => return None,
     };
     let len = u16::from_be_bytes([c, d]);
+    if len == 0 {
+        return None;
+    }
     let captured = recovered.body.len().min(usize::from(len));
     let packet = Packet::truncated(link_type, recovered.body.slice(..captured), u32::from(len));
     Some((u16::from_be_bytes([a, b]), packet))
