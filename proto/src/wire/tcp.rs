@@ -9,7 +9,7 @@ pub use crate::wire::options::{Options, SackBlocks, Timestamps};
 use crate::wire::seq::SeqNumber;
 
 /// Length of a TCP header without options.
-pub(super) const HEADER_LEN: usize = 20;
+pub(crate) const HEADER_LEN: usize = 20;
 
 /// The control bits of a TCP header (RFC 9293 §3.1, RFC 3168, RFC 9768).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,11 +1,10 @@
 //! Which TCP ACKs say nothing that a later one does not say.
 
 use crate::packet::Packet;
-use crate::wire::tcp::Segment;
+use crate::wire::tcp::{HEADER_LEN, Segment};
 
-/// Length of a TCP header without options, and of timestamps with what pads them (RFC 7323 §3.2).
-const HEADER_LEN: u16 = 20;
-const TIMESTAMPS_LEN: u16 = 12;
+/// Length of timestamps with what pads them (RFC 7323 §3.2).
+const TIMESTAMPS_LEN: usize = 12;
 
 /// Whether `later` is an ACK of the same connection that says all that `earlier` says: more bytes
 /// have arrived, nothing is missing, and the flags, with which ECN counts, are the same (the ACK
@@ -27,7 +26,8 @@ pub(super) fn supersedes(later: &Packet, earlier: &Packet) -> bool {
 /// Whether it has no options but timestamps: SACK, Multipath TCP and others say more.
 fn is_plain(ack: &Segment) -> bool {
     let options = if ack.options.timestamps.is_some() { TIMESTAMPS_LEN } else { 0 };
-    ack.is_pure_ack() && ack.payload_offset - ack.transport_offset == HEADER_LEN + options
+    let header_len = usize::from(ack.payload_offset - ack.transport_offset);
+    ack.is_pure_ack() && header_len == HEADER_LEN + options
 }
 
 #[cfg(test)]
