@@ -3,7 +3,7 @@
 
 use crate::kit::Result;
 use crate::stream::transfer;
-use crate::world::{RIGHT, World, queue};
+use crate::world::{RIGHT, World, queue, run};
 use crate::{count, ended};
 use airmend_live::lab::Namespace;
 use std::env;
@@ -41,17 +41,20 @@ pub(crate) fn through() -> Result {
     Ok(())
 }
 
-/// Netem with a rate of 20 Mb/s. With `reorder` the rate is behind it: netem's own would let what
-/// comes early pass all that waits for it, as no network does.
+/// Netem with a rate of 20 Mb/s. With `reorder` the rate is that of a queue where frames arrive:
+/// what netem lets go early skips its own rate and any queue within it, and so would pass all that
+/// waits there, as on no network.
 fn shape(namespace: &Namespace, treatment: &str) -> Result {
-    let queues = if treatment.contains("reorder") {
-        let rate =
-            "qdisc add dev eth0 parent 1:1 handle 2: tbf rate 20mbit burst 3000 limit 1500000";
-        format!("handle 1: netem limit 1000 {treatment}\n{rate}")
-    } else {
-        format!("netem rate 20mbit limit 1000 {treatment}")
-    };
-    queue(namespace, "eth0", &queues)
+    if !treatment.contains("reorder") {
+        return queue(namespace, "eth0", &format!("netem rate 20mbit limit 1000 {treatment}"));
+    }
+    queue(namespace, "eth0", &format!("netem limit 1000 {treatment}"))?;
+    namespace.ip("link add ifb0 type ifb\nlink set ifb0 up\n")?;
+    let redirect = "qdisc add dev eth0 ingress\n\
+                    filter add dev eth0 parent ffff: matchall \
+                    action mirred egress redirect dev ifb0\n";
+    run(Some(namespace), "tc", &["-batch", "-"], redirect)?;
+    queue(namespace, "ifb0", "tbf rate 20mbit burst 3000 limit 1500000")
 }
 
 /// The rate of a transfer, in Mb/s, and the figures of the end that sent it.

@@ -30,6 +30,11 @@ impl SeqNumber {
     pub fn max(self, other: Self) -> Self {
         if other > self { other } else { self }
     }
+
+    /// The earlier of two.
+    pub fn min(self, other: Self) -> Self {
+        if other < self { other } else { self }
+    }
 }
 
 /// Whether timestamp `a` is older than `b`, modulo 2^32 (RFC 7323 §5.2).

@@ -9,7 +9,8 @@ use bytes::Bytes;
 
 /// Transmissions that are remembered: one for each bit of the longest vector.
 const REMEMBERED: usize = 8 * MAX_VECTOR_LEN;
-/// Link ACKs in which each transmission is reported: all but one of them may be lost.
+/// Link ACKs in which each transmission and each late arrival is reported: all but one of them may
+/// be lost.
 const REPEATS: usize = 8;
 /// Transmissions that a report covers at least: their vector may travel with a packet.
 const LEAST: u32 = 128;
@@ -19,8 +20,10 @@ const LEAST: u32 = 128;
 pub(super) struct Reports {
     /// Whether each transmission has arrived, from the highest serial number downwards.
     arrived: VecDeque<bool>,
-    /// The highest serial number at the times of the last link ACKs.
+    /// The first transmission of which each of the last link ACKs told something new.
     told: VecDeque<SeqNumber>,
+    /// The first of which the next one will.
+    new: Option<SeqNumber>,
 }
 
 impl Reports {
@@ -28,8 +31,9 @@ impl Reports {
     pub(super) fn note(&mut self, serial: SeqNumber, highest: SeqNumber) {
         self.note_missing(serial, highest);
         let before = highest.offset_from(serial).max(0) as usize;
-        if let Some(arrived) = self.arrived.get_mut(before) {
+        if let Some(arrived) = self.arrived.get_mut(before).filter(|arrived| !**arrived) {
             *arrived = true;
+            self.new = Some(self.new.map_or(serial, |new| new.min(serial)));
         }
     }
 
@@ -38,14 +42,17 @@ impl Reports {
         let ahead = serial.offset_from(highest).clamp(0, REMEMBERED as i32);
         (0..ahead).for_each(|_| self.arrived.push_front(false));
         self.arrived.truncate(REMEMBERED);
+        if ahead > 0 {
+            self.new.get_or_insert(highest + 1);
+        }
     }
 
     /// The report of this moment: the number of transmissions that it covers, and its vector.
     /// `whole` covers all that are remembered.
     pub(super) fn take(&mut self, highest: SeqNumber, whole: bool) -> (u16, Bytes) {
         let (covered, vector) = (self.covered(highest, whole), self.vector(highest, whole));
-        self.told.push_back(highest);
-        if self.told.len() > REPEATS {
+        self.told.push_back(self.new.take().unwrap_or(highest + 1));
+        if self.told.len() == REPEATS {
             self.told.pop_front();
         }
         (covered as u16, vector)
@@ -58,9 +65,13 @@ impl Reports {
     }
 
     fn covered(&self, highest: SeqNumber, whole: bool) -> usize {
-        let told = self.told.front().filter(|_| self.told.len() == REPEATS && !whole);
-        let since = |told: &SeqNumber| (highest.offset_from(*told) as u32).max(LEAST) as usize;
-        told.map_or(REMEMBERED, since).min(self.arrived.len())
+        if whole || self.told.len() < REPEATS - 1 {
+            return self.arrived.len();
+        }
+        let new = self.told.iter().copied().chain(self.new);
+        let first = new.fold(highest + 1, SeqNumber::min);
+        let since = (highest + 1).offset_from(first) as u32;
+        (since.max(LEAST) as usize).min(self.arrived.len())
     }
 
     fn vector(&self, highest: SeqNumber, whole: bool) -> Bytes {
@@ -93,13 +104,11 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_reported_eight_times_and_what_comes_late_no_more() {
+    fn losses_are_reported_eight_times() {
         let (mut reports, mut highest) = after(&[1, 2, 4, 5, 7]);
         // 6 and 3 are missing.
         assert_eq!(reports.take(highest, false), (7, Bytes::from_static(&[0b1_0010])));
-        reports.note(SeqNumber(3), highest);
-        assert_eq!(reports.take(highest, false), (7, Bytes::from_static(&[0b10])));
-        let mut told = 2;
+        let mut told = 1;
         for serial in (8..).map(SeqNumber) {
             reports.note(serial, highest);
             highest = serial;
@@ -114,6 +123,28 @@ mod tests {
         }
         assert_eq!(told, REPEATS);
         assert_eq!(reports.take(highest, true).0, highest.0 as u16);
+    }
+
+    #[test]
+    fn what_comes_late_is_reported_eight_times() {
+        let (mut reports, mut highest) = after(&[1, 3]);
+        assert_eq!(reports.take(highest, false), (3, Bytes::from_static(&[0b10])));
+        let late = SeqNumber(2);
+        let mut covers_late = |first: u32, last: u32| {
+            for serial in (first..=last).map(SeqNumber) {
+                reports.note(serial, highest);
+                highest = highest.max(serial);
+            }
+            u32::from(reports.take(highest, false).0) > highest.offset_from(late) as u32
+        };
+        (4..12).for_each(|count| _ = covers_late(100 * count, 100 * count + 99));
+        assert!(!covers_late(1_200, 1_299));
+        assert!(covers_late(2, 2));
+        let told = (13..).take_while(|count| covers_late(100 * count, 100 * count + 99)).count();
+        assert_eq!(told, REPEATS - 1);
+        let bit = highest.offset_from(late) as usize;
+        let missing = reports.take(highest, true).1;
+        assert_eq!(missing.get(bit / 8).map_or(0, |byte| byte >> (bit % 8) & 1), 0);
     }
 
     #[test]
