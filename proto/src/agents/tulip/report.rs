@@ -142,9 +142,14 @@ mod tests {
         assert!(covers_late(2, 2));
         let told = (13..).take_while(|count| covers_late(100 * count, 100 * count + 99)).count();
         assert_eq!(told, REPEATS - 1);
-        let bit = highest.offset_from(late) as usize;
-        let missing = reports.take(highest, true).1;
-        assert_eq!(missing.get(bit / 8).map_or(0, |byte| byte >> (bit % 8) & 1), 0);
+    }
+
+    #[test]
+    fn what_comes_late_is_missing_no_more() {
+        let (mut reports, highest) = after(&[1, 2, 4, 5, 7]);
+        assert_eq!(reports.take(highest, false), (7, Bytes::from_static(&[0b1_0010])));
+        reports.note(SeqNumber(3), highest);
+        assert_eq!(reports.take(highest, false), (7, Bytes::from_static(&[0b10])));
     }
 
     #[test]
