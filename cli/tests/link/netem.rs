@@ -41,30 +41,26 @@ pub(crate) fn through() -> Result {
     Ok(())
 }
 
-/// Netem with a rate of 20 Mb/s. With `reorder` the rate is that of a queue where frames arrive:
-/// what netem lets go early skips its own rate and any queue within it, and so would pass all that
-/// waits there, as on no network.
-fn shape(namespace: &Namespace, treatment: &str) -> Result {
-    if !treatment.contains("reorder") {
-        return queue(namespace, "eth0", &format!("netem rate 20mbit limit 1000 {treatment}"));
-    }
-    queue(namespace, "eth0", &format!("netem limit 1000 {treatment}"))?;
-    namespace.ip("link add ifb0 type ifb\nlink set ifb0 up\n")?;
+/// A queue that drains at 20 Mb/s where frames leave, and netem where they arrive. Netem comes after
+/// the queue, since what it lets go early skips a rate of its own and any queue within it, and since
+/// it takes a super-packet for one packet: the queue sends the datagrams one by one.
+fn shape(from: &Namespace, to: &Namespace, treatment: &str) -> Result {
+    from.ip("link set dev eth0 gso_max_segs 1\n")?;
+    queue(from, "eth0", "tbf rate 20mbit burst 3000 limit 1500000")?;
+    to.ip("link add ifb0 type ifb\nlink set ifb0 up\n")?;
     let redirect = "qdisc add dev eth0 ingress\n\
                     filter add dev eth0 parent ffff: matchall \
                     action mirred egress redirect dev ifb0\n";
-    run(Some(namespace), "tc", &["-batch", "-"], redirect)?;
-    queue(namespace, "ifb0", "tbf rate 20mbit burst 3000 limit 1500000")
+    run(Some(to), "tc", &["-batch", "-"], redirect)?;
+    queue(to, "ifb0", &format!("netem limit 1000 {treatment}"))
 }
 
 /// The rate of a transfer, in Mb/s, and the figures of the end that sent it.
 fn through_link(treatment: &str, arq: &'static str) -> Result<(f64, serde_json::Value)> {
     let world = World::with(arq)?;
-    for namespace in world.hosts() {
-        // Netem treats a super-packet as one packet.
-        namespace.ip("link set dev eth0 gso_max_segs 1\n")?;
-        shape(namespace, treatment)?;
-        namespace.run(|| Ok(fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "cubic")))??;
+    for [from, to] in [[&world.left, &world.right], [&world.right, &world.left]] {
+        shape(from, to, treatment)?;
+        from.run(|| Ok(fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "cubic")))??;
     }
     let (listener, dialer) = (world.listen("0.0.0.0:4433")?, world.dial(&format!("{RIGHT}:4433"))?);
     transfer(&world, 1)?;
