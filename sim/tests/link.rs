@@ -114,3 +114,18 @@ fn spikes_of_delay_are_no_congestion() {
         assert!(link > 0.95 * plain && link > 0.95 * without, "{path}: {all:.2?}");
     }
 }
+
+/// A profile sets every constant, but not one that stands beside it, whatever their order.
+#[test]
+fn a_profile_leaves_what_stands_beside_it() {
+    let counters = |coding: &str| {
+        let ends = ["near", "far"].map(|end| format!("stations.{end}.settings.tulip.coding"));
+        let [near, far] = ends.each_ref().map(|end| (end.as_str(), coding));
+        let settings = [("runs", "1"), ("time_limit", "8s"), near, far];
+        let figure = Figure::new("link/paths", &settings);
+        figure.runs(&["link", "140 ms, 5 %, one by one"])[0].agent_counters.clone()
+    };
+    let repairs = |coding| counters(coding).get("link_repairs").copied();
+    assert!(repairs("true") > Some(0));
+    assert_eq!(repairs("false").unwrap_or(0), 0);
+}

@@ -115,7 +115,10 @@ fn agent(station: &Spanned<String>, spec: &StationSpec) -> Result<StationAgent, 
     let mut agent = if is_split { None } else { Some(by_name(&spec.agent)?) };
     for (owner, settings) in &spec.settings {
         let mut config = by_name(owner)?;
-        for (name, value) in settings {
+        // A profile sets all constants, so that it comes before the others.
+        let is_profile = |(name, _): &(&Spanned<String>, _)| name.get_ref() == "profile";
+        let (profile, others): (Vec<_>, Vec<_>) = settings.iter().partition(is_profile);
+        for (name, value) in profile.into_iter().chain(others) {
             let Scalar(text) = value.get_ref();
             config
                 .set(name.get_ref(), text)

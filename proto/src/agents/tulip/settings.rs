@@ -1,8 +1,9 @@
-//! The constants of the link by name, in two profiles: that of the paper, and an adaptive one.
+//! The constants of the link by name, in profiles: that of the paper, an adaptive link, and what
+//! `airmend link` begins with.
 
 use super::frame::{ACK_LEN, HEADER_LEN, MAX_WINDOW};
 use crate::agents::arq::{Order, Rules, WIDEST_WINDOW};
-use crate::agents::settings::settings;
+use crate::agents::settings::{AgentSettings, settings};
 use crate::units::Rate;
 use alloc::format;
 use alloc::string::String;
@@ -100,12 +101,22 @@ impl Settings {
         }
     }
 
-    /// Sets one constant from text; `profile` sets all of them, to `tulip` or `tulip99`.
+    /// What `airmend link` begins with: the bottleneck may be behind the end.
+    pub fn link() -> Self {
+        let mut settings = Self::default();
+        settings.control_rate();
+        settings
+    }
+
+    /// Sets one constant from text; `profile` sets all of them, to `tulip`, `link` or `tulip99`.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match (name, value) {
             ("profile", "tulip") => *self = Self::default(),
+            ("profile", "link") => *self = Self::link(),
             ("profile", "tulip99") => *self = Self::tulip99(),
-            ("profile", _) => return Err(format!("profile {value:?} must be tulip or tulip99")),
+            ("profile", _) => {
+                return Err(format!("profile {value:?} must be tulip, link or tulip99"));
+            }
             _ => self.set_constant(name, value)?,
         }
         Ok(())
@@ -173,7 +184,7 @@ mod tests {
         let mut refusal = |name, value| settings.set(name, value).unwrap_err();
         assert!(refusal("windw", "8").contains("it has profile, adaptive, window"));
         assert!(refusal("window", "70000").contains("from 1 to 65536"));
-        assert!(refusal("profile", "snoop").contains("must be tulip or tulip99"));
+        assert!(refusal("profile", "snoop").contains("must be tulip, link or tulip99"));
         assert!(refusal("order", "none").contains("destination or flow"));
         assert_eq!(settings, Settings::default());
     }
