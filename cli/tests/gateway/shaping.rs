@@ -46,7 +46,7 @@ pub(crate) fn shaped_auto() -> Result {
     let daemon = start(&world, &["--shape", "auto"])?;
     transfer(&world, &Plan::lasting(1), |progress| {
         progress.reach(BEGINNING)?;
-        let full = measure(&world, progress, Duration::from_secs(4))?;
+        let full = measure(&world, progress, Duration::from_secs(3))?;
         println!("without {without:?}, with {full:?} at {:?} b/s", rate(&daemon)?);
         assert!(full.goodput_bps >= 0.9 * without.goodput_bps, "{without:?} {full:?}");
         assert!(full.ping <= without.ping / 2, "{without:?} {full:?}");
@@ -54,7 +54,7 @@ pub(crate) fn shaped_auto() -> Result {
         world.change_modem(MODEM_BPS / 2)?;
         let took = reached(&daemon, |rate| rate <= 1.02 * MODEM_BPS as f64 / 2.0)?;
         thread::sleep(Duration::from_secs(1));
-        let half = measure(&world, progress, Duration::from_secs(4))?;
+        let half = measure(&world, progress, Duration::from_secs(3))?;
         println!("half the rate: {half:?} after {took:?}");
         assert!(took <= Duration::from_secs(5), "{took:?}");
         assert!(half.goodput_bps >= 0.9 * without.goodput_bps / 2.0, "{without:?} {half:?}");
@@ -151,7 +151,7 @@ fn measured_transfer(world: &World) -> Result<Measured> {
     let mut measured = None;
     transfer(world, &Plan::lasting(1), |progress| {
         progress.reach(BEGINNING)?;
-        measured = Some(measure(world, progress, Duration::from_secs(5))?);
+        measured = Some(measure(world, progress, Duration::from_secs(3))?);
         Ok(())
     })?;
     Ok(measured.ok_or("nothing was measured")?)

@@ -13,7 +13,7 @@ const AFTERWARDS: Duration = Duration::from_millis(700);
 /// Within this time mending begins after an event.
 const SOON: Duration = Duration::from_secs(1);
 /// The bytes after which something happens.
-const MIDDLE: u64 = 4_000_000;
+const MIDDLE: u64 = 2_000_000;
 
 /// Prints the longest gaps of both directions around an event, and judges them where the machine
 /// has none of its own.

@@ -38,8 +38,8 @@ pub(crate) struct Plan {
 impl Plan {
     /// 20 transfers that begin one after the other: short ones and lasting ones in turns.
     pub(crate) fn mixed() -> Self {
-        let bytes = |n: u64| n.is_multiple_of(2).then_some(30_000 + 20_000 * n);
-        let begin = |n| Duration::from_millis(60 * n);
+        let bytes = |n: u64| n.is_multiple_of(2).then_some(15_000 + 10_000 * n);
+        let begin = |n| Duration::from_millis(30 * n);
         Self::of((0..20).map(|n| Transfer { bytes: bytes(n), begin: begin(n) }).collect())
     }
 

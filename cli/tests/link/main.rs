@@ -172,7 +172,7 @@ fn main() -> ExitCode {
         .run(Some(1))
 }
 
-const BYTES: u64 = 20_000_000;
+const BYTES: u64 = 5_000_000;
 
 /// What an end counted under this name.
 fn count(figures: &Value, name: &str) -> u64 {
