@@ -3,8 +3,8 @@
 //!
 //! The share of frames that the path loses by itself is measured where congestion cannot be the
 //! cause: among frames sent below the rate of the path while its queue was short, and in rounds of
-//! startup in which it was short throughout. Losses beyond that share at a standing queue are
-//! congestion.
+//! startup in which it was short throughout. It is no more than is lost in all. Losses beyond that
+//! share at a standing queue are congestion.
 
 /// Frames after which older ones count half: for the control, and for people, who ask less often
 /// and want a share of a percent to within a few tenths of itself.
@@ -18,76 +18,90 @@ const MOST: u64 = 512;
 /// The losses of the path, and those of the present round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Losses {
-    slow_frames: u32,
-    slow_lost: u32,
-    round_frames: u32,
-    round_lost: u32,
+    slow: Settled,
+    all: Settled,
+    round: Settled,
     /// All that were settled at a short queue.
-    told_frames: u32,
-    told_lost: u32,
+    told: Settled,
+}
+
+/// Frames whose outcome is known, and those of them that were lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Settled {
+    frames: u32,
+    lost: u32,
+}
+
+impl Settled {
+    /// Adds others; of more than `memory` in all, each counts half.
+    fn add(&mut self, others: Self, memory: u32) {
+        self.frames = self.frames.saturating_add(others.frames);
+        self.lost = self.lost.saturating_add(others.lost);
+        if self.frames > memory {
+            (self.frames, self.lost) = (self.frames / 2, self.lost / 2);
+        }
+    }
+
+    /// The share that was lost, in 1024ths, of one frame at least.
+    fn share(self) -> u64 {
+        u64::from(self.lost) * 1_024 / u64::from(self.frames.max(1))
+    }
 }
 
 impl Losses {
     /// Frames sent below the rate of the path were settled at a short queue.
     pub(super) fn slow(&mut self, frames: u32, lost: u32) {
-        self.slow_frames = self.slow_frames.saturating_add(frames);
-        self.slow_lost = self.slow_lost.saturating_add(lost);
-        if self.slow_frames > MEMORY {
-            (self.slow_frames, self.slow_lost) = (self.slow_frames / 2, self.slow_lost / 2);
-        }
+        self.slow.add(Settled { frames, lost }, MEMORY);
     }
 
     /// Startup has ended. What it showed counts for little: its bursts may have met a policer,
     /// which has no queue.
     pub(super) fn end_startup(&mut self) {
-        if self.slow_frames > LEAST {
-            self.slow_lost = self.slow_lost * LEAST / self.slow_frames;
-            self.slow_frames = LEAST;
+        let Settled { frames, lost } = self.slow;
+        if frames > LEAST {
+            self.slow = Settled { frames: LEAST, lost: lost * LEAST / frames };
         }
     }
 
     /// A round trip begins; `is_calm` if nobody filled the path in the one before.
     pub(super) fn begin_round(&mut self, is_calm: bool) {
         if is_calm {
-            self.slow(self.round_frames, self.round_lost);
+            self.slow.add(self.round, MEMORY);
         }
-        (self.round_frames, self.round_lost) = (0, 0);
+        self.round = Settled::default();
     }
 
     /// Frames were settled; `is_short` if the queue is.
     pub(super) fn settled(&mut self, frames: u32, lost: u32, is_short: bool) {
-        self.round_frames += frames;
-        self.round_lost += lost;
+        let settled = Settled { frames, lost };
+        self.round.add(settled, u32::MAX);
+        self.all.add(settled, MEMORY);
         if is_short {
-            (self.told_frames, self.told_lost) = (self.told_frames + frames, self.told_lost + lost);
-            if self.told_frames > TOLD_MEMORY {
-                (self.told_frames, self.told_lost) = (self.told_frames / 2, self.told_lost / 2);
-            }
+            self.told.add(settled, TOLD_MEMORY);
         }
     }
 
-    /// The share that the path loses by itself, in 1024ths.
+    /// The share that the path loses by itself, in 1024ths: no more than is lost in all. A share
+    /// that is too large keeps the queue full, and where it is never short none is measured.
     pub(super) fn share(&self) -> u64 {
-        if self.slow_frames < LEAST {
-            return 0;
-        }
-        (u64::from(self.slow_lost) * 1_024 / u64::from(self.slow_frames)).min(MOST)
+        let is_known = self.slow.frames >= LEAST;
+        if is_known { self.slow.share().min(self.all.share()).min(MOST) } else { 0 }
     }
 
     /// The share of all frames that were lost while the queue was short, if enough are known: of a
     /// policer's path, which has no queue, more than it loses by itself.
     pub(super) fn told(&self) -> Option<f64> {
-        let share = f64::from(self.told_lost) / f64::from(self.told_frames);
-        (self.told_frames >= LEAST).then_some(share)
+        let share = f64::from(self.told.lost) / f64::from(self.told.frames);
+        (self.told.frames >= LEAST).then_some(share)
     }
 
     /// Whether more was lost in this round trip than the path loses by itself: more than one and a
     /// half times as much, and three standard deviations.
     pub(super) fn exceed_share(&self) -> bool {
         // In 1024ths of a frame.
-        let expected = u64::from(self.round_frames) * self.share();
+        let expected = u64::from(self.round.frames) * self.share();
         let bound = expected + expected / 2 + 3 * (expected * 1_024).isqrt();
-        u64::from(self.round_lost) * 1_024 > bound
+        u64::from(self.round.lost) * 1_024 > bound
     }
 }
 
@@ -95,10 +109,17 @@ impl Losses {
 mod tests {
     use super::*;
 
+    /// Frames sent below the rate of the path are settled at a short queue.
+    fn slow(losses: &mut Losses, frames: u32, lost: u32) {
+        losses.slow(frames, lost);
+        losses.settled(frames, lost, true);
+        losses.begin_round(false);
+    }
+
     #[test]
     fn a_loss_is_too_many_where_the_path_loses_nothing() {
         let mut losses = Losses::default();
-        losses.slow(500, 0);
+        slow(&mut losses, 500, 0);
         losses.settled(100, 0, false);
         assert!(!losses.exceed_share());
         losses.settled(100, 1, false);
@@ -108,17 +129,32 @@ mod tests {
         assert_eq!(losses.share(), 0, "it was congestion");
         losses.settled(100, 10, false);
         losses.begin_round(true);
-        assert_eq!(losses.share(), 10 * 1_024 / 600);
+        assert_eq!(losses.share(), 11 * 1_024 / 800, "10 of 600 would be more than in all");
     }
 
     #[test]
     fn losses_of_the_path_are_expected() {
         let mut losses = Losses::default();
-        losses.slow(1_000, 50);
+        slow(&mut losses, 1_000, 50);
         assert_eq!(losses.share(), 51);
         losses.settled(100, 12, false);
         assert!(!losses.exceed_share());
         losses.settled(0, 4, false);
+        assert!(losses.exceed_share());
+    }
+
+    #[test]
+    fn a_path_loses_no_more_by_itself_than_is_lost_in_all() {
+        // Startup of two links at once, at a shallow queue; then the other one keeps it full.
+        let mut losses = Losses::default();
+        slow(&mut losses, 80, 40);
+        assert_eq!(losses.share(), 512);
+        (0..40).for_each(|_| losses.settled(100, 1, false));
+        assert!((10..=15).contains(&losses.share()), "{}", losses.share());
+        losses.settled(100, 4, false);
+        assert!(!losses.exceed_share());
+        losses.begin_round(false);
+        losses.settled(100, 10, false);
         assert!(losses.exceed_share());
     }
 
@@ -137,21 +173,21 @@ mod tests {
     #[test]
     fn what_startup_showed_is_soon_outweighed() {
         let mut losses = Losses::default();
-        losses.slow(1_000, 500);
+        slow(&mut losses, 1_000, 500);
         losses.end_startup();
         assert_eq!(losses.share(), 512);
-        losses.slow(400, 0);
+        slow(&mut losses, 400, 0);
         assert!(losses.share() < 50, "{}", losses.share());
     }
 
     #[test]
     fn little_is_known_of_few_frames_and_old_ones_are_forgotten() {
         let mut losses = Losses::default();
-        losses.slow(30, 15);
+        slow(&mut losses, 30, 15);
         assert_eq!(losses.share(), 0);
-        losses.slow(970, 485);
+        slow(&mut losses, 970, 485);
         assert_eq!(losses.share(), 512);
-        (0..30).for_each(|_| losses.slow(500, 0));
+        (0..30).for_each(|_| slow(&mut losses, 500, 0));
         assert_eq!(losses.share(), 0);
     }
 }
