@@ -2,7 +2,9 @@
 
 mod common;
 
+use airmend_sim::Experiment;
 use common::{Figure, mean_mbps};
+use std::sync::atomic::AtomicBool;
 
 /// At each delay and loss p, the least share of (1 - p) times what the same sender reaches without
 /// losses and without the link. The header of a frame costs 1.5 %.
@@ -128,4 +130,80 @@ fn a_profile_leaves_what_stands_beside_it() {
     let repairs = |coding| counters(coding).get("link_repairs").copied();
     assert!(repairs("true") > Some(0));
     assert_eq!(repairs("false").unwrap_or(0), 0);
+}
+
+/// Of a hub's twenty links behind one queue none starves the others. Before, who came last took the
+/// full queue for the path, and what it dropped for the path's own losses: Jain's index was 0.2.
+#[test]
+fn many_links_behind_one_queue_share_it() {
+    const LINKS: usize = 20;
+    let text = (0..LINKS).fold(QUEUE.to_owned(), |text, n| text + &link(n));
+    let experiment = Experiment::parse("twenty links".to_owned(), text, &[]);
+    let experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
+    let outcomes = experiment.run_all(1, &AtomicBool::new(false), |_, _| ()).unwrap();
+    // A ping stands before each transfer.
+    let transfers = outcomes[0].flow_goodput_bps.iter().skip(1).step_by(2);
+    let sum: f64 = transfers.clone().sum();
+    let jain = sum * sum / transfers.map(|bps| bps * bps).sum::<f64>() / LINKS as f64;
+    println!("Jain's index {jain:.2}, {:.1} Mb/s in all", sum / 1e6);
+    assert!(jain > 0.5, "{jain:.2}");
+    assert!(sum > 85e6, "{sum}");
+}
+
+/// 100 Mb/s and 40 ms there and back, behind one bandwidth-delay product.
+const QUEUE: &str = r#"
+title = "Many links"
+runs = 1
+time_limit = "40s"
+stations.first.agent = "plain"
+stations.second.agent = "plain"
+[links.neck]
+between = ["first", "second"]
+rate = "100mbit"
+delay = "20ms"
+queue = 333
+up.queue = 10000
+"#;
+
+/// A link across the queue, a ping that has always been there, and a transfer; all named by their
+/// number.
+fn link(number: usize) -> String {
+    let host = "profile = 'linux'\nsend_buffer = '64MiB'\nreceive_window = '64MiB'";
+    let end = "agent = 'tulip'\nsettings.tulip.profile = 'link'";
+    let wire = "rate = '1gbit'\ndelay = '0ms'\nqueue = 10000";
+    let start = 3_000 + 137 * number;
+    format!(
+        r#"
+[hosts.fh{number}]
+{host}
+[hosts.mh{number}]
+{host}
+[stations.near{number}]
+peer = "far{number}"
+{end}
+[stations.far{number}]
+peer = "near{number}"
+{end}
+[links.sender{number}]
+between = ["fh{number}", "near{number}"]
+{wire}
+[links.access{number}]
+between = ["near{number}", "first"]
+{wire}
+[links.exit{number}]
+between = ["second", "far{number}"]
+{wire}
+[links.receiver{number}]
+between = ["far{number}", "mh{number}"]
+{wire}
+[flows.ping{number}]
+from = "fh{number}"
+to = "mh{number}"
+packets = {{ size = 100, interval = "500ms" }}
+[flows.transfer{number}]
+from = "fh{number}"
+to = "mh{number}"
+start = "{start}ms"
+"#
+    )
 }

@@ -50,8 +50,6 @@ struct Sent {
     delivered_at: Instant,
     first_sent: Instant,
     is_host_limited: bool,
-    /// Whether nothing else was in flight.
-    is_alone: bool,
     /// Whether it was sent below the rate of the path.
     is_slow: bool,
     /// Whether its outcome is known.
@@ -78,10 +76,8 @@ pub(super) struct Sample {
     /// overtaken no other: from its departure to the link ACK. Those that overtake are the quick
     /// ones.
     pub(super) round_trip: Option<Duration>,
-    /// Whether that frame has the highest serial number, and when it left nothing else was in
-    /// flight.
+    /// Whether that frame has the highest serial number.
     pub(super) is_highest: bool,
-    pub(super) was_alone: bool,
 }
 
 /// A rate that the path has carried.
@@ -174,7 +170,6 @@ impl Flight {
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             is_host_limited: self.host_limited.is_some(),
-            is_alone: self.sent.is_empty(),
             is_slow,
             is_settled: false,
         });
@@ -214,7 +209,7 @@ impl Flight {
                 latest = Some(*sent);
                 if is_in_order {
                     sample.round_trip = Some(now.since(sent.at));
-                    (sample.is_highest, sample.was_alone) = (serial == highest, sent.is_alone);
+                    sample.is_highest = serial == highest;
                 }
             } else {
                 self.lost += u64::from(sent.bytes);

@@ -14,9 +14,6 @@ pub(super) const WINDOW: Duration = Duration::from_secs(10);
 const LEAST_PROBE: Duration = Duration::from_millis(50);
 /// Samples of which the mean is taken, as HyStart looks at in a round (RFC 9406 §4.2).
 const SAMPLES: usize = 8;
-/// Frames that were alone in flight of which the longest round trip counts: what keeps its order
-/// takes as long as the slowest when frames follow one another.
-const ALONE: usize = 3;
 
 /// The minimum, and a probe for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -25,11 +22,10 @@ pub(super) struct MinRoundTrip {
     /// When the mean was last as low as that.
     seen: Instant,
     probe: Option<Probe>,
-    /// The last samples, the newest first, since a frame was alone or a probe began.
+    /// The last samples, the newest first, since a probe began or nothing was sent for long.
     recent: [Duration; SAMPLES],
     known: usize,
-    /// The last samples of frames that were alone in flight.
-    alone: [Duration; ALONE],
+    sampled: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,22 +54,18 @@ impl MinRoundTrip {
     }
 
     /// Takes a sample of a frame that has overtaken no other. A mean that is a sixteenth above the
-    /// minimum confirms it: on a path without a standing queue no probe is needed. Frames that were
-    /// alone in flight replace it: they have no queue of this end in them, so that the path has
-    /// become longer if they are above.
-    pub(super) fn sample(&mut self, now: Instant, sample: Duration, was_alone: bool) {
-        if was_alone {
-            self.alone.rotate_right(1);
-            self.alone[0] = sample;
+    /// minimum confirms it: on a path without a standing queue no probe is needed.
+    pub(super) fn sample(&mut self, now: Instant, sample: Duration) {
+        if now.since(self.sampled) > WINDOW {
             self.known = 0;
         }
+        self.sampled = now;
         self.recent.rotate_right(1);
         self.recent[0] = sample;
         self.known = SAMPLES.min(self.known + 1);
         let mean = self.mean().unwrap_or(sample);
-        let Some(least) = self.least.filter(|_| !was_alone) else {
-            let longest = self.alone.into_iter().fold(sample, Duration::max);
-            (self.least, self.seen) = (Some(longest), now);
+        let Some(least) = self.least else {
+            (self.least, self.seen) = (Some(sample), now);
             return;
         };
         if self.probe.is_none() && now.since(self.seen) > WINDOW {
@@ -129,14 +121,14 @@ mod tests {
     #[test]
     fn a_minimum_that_is_not_seen_again_is_probed_for() {
         let mut least = MinRoundTrip::default();
-        least.sample(at(0), ms(40), false);
-        (1..100).for_each(|tenth| least.sample(at(tenth * 100), ms(60), false));
+        least.sample(at(0), ms(40));
+        (1..100).for_each(|tenth| least.sample(at(tenth * 100), ms(60)));
         assert_eq!((least.get(), least.is_probing()), (Some(ms(40)), false));
-        least.sample(at(10_100), ms(60), false);
+        least.sample(at(10_100), ms(60));
         assert_eq!((least.get(), least.is_probing()), (Some(ms(60)), true));
         assert!(!least.probe(at(10_110), 5_000, 1_000));
         assert!(!least.probe(at(10_120), 1_000, 1_000));
-        least.sample(at(10_150), ms(45), false);
+        least.sample(at(10_150), ms(45));
         assert!(!least.probe(at(10_160), 900, 1_000));
         assert!(least.probe(at(10_180), 900, 1_000));
         assert_eq!((least.get(), least.is_probing()), (Some(ms(45)), false));
@@ -145,34 +137,20 @@ mod tests {
     #[test]
     fn what_is_seen_again_is_not_probed_for() {
         let mut least = MinRoundTrip::default();
-        least.sample(at(0), ms(40), false);
+        least.sample(at(0), ms(40));
         (1..500).for_each(|tenth| {
-            least.sample(at(tenth * 100), ms(if tenth % 50 < 8 { 42 } else { 60 }), false);
+            least.sample(at(tenth * 100), ms(if tenth % 50 < 8 { 42 } else { 60 }));
         });
         assert_eq!((least.get(), least.is_probing()), (Some(ms(40)), false));
     }
 
     #[test]
-    fn a_frame_alone_in_flight_shows_that_the_path_has_become_longer() {
-        let mut least = MinRoundTrip::default();
-        least.sample(at(0), ms(40), true);
-        least.sample(at(1_000), ms(60), false);
-        assert_eq!(least.get(), Some(ms(40)), "a queue of this end may be in it");
-        least.sample(at(2_000), ms(60), true);
-        assert_eq!((least.get(), least.is_probing()), (Some(ms(60)), false));
-        (3..6).for_each(|second| least.sample(at(second * 1_000), ms(40), true));
-        assert_eq!(least.get(), Some(ms(40)), "and that it is short again");
-    }
-
-    #[test]
     fn where_frames_take_times_of_their_own_the_mean_is_the_path() {
         let mut least = MinRoundTrip::default();
-        least.sample(at(0), ms(5), true);
-        least.sample(at(500), ms(45), true);
-        assert_eq!(least.get(), Some(ms(45)), "one of few was quick");
+        least.sample(at(0), ms(45));
         for sample in 0..1_000 {
             let [time, queue] = [[5, 30, 40, 45][sample % 4], if sample < 800 { 0 } else { 20 }];
-            least.sample(at(1_000 + sample as u64), ms(time + queue), false);
+            least.sample(at(1_000 + sample as u64), ms(time + queue));
         }
         assert_eq!((least.get(), least.mean()), (Some(ms(30)), Some(ms(50))));
     }

@@ -9,7 +9,8 @@
 //!
 //! 1. What the path loses by itself is made up for ([`flight`], [`losses`]): BBR paces at the rate
 //!    that arrives, which is less than the path carries. Not in startup, whose bursts a shallow
-//!    queue drops without ever being long.
+//!    queue drops without ever being long, and not where the round trip never varies: a queue that
+//!    others keep full looks like a longer path that loses.
 //! 2. Losses beyond that, at a standing queue, reduce a window as CUBIC does ([`fair_window`]): BBR
 //!    ignores them, and pushes loss-based senders aside at short queues.
 //!    Marks of ECN do so at any queue.
@@ -76,9 +77,10 @@ pub(crate) struct RateControl {
     round_end: u64,
     least: MinRoundTrip,
     way_back: WayBack,
-    /// The time in the queue: the last one, and the longest of this round trip.
+    /// The time in the queue: the last one, and the longest of this round trip; when it was long.
     queueing: Duration,
     longest: Duration,
+    queue_seen: Instant,
     /// The least of this round trip and of the one before: what a queue that stands adds.
     standing: [Duration; 2],
     startup: Startup,
@@ -119,6 +121,7 @@ impl RateControl {
             way_back: WayBack::default(),
             queueing: Duration::ZERO,
             longest: Duration::ZERO,
+            queue_seen: Instant::ZERO,
             standing: [Duration::ZERO; 2],
             startup: Startup::new(),
             phase: Phase::Startup,
@@ -234,16 +237,18 @@ impl RateControl {
         delay: Duration,
         arrived: &dyn Fn(SeqNumber) -> bool,
     ) {
-        // What a queue drops has not crossed it: one that stands, or a shallow one that bursts of
-        // the hosts meet in startup.
-        let may_be_dropped = self.phase == Phase::Startup || !self.is_short(self.queueing);
+        // What a queue drops has not crossed it: one that stands, a shallow one that bursts of the
+        // hosts meet in startup, or one that others keep full, so that it never varies.
+        let may_be_dropped = self.phase == Phase::Startup
+            || !self.is_short(self.queueing)
+            || now.since(self.queue_seen) > min_round_trip::WINDOW;
         let usual = if may_be_dropped { 0 } else { self.losses.share() };
         let sample = self.flight.acknowledge(now, (highest, settled), usual, arrived);
         let delay = if sample.is_highest { delay } else { Duration::ZERO };
         let elsewhere = delay + self.way_back.queueing();
         let round_trip = sample.round_trip.and_then(|time| time.checked_sub(elsewhere));
         if let Some(round_trip) = round_trip {
-            self.least.sample(now, round_trip, sample.was_alone);
+            self.least.sample(now, round_trip);
         }
         self.count_round(&sample);
         self.weigh_losses(now, &sample, round_trip.and_then(|_| self.least.mean()));
@@ -295,6 +300,8 @@ impl RateControl {
         let is_short = self.is_short(queueing);
         if is_short {
             self.losses.slow(sample.slow_frames, sample.slow_lost);
+        } else {
+            self.queue_seen = now;
         }
         self.losses.settled(sample.frames, sample.lost, is_short);
         // A full queue that CUBIC has left at 0.7 of its window adds three sevenths to the round

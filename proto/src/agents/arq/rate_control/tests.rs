@@ -231,6 +231,7 @@ fn a_path_that_has_become_longer_while_idle_is_not_full() {
     let mut path = Path::new(20_000_000, ROUND_TRIP, 67, 0.0);
     path.run_bursts(&[1; 20]);
     path.round_trip = ROUND_TRIP * 3 / 2;
+    path.now += min_round_trip::WINDOW + ROUND_TRIP;
     // Slow start: two frames for each that has arrived.
     path.send(path.now);
     while path.sent < 150 {
