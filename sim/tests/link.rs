@@ -28,6 +28,16 @@ fn a_long_path_is_as_fast_as_a_short_one() {
     }
 }
 
+/// With rate control, too, where the round trip shows no queue, since that is at the end itself.
+#[test]
+fn a_radio_at_the_end_is_filled_though_it_loses() {
+    let figure = Figure::new("modern/link-long", &[("runs", "1"), ("time_limit", "60s")]);
+    let mbps = |agent, loss| mean_mbps(figure.runs(&[agent, "50ms", loss]));
+    let share = mbps("tulip, rate control", "10%") / mbps("plain", "0%") / 0.9;
+    println!("{share:.3} of what arrives");
+    assert!(share > 0.94, "{share:.3}");
+}
+
 /// A FIFO of 0.5 to 4 bandwidth-delay products between the ends of a link; one run of each point.
 /// At 4 the share beside a CUBIC flow is 0.30 to 0.38 in three runs, and at 10 % of losses the
 /// goodput is 0.93 of what arrives: both less than is wanted, and not asserted.

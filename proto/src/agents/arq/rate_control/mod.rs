@@ -77,7 +77,8 @@ pub(crate) struct RateControl {
     round_end: u64,
     least: MinRoundTrip,
     way_back: WayBack,
-    /// The time in the queue: the last one, and the longest of this round trip; when it was long.
+    /// The time in the queue: the last one, and the longest of this round trip; and when it was
+    /// long, or frames waited at the end itself.
     queueing: Duration,
     longest: Duration,
     queue_seen: Instant,
@@ -213,10 +214,15 @@ impl RateControl {
             return;
         }
         let Some(rate) = self.pacing_rate() else { return };
+        // A queue at the end itself: frames wait for its interface beyond their departure.
+        let least = self.least.get().unwrap_or_default();
+        if now.since(self.next_departure) > least / 16 + Duration::from_millis(1) {
+            self.queue_seen = now;
+        }
         let airtime = u64::from(frame.0).saturating_mul(1_000_000_000) / rate.max(1);
         // While a program is late or stopped the path drains, by one round trip at most. What could
         // have left meanwhile leaves at once, for the path is as full then as it was.
-        let least = self.least.get().unwrap_or_default().as_nanos() as u64;
+        let least = least.as_nanos() as u64;
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(least));
         self.next_departure = self.next_departure.max(earliest) + Duration::from_nanos(airtime);
     }
