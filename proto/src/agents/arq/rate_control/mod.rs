@@ -78,7 +78,7 @@ pub(crate) struct RateControl {
     least: MinRoundTrip,
     way_back: WayBack,
     /// The time in the queue: the last one, and the longest of this round trip; and when it was
-    /// long, or frames waited at the end itself.
+    /// long, or it marked frames, or they waited at the end itself.
     queueing: Duration,
     longest: Duration,
     queue_seen: Instant,
@@ -269,6 +269,7 @@ impl RateControl {
     /// §5), at most once in a round trip; the queue that marks is known to stand, however short.
     pub(crate) fn congestion_experienced(&mut self, now: Instant) {
         self.startup.end();
+        self.queue_seen = now;
         if self.flight.delivered() >= self.recovered {
             self.reduce(now, self.flight.under_way());
         }
