@@ -178,42 +178,34 @@ up.queue = 10000
 /// A link across the queue, a ping that has always been there, and a transfer; all named by their
 /// number.
 fn link(number: usize) -> String {
-    let host = "profile = 'linux'\nsend_buffer = '64MiB'\nreceive_window = '64MiB'";
-    let end = "agent = 'tulip'\nsettings.tulip.profile = 'link'";
-    let wire = "rate = '1gbit'\ndelay = '0ms'\nqueue = 10000";
+    let host = |name| {
+        let buffers = "send_buffer = '64MiB'\nreceive_window = '64MiB'";
+        format!("[hosts.{name}{number}]\nprofile = 'linux'\n{buffers}\n")
+    };
+    let station = |name, peer| {
+        let agent = "agent = 'tulip'\nsettings.tulip.profile = 'link'";
+        format!("[stations.{name}{number}]\n{agent}\npeer = '{peer}{number}'\n")
+    };
+    let wire = |name, from: String, to: String| {
+        let quality = "rate = '1gbit'\ndelay = '0ms'\nqueue = 10000";
+        format!("[links.{name}{number}]\n{quality}\nbetween = ['{from}', '{to}']\n")
+    };
+    let flow = |name, what: String| {
+        format!("[flows.{name}{number}]\nfrom = 'fh{number}'\nto = 'mh{number}'\n{what}\n")
+    };
+    let of = |name: &str| format!("{name}{number}");
     let start = 3_000 + 137 * number;
-    format!(
-        r#"
-[hosts.fh{number}]
-{host}
-[hosts.mh{number}]
-{host}
-[stations.near{number}]
-peer = "far{number}"
-{end}
-[stations.far{number}]
-peer = "near{number}"
-{end}
-[links.sender{number}]
-between = ["fh{number}", "near{number}"]
-{wire}
-[links.access{number}]
-between = ["near{number}", "first"]
-{wire}
-[links.exit{number}]
-between = ["second", "far{number}"]
-{wire}
-[links.receiver{number}]
-between = ["far{number}", "mh{number}"]
-{wire}
-[flows.ping{number}]
-from = "fh{number}"
-to = "mh{number}"
-packets = {{ size = 100, interval = "500ms" }}
-[flows.transfer{number}]
-from = "fh{number}"
-to = "mh{number}"
-start = "{start}ms"
-"#
-    )
+    [
+        host("fh"),
+        host("mh"),
+        station("near", "far"),
+        station("far", "near"),
+        wire("sender", of("fh"), of("near")),
+        wire("access", of("near"), "first".to_owned()),
+        wire("exit", "second".to_owned(), of("far")),
+        wire("receiver", of("far"), of("mh")),
+        flow("ping", "packets = { size = 100, interval = '500ms' }".to_owned()),
+        flow("transfer", format!("start = '{start}ms'")),
+    ]
+    .concat()
 }

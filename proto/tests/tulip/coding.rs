@@ -4,7 +4,6 @@
 use crate::common::packet::{Foreign, Tcp};
 use crate::kit::{Frame, Settings};
 use crate::pair::{Fate, GATEWAY, Hop, MOBILE, Pair};
-use airmend_proto::agents::AgentSettings;
 use airmend_proto::agents::tulip::frame::FrameKind;
 use airmend_proto::random::{Purpose, Stream};
 use airmend_proto::{Instant, Packet, Port};
@@ -15,12 +14,6 @@ const LONG: Duration = Duration::from_millis(70);
 const SHORT: Duration = Duration::from_millis(2);
 const SEGMENTS: u32 = 3_000;
 const SEED: u64 = 36;
-
-fn settings() -> Settings {
-    let mut settings = Settings::default();
-    settings.control_rate();
-    settings
-}
 
 /// What became of a transfer of so many segments, one in each millisecond, over a path that loses
 /// one frame of twenty.
@@ -88,7 +81,7 @@ fn segment(number: u32) -> Packet {
 
 #[test]
 fn on_a_long_path_losses_are_recovered_without_a_retransmission() {
-    let transfer = Transfer::run(Pair::new(&settings(), RATE_BPS, LONG));
+    let transfer = Transfer::run(Pair::new(&Settings::link(), RATE_BPS, LONG));
     assert!(transfer.is_whole());
     let recovered = transfer.count(MOBILE, "link_recovered");
     let (lost, repairs) = (transfer.lost, transfer.repairs);
@@ -98,7 +91,7 @@ fn on_a_long_path_losses_are_recovered_without_a_retransmission() {
     // A repair frame is as long as the longest packet in it, and five bytes.
     assert!(transfer.repair_bytes <= u64::from(repairs) * (len(&segment(299)) + 5));
     assert!(repairs < lost * 5, "{repairs} for {lost}");
-    let without = Settings { coding: false, ..settings() };
+    let without = Settings { coding: false, ..Settings::link() };
     let without = Transfer::run(Pair::new(&without, RATE_BPS, LONG));
     assert!(without.is_whole() && without.repairs == 0);
     let (delay, before) = (transfer.delay() - LONG, without.delay() - LONG);
@@ -162,7 +155,7 @@ fn without_rate_control_a_full_queue_behind_the_end_gets_no_repair_frames() {
 fn a_call_beside_a_transfer_arrives_in_time() {
     println!("seed {SEED}");
     let mut random = Stream::new(SEED, 0, 0, Purpose::Loss);
-    let mut settings = settings();
+    let mut settings = Settings::link();
     settings.set("classes", "udp=50ms,tcp>0=reliable").expect("these are classes");
     let mut pair = Pair::new(&settings, RATE_BPS, LONG);
     pair.may_drop = true;
@@ -201,14 +194,14 @@ fn call(number: usize) -> Packet {
 
 #[test]
 fn where_a_retransmission_is_quick_there_are_no_repair_frames() {
-    let transfer = Transfer::run(Pair::new(&settings(), RATE_BPS, SHORT));
+    let transfer = Transfer::run(Pair::new(&Settings::link(), RATE_BPS, SHORT));
     assert!(transfer.is_whole() && transfer.repairs == 0 && transfer.lost > 120);
 }
 
 #[test]
 fn an_end_that_does_not_read_them_gets_none() {
-    let mut pair = Pair::new(&settings(), RATE_BPS, LONG);
-    pair.restart(MOBILE, &Settings { coding: false, ..settings() }, 3);
+    let mut pair = Pair::new(&Settings::link(), RATE_BPS, LONG);
+    pair.restart(MOBILE, &Settings { coding: false, ..Settings::link() }, 3);
     let transfer = Transfer::run(pair);
     assert!(transfer.is_whole() && transfer.repairs == 0 && transfer.lost > 120);
 }

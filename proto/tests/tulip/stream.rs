@@ -4,7 +4,6 @@ use crate::common::packet::{Foreign, Tcp};
 use crate::kit::{Frame, Settings};
 use crate::pair::{Fate, GATEWAY, MOBILE, Pair};
 use airmend_proto::Port;
-use airmend_proto::agents::AgentSettings;
 use std::time::Duration;
 
 const RATE_BPS: u64 = 200_000_000;
@@ -21,9 +20,7 @@ fn arrives(_: usize, _: &Frame) -> Fate {
 
 /// A link with control of its rate, before its first packet.
 fn link() -> Pair {
-    let mut settings = Settings::default();
-    settings.control_rate();
-    Pair::new(&settings, RATE_BPS, DELAY)
+    Pair::new(&Settings::link(), RATE_BPS, DELAY)
 }
 
 fn idle(pair: &mut Pair, lasts: Duration) {
