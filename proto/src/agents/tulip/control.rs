@@ -104,8 +104,8 @@ impl Tulip {
         }
     }
 
-    /// A link ACK has arrived.
-    pub(super) fn follow_path(&mut self, now: Instant, ack: &Ack) {
+    /// A link ACK has arrived, by which so many frames were wrongly taken for lost.
+    pub(super) fn follow_path(&mut self, now: Instant, ack: &Ack, late: u32) {
         if ack.covered.is_some() && self.follows_path() {
             self.answer_marks(now, ack);
             ack.clock.into_iter().for_each(|clock| self.rate.note_clock(now, clock));
@@ -115,6 +115,7 @@ impl Tulip {
             let (highest, settled) = (ack.highest_serial, self.sender.settled());
             let settled = if settled < highest { settled } else { highest };
             self.rate.acknowledge(now, (highest, settled), ack.delay, &arrived);
+            self.rate.arrived_late(late);
         }
     }
 }

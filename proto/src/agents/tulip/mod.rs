@@ -201,7 +201,7 @@ impl Tulip {
             match self.sender.acknowledge(now, ack, self.answers_for_queue()) {
                 Err(event) => self.report(event),
                 Ok(summary) => {
-                    self.follow_path(now, ack);
+                    self.follow_path(now, ack, summary.late);
                     if let Some(sample) = summary.round_trip {
                         self.pace.round_trip(now, sample);
                         self.report(LinkEvent::RoundTrip(sample));

@@ -44,6 +44,8 @@ pub(super) struct AckSummary {
     pub(super) round_trip: Option<Duration>,
     /// Whether the link ACK reports a serial number above all earlier ones.
     pub(super) is_fresh: bool,
+    /// Frames that were taken for lost, and have arrived after all.
+    pub(super) late: u32,
 }
 
 impl Sender {
@@ -163,7 +165,7 @@ impl Sender {
         };
         let is_fresh = ack.highest_serial > self.acked_serial;
         let round_trip = self.round_trip(now, ack).filter(|_| is_fresh);
-        self.take_report(now, ack);
+        let late = self.take_report(now, ack);
         self.acked_serial = self.acked_serial.max(ack.highest_serial);
         self.decide();
         // By themselves, or recovered from others.
@@ -175,15 +177,17 @@ impl Sender {
         };
         self.settle(now, ack, is_clear);
         self.redundancy.acknowledge(ack, (self.settled, is_clear), || self.pool.missing_packets());
-        Ok(AckSummary { round_trip, is_fresh })
+        Ok(AckSummary { round_trip, is_fresh, late })
     }
 
-    /// Takes what a report shows to have arrived, and by how many others it was overtaken.
-    fn take_report(&mut self, now: Instant, ack: &Ack) {
+    /// Takes what a report shows to have arrived, and by how many others it was overtaken. The
+    /// number of those that were taken for lost.
+    fn take_report(&mut self, now: Instant, ack: &Ack) -> u32 {
         let is_told = |sent: &&mut Transmission| {
             !sent.has_arrived && ack.has_arrived(sent.serial) == Some(true)
         };
         let (mut oldest, mut arrived): (Option<Instant>, Vec<SeqNumber>) = (None, Vec::new());
+        let late = self.doubtful.iter_mut().filter(is_told).count() as u32;
         let log = self.pool.log_mut();
         let known = log.iter_mut().take_while(|sent| sent.serial <= ack.highest_serial);
         for sent in self.doubtful.iter_mut().chain(known).filter(is_told) {
@@ -199,6 +203,7 @@ impl Sender {
         if let Some(sample) = oldest.map(|at| now.since(at)) {
             self.round_trip.get_or_insert(RoundTrip::first(sample)).sample(sample);
         }
+        late
     }
 
     /// Whether the last bit vector acknowledges a packet of the window.

@@ -12,6 +12,8 @@ const PACKET: u64 = 1_500;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct FairWindow {
     epoch: Option<Epoch>,
+    /// That before the last reduction.
+    before: Option<Epoch>,
 }
 
 /// What follows a reduction.
@@ -45,7 +47,13 @@ impl FairWindow {
         // §4.2 eq. 2, C is 0.4.
         let seconds = libm::cbrt(w_max.saturating_sub(reduced) as f64 / PACKET as f64 / 0.4);
         let k = (seconds * 1e3) as u64;
+        self.before = self.epoch;
         self.epoch = Some(Epoch { begin: now, w_max: w_max.max(reduced), reduced, k });
+    }
+
+    /// The last reduction was for nothing.
+    pub(super) fn undo(&mut self) {
+        self.epoch = self.before;
     }
 }
 
@@ -101,5 +109,18 @@ mod tests {
         window.reduce(Instant::ZERO, 1_000_000);
         window.reduce(Instant::from_millis(100), 900_000);
         assert_eq!(window.epoch.unwrap().w_max, 765_000);
+    }
+
+    #[test]
+    fn what_was_undone_was_never_there() {
+        let mut window = FairWindow::default();
+        window.reduce(Instant::ZERO, 1_000_000);
+        window.undo();
+        assert!(!window.is_bound());
+        window.reduce(Instant::ZERO, 1_000_000);
+        let before = window;
+        window.reduce(Instant::from_millis(100), 700_000);
+        window.undo();
+        assert_eq!(window.epoch, before.epoch);
     }
 }

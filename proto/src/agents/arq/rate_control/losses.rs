@@ -4,7 +4,11 @@
 //! The share of frames that the path loses by itself is measured where congestion cannot be the
 //! cause: among frames sent below the rate of the path while its queue was short, and in rounds of
 //! startup in which it was short throughout. It is no more than is lost in all. Losses beyond that
-//! share at a standing queue are congestion.
+//! share at a standing queue are congestion. A share that has not been measured for ten seconds is
+//! forgotten.
+
+use super::min_round_trip::WINDOW;
+use crate::time::Instant;
 
 /// Frames after which older ones count half: for the control, and for people, who ask less often
 /// and want a share of a percent to within a few tenths of itself.
@@ -18,7 +22,9 @@ const MOST: u64 = 512;
 /// The losses of the path, and those of the present round trip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Losses {
+    /// Of frames sent below the rate of the path at a short queue, and when the last one was.
     slow: Settled,
+    measured: Instant,
     all: Settled,
     round: Settled,
     /// All that were settled at a short queue.
@@ -50,8 +56,11 @@ impl Settled {
 
 impl Losses {
     /// Frames sent below the rate of the path were settled at a short queue.
-    pub(super) fn slow(&mut self, frames: u32, lost: u32) {
+    pub(super) fn slow(&mut self, now: Instant, frames: u32, lost: u32) {
         self.slow.add(Settled { frames, lost }, MEMORY);
+        if frames > 0 {
+            self.measured = now;
+        }
     }
 
     /// Startup has ended. What it showed counts for little: its bursts may have met a policer,
@@ -63,10 +72,15 @@ impl Losses {
         }
     }
 
-    /// A round trip begins; `is_calm` if nobody filled the path in the one before.
-    pub(super) fn begin_round(&mut self, is_calm: bool) {
+    /// A round trip begins; `is_calm` if nobody filled the path in the one before. Where the queue
+    /// is never short, what was known of the path is forgotten: senders that all make up for the
+    /// same drops repeat them for ever.
+    pub(super) fn begin_round(&mut self, now: Instant, is_calm: bool) {
         if is_calm {
-            self.slow.add(self.round, MEMORY);
+            self.slow(now, self.round.frames, self.round.lost);
+        }
+        if now.since(self.measured) > WINDOW {
+            self.slow = Settled::default();
         }
         self.round = Settled::default();
     }
@@ -95,6 +109,11 @@ impl Losses {
         (self.told.frames >= LEAST).then_some(share)
     }
 
+    /// Frames that were lost in this round trip.
+    pub(super) fn in_round(&self) -> u32 {
+        self.round.lost
+    }
+
     /// Whether more was lost in this round trip than the path loses by itself: more than one and a
     /// half times as much, and three standard deviations.
     pub(super) fn exceed_share(&self) -> bool {
@@ -111,9 +130,9 @@ mod tests {
 
     /// Frames sent below the rate of the path are settled at a short queue.
     fn slow(losses: &mut Losses, frames: u32, lost: u32) {
-        losses.slow(frames, lost);
+        losses.slow(Instant::ZERO, frames, lost);
         losses.settled(frames, lost, true);
-        losses.begin_round(false);
+        losses.begin_round(Instant::ZERO, false);
     }
 
     #[test]
@@ -124,11 +143,11 @@ mod tests {
         assert!(!losses.exceed_share());
         losses.settled(100, 1, false);
         assert!(losses.exceed_share());
-        losses.begin_round(false);
+        losses.begin_round(Instant::ZERO, false);
         assert!(!losses.exceed_share());
         assert_eq!(losses.share(), 0, "it was congestion");
         losses.settled(100, 10, false);
-        losses.begin_round(true);
+        losses.begin_round(Instant::ZERO, true);
         assert_eq!(losses.share(), 11 * 1_024 / 800, "10 of 600 would be more than in all");
     }
 
@@ -153,7 +172,7 @@ mod tests {
         assert!((10..=15).contains(&losses.share()), "{}", losses.share());
         losses.settled(100, 4, false);
         assert!(!losses.exceed_share());
-        losses.begin_round(false);
+        losses.begin_round(Instant::ZERO, false);
         losses.settled(100, 10, false);
         assert!(losses.exceed_share());
     }
@@ -189,5 +208,20 @@ mod tests {
         assert_eq!(losses.share(), 512);
         (0..30).for_each(|_| slow(&mut losses, 500, 0));
         assert_eq!(losses.share(), 0);
+    }
+
+    #[test]
+    fn what_is_not_measured_again_is_forgotten() {
+        let mut losses = Losses::default();
+        slow(&mut losses, 400, 40);
+        losses.settled(100, 10, false);
+        losses.begin_round(Instant::ZERO + WINDOW, false);
+        assert_eq!(losses.share(), 102);
+        losses.settled(100, 10, false);
+        assert!(!losses.exceed_share());
+        losses.begin_round(Instant::ZERO + WINDOW + WINDOW, false);
+        assert_eq!(losses.share(), 0);
+        losses.settled(100, 10, false);
+        assert!(losses.exceed_share());
     }
 }

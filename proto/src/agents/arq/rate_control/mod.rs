@@ -12,7 +12,8 @@
 //!    queue drops without ever being long, and not where the round trip never varies: a queue that
 //!    others keep full looks like a longer path that loses.
 //! 2. Losses beyond that, at a standing queue, reduce a window as CUBIC does ([`fair_window`]): BBR
-//!    ignores them, and pushes loss-based senders aside at short queues.
+//!    ignores them, and pushes loss-based senders aside at short queues. What a shallow queue holds
+//!    is known by the longest time that frames have waited in it.
 //!    Marks of ECN do so at any queue.
 //! 3. Until the path has been full, the link shows nothing of itself: it sends what the hosts send,
 //!    whose own slow start finds the path. Of what is sent once nothing is hidden from the hosts,
@@ -35,6 +36,7 @@ mod startup;
 mod tests;
 mod way_back;
 
+use crate::extreme::{Extreme, PATH_WINDOW};
 use crate::time::Instant;
 use crate::windowed_max::WindowedMax;
 use crate::wire::seq::SeqNumber;
@@ -84,6 +86,8 @@ pub(crate) struct RateControl {
     queue_seen: Instant,
     /// The least of this round trip and of the one before: what a queue that stands adds.
     standing: [Duration; 2],
+    /// The longest time in the queue of the last one to two minutes.
+    fullest: Extreme,
     startup: Startup,
     phase: Phase,
     losses: Losses,
@@ -93,6 +97,8 @@ pub(crate) struct RateControl {
     /// What must arrive before the fair window is reduced again: all that was in flight when it was
     /// reduced last.
     recovered: u64,
+    /// The losses of that round trip.
+    answered: u32,
     /// The least round trip since then.
     floor: Duration,
     /// Whether a queue stands that this link alone would not make.
@@ -124,12 +130,14 @@ impl RateControl {
             longest: Duration::ZERO,
             queue_seen: Instant::ZERO,
             standing: [Duration::ZERO; 2],
+            fullest: Extreme::largest(PATH_WINDOW, Instant::ZERO, Duration::ZERO),
             startup: Startup::new(),
             phase: Phase::Startup,
             losses: Losses::default(),
             probed: 0,
             fair: FairWindow::default(),
             recovered: 0,
+            answered: 0,
             floor: Duration::MAX,
             is_shared: false,
             next_departure: Instant::ZERO,
@@ -256,7 +264,7 @@ impl RateControl {
         if let Some(round_trip) = round_trip {
             self.least.sample(now, round_trip);
         }
-        self.count_round(&sample);
+        self.count_round(now, &sample);
         self.weigh_losses(now, &sample, round_trip.and_then(|_| self.least.mean()));
         self.follow(now, &sample, round_trip);
         let allowed = self.probing_window();
@@ -272,6 +280,19 @@ impl RateControl {
         self.queue_seen = now;
         if self.flight.delivered() >= self.recovered {
             self.reduce(now, self.flight.under_way());
+            self.answered = 0;
+        }
+    }
+
+    /// Frames that counted as lost have arrived: they were overtaken. If all were for which the
+    /// window was reduced, the reduction is undone (as in RFC 4015).
+    pub(crate) fn arrived_late(&mut self, frames: u32) {
+        if self.answered > 0 && frames > 0 {
+            self.answered = self.answered.saturating_sub(frames);
+            if self.answered == 0 {
+                self.recovered = self.flight.delivered();
+                self.fair.undo();
+            }
         }
     }
 
@@ -282,14 +303,14 @@ impl RateControl {
     }
 
     /// Counts round trips, and takes the delivery rate.
-    fn count_round(&mut self, sample: &Sample) {
+    fn count_round(&mut self, now: Instant, sample: &Sample) {
         let Some(rate) = sample.rate else { return };
         if rate.prior_delivered >= self.round_end {
             self.round_end = self.flight.delivered();
             self.round += 1;
             self.startup.round(self.rate.get(), rate.is_host_limited);
             let is_calm = self.phase == Phase::Startup && self.is_calm();
-            self.losses.begin_round(is_calm);
+            self.losses.begin_round(now, is_calm);
             // What a full queue drops is known by what comes behind it, when it may be empty again.
             self.longest = self.queueing;
             self.standing = [self.queueing, self.standing[0]];
@@ -303,18 +324,24 @@ impl RateControl {
         let (Some(round_trip), Some(least)) = (round_trip, self.least.get()) else { return };
         let queueing = round_trip.saturating_sub(least);
         (self.queueing, self.longest) = (queueing, self.longest.max(queueing));
+        self.fullest.sample(now, queueing);
         self.standing[0] = self.standing[0].min(queueing);
         let is_short = self.is_short(queueing);
         if is_short {
-            self.losses.slow(sample.slow_frames, sample.slow_lost);
+            self.losses.slow(now, sample.slow_frames, sample.slow_lost);
         } else {
             self.queue_seen = now;
         }
         self.losses.settled(sample.frames, sample.lost, is_short);
         // A full queue that CUBIC has left at 0.7 of its window adds three sevenths to the round
-        // trip; the gain cycle of one link alone adds a quarter.
+        // trip; the gain cycle of one link alone adds a quarter. A queue that holds less stands
+        // while two thirds of it do, and it is shared if its losses have been answered. Less than
+        // a millisecond is no queue.
         let standing = self.standing[0].min(self.standing[1]);
-        self.is_shared = standing > least * 3 / 10 + Duration::from_millis(1);
+        let millisecond = Duration::from_millis(1);
+        let long = least * 3 / 10 + millisecond;
+        let stands = standing > long.min((self.full() / 3 * 2).max(millisecond));
+        self.is_shared = standing > long || (stands && self.fair.is_bound());
         // In startup it is not known yet what the path loses by itself.
         if self.phase == Phase::Startup || self.flight.delivered() < self.recovered {
             return;
@@ -323,15 +350,21 @@ impl RateControl {
         // A reduction shortens the queue if there is one. If the round trip has not varied since,
         // it is the path that has become longer.
         let is_growing = !self.fair.is_bound() || round_trip > self.floor + self.floor / 8;
-        if sample.lost > 0 && self.is_shared && is_growing && self.losses.exceed_share() {
+        if sample.lost > 0 && stands && is_growing && self.losses.exceed_share() {
             // What is in flight by now may be much less: startup has drained the queue since.
             self.reduce(now, sample.under_way_at_departure);
+            self.answered = self.losses.in_round();
         }
     }
 
     /// Whether packets that wait for so long show no queue to speak of.
     fn is_short(&self, queueing: Duration) -> bool {
         queueing < self.least.get().unwrap_or_default() / 8 + Duration::from_millis(1)
+    }
+
+    /// The time in the queue when it is full, as far as that was seen: startup has yet to fill it.
+    fn full(&self) -> Duration {
+        if self.startup.is_over() { self.fullest.get() } else { Duration::MAX }
     }
 
     /// The phases follow from what has been found.

@@ -336,3 +336,23 @@ fn congestion_reduces_the_window_and_random_losses_do_not() {
     assert!(before.is_none_or(|before| after < before), "{before:?} and then {after}");
     assert!(path.control.window(path.now) <= after.max(LEAST_WINDOW));
 }
+
+#[test]
+fn a_reduction_for_frames_that_were_overtaken_is_undone() {
+    let mut path = Path::new(20_000_000, ROUND_TRIP, 67, 0.05);
+    path.run(LONG);
+    path.round_trip = 2 * ROUND_TRIP;
+    path.loss = 0.33;
+    let before = path.control.fair;
+    while path.control.fair == before {
+        path.run(Duration::from_millis(10));
+    }
+    let answered = path.control.answered;
+    assert!(answered > 1, "{answered}");
+    let bytes = |path: &Path| path.control.fair.bytes(path.now, ROUND_TRIP);
+    let reduced = bytes(&path);
+    path.control.arrived_late(answered - 1);
+    assert_eq!(bytes(&path), reduced);
+    path.control.arrived_late(1);
+    assert_eq!(bytes(&path), before.bytes(path.now, ROUND_TRIP));
+}
