@@ -97,7 +97,7 @@ pub(crate) struct RateControl {
     /// What must arrive before the fair window is reduced again: all that was in flight when it was
     /// reduced last.
     recovered: u64,
-    /// The losses of that round trip.
+    /// The lost frames for which it was, as far as they have not arrived after all.
     answered: u32,
     /// The least round trip since then.
     floor: Duration,
@@ -279,13 +279,12 @@ impl RateControl {
         self.startup.end();
         self.queue_seen = now;
         if self.flight.delivered() >= self.recovered {
-            self.reduce(now, self.flight.under_way());
-            self.answered = 0;
+            self.reduce(now, self.flight.under_way(), 0);
         }
     }
 
-    /// Frames that counted as lost have arrived: they were overtaken. If all were for which the
-    /// window was reduced, the reduction is undone (as in RFC 4015).
+    /// Frames that counted as lost have arrived: they were overtaken. When that holds for all for
+    /// which the window was reduced, the reduction is undone (as in RFC 4015).
     pub(crate) fn arrived_late(&mut self, frames: u32) {
         if self.answered > 0 && frames > 0 {
             self.answered = self.answered.saturating_sub(frames);
@@ -296,7 +295,9 @@ impl RateControl {
         }
     }
 
-    fn reduce(&mut self, now: Instant, in_flight: u64) {
+    /// Reduces the window, for so many lost frames or for a mark.
+    fn reduce(&mut self, now: Instant, in_flight: u64, lost: u32) {
+        self.answered = lost;
         self.recovered = self.flight.delivered() + self.flight.in_flight();
         self.floor = Duration::MAX;
         self.fair.reduce(now, in_flight.max(LEAST_WINDOW));
@@ -352,8 +353,7 @@ impl RateControl {
         let is_growing = !self.fair.is_bound() || round_trip > self.floor + self.floor / 8;
         if sample.lost > 0 && stands && is_growing && self.losses.exceed_share() {
             // What is in flight by now may be much less: startup has drained the queue since.
-            self.reduce(now, sample.under_way_at_departure);
-            self.answered = self.losses.in_round();
+            self.reduce(now, sample.under_way_at_departure, self.losses.in_round());
         }
     }
 
