@@ -12,9 +12,8 @@
 //!    queue drops without ever being long, and not where the round trip never varies: a queue that
 //!    others keep full looks like a longer path that loses.
 //! 2. Losses beyond that, at a standing queue, reduce a window as CUBIC does ([`fair_window`]): BBR
-//!    ignores them, and pushes loss-based senders aside at short queues. What a shallow queue holds
-//!    is known by the longest time that frames have waited in it.
-//!    Marks of ECN do so at any queue.
+//!    ignores them, and pushes loss-based senders aside at short queues. Marks of ECN do so at any
+//!    queue. What a shallow one holds is known by the longest time that frames have waited in it.
 //! 3. Until the path has been full, the link shows nothing of itself: it sends what the hosts send,
 //!    whose own slow start finds the path. Of what is sent once nothing is hidden from the hosts,
 //!    so that startup limits only what is repeated. It ends when the round trip grows
@@ -286,7 +285,7 @@ impl RateControl {
     /// Frames that counted as lost have arrived: they were overtaken. When that holds for all for
     /// which the window was reduced, the reduction is undone (as in RFC 4015).
     pub(crate) fn arrived_late(&mut self, frames: u32) {
-        if self.answered > 0 && frames > 0 {
+        if self.answered > 0 {
             self.answered = self.answered.saturating_sub(frames);
             if self.answered == 0 {
                 self.recovered = self.flight.delivered();
