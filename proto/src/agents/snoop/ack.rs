@@ -3,14 +3,17 @@
 use super::Snoop;
 use super::decision::Sight;
 use super::flow::{AckFields, Flow, SuppressedAck};
+use super::own::overlaps;
 use super::strategy::{Progress, Visible};
 use crate::agent::{UNANSWERED, Verdict};
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Event, FlowEnd};
 use crate::packet::Packet;
+use crate::ranges::Span;
 use crate::time::Instant;
 use crate::wire::edit::keep_sack_blocks;
 use crate::wire::flow::FlowKey;
+use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::{Flags, Segment};
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -214,6 +217,30 @@ impl Flow {
                 .cache
                 .iter_overlapping(start, end)
                 .any(|cached| cached.trouble.resent)
+    }
+
+    /// [C-9] The DSACK block of this segment (RFC 2883 §4), if it does not answer a retransmission
+    /// of the sender, but one of the agent: Linux ignores all later DSACK blocks once it has got
+    /// more than it has retransmitted (`tcp_dsack_seen`), and from them it learns to wait for
+    /// repairs (RFC 8985 §6.2 step 4).
+    fn take_own_duplicate(&mut self, segment: &Segment) -> Option<SeqNumber> {
+        if segment.options.signed {
+            return None;
+        }
+        let blocks = segment.options.sack.as_slice();
+        let (&(left, right), rest) = blocks.split_first()?;
+        let span = Span { start: self.position(left)?, end: self.position(right)? };
+        let is_within = rest
+            .first()
+            .is_some_and(|outer| left.offset_from(outer.0) >= 0 && outer.1.offset_from(right) >= 0);
+        if span.end > self.acked && !is_within {
+            return None;
+        }
+        if let Some(index) = self.own.departed.iter().position(|other| overlaps(other, &span)) {
+            self.own.departed.remove(index);
+            return None;
+        }
+        Some(left).filter(|left| rest.iter().all(|other| other.0 != *left))
     }
 
     /// A duplicate ACK in the sense of RFC 5681 §2, from a mobile without SACK.

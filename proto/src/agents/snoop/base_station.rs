@@ -98,10 +98,6 @@ impl Strategy for BaseStation {
     fn has_spare_airtime(&self, flow: &Flow, hop: &Hop) -> bool {
         hop.is_short() && flow.late_repairs(hop.air_loss()) >= FEW_LATE
     }
-
-    fn has_own_duplicates(&self, flow: &Flow) -> bool {
-        flow.own.has_copied
-    }
 }
 
 impl Flow {

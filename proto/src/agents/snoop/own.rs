@@ -1,4 +1,4 @@
-//! Retransmissions of the sender, and copies of the agent.
+//! Retransmissions of the sender.
 
 use super::cache::MAX_EXAMINED;
 use super::ts_recent::Resent;
@@ -6,7 +6,7 @@ use crate::ranges::Span;
 use crate::rare::Empty;
 use alloc::collections::VecDeque;
 
-/// Retransmissions of the sender, and copies of the agent. Few flows have any.
+/// Retransmissions of the sender. Few flows have any.
 #[derive(Clone, Debug)]
 pub(super) struct Own {
     /// Ranges that the sender has retransmitted while their repair was under way, and whose
@@ -17,8 +17,6 @@ pub(super) struct Own {
     pub(super) departed: VecDeque<Span>,
     /// The newest of them, and the lowest.
     pub(super) resent: Option<Resent>,
-    /// Whether the agent has sent copies, which the receiver reports as duplicates [C-30].
-    pub(super) has_copied: bool,
     /// Whether a base station reports what the air loses [S0-40].
     pub(super) is_reported: bool,
 }
@@ -28,7 +26,6 @@ impl Empty for Own {
         withheld: VecDeque::new(),
         departed: VecDeque::new(),
         resent: None,
-        has_copied: false,
         is_reported: false,
     };
 }

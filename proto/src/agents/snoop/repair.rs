@@ -163,9 +163,6 @@ impl Snoop {
                 starts.push(cached.start);
             }
         }
-        if !starts.is_empty() {
-            flow.own.has_copied = true;
-        }
         for start in starts {
             self.retransmit(now, reference, start, Cause::SecondCopy);
         }

@@ -62,8 +62,4 @@ pub(super) trait Strategy {
     /// Whether a second copy of a repair is of use, and costs no other packet time on the air
     /// [C-30].
     fn has_spare_airtime(&self, flow: &Flow, hop: &Hop) -> bool;
-
-    /// Whether the receiver may report copies of the agent as duplicates, which the sender has not
-    /// sent.
-    fn has_own_duplicates(&self, flow: &Flow) -> bool;
 }

@@ -1,6 +1,5 @@
 //! Retransmissions of the sender for what is under repair are duplicates, and are reported to it as
-//! such [C-29]. What the receiver reports of the agent's own copies ends here, also at a base
-//! station [C-30].
+//! such [C-29].
 
 use crate::agent::Verdict;
 use crate::agents::flow_table::FlowRef;
@@ -63,29 +62,6 @@ impl Flow {
         });
         let within = blocks.find(|block| block.start <= span.start && span.end <= block.end)?;
         Some((span, Some(within)))
-    }
-
-    /// The DSACK block of this segment (RFC 2883 §4), if it does not answer a retransmission of the
-    /// sender, but one of the agent: Linux ignores all later DSACK blocks once it has got more than
-    /// it has retransmitted (`tcp_dsack_seen`).
-    pub(in super::super) fn take_own_duplicate(&mut self, segment: &Segment) -> Option<SeqNumber> {
-        if segment.options.signed || !self.strategy().has_own_duplicates(self) {
-            return None;
-        }
-        let blocks = segment.options.sack.as_slice();
-        let (&(left, right), rest) = blocks.split_first()?;
-        let span = Span { start: self.position(left)?, end: self.position(right)? };
-        let is_within = rest
-            .first()
-            .is_some_and(|outer| left.offset_from(outer.0) >= 0 && outer.1.offset_from(right) >= 0);
-        if span.end > self.acked && !is_within {
-            return None;
-        }
-        if let Some(index) = self.own.departed.iter().position(|other| overlaps(other, &span)) {
-            self.own.departed.remove(index);
-            return None;
-        }
-        Some(left).filter(|left| rest.iter().all(|other| other.0 != *left))
     }
 
     /// Whether a report of duplicates follows this segment, which therefore must not wait.

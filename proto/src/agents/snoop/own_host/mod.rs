@@ -73,10 +73,6 @@ impl Strategy for OwnHost {
         let own = flow.sender.wired.round_trip().filter(|_| !flow.own.is_reported);
         own.is_some_and(|own| own < flow.air.min() / SPARE)
     }
-
-    fn has_own_duplicates(&self, _: &Flow) -> bool {
-        true
-    }
 }
 
 impl Flow {
