@@ -25,6 +25,7 @@ mod handshake;
 mod hop;
 mod hops;
 mod loss;
+mod original_timestamp;
 mod outstanding;
 mod own;
 mod own_host;

@@ -1,11 +1,11 @@
-//! The sender's retransmissions have the timestamp of what was lost [C-27].
+//! The sender's retransmissions of what the air lost have the timestamp of the original [C-27].
 
-use super::duplicates::withheld;
+use super::Snoop;
+use super::cache::Cached;
+use super::flow::Flow;
+use super::own_host::withheld;
+use super::uplink::timestamp_restored;
 use crate::agent::Verdict;
-use crate::agents::snoop::Snoop;
-use crate::agents::snoop::cache::Cached;
-use crate::agents::snoop::flow::Flow;
-use crate::agents::snoop::uplink::timestamp_restored;
 use crate::packet::Packet;
 use crate::port::Port;
 use crate::time::Instant;
@@ -15,9 +15,10 @@ use crate::wire::seq::is_before;
 use crate::wire::tcp::Segment;
 
 impl Snoop {
-    /// Gives a retransmission of the sender in this host the timestamp of the original, if the
-    /// original was lost on the way and not by congestion.
-    pub(in super::super) fn restore_timestamp(&mut self, now: Instant, packet: &Packet) -> Verdict {
+    /// Gives a retransmission of the sender the timestamp of the original, if the original was lost
+    /// on the air and not by congestion: the ACK of the repair or of this one undoes the sender's
+    /// reduction (RFC 3522).
+    pub(super) fn restore_timestamp(&mut self, now: Instant, packet: &Packet) -> Verdict {
         if self.flows.load().flows == 0 {
             return Verdict::Pass;
         }
@@ -32,11 +33,8 @@ impl Snoop {
         if let Some(timestamps) = segment.options.timestamps {
             flow.sender.wired.data_arrived(now, timestamps.echo);
         }
-        if !flow.sender.wired.answers_from_own_host(flow.air.min()) {
-            return Verdict::Pass;
-        }
         let id = flow.base.id;
-        if flow.withhold_duplicate(segment) {
+        if flow.is_in_sending_host() && flow.withhold_duplicate(segment) {
             self.event(withheld(id, segment.seq));
             return Verdict::Withhold;
         }
@@ -56,7 +54,7 @@ impl Flow {
     /// receiver accepts it (RFC 7323 §5.3).
     fn original_timestamp(&self, segment: &Segment) -> Option<u32> {
         let value = segment.options.timestamps?.value;
-        let start = self.position(segment.seq)?;
+        let start = self.position(segment.seq).filter(|start| *start < self.highest)?;
         let end = start + u64::from(segment.seq_len());
         let mut cached = self.outstanding.cache.iter_overlapping(start, end).peekable();
         let original = Segment::parse(&cached.peek()?.packet).ok()?.options.timestamps?.value;
@@ -68,6 +66,7 @@ impl Flow {
         if segment.options.signed || !cached.all(is_airs) {
             return None;
         }
-        Some(self.ts_recent.renewed(original)).filter(|restored| is_before(*restored, value))
+        let accepted = self.ts_recent.renewed(original, start, self.own.resent);
+        Some(accepted).filter(|accepted| is_before(*accepted, value))
     }
 }

@@ -12,11 +12,12 @@ use crate::time::Instant;
 impl Flow {
     /// The strategy for the place in which the agent is.
     pub(super) fn strategy(&self) -> &'static dyn Strategy {
-        if self.sender.wired.answers_from_own_host(self.air.min()) {
-            &OwnHost
-        } else {
-            &BaseStation
-        }
+        if self.is_in_sending_host() { &OwnHost } else { &BaseStation }
+    }
+
+    /// Whether the agent is in the sending host.
+    pub(super) fn is_in_sending_host(&self) -> bool {
+        self.sender.wired.answers_from_own_host(self.air.min())
     }
 
     /// What the sender sees of a cached range that is under repair.

@@ -16,7 +16,6 @@ use crate::time::Instant;
 use crate::wire::checksum::has_right_checksum;
 use crate::wire::edit::{cut, with_timestamp};
 use crate::wire::flow::FlowKey;
-use crate::wire::seq::is_before;
 use crate::wire::tcp::Segment;
 use alloc::vec::Vec;
 
@@ -219,7 +218,9 @@ impl Flow {
                 cached.unqueue();
                 continue;
             }
-            let copy = copy_of(cached, self.ts_recent.at(cached.start, self.own.resent));
+            let start = cached.start;
+            let renewed = |value| self.ts_recent.renewed(value, start, self.own.resent);
+            let copy = copy_of(cached, renewed);
             let trouble = &mut *cached.trouble;
             trouble.attempts += u32::from(copy.is_some());
             trouble.is_queued = copy.is_some();
@@ -238,7 +239,7 @@ impl Flow {
 
 /// The packet to retransmit, and whether its timestamp was renewed; `None` if the mobile would
 /// refuse it.
-fn copy_of(cached: &Cached, ts_recent: Option<u32>) -> Option<(Packet, bool)> {
+fn copy_of(cached: &Cached, renewed: impl Fn(u32) -> u32) -> Option<(Packet, bool)> {
     let segment = Segment::parse(&cached.packet).ok()?;
     let from = u32::try_from(cached.start - cached.origin).ok()?;
     let whole = from == 0 && u64::from(segment.seq_len()) == cached.end - cached.start;
@@ -252,16 +253,14 @@ fn copy_of(cached: &Cached, ts_recent: Option<u32>) -> Option<(Packet, bool)> {
     // [C-12] The old TSval permits the sender to undo a recovery, and makes the sender's round-trip
     // sample include the repair. But after the sender has filled an earlier hole, the mobile would
     // refuse the old TSval (RFC 7323 §5.3 R1).
-    let (Some(timestamps), Some(recent)) = (segment.options.timestamps, ts_recent) else {
+    let value = segment.options.timestamps.map(|timestamps| timestamps.value);
+    let Some(value) = value.map(renewed).filter(|renewed| value != Some(*renewed)) else {
         return Some((packet, false));
     };
-    if !is_before(timestamps.value, recent) {
-        return Some((packet, false));
-    }
     // [C-16] A signed packet is never edited.
     if segment.options.signed {
         return None;
     }
     let segment = Segment::parse(&packet).ok()?;
-    with_timestamp(&packet, &segment, recent).map(|packet| (packet, true))
+    with_timestamp(&packet, &segment, value).map(|packet| (packet, true))
 }

@@ -39,19 +39,13 @@ impl TsRecent {
         self.echoed.is_some_and(|recent| is_before(timestamp, recent))
     }
 
-    /// The timestamp with which the mobile takes what had this one.
-    pub(super) fn renewed(&self, timestamp: u32) -> u32 {
-        self.echoed.filter(|_| self.refuses(timestamp)).unwrap_or(timestamp)
-    }
-
-    /// TS.Recent when data at this position arrives: by then the mobile may have what the sender
-    /// has retransmitted below.
-    pub(super) fn at(&self, position: u64, resent: Option<Resent>) -> Option<u32> {
+    /// The timestamp with which the mobile takes data at this position that had this one: when the
+    /// data arrives, the mobile may have what the sender has retransmitted below.
+    pub(super) fn renewed(&self, timestamp: u32, position: u64, resent: Option<Resent>) -> u32 {
         let below = resent.filter(|resent| resent.lowest < position);
-        let below = below.map(|resent| resent.timestamp);
-        match (self.echoed, below) {
-            (Some(recent), Some(below)) if is_before(below, recent) => Some(recent),
-            (recent, below) => below.or(recent),
-        }
+        let recent = [self.echoed, below.map(|resent| resent.timestamp)];
+        recent.into_iter().flatten().fold(timestamp, |newest, recent| {
+            if is_before(newest, recent) { recent } else { newest }
+        })
     }
 }

@@ -20,7 +20,7 @@ impl Flow {
     /// Whether this retransmission is a duplicate: a repair of all of it is queued or in flight.
     /// Each range counts once: what the sender sends yet again passes. So does what no block could
     /// report, as the connection has none (RFC 2018 §2).
-    pub(super) fn withhold_duplicate(&mut self, segment: &Segment) -> bool {
+    pub(in super::super) fn withhold_duplicate(&mut self, segment: &Segment) -> bool {
         if !self.uses_sack {
             return false;
         }
@@ -117,7 +117,7 @@ impl Snoop {
 }
 
 /// The sender's retransmission of what is under repair was withheld.
-pub(super) fn withheld(flow: FlowId, seq: SeqNumber) -> Event {
+pub(in super::super) fn withheld(flow: FlowId, seq: SeqNumber) -> Event {
     own("withheld_duplicates", "flow {}: duplicate of {} withheld", flow, seq.0.into())
 }
 

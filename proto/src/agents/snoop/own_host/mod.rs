@@ -2,13 +2,13 @@
 //! round trip of that TCP, so nothing is masked.
 //!
 //! A loss signal waits for a part of the round trip [C-28], needless retransmissions are withheld
-//! and reported as duplicates ([C-29], `duplicates.rs`), the others have the timestamp of what was
-//! lost ([C-27], `timestamps.rs`), and a base station may tell what the air has lost ([S0-40],
-//! `nacks.rs`).
+//! and reported as duplicates ([C-29], `duplicates.rs`), and a base station may tell what the air
+//! has lost ([S0-40], `nacks.rs`).
 
 mod duplicates;
 mod nacks;
-mod timestamps;
+
+pub(super) use duplicates::withheld;
 
 use super::cache::Cached;
 use super::decision::Sight;
