@@ -51,6 +51,11 @@ impl Agent for Guard {
         self.call(|agent| agent.handle_packet(now, from, packet)).unwrap_or(Verdict::Pass)
     }
 
+    fn handle_copy(&mut self, now: Instant, from: Port, packet: &Packet) {
+        self.now = now;
+        self.call(|agent| agent.handle_copy(now, from, packet));
+    }
+
     fn handle_departure(&mut self, now: Instant, to: Port, packet: &Packet) {
         self.now = now;
         self.call(|agent| agent.handle_departure(now, to, packet));

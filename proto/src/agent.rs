@@ -150,6 +150,13 @@ pub trait Agent {
     /// without the queue's ECN mark.
     fn handle_departure(&mut self, _now: Instant, _to: Port, _packet: &Packet) {}
 
+    /// The kernel has forwarded a packet from `from`, of which this is a copy: it has arrived and
+    /// departed, and is changed and withheld no more.
+    fn handle_copy(&mut self, now: Instant, from: Port, packet: &Packet) {
+        let _too_late = self.handle_packet(now, from, packet);
+        self.handle_departure(now, from.opposite(), packet);
+    }
+
     /// A packet that this agent originated departs from `to`. Returns `false` if the packet is no
     /// longer needed; a packet that still waits in a queue of the runner is then dropped. A runner
     /// whose queues are the kernel's reports the departure when it has seen a copy of the packet.

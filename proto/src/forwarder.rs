@@ -147,12 +147,10 @@ impl<A: Agent + ?Sized> Forwarder<A> {
         self.enqueue(from.opposite(), packet, Source::Unseen);
     }
 
-    /// Shows the agent a copy of a packet that the kernel has forwarded already. The copy counts as
-    /// a departure, and the verdict has no effect.
+    /// Shows the agent a copy of a packet that the kernel has forwarded already.
     pub fn handle_copy(&mut self, now: Instant, from: Port, packet: &Packet) {
         self.check_arrival(from, packet);
-        let _too_late = self.agent.handle_packet(now, from, packet);
-        self.agent.handle_departure(now, from.opposite(), packet);
+        self.agent.handle_copy(now, from, packet);
         self.enqueue_originated(now);
     }
 

@@ -102,8 +102,10 @@ impl WiredPath {
         }
     }
 
-    /// Notes that data with this TSecr came from the sender; returns the sample that it gives.
+    /// Notes that data with this TSecr came from the sender, now if it has not arrived before;
+    /// returns the sample that it gives.
     pub(crate) fn data_came(&mut self, now: Instant, echo: u32) -> Option<Duration> {
+        self.data_arrived(now, echo);
         let Pending { at, .. } = self.pending.take_if(|timed| !is_before(echo, timed.value))?;
         self.least.sample(now - at);
         Some(now - at)
@@ -112,6 +114,11 @@ impl WiredPath {
     /// The round trip, if there is a sample.
     pub(crate) fn round_trip(&self) -> Option<Duration> {
         self.least.get()
+    }
+
+    /// The least time that the last data has waited in the agent's own queue.
+    pub(crate) fn waited(&self) -> Option<Duration> {
+        Some(self.least.get()?.saturating_sub(self.answers_in.get()?))
     }
 
     /// Whether the sender is in the host of whoever measures, given the least round trip of the
@@ -132,6 +139,21 @@ mod tests {
 
     const fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn what_waits_in_the_agents_queue_arrives_before_it_comes() {
+        let mut path = WiredPath::default();
+        let at = Instant::from_millis;
+        for round in 0..8 {
+            path.ack_left(at(100 * round), round as u32);
+            path.data_arrived(at(100 * round + 30), round as u32);
+            path.data_came(at(100 * round + 50), round as u32);
+        }
+        assert_eq!(path.waited(), Some(ms(20)));
+        path.ack_left(at(800), 8);
+        path.data_came(at(830), 8);
+        assert_eq!(path.waited(), Some(ms(0)), "a copy of what has departed");
     }
 
     #[test]

@@ -35,8 +35,9 @@ struct Faulty {
     work: Option<(IpAddr, Duration)>,
 }
 
-impl Agent for Faulty {
-    fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict {
+impl Faulty {
+    /// Fails, or works, for this packet.
+    fn fail(&mut self, from: Port, packet: &Packet) {
         if let Some(packets) = &mut self.packets {
             assert!(*packets > 0, "{PANIC} asks for this panic");
             *packets -= 1;
@@ -51,7 +52,18 @@ impl Agent for Faulty {
                 std::hint::spin_loop();
             }
         }
+    }
+}
+
+impl Agent for Faulty {
+    fn handle_packet(&mut self, now: Instant, from: Port, packet: &Packet) -> Verdict {
+        self.fail(from, packet);
         self.agent.handle_packet(now, from, packet)
+    }
+
+    fn handle_copy(&mut self, now: Instant, from: Port, packet: &Packet) {
+        self.fail(from, packet);
+        self.agent.handle_copy(now, from, packet);
     }
 
     fn handle_departure(&mut self, now: Instant, to: Port, packet: &Packet) {

@@ -94,9 +94,9 @@ impl Strategy for BaseStation {
         Some(due.min(suppressed.deadline))
     }
 
-    /// No queue stands beyond the agent, and a second repair would often come too late.
-    fn has_spare_airtime(&self, flow: &Flow, hop: &Hop) -> bool {
-        hop.is_short() && flow.late_repairs(hop.air_loss()) >= FEW_LATE
+    /// No queue stands beyond the agent nor in it, and a second repair would often come too late.
+    fn sends_copies(&self, flow: &Flow, hop: &Hop) -> bool {
+        hop.is_short() && flow.has_spare_airtime() && flow.late_repairs(hop.air_loss()) >= FEW_LATE
     }
 }
 

@@ -224,6 +224,14 @@ impl Agent for Snoop {
         }
     }
 
+    /// Data that the kernel has sent keeps its timestamp, and is not withheld.
+    fn handle_copy(&mut self, now: Instant, from: Port, packet: &Packet) {
+        if from == Port::Air {
+            let _too_late = self.handle_packet(now, from, packet);
+        }
+        self.handle_departure(now, from.opposite(), packet);
+    }
+
     fn handle_departure(&mut self, now: Instant, to: Port, packet: &Packet) {
         if to != Port::Air {
             return;

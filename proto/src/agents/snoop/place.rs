@@ -20,6 +20,12 @@ impl Flow {
         self.sender.wired.answers_from_own_host(self.air.min())
     }
 
+    /// [C-30] Whether the air has time for second copies: some of the sender's last data waited in
+    /// the agent's queue for less than half a round trip of the air.
+    pub(super) fn has_spare_airtime(&self) -> bool {
+        self.sender.wired.waited().is_some_and(|waited| waited < self.air.min() / 2)
+    }
+
     /// What the sender sees of a cached range that is under repair.
     pub(super) fn sight(&self, cached: &Cached, now: Instant, settings: &Settings) -> Sight {
         let strategy = self.strategy();

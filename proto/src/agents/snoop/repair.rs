@@ -151,7 +151,7 @@ impl Snoop {
     fn repair_twice(&mut self, now: Instant, reference: FlowRef, span: Span) {
         let mobile = self.flows.mobile(reference);
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        if !flow.strategy().has_spare_airtime(flow, self.shared.hops.get(now, mobile)) {
+        if !flow.strategy().sends_copies(flow, self.shared.hops.get(now, mobile)) {
             return;
         }
         let is_first = |cached: &&mut Cached| cached.trouble.attempts % 2 == 1;

@@ -61,5 +61,5 @@ pub(super) trait Strategy {
 
     /// Whether a second copy of a repair is of use, and costs no other packet time on the air
     /// [C-30].
-    fn has_spare_airtime(&self, flow: &Flow, hop: &Hop) -> bool;
+    fn sends_copies(&self, flow: &Flow, hop: &Hop) -> bool;
 }

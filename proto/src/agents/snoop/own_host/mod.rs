@@ -21,9 +21,6 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Segment;
 use core::time::Duration;
 
-/// The air is idle at times if data waits for less than this part of its round trip [C-30].
-const SPARE: u32 = 32;
-
 /// The strategy in the sending host.
 pub(super) struct OwnHost;
 
@@ -67,11 +64,9 @@ impl Strategy for OwnHost {
         flow.suppressed.as_ref().map(|suppressed| suppressed.deadline)
     }
 
-    /// Some of the sender's last data did not wait in the agent's queue. A base station that
-    /// reports losses shows that of a repair soon enough.
-    fn has_spare_airtime(&self, flow: &Flow, _: &Hop) -> bool {
-        let own = flow.sender.wired.round_trip().filter(|_| !flow.own.is_reported);
-        own.is_some_and(|own| own < flow.air.min() / SPARE)
+    /// A base station that reports losses shows that of a repair soon enough.
+    fn sends_copies(&self, flow: &Flow, _: &Hop) -> bool {
+        !flow.own.is_reported && flow.has_spare_airtime()
     }
 }
 
