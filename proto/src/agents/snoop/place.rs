@@ -21,9 +21,9 @@ impl Flow {
     }
 
     /// [C-30] Whether the air has time for second copies: some of the sender's last data waited in
-    /// the agent's queue for less than half a round trip of the air.
+    /// the agent's queue for less than a quarter of the air's round trip.
     pub(super) fn has_spare_airtime(&self) -> bool {
-        self.sender.wired.waited().is_some_and(|waited| waited < self.air.min() / 2)
+        self.sender.wired.waited().is_some_and(|waited| waited < self.air.min() / 4)
     }
 
     /// What the sender sees of a cached range that is under repair.
