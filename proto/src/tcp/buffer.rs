@@ -33,8 +33,13 @@ pub(super) struct Buffer {
     space: u64,
     from: u64,
     since: Instant,
-    /// The round trip, as echoed timestamps show it.
+    /// The round trip, as echoed timestamps show it, and whether they do.
     round_trip: Option<Duration>,
+    has_timestamps: bool,
+    /// The window announced last. From when on as much as it held then has been arriving, and the
+    /// position behind that.
+    window: u64,
+    filling: Option<(Instant, u64)>,
 }
 
 impl Buffer {
@@ -54,6 +59,9 @@ impl Buffer {
             from: 1,
             since: Instant::ZERO,
             round_trip: None,
+            has_timestamps: false,
+            window: 0,
+            filling: None,
         }
     }
 
@@ -61,12 +69,29 @@ impl Buffer {
     pub(super) fn measured(&mut self, round_trip: Duration) {
         let smooth = |srtt: Duration| (7 * srtt + round_trip) / 8;
         self.round_trip = Some(self.round_trip.map_or(round_trip, smooth));
+        self.has_timestamps = true;
+    }
+
+    /// Without timestamps: a window of data takes a round trip or more, so that the least time of
+    /// one counts (`tcp_rcv_rtt_measure`).
+    fn measure_window(&mut self, now: Instant, next: u64) {
+        if let Some((since, end)) = self.filling {
+            if next < end {
+                return;
+            }
+            let taken = now.since(since);
+            self.round_trip = Some(self.round_trip.map_or(taken, |least| least.min(taken)));
+        }
+        self.filling = Some((now, next + self.window));
     }
 
     /// The application has read all before `next` (`tcp_rcv_space_adjust`); `ahead` is how far what
     /// arrived out of order reaches beyond it.
     pub(super) fn read(&mut self, now: Instant, next: u64, ahead: u64) {
         self.read = next;
+        if !self.has_timestamps {
+            self.measure_window(now, next);
+        }
         let Some(round_trip) = self.round_trip else { return };
         if now.since(self.since) < round_trip {
             return;
@@ -96,6 +121,7 @@ impl Buffer {
         let window = self.select(next, beyond).max(self.edge.saturating_sub(next));
         let window = window.next_multiple_of(unit);
         self.edge = next + window;
+        self.window = window;
         window
     }
 
@@ -156,6 +182,25 @@ mod tests {
         // The application has read when less than a half was left.
         assert!(buffer.announce(next + 40 * MSS, 0, 0) < SIZE / 2);
         assert!(buffer.opens(next + 40 * MSS, 0));
+    }
+
+    #[test]
+    fn without_timestamps_a_window_takes_a_round_trip() {
+        let mut buffer = Buffer::new(&Profile::linux());
+        let mut next = 1;
+        let mut window = buffer.announce(next, 0, 0);
+        for round in 0..8 {
+            // A window in each 100 ms, in two halves.
+            for half in 0..2 {
+                next += window / 2;
+                buffer.arrived(MSS, next, 0, 0);
+                buffer.read(Instant::from_millis(100 * round + 10 * half), next, 0);
+            }
+            (0..window / MSS).for_each(|_| buffer.arrived(MSS, next, 0, 0));
+            window = buffer.announce(next, 0, 0);
+        }
+        assert_eq!(buffer.round_trip, Some(Duration::from_millis(100)));
+        assert!(buffer.size > 1 << 20, "{}", buffer.size);
     }
 
     #[test]
