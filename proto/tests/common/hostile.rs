@@ -343,7 +343,7 @@ impl World {
             let index =
                 same.or_else(|| packets.iter().position(|owed| owed.0 == to && edited(owed)));
             if let Some(index) = index {
-                packets.swap_remove(index);
+                packets.remove(index);
                 return Ok(());
             }
         }
@@ -351,7 +351,7 @@ impl World {
         if self.is_bounded
             && let Some(index) = self.owed.iter().position(restored)
         {
-            self.owed.swap_remove(index);
+            self.owed.remove(index);
             return Ok(());
         }
         let is_report = to == Port::Wired && self.takes_report(&key.1);
