@@ -203,15 +203,12 @@ impl Flow {
     /// block lies within the second one (RFC 2883 §4); the agent's own retransmissions cause it as
     /// well.
     fn answers_retransmission(&self, segment: &Segment) -> bool {
-        let &[(left, right), (outer_left, outer_right), ..] = segment.options.sack.as_slice()
-        else {
-            return false;
-        };
-        let is_within = left.offset_from(outer_left) >= 0 && outer_right.offset_from(right) >= 0;
+        let blocks = segment.options.sack.as_slice();
+        let Some(&(left, right)) = blocks.first() else { return false };
         let (Some(start), Some(end)) = (self.position(left), self.position(right)) else {
             return false;
         };
-        is_within
+        is_within_the_next(blocks)
             && self
                 .outstanding
                 .cache
@@ -230,10 +227,7 @@ impl Flow {
         let blocks = segment.options.sack.as_slice();
         let (&(left, right), rest) = blocks.split_first()?;
         let span = Span { start: self.position(left)?, end: self.position(right)? };
-        let is_within = rest
-            .first()
-            .is_some_and(|outer| left.offset_from(outer.0) >= 0 && outer.1.offset_from(right) >= 0);
-        if span.end > self.acked && !is_within {
+        if span.end > self.acked && !is_within_the_next(blocks) {
             return None;
         }
         if let Some(index) = self.own.departed.iter().position(|other| overlaps(other, &span)) {
@@ -259,4 +253,11 @@ impl Flow {
             && !says_more
             && self.forwarded.is_some_and(|fields| fields == AckFields::of(segment))
     }
+}
+
+/// Whether the first block lies within the second one, as a DSACK block above the ACK number does
+/// (RFC 2883 §4).
+fn is_within_the_next(blocks: &[(SeqNumber, SeqNumber)]) -> bool {
+    let &[(left, right), (outer_left, outer_right), ..] = blocks else { return false };
+    left.offset_from(outer_left) >= 0 && outer_right.offset_from(right) >= 0
 }
