@@ -4,7 +4,7 @@
 use airmend_proto::agents::plain::Plain;
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::{
-    Agent, Deadline, Event, Instant, LinkSignal, Load, Packet, Port, Timer, Verdict,
+    Agent, Deadline, Event, Instant, LinkSignal, Load, Packet, Port, Restoration, Timer, Verdict,
 };
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -86,6 +86,10 @@ impl Agent for Guard {
 
     fn air_round_trip(&self, flow: &FlowKey) -> Option<Duration> {
         catch_unwind(AssertUnwindSafe(|| self.agent.air_round_trip(flow))).ok().flatten()
+    }
+
+    fn restoration(&self, repair: &Packet) -> Option<Restoration> {
+        catch_unwind(AssertUnwindSafe(|| self.agent.restoration(repair))).ok().flatten()
     }
 
     fn poll_enqueue(&mut self) -> Option<(Port, Packet)> {

@@ -1,10 +1,12 @@
-//! What the gateway's program in the kernel takes for granted when it lets a packet of the mobile
-//! pass without asking: that every agent would pass it too, at once and as it is. The kernel runs
-//! the program; where this user may not load it, the test is ignored.
+//! What the gateway's programs in the kernel do without asking the daemon. They take for granted
+//! that every agent would pass a packet of the mobile that they let pass, at once and as it is. The
+//! kernel runs the programs; where this user may not load them, the tests are ignored.
 
 #[path = "../../proto/tests/common/mod.rs"]
 mod common;
 mod kernel;
+#[path = "kernel/timestamps.rs"]
+mod timestamps;
 
 use airmend_proto::agents::Limits;
 use airmend_proto::wire::flow::FlowKey;
@@ -30,10 +32,12 @@ fn main() -> ExitCode {
     Suite::default().tests(lacks.as_deref(), TESTS).run(None)
 }
 
-const TESTS: [(&str, fn()); 3] = [
+const TESTS: [(&str, fn()); 5] = [
     ("what_the_kernel_passes_every_agent_would", what_the_kernel_passes_every_agent_would),
     ("what_no_host_takes_is_no_ack", what_no_host_takes_is_no_ack),
     ("a_syn_keeps_the_highest_ack", a_syn_keeps_the_highest_ack),
+    ("what_was_repaired_gets_its_timestamp_again_once", timestamps::restored_once),
+    ("what_was_not_repaired_keeps_its_timestamp", timestamps::kept),
 ];
 
 /// An IP header that states no length or more than there is: neither hosts nor agents read an ACK

@@ -11,6 +11,7 @@ use crate::packet::Packet;
 pub use crate::port::Port;
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
+use crate::wire::seq::SeqNumber;
 use core::fmt;
 use core::time::Duration;
 
@@ -96,6 +97,19 @@ pub enum LinkSignal {
     Idle,
 }
 
+/// The timestamp that the sender's retransmission of these data shall have: that of the original.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restoration {
+    /// The flow.
+    pub flow: FlowKey,
+    /// The sequence number of the first byte.
+    pub start: SeqNumber,
+    /// The sequence number behind the last byte.
+    pub end: SeqNumber,
+    /// The TSval (RFC 7323 §3).
+    pub timestamp: u32,
+}
+
 /// The memory that an agent uses at present.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
@@ -162,6 +176,13 @@ pub trait Agent {
     /// whose queues are the kernel's reports the departure when it has seen a copy of the packet.
     fn confirm_departure(&mut self, _now: Instant, _to: Port, _packet: &Packet) -> bool {
         true
+    }
+
+    /// What the sender resends of the data of this repair shall have the timestamp of the original.
+    /// A runner asks when it has taken the repair, if its kernel forwards data that the agent sees
+    /// later.
+    fn restoration(&self, _repair: &Packet) -> Option<Restoration> {
+        None
     }
 
     /// Acts on every timer that has expired; a call without one does nothing.

@@ -5,7 +5,7 @@
 //! therefore not cached, and stays visible to TCP. Beyond half of its limit the queue towards the
 //! air marks what is ECN-capable (RFC 3168 §5).
 
-use crate::agent::{Agent, Deadline, LinkSignal, Load, PathView, Port, Verdict};
+use crate::agent::{Agent, Deadline, LinkSignal, Load, PathView, Port, Restoration, Verdict};
 use crate::agents::link_protocol::LinkProtocol;
 use crate::event::Event;
 use crate::invariants::Checker;
@@ -157,6 +157,12 @@ impl<A: Agent + ?Sized> Forwarder<A> {
     /// Reports the departure of a packet that the agent originated and the kernel queued.
     pub fn confirm_copy(&mut self, now: Instant, to: Port, packet: &Packet) {
         let _too_late = self.agent.confirm_departure(now, to, packet);
+    }
+
+    /// The timestamp of the original for what the sender resends of a repair's data: see
+    /// [`Agent::restoration`].
+    pub fn restoration(&self, repair: &Packet) -> Option<Restoration> {
+        self.agent.restoration(repair)
     }
 
     /// Shows the agent a frame that arrived from the air damaged.

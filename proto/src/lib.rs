@@ -47,7 +47,7 @@ mod windowed_max;
 pub mod wire;
 mod wired_path;
 
-pub use agent::{Agent, Deadline, LinkSignal, Load, PathView, Timer, Verdict};
+pub use agent::{Agent, Deadline, LinkSignal, Load, PathView, Restoration, Timer, Verdict};
 pub use ecn::Ecn;
 pub use event::Event;
 pub use forwarder::{EgressLimits, Forwarder, Ports, PriorityClass, drain};

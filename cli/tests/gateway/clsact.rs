@@ -120,7 +120,10 @@ pub(crate) fn deleted() -> Result {
     let warnings = || daemon.said().iter().filter(|line| line.contains("attached again")).count();
     until("the third warning", || (warnings() >= 3).then_some(()))?;
     assert_eq!(warnings(), 3, "{:?}", daemon.said());
-    assert!(shown(&world)?[0].0.contains("bpf"), "it is there again");
+    assert!(shown(&world)?.iter().all(|(filters, _)| filters.contains("bpf")), "there again");
+    tc(&world, "filter del dev air0 egress\n")?;
+    let is_back = || shown(&world).ok()?[1].0.contains("bpf").then_some(());
+    until("the filter at the egress", is_back)?;
     daemon.end()?;
     assert_eq!(left_in(&world.base)?, [""; 0]);
     Ok(())

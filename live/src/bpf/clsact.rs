@@ -15,6 +15,9 @@ const OURS_WITH_CLSACT: u32 = 0x6d65_6e65;
 /// Their priority, unless others come first; no other program uses it.
 const PRIORITY: u16 = 0x6d65;
 
+/// The directions in which a clsact has filters.
+const DIRECTIONS: [TcAttachType; 2] = [TcAttachType::Ingress, TcAttachType::Egress];
+
 /// The clsact of one interface.
 #[derive(Debug)]
 pub(super) struct Clsact {
@@ -28,6 +31,7 @@ pub(super) struct Clsact {
 pub(super) struct Filed {
     pub(super) program: &'static str,
     pub(super) index: u32,
+    pub(super) direction: TcAttachType,
     pub(super) link: SchedClassifierLinkId,
     pub(super) filter: Filter,
 }
@@ -35,7 +39,7 @@ pub(super) struct Filed {
 impl Filed {
     /// Whether the filter is still attached, as far as the kernel reports.
     pub(super) fn is_there(&self) -> bool {
-        let all = netlink::filters(self.index, TcAttachType::Ingress);
+        let all = netlink::filters(self.index, self.direction);
         all.map_or(true, |all| all.contains(&self.filter))
     }
 }
@@ -50,15 +54,17 @@ impl Clsact {
         &mut self,
         program: &'static str,
         classifier: &mut SchedClassifier,
+        direction: TcAttachType,
         interface: &str,
     ) -> Result<Filed, BpfError> {
         // It is there already where something else uses it; if it cannot be added, attaching fails
         // with the reason.
         self.was_added |= qdisc_add_clsact(interface).is_ok();
-        let ingress = TcAttachType::Ingress;
-        let others = netlink::filters(self.index, ingress).unwrap_or_default();
+        let others = netlink::filters(self.index, direction).unwrap_or_default();
         let priority = priority(&others);
-        if others.iter().any(|other| other.priority < priority) {
+        if direction == TcAttachType::Ingress
+            && others.iter().any(|other| other.priority < priority)
+        {
             tracing::warn!(
                 interface,
                 "a tc filter of another program has priority 1: what it keeps is not mended; give \
@@ -68,19 +74,21 @@ impl Clsact {
         let handle = if self.was_added { OURS_WITH_CLSACT } else { OURS };
         let place = NlOptions { priority, handle: handle.into(), classid: None };
         let link = classifier
-            .attach_with_options(interface, ingress, TcAttachOptions::Netlink(place))
+            .attach_with_options(interface, direction, TcAttachOptions::Netlink(place))
             .map_err(|source| BpfError::attach(interface, source))?;
         let filter = Filter { priority, handle, is_bpf: true };
-        Ok(Filed { program, index: self.index, link, filter })
+        Ok(Filed { program, index: self.index, direction, link, filter })
     }
 
     /// Takes away this program's filters; there are none on most machines.
     pub(super) fn remove_filters(&mut self) {
-        let all = netlink::filters(self.index, TcAttachType::Ingress).unwrap_or_default();
         let is_ours = |filter: &Filter| matches!(filter.handle, OURS | OURS_WITH_CLSACT);
-        for filter in all.into_iter().filter(|filter| filter.is_bpf && is_ours(filter)) {
-            self.was_added |= filter.handle == OURS_WITH_CLSACT;
-            netlink::remove_filter(self.index, TcAttachType::Ingress, filter).ok();
+        for direction in DIRECTIONS {
+            let all = netlink::filters(self.index, direction).unwrap_or_default();
+            for filter in all.into_iter().filter(|filter| filter.is_bpf && is_ours(filter)) {
+                self.was_added |= filter.handle == OURS_WITH_CLSACT;
+                netlink::remove_filter(self.index, direction, filter).ok();
+            }
         }
     }
 
@@ -90,8 +98,7 @@ impl Clsact {
         let is_empty = |direction| {
             netlink::filters(self.index, direction).is_ok_and(|filters| filters.is_empty())
         };
-        let directions = [TcAttachType::Ingress, TcAttachType::Egress];
-        if mem::take(&mut self.was_added) && directions.into_iter().all(is_empty) {
+        if mem::take(&mut self.was_added) && DIRECTIONS.into_iter().all(is_empty) {
             netlink::remove_clsact(self.index).ok();
         }
     }

@@ -3,7 +3,8 @@
 //
 // Data and repairs towards the mobile are copied when the driver takes them, after the interface's
 // queue. ACKs that only advance pass at once and are reported; the others wait for the daemon's
-// verdict. Read Documentation/bpf/ringbuf.rst and net/sched/cls_bpf.c before working on this file.
+// verdict. What a sender resends of data that was repaired leaves with the timestamp of the
+// original. Read Documentation/bpf/ringbuf.rst and net/sched/cls_bpf.c before working on this file.
 
 #include <linux/bpf.h>
 
@@ -15,6 +16,9 @@
 static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*map_update)(void *map, const void *key, const void *value, __u64 flags) =
     (void *)BPF_FUNC_map_update_elem;
+static long (*map_delete)(void *map, const void *key) = (void *)BPF_FUNC_map_delete_elem;
+static long (*store_bytes)(struct __sk_buff *skb, __u32 offset, const void *from, __u32 len,
+                           __u64 flags) = (void *)BPF_FUNC_skb_store_bytes;
 static long (*replace_checksum)(struct __sk_buff *skb, __u32 offset, __u64 from, __u64 to,
                                 __u64 flags) = (void *)BPF_FUNC_l4_csum_replace;
 static __u64 (*ktime_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
@@ -59,10 +63,11 @@ struct {
     struct flow *value;
 } flows SEC(".maps");
 
-// The daemon's last heartbeat, in nanoseconds of CLOCK_MONOTONIC, and the last one that timed out.
+// In nanoseconds of CLOCK_MONOTONIC: the daemon's last heartbeat, the last one that timed out, and
+// the time until which there may be timestamps to restore.
 struct {
     uint_of(type, BPF_MAP_TYPE_ARRAY);
-    uint_of(max_entries, 2);
+    uint_of(max_entries, 3);
     __u32 *key;
     __u64 *value;
 } heartbeat SEC(".maps");
@@ -275,15 +280,23 @@ INLINE int report_packet(struct __sk_buff *skb, struct flow *flow, const struct 
     return 1;
 }
 
-// Whether its options are none, or two NOPs and timestamps as every Linux writes them: no SACK.
-INLINE int has_plain_options(struct __sk_buff *skb, const struct segment *segment)
+#define TIMESTAMPS_LEN 12
+
+// Whether its options begin with two NOPs and timestamps, as every Linux writes them.
+INLINE int begins_with_timestamps(struct __sk_buff *skb, const struct segment *segment)
 {
     __u32 begin;
-    if (segment->options_len == 0)
-        return 1;
-    if (segment->options_len != 12 || load_bytes(skb, segment->options, &begin, sizeof(begin)))
+    if (segment->options_len < TIMESTAMPS_LEN ||
+        load_bytes(skb, segment->options, &begin, sizeof(begin)))
         return 0;
     return begin == swap32(0x0101080a);
+}
+
+// Whether its options are none, or timestamps alone: no SACK.
+INLINE int has_plain_options(struct __sk_buff *skb, const struct segment *segment)
+{
+    return segment->options_len == 0 ||
+           (segment->options_len == TIMESTAMPS_LEN && begins_with_timestamps(skb, segment));
 }
 
 // Attached where packets from the mobile come in.
@@ -343,6 +356,62 @@ SEC("classifier") int airmend_ingress(struct __sk_buff *skb)
     // No agent would suppress or change this packet.
     if (report_packet(skb, flow, &segment, 0))
         count(REPORTED);
+    return PASS;
+}
+
+struct restoration_key {
+    struct flow_key flow;
+    __u64 start;
+};
+
+// Data of the sender that was lost on the air and repaired, and its timestamp.
+struct restoration {
+    __u64 end;
+    __u64 timestamp;
+    __u64 until; // CLOCK_MONOTONIC
+};
+
+struct {
+    uint_of(type, BPF_MAP_TYPE_LRU_HASH);
+    uint_of(max_entries, 16384);
+    struct restoration_key *key;
+    struct restoration *value;
+} restorations SEC(".maps");
+
+// Writes another timestamp into a packet.
+INLINE void replace_timestamp(struct __sk_buff *skb, const struct segment *segment, __u32 before,
+                              __u32 after)
+{
+    if (!store_bytes(skb, segment->options + 4, &after, sizeof(after), 0))
+        replace_checksum(skb, segment->options - sizeof(struct tcp_header) + 16, before, after,
+                         sizeof(after));
+}
+
+// Attached where packets towards the mobile leave: what the sender resends of repaired data gets
+// the timestamp of the original, once, if its own is newer.
+SEC("classifier") int airmend_egress(struct __sk_buff *skb)
+{
+    __u32 restores_until = 2;
+    __u64 *until = map_lookup(&heartbeat, &restores_until);
+    __u64 now = ktime_ns();
+    struct segment segment = {};
+    if (!until || *until < now || skb->mark == MARK || !parse(skb, &segment))
+        return PASS;
+    struct restoration_key key = { .flow = segment.key, .start = segment.seq };
+    struct restoration *original = map_lookup(&restorations, &key);
+    if (!original || original->until < now || segment.payload_len == 0)
+        return PASS;
+    asm volatile("");
+    __u32 before, after = swap32((__u32)original->timestamp);
+    __s32 beyond = (__u32)(segment.seq + segment.payload_len) - (__u32)original->end;
+    if (beyond > 0 || !begins_with_timestamps(skb, &segment) ||
+        load_bytes(skb, segment.options + 4, &before, sizeof(before)))
+        return PASS;
+    __s32 newer = swap32(before) - swap32(after);
+    if (newer <= 0)
+        return PASS;
+    map_delete(&restorations, &key);
+    replace_timestamp(skb, &segment, before, after);
     return PASS;
 }
 

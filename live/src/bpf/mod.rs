@@ -11,8 +11,8 @@ pub use error::BpfError;
 
 use crate::netlink::Changes;
 use crate::sys;
-use airmend_proto::named;
 use airmend_proto::wire::flow::FlowKey;
+use airmend_proto::{Restoration, named};
 use aya::maps::{Array, HashMap, MapData, PerCpuArray, RingBuf};
 use aya::programs::tc::TcAttachOptions;
 use aya::programs::{LinkOrder, SchedClassifier, SocketFilter, TcAttachType};
@@ -28,11 +28,21 @@ const COPY: &str = "airmend_copy";
 const DEPARTED: &str = "airmend_departed";
 const HEARD: &str = "airmend_heard";
 const INGRESS: &str = "airmend_ingress";
+const EGRESS: &str = "airmend_egress";
 const INJECT: &str = "airmend_inject";
+/// Where the packets of mobiles come in, and those that the daemon returns.
+const INBOUND: TcAttachType = TcAttachType::Ingress;
 /// Bytes of a report before the packet's own.
 const REPORT_HEADER: usize = 24;
 /// The state of a flow that the operator does not want mended.
 const IGNORED: u64 = 2;
+/// A timestamp is restored within this time after the repair: a sender resends what the air has
+/// lost after one of its round trips, or after its least timeout, which is 1 s by RFC 6298 §2.4.
+const RESTORATION_LIFETIME: Duration = Duration::from_secs(2);
+/// The places in the map of heartbeats: the last one, and the time until which timestamps may be
+/// restored.
+const BEAT: u32 = 0;
+const RESTORES_UNTIL: u32 = 2;
 
 /// The hook that the programs are attached to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,6 +141,7 @@ pub(crate) struct BpfPrograms {
     flows: HashMap<MapData, FlowKeyBytes, FlowValue>,
     counters: PerCpuArray<MapData, u64>,
     reports: RingBuf<MapData>,
+    restorations: HashMap<MapData, RestorationKey, RestorationValue>,
     /// The hook of the programs that divert: tcx or clsact.
     attached: Attach,
     /// The clsact of the air interface.
@@ -153,8 +164,7 @@ impl BpfPrograms {
         repairs: BorrowedFd<'_>,
     ) -> Result<Self, BpfError> {
         let link_header = if config.has_ethernet { 14u32 } else { 0 };
-        let heartbeat_timeout =
-            u64::try_from(config.heartbeat_timeout.as_nanos()).unwrap_or(u64::MAX);
+        let heartbeat_timeout = nanos(config.heartbeat_timeout);
         let observe = u32::from(config.observe);
         let mut programs = EbpfLoader::new()
             .override_global("MARK", &config.mark, true)
@@ -171,6 +181,7 @@ impl BpfPrograms {
             flows: map(&mut programs, "flows")?,
             counters: map(&mut programs, "counters")?,
             reports: map(&mut programs, "reports")?,
+            restorations: map(&mut programs, "restorations")?,
             attached: config.attach,
             clsact: Clsact::of(config.air),
             filed: Vec::new(),
@@ -179,7 +190,7 @@ impl BpfPrograms {
         };
         loaded.attach_filter(COPY, data)?;
         loaded.attach_filter(DEPARTED, repairs)?;
-        loaded.attach_classifier(INJECT, config.reinjection, config.attach)?;
+        loaded.attach_classifier(INJECT, config.reinjection, INBOUND, config.attach)?;
         Ok(loaded)
     }
 
@@ -200,10 +211,14 @@ impl BpfPrograms {
         Ok(())
     }
 
-    /// Attaches the program that diverts; what a crashed run left behind is taken away first.
+    /// Attaches the programs that divert and that restore timestamps; what a crashed run left
+    /// behind is taken away first.
     pub(crate) fn attach(&mut self, config: &BpfConfig) -> Result<(), BpfError> {
         self.clsact.remove_filters();
-        self.attached = self.attach_classifier(INGRESS, config.air, config.attach)?;
+        self.attached = self.attach_classifier(INGRESS, config.air, INBOUND, config.attach)?;
+        if !config.observe {
+            self.attach_egress(config.air, config.attach)?;
+        }
         if !self.needs_detaching() {
             // The crashed run had added it. Later this process may not remove it any more.
             self.clsact.remove_if_added();
@@ -211,11 +226,24 @@ impl BpfPrograms {
         Ok(())
     }
 
+    /// Attaches the program that restores timestamps. The old `ingress` queueing discipline, in
+    /// the place of a clsact, has no hook for it.
+    fn attach_egress(&mut self, air: u32, attach: Attach) -> Result<(), BpfError> {
+        match self.attach_classifier(EGRESS, air, TcAttachType::Egress, attach) {
+            Err(error @ BpfError::Attach { .. }) => {
+                tracing::warn!(%error, "what senders resend leaves with its own timestamp");
+                Ok(())
+            }
+            attached => attached.map(drop),
+        }
+    }
+
     /// Attaches one program as `attach` says, and returns the hook that was used.
     fn attach_classifier(
         &mut self,
         name: &'static str,
         index: u32,
+        direction: TcAttachType,
         attach: Attach,
     ) -> Result<Attach, BpfError> {
         let interface = sys::interface_name(index as i32)
@@ -226,7 +254,7 @@ impl BpfPrograms {
         }
         if attach != Attach::Clsact {
             let first = TcAttachOptions::TcxOrder(LinkOrder::first());
-            match classifier.attach_with_options(&interface, TcAttachType::Ingress, first) {
+            match classifier.attach_with_options(&interface, direction, first) {
                 Ok(_) => return Ok(Attach::Tcx),
                 Err(source) if attach == Attach::Tcx => {
                     return Err(BpfError::attach_tcx(&interface, source));
@@ -243,7 +271,7 @@ impl BpfPrograms {
         // The clsact of the reinjection device is removed with the device.
         let mut other = Clsact::of(index);
         let clsact = if index == self.clsact.index { &mut self.clsact } else { &mut other };
-        self.filed.push(clsact.file(name, classifier, &interface)?);
+        self.filed.push(clsact.file(name, classifier, direction, &interface)?);
         Ok(Attach::Clsact)
     }
 
@@ -257,11 +285,15 @@ impl BpfPrograms {
             std::mem::take(&mut self.filed).into_iter().partition(Filed::is_there);
         self.filed = there;
         let is_any_gone = !gone.is_empty();
-        for Filed { program: name, index, link, .. } in gone {
+        for Filed { program: name, index, direction, link, .. } in gone {
             let classifier: &mut SchedClassifier = program(&mut self.programs, name)?;
             // That it is not there any more is known; aya must learn it.
             classifier.detach(link).ok();
-            self.attach_classifier(name, index, Attach::Clsact)?;
+            if name == EGRESS {
+                self.attach_egress(index, Attach::Clsact)?;
+            } else {
+                self.attach_classifier(name, index, direction, Attach::Clsact)?;
+            }
         }
         Ok(is_any_gone)
     }
@@ -278,8 +310,20 @@ impl BpfPrograms {
 
     /// Writes the heartbeat: `now` is of `CLOCK_MONOTONIC`.
     pub(crate) fn beat(&mut self, now: Duration) -> Result<(), BpfError> {
-        let nanos = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
-        Ok(self.heartbeat.set(0, nanos, 0)?)
+        Ok(self.heartbeat.set(BEAT, nanos(now), 0)?)
+    }
+
+    /// Lets the sender's retransmission of this data leave with this timestamp, once; `now` is of
+    /// `CLOCK_MONOTONIC`.
+    pub(crate) fn restore_timestamp(
+        &mut self,
+        now: Duration,
+        restoration: &Restoration,
+    ) -> Result<(), BpfError> {
+        let until = nanos(now + RESTORATION_LIFETIME);
+        let (key, value) = restoration_entry(restoration, until);
+        self.restorations.insert(key, value, 0)?;
+        Ok(self.heartbeat.set(RESTORES_UNTIL, until, 0)?)
     }
 
     /// Ends diverting at once: from now on the programs pass every packet.
@@ -371,6 +415,10 @@ impl<'a> Report<'a> {
     }
 }
 
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 fn map<T: TryFrom<aya::maps::Map, Error = aya::maps::MapError>>(
     programs: &mut Ebpf,
     name: &str,
@@ -391,6 +439,23 @@ where
 pub type FlowKeyBytes = [u8; 40];
 /// `struct flow` of the C program.
 pub type FlowValue = [u64; 5];
+
+/// `struct restoration_key` of the C program: a flow, and where the data begins.
+pub type RestorationKey = [u8; 48];
+/// `struct restoration` of the C program: where the data ends, the timestamp, and until when.
+pub type RestorationValue = [u64; 3];
+
+/// An entry of the map of restorations; `until` in nanoseconds of `CLOCK_MONOTONIC`.
+pub fn restoration_entry(
+    restoration: &Restoration,
+    until: u64,
+) -> (RestorationKey, RestorationValue) {
+    let Restoration { flow, start, end, timestamp } = restoration;
+    let mut key = [0; 48];
+    key[..40].copy_from_slice(&flow_key(flow));
+    key[40..].copy_from_slice(&u64::from(start.0).to_ne_bytes());
+    (key, [end.0.into(), (*timestamp).into(), until])
+}
 
 /// A flow as the key of the map of flows.
 pub fn flow_key(key: &FlowKey) -> FlowKeyBytes {

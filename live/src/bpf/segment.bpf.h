@@ -31,6 +31,7 @@ struct segment {
     __u64 options;       // offset of the TCP options
     __u64 options_len;
     __u64 payload_len;
+    __u64 seq;
     __u64 ack;
     __u64 flags;
 };
@@ -67,6 +68,7 @@ INLINE int parse_tcp(struct __sk_buff *skb, __u32 at, __u32 ip_payload, struct s
     segment->options = at + sizeof(tcp);
     segment->options_len = header - sizeof(tcp);
     segment->payload_len = ip_payload - header;
+    segment->seq = swap32(tcp.seq);
     segment->ack = swap32(tcp.ack);
     segment->flags = tcp.flags;
     return 1;

@@ -3,7 +3,9 @@
 
 use airmend_proto::wire::flow::FlowKey;
 use airmend_proto::wire::tcp::Segment;
-use airmend_proto::{Agent, Deadline, Event, Instant, LinkSignal, Load, Packet, Port, Verdict};
+use airmend_proto::{
+    Agent, Deadline, Event, Instant, LinkSignal, Load, Packet, Port, Restoration, Verdict,
+};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -72,6 +74,10 @@ impl Agent for Faulty {
 
     fn confirm_departure(&mut self, now: Instant, to: Port, packet: &Packet) -> bool {
         self.agent.confirm_departure(now, to, packet)
+    }
+
+    fn restoration(&self, repair: &Packet) -> Option<Restoration> {
+        self.agent.restoration(repair)
     }
 
     fn handle_timeout(&mut self, now: Instant) {

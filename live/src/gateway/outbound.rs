@@ -26,6 +26,8 @@ pub(super) struct Watched<'a, 'b> {
     pub(super) journal: &'a RefCell<&'b mut Journal>,
     /// Repairs that may leave; more wait for the next packet or turn.
     pub(super) repairs: usize,
+    /// Those that have left.
+    pub(super) repaired: Vec<Packet>,
 }
 
 impl Outbound {
@@ -68,6 +70,7 @@ impl Ports for Watched<'_, '_> {
     fn send(&mut self, now: Instant, port: Port, packet: Packet) {
         if port == Port::Air {
             self.repairs -= 1;
+            self.repaired.push(packet.clone());
         }
         self.journal.borrow_mut().leaves(now, port, &packet);
         self.outbound.send(port, &packet);

@@ -195,10 +195,17 @@ impl Gateway {
         let now = self.now;
         let journal = RefCell::new(&mut self.journal);
         let outbound = &mut self.outbound;
-        let mut ports = Watched { outbound, journal: &journal, repairs: BURST };
+        let mut ports =
+            Watched { outbound, journal: &journal, repairs: BURST, repaired: Vec::new() };
         let mut on_event = |event| journal.borrow_mut().event(now, event);
         let next = drain(&mut self.forwarder, now, &mut ports, &mut on_event);
         self.has_repairs = ports.repairs == 0;
+        for repair in ports.repaired {
+            if let Some(restoration) = self.forwarder.restoration(&repair) {
+                // If the kernel has no room for that, the sender's packet leaves as it is.
+                self.bpf.restore_timestamp(clock::monotonic(), &restoration).ok();
+            }
+        }
         next.map(|deadline| deadline.at)
     }
 }

@@ -1,14 +1,21 @@
-//! The gateway's program for packets from mobiles, run by the kernel on packets of a test's choice
+//! The gateway's programs at the air interface, run by the kernel on packets of a test's choice
 //! (BPF_PROG_TEST_RUN). Only root may.
 
-use airmend_live::bpf::{FlowKeyBytes, FlowValue, PROGRAMS, flow_key};
+use airmend_live::bpf::{
+    FlowKeyBytes, FlowValue, PROGRAMS, RestorationKey, RestorationValue, flow_key,
+    restoration_entry,
+};
+use airmend_proto::Restoration;
 use airmend_proto::wire::flow::FlowKey;
-use aya::maps::{HashMap, MapData, RingBuf};
+use aya::maps::{Array, HashMap, MapData, RingBuf};
 use aya::programs::{SchedClassifier, TestRun, TestRunOptions};
 use aya::{Ebpf, EbpfLoader};
 use std::fmt::Display;
 
 const INGRESS: &str = "airmend_ingress";
+const EGRESS: &str = "airmend_egress";
+/// The place in the map of heartbeats of the time until which timestamps may be restored.
+const RESTORES_UNTIL: u32 = 2;
 /// The index of the device to which packets are redirected: the loopback interface is always there.
 const REINJECTION: u32 = 1;
 
@@ -29,15 +36,17 @@ pub(crate) enum Verdict {
     Redirected,
 }
 
-/// The program, loaded.
+/// The programs, loaded.
 pub(crate) struct Kernel {
     programs: Ebpf,
     flows: HashMap<MapData, FlowKeyBytes, FlowValue>,
     reports: RingBuf<MapData>,
+    restorations: HashMap<MapData, RestorationKey, RestorationValue>,
+    heartbeat: Array<MapData, u64>,
 }
 
 impl Kernel {
-    /// Loads the program with a heartbeat that never times out; an error says what is lacking.
+    /// Loads the programs with a heartbeat that never times out; an error says what is lacking.
     pub(crate) fn load() -> Result<Self, String> {
         let words = |error: &dyn Display| format!("the kernel does not run BPF programs: {error}");
         let mut programs = EbpfLoader::new()
@@ -46,25 +55,48 @@ impl Kernel {
             .override_global("HEARTBEAT_TIMEOUT_NS", &(u64::MAX / 4), true)
             .load(PROGRAMS)
             .map_err(|error| words(&error))?;
-        let flows = programs.take_map("flows").expect("the programs have this map");
-        let reports = programs.take_map("reports").expect("the programs have this map");
-        let flows = flows.try_into().expect("`FlowValue` is as long as the map's");
-        let reports = reports.try_into().expect("it is a ring buffer");
-        let mut kernel = Self { programs, flows, reports };
-        kernel.ingress().load().map_err(|error| words(&error))?;
-        kernel.test(&[0; 64])?;
+        let mut map = |name| programs.take_map(name).expect("the programs have this map");
+        let flows = map("flows").try_into().expect("`FlowValue` is as long as the map's");
+        let reports = map("reports").try_into().expect("it is a ring buffer");
+        let restorations = map("restorations").try_into().expect("its types are as long");
+        let heartbeat = map("heartbeat").try_into().expect("it is an array of times");
+        let mut kernel = Self { programs, flows, reports, restorations, heartbeat };
+        for name in [INGRESS, EGRESS] {
+            kernel.program(name).load().map_err(|error| words(&error))?;
+        }
+        kernel.test(INGRESS, &[0; 64], &mut [0; 64])?;
         Ok(kernel)
     }
 
-    fn ingress(&mut self) -> &mut SchedClassifier {
-        let program = self.programs.program_mut(INGRESS).expect("it is one of the programs");
+    fn program(&mut self, name: &str) -> &mut SchedClassifier {
+        let program = self.programs.program_mut(name).expect("it is one of the programs");
         program.try_into().expect("it is a classifier")
     }
 
-    fn test(&mut self, frame: &[u8]) -> Result<u32, String> {
-        let options = TestRunOptions { data_in: Some(frame), ..TestRunOptions::default() };
-        let result = self.ingress().test_run(options);
+    /// Runs a program on a frame; what it makes of the frame is written to `out`.
+    fn test(&mut self, name: &str, frame: &[u8], out: &mut [u8]) -> Result<u32, String> {
+        let options = TestRunOptions {
+            data_in: Some(frame),
+            data_out: Some(out),
+            ..TestRunOptions::default()
+        };
+        let result = self.program(name).test_run(options);
         result.map(|result| result.return_value).map_err(|error| error.to_string())
+    }
+
+    /// Notes a timestamp to be restored until this time, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub(crate) fn restore(&mut self, restoration: &Restoration, until: u64) {
+        let (key, value) = restoration_entry(restoration, until);
+        self.restorations.insert(key, value, 0).expect("the map takes any");
+        self.heartbeat.set(RESTORES_UNTIL, until, 0).expect("the map has this place");
+    }
+
+    /// What leaves towards a mobile in the place of this frame.
+    pub(crate) fn leaves(&mut self, frame: &[u8]) -> Vec<u8> {
+        let mut out = vec![0; frame.len()];
+        let code = self.test(EGRESS, frame, &mut out).expect("the kernel runs the program");
+        assert_eq!(code, u32::MAX, "every packet passes");
+        out
     }
 
     /// Notes a flow, as a copy of its data does; what was known of it is forgotten.
@@ -87,7 +119,8 @@ impl Kernel {
 
     /// Runs the program on a frame from a mobile.
     pub(crate) fn run(&mut self, frame: &[u8]) -> Verdict {
-        let code = self.test(frame).expect("the kernel runs the program");
+        let mut out = vec![0; frame.len()];
+        let code = self.test(INGRESS, frame, &mut out).expect("the kernel runs the program");
         let mut reports = 0;
         let mut diverted = false;
         while let Some(report) = self.reports.next() {

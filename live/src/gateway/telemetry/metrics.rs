@@ -131,6 +131,8 @@ impl Snapshot {
         out.count("forwarded_loss_signals", help, counters.forwarded_loss_signals)?;
         let help = "Packets that senders sent again.";
         out.count("sender_retransmits", help, counters.sender_retransmits)?;
+        let help = "Of these, those that left with the timestamp of the lost original.";
+        out.count("restored_timestamps", help, counters.restored_timestamps)?;
         let saved = self.0.timeouts_saved;
         let saved = [("tail", saved.tail), ("handshake", saved.handshake)];
         let saved = saved.map(|(kind, count)| (kind.to_owned(), count)).into();

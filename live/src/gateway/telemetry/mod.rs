@@ -220,6 +220,9 @@ impl Counters {
             Event::LossSignalForwarded(..) => &mut self.forwarded_loss_signals,
             Event::Reneged(..) => &mut self.reneged,
             Event::TimestampRenewed(..) => &mut self.renewed_timestamps,
+            Event::Own(own) if own.counter == "restored_timestamps" => {
+                &mut self.restored_timestamps
+            }
             Event::HandshakeRepeated { .. } => &mut self.repeated_handshakes,
             Event::CongestionMarked => &mut self.congestion_marks,
             Event::EgressDropped(Port::Air) => &mut self.egress_drops_air,

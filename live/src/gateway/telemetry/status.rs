@@ -195,6 +195,9 @@ pub struct Counters {
     pub reneged: u64,
     /// Retransmissions with a newer timestamp.
     pub renewed_timestamps: u64,
+    /// Retransmissions of senders that left with the timestamp of the lost original.
+    #[serde(default)]
+    pub restored_timestamps: u64,
     /// SYNs and SYN-ACKs that were repeated.
     pub repeated_handshakes: u64,
     /// Packets marked "congestion experienced".

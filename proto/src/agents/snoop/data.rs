@@ -5,6 +5,7 @@ use super::decision::Left;
 use super::flow::Flow;
 use super::outstanding::Outstanding;
 use super::ts_recent::Resent;
+use super::uplink::timestamp_restored;
 use super::{Snoop, seq};
 use crate::agent::UNANSWERED;
 use crate::agents::flow_table::FlowRef;
@@ -22,6 +23,8 @@ use crate::wire::tcp::Segment;
 struct Taken {
     /// Whether the sender had sent some of it before.
     is_resent: bool,
+    /// Whether that has the timestamp of the lost original.
+    is_restored: bool,
     /// The reason why it was not cached.
     refused: Option<Uncached>,
     /// A range for which the sender had sent other bytes before.
@@ -55,6 +58,9 @@ impl Snoop {
         let Some((id, Some(taken))) = taken else { return };
         if taken.is_resent {
             self.event(Event::SenderRetransmit(id, segment.seq));
+        }
+        if taken.is_restored {
+            self.event(timestamp_restored(id.0, segment.seq.0));
         }
         if let Some(reason) = taken.refused {
             self.event(Event::Uncached(id, segment.seq, reason));
@@ -94,6 +100,7 @@ impl Flow {
         if !self.is_acceptable(now, segment, span) {
             return Some(Taken { refused: Some(Uncached::Unacceptable), ..Taken::default() });
         }
+        let is_restored = self.is_restored(segment, span);
         self.note_sent(now, segment, span);
         // [C-16] Keep-alives, window probes and data that has arrived already lie below the
         // mobile's ACK. The mobile answers them itself.
@@ -101,7 +108,8 @@ impl Flow {
             return None;
         }
         self.outstanding.probe.restart(now);
-        let mut taken = Taken { is_resent: span.start < self.highest, ..Taken::default() };
+        let is_resent = span.start < self.highest;
+        let mut taken = Taken { is_resent, is_restored, ..Taken::default() };
         if span.end > self.highest {
             self.highest = span.end;
             self.outstanding.new_data_at = now;

@@ -52,7 +52,7 @@ use super::flows::Flows;
 use super::limits::Limits;
 use super::repairs::Repairs;
 use super::settings::AgentSettings;
-use crate::agent::{Agent, Deadline, LinkSignal, Load, Port, Timer, Verdict};
+use crate::agent::{Agent, Deadline, LinkSignal, Load, Port, Restoration, Timer, Verdict};
 use crate::event::{Event, FlowEnd};
 use crate::packet::Packet;
 use crate::ranges::Span;
@@ -260,6 +260,10 @@ impl Agent for Snoop {
             self.confirm_repair(now, packet);
         }
         true
+    }
+
+    fn restoration(&self, repair: &Packet) -> Option<Restoration> {
+        self.restoration_of(repair)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
