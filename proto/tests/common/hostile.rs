@@ -6,7 +6,7 @@ use super::edits::{
 };
 use super::packet::{Foreign, NEGATIVE_ACK, Tcp};
 use airmend_proto::agents::{AgentConfig, Limits};
-use airmend_proto::wire::tcp::Flags;
+use airmend_proto::wire::tcp::{Flags, Segment};
 use airmend_proto::{EgressLimits, Event, Forwarder, Instant, LinkType, Load, Packet, Port};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -363,13 +363,20 @@ impl World {
             self.forwarded_loss_signals -= 1;
             return Ok(());
         }
-        let control = Flags::SYN.union(Flags::FIN).union(Flags::RST);
-        let bare = tcp.is_some_and(|tcp| tcp.len == 0 && !tcp.flags.intersects(control));
-        if to == Port::Wired && bare && self.repeated_acks > 0 {
+        if to == Port::Wired && self.repeated_acks > 0 && self.can_be_repeated(&key) {
             self.repeated_acks -= 1;
             return Ok(());
         }
         Err(format!("left to {to:?}, and no event says why: {}", show(&key.1)))
+    }
+
+    /// Whether this is an ACK by itself, or a signed one as it came: that one cannot be edited.
+    fn can_be_repeated(&self, key: &(Port, Packet)) -> bool {
+        let control = Flags::SYN.union(Flags::FIN).union(Flags::RST);
+        let is_bare = |tcp: Tcp| tcp.len == 0 && !tcp.flags.intersects(control);
+        let is_signed = |segment: Segment| segment.options.signed;
+        Tcp::read(&key.1).is_some_and(is_bare)
+            || Segment::parse(&key.1).is_ok_and(is_signed) && self.seen.contains(key)
     }
 
     fn events(&mut self) -> Vec<Event> {
