@@ -39,10 +39,10 @@ const IGNORED: u64 = 2;
 /// A timestamp is restored within this time after the repair: a sender resends what the air has
 /// lost after one of its round trips, or after its least timeout, which is 1 s by RFC 6298 §2.4.
 const RESTORATION_LIFETIME: Duration = Duration::from_secs(2);
-/// The places in the map of heartbeats: the last one, and the time until which timestamps may be
-/// restored.
+/// The place of the last one in the map of heartbeats.
 const BEAT: u32 = 0;
-const RESTORES_UNTIL: u32 = 2;
+/// The place there of the time until which timestamps may be restored.
+pub const RESTORES_UNTIL: u32 = 2;
 
 /// The hook that the programs are attached to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! (BPF_PROG_TEST_RUN). Only root may.
 
 use airmend_live::bpf::{
-    FlowKeyBytes, FlowValue, PROGRAMS, RestorationKey, RestorationValue, flow_key,
+    FlowKeyBytes, FlowValue, PROGRAMS, RESTORES_UNTIL, RestorationKey, RestorationValue, flow_key,
     restoration_entry,
 };
 use airmend_proto::Restoration;
@@ -14,8 +14,6 @@ use std::fmt::Display;
 
 const INGRESS: &str = "airmend_ingress";
 const EGRESS: &str = "airmend_egress";
-/// The place in the map of heartbeats of the time until which timestamps may be restored.
-const RESTORES_UNTIL: u32 = 2;
 /// The index of the device to which packets are redirected: the loopback interface is always there.
 const REINJECTION: u32 = 1;
 

@@ -94,8 +94,7 @@ impl Flow {
         packet: &Packet,
         room: usize,
     ) -> Option<Taken> {
-        let start = self.position(segment.seq)?;
-        let span = Span { start, end: start + u64::from(segment.seq_len()) };
+        let span = self.span(segment)?;
         self.is_unanswered = self.is_silent(now);
         if !self.is_acceptable(now, segment, span) {
             return Some(Taken { refused: Some(Uncached::Unacceptable), ..Taken::default() });

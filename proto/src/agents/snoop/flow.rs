@@ -13,6 +13,7 @@ use crate::agent::UNANSWERED;
 use crate::agents::flows::{FlowBase, FlowState};
 use crate::packet::Packet;
 use crate::port::Port;
+use crate::ranges::Span;
 use crate::rare::Rare;
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -159,6 +160,12 @@ impl Flow {
     /// The position of a sequence number in the stream; `None` if it is too far from the window.
     pub(super) fn position(&self, seq: SeqNumber) -> Option<u64> {
         seq.position(self.acked)
+    }
+
+    /// The positions that a segment takes in the stream; `None` if it is too far from the window.
+    pub(super) fn span(&self, segment: &Segment) -> Option<Span> {
+        let start = self.position(segment.seq)?;
+        Some(Span { start, end: start + u64::from(segment.seq_len()) })
     }
 
     /// Whether an ACK of this flow may have this number, also one that was overtaken.

@@ -49,18 +49,12 @@ impl Snoop {
         let segment = Segment::parse(repair).ok().filter(|segment| !segment.options.signed)?;
         let key = FlowKey::of(&segment, Port::Wired);
         let flow = self.flows.get(self.flows.find(&key)?)?;
-        let lost = flow.lost_with_one_timestamp(flow.span(&segment)?)?;
-        let (Span { end, .. }, timestamp) = lost;
-        Some(Restoration { flow: key, start: segment.seq, end: seq(end), timestamp })
+        let (lost, timestamp) = flow.lost_with_one_timestamp(flow.span(&segment)?)?;
+        Some(Restoration { flow: key, start: segment.seq, end: seq(lost.end), timestamp })
     }
 }
 
 impl Flow {
-    fn span(&self, segment: &Segment) -> Option<Span> {
-        let start = self.position(segment.seq)?;
-        Some(Span { start, end: start + u64::from(segment.seq_len()) })
-    }
-
     /// The timestamp of the lost original, if it is older than that of this retransmission.
     fn older_timestamp(&self, segment: &Segment) -> Option<u32> {
         let value = segment.options.timestamps.filter(|_| !segment.options.signed)?.value;

@@ -127,14 +127,13 @@ impl Snoop {
         }
         let Some(flow) = self.flows.find(&FlowKey::of(&segment, Port::Wired)) else { return };
         let Some(state) = self.flows.get_mut(flow) else { return };
-        let Some(start) = state.position(segment.seq) else { return };
-        let span = Span { start, end: start + u64::from(segment.seq_len()) };
+        let Some(span) = state.span(&segment) else { return };
         if let Some(part) = state.outstanding.there() {
             part.probe.restart(now);
             part.depart(now, span);
         }
         let is_this = |(waiting, range): &(FlowRef, Span)| {
-            *waiting == flow && range.start <= start && start < range.end
+            *waiting == flow && range.start <= span.start && span.start < range.end
         };
         if let Some(refused) = self.handed_over.iter().position(is_this) {
             for _ in 0..refused {

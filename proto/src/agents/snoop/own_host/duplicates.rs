@@ -24,8 +24,7 @@ impl Flow {
         if !self.uses_sack {
             return false;
         }
-        let Some(start) = self.position(segment.seq) else { return false };
-        let span = Span { start, end: start + u64::from(segment.seq_len()) };
+        let Some(span) = self.span(segment) else { return false };
         let delivered = self.outstanding.delivered.sent.order;
         let mut covered = span.start;
         for cached in self.outstanding.cache.iter_overlapping(span.start, span.end) {
