@@ -133,7 +133,7 @@ impl Hop {
 
     /// Decides why a loss that is found now counts as congestion, if it does, and counts it.
     pub(super) fn judge(&mut self, now: Instant, loss: &Loss) -> Option<Left> {
-        if loss.is_told() {
+        if self.answered_at(loss).is_some_and(|at| loss.sent_at <= at) {
             // The sender counts this loss and the last one as one event.
             return self.standing_since.map(|_| Left::SameEvent);
         }
@@ -147,13 +147,6 @@ impl Hop {
             self.standing = Tally::default();
         }
         cause
-    }
-}
-
-impl Loss {
-    /// Whether the sender cannot have answered the last sign of congestion when it sent the packet.
-    fn is_told(&self) -> bool {
-        self.signalled_at.is_some_and(|at| self.sent_at <= at + self.wired)
     }
 }
 
@@ -220,10 +213,18 @@ impl Hop {
         self.full(now, loss.wired).or_else(|| shared().then_some(Left::SharedQueue))
     }
 
+    /// From when on the agent sees packets that the sender may have sent as an answer to the last
+    /// sign of congestion: it takes a packet for lost after three others, or after a quarter of its
+    /// round trip (RFC 8985 §6.2 step 4).
+    fn answered_at(&self, loss: &Loss) -> Option<Instant> {
+        let patience = loss.wired.saturating_add(self.least()) / 4;
+        loss.signalled_at.map(|at| at + loss.wired + patience)
+    }
+
     /// For how long a queue stands that the sender has not answered yet.
     fn stood(&self, now: Instant, loss: &Loss) -> Option<Duration> {
         // The sender has answered by then, and the queue shows it.
-        let answered_at = loss.signalled_at.map(|at| at + loss.wired + self.latest);
+        let answered_at = self.answered_at(loss).map(|at| at + self.latest);
         Some(now.since(self.standing_since?.max(answered_at.unwrap_or_default())))
     }
 
@@ -428,6 +429,23 @@ mod tests {
         assert_eq!((0..100).filter(|_| path.lose(20)).count(), 100, "the same event");
         path.feed(|_| 10, 300, u64::MAX);
         assert!(!path.lose(4), "a loss at a queue that has become shorter");
+    }
+
+    #[test]
+    fn what_departs_before_an_answer_can_be_there_is_of_the_same_event() {
+        let mut path = Path::default();
+        path.feed(|_| 0, 300, u64::MAX);
+        path.feed(|number| number / 10, 400, u64::MAX);
+        assert!(path.lose(4));
+        let signalled_at = path.now();
+        path.feed(|_| 40, 200, u64::MAX);
+        let mut cause_of = |millis: u64| {
+            let sent_at = signalled_at + WIRED + Duration::from_millis(millis);
+            path.hop.judge(path.now(), &loss(sent_at, Some(signalled_at)))
+        };
+        // A quarter of 84 ms after the round trip by wire.
+        assert_eq!(cause_of(20), Some(Left::SameEvent));
+        assert_ne!(cause_of(22), Some(Left::SameEvent));
     }
 
     #[test]
