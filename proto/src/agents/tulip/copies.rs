@@ -29,16 +29,17 @@ impl Tulip {
 
     /// Whether only a copy of a packet can make up for its loss in time, and the path loses enough.
     pub(super) fn needs_copy(&self, queued: &Queued) -> bool {
-        let least = self.pace.least_round_trip().unwrap_or_default();
-        let is_brief = matches!(queued.class, Class::Bounded(time) if time < least);
+        let is_brief = matches!(queued.class, Class::Bounded(time) if time < self.pace.wait(0));
         let is_due = self.is_coding() && self.sender.redundancy.is_due_for_one();
         queued.is_urgent() && is_brief && is_due
     }
 
-    /// The copy of the last packet that needs one, once another frame has left: what loses one
-    /// frame may lose the next. If none does, a repair frame for the pause mends it.
+    /// The copy of the last packet that needs one, once another frame has left or none has for a
+    /// while: what loses one frame may lose the next.
     pub(super) fn next_brief(&mut self, now: Instant) -> Option<Frame> {
-        let (serial, seq) = self.brief.filter(|(serial, _)| *serial < self.sender.pool.serial())?;
+        let is_pause = self.pause_due == Due::Now;
+        let is_due = |serial| is_pause || serial < self.sender.pool.serial();
+        let (serial, seq) = self.brief.filter(|(serial, _)| is_due(*serial))?;
         self.brief = None;
         let index = self.sender.pool.index(seq)?;
         let is_original = self.sender.pool.packet(index).serial == serial;

@@ -424,9 +424,7 @@ impl Agent for Tulip {
         self.epochs.expire(now);
         self.receiver.expire(now);
         self.departure_due.expire(now);
-        if self.pause_due.expire(now) {
-            self.brief = None;
-        }
+        self.pause_due.expire(now);
         if self.reply_due.expire(now) {
             self.unanswered += 1;
         }
