@@ -169,7 +169,7 @@ fn a_call_beside_a_transfer_arrives_in_time() {
 /// A call alone: each datagram has its copy, though no other frame leaves soon.
 #[test]
 fn a_call_alone_arrives_in_time() {
-    let call = Call { one_way: LONG, loss: 0.1, segments: 0, every: Duration::from_millis(50) };
+    let call = Call { one_way: LONG, loss: 0.1, segments: 0, every: Duration::from_millis(20) };
     let (in_time, all) = call.run();
     assert!(in_time * 100 >= all * 98, "{in_time} of {all}");
 }
