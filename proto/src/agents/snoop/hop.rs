@@ -284,6 +284,15 @@ mod tests {
     }
 
     impl Path {
+        /// A path that loses nothing by itself, and at whose growing queue a loss was congestion.
+        fn after_congestion() -> Self {
+            let mut path = Self::default();
+            path.feed(|_| 0, 300, u64::MAX);
+            path.feed(|number| number / 10, 400, u64::MAX);
+            assert!(path.lose(4));
+            path
+        }
+
         /// Feeds a sample and an arrival for each of `packets`; one of each `interval` is lost.
         /// Returns the number of losses, and of those that count as congestion.
         fn feed(&mut self, delay: impl Fn(u64) -> u64, packets: u64, interval: u64) -> (u64, u64) {
@@ -433,10 +442,7 @@ mod tests {
 
     #[test]
     fn what_departs_before_an_answer_can_be_there_is_of_the_same_event() {
-        let mut path = Path::default();
-        path.feed(|_| 0, 300, u64::MAX);
-        path.feed(|number| number / 10, 400, u64::MAX);
-        assert!(path.lose(4));
+        let mut path = Path::after_congestion();
         let signalled_at = path.now();
         path.feed(|_| 40, 200, u64::MAX);
         let mut cause_of = |millis: u64| {
@@ -450,10 +456,7 @@ mod tests {
 
     #[test]
     fn each_flow_signals_for_itself() {
-        let mut path = Path::default();
-        path.feed(|_| 0, 300, u64::MAX);
-        path.feed(|number| number / 10, 400, u64::MAX);
-        assert!(path.lose(4));
+        let mut path = Path::after_congestion();
         let cause = path.hop.judge(path.now(), &loss(path.now(), None));
         assert!(cause.is_some_and(Left::is_new_congestion), "the history of the first flow");
     }
