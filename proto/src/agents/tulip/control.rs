@@ -107,14 +107,14 @@ impl Tulip {
     /// A link ACK has arrived, by which so many frames were wrongly taken for lost.
     pub(super) fn follow_path(&mut self, now: Instant, ack: &Ack, late: u32) {
         if ack.covered.is_some() && self.follows_path() {
-            self.answer_marks(now, ack);
+            let is_marked = self.take_marks(ack);
             ack.clock.into_iter().for_each(|clock| self.rate.note_clock(now, clock));
             // What a report no longer covers has been lost, or its arrival was not reported.
             let arrived = |serial| ack.has_arrived(serial) == Some(true);
             // Link ACKs may overtake each other.
             let (highest, settled) = (ack.highest_serial, self.sender.settled());
             let settled = if settled < highest { settled } else { highest };
-            self.rate.acknowledge(now, (highest, settled), ack.delay, &arrived);
+            self.rate.acknowledge(now, (highest, settled), (ack.delay, is_marked), &arrived);
             self.rate.arrived_late(late);
         }
     }

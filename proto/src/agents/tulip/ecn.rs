@@ -11,7 +11,6 @@ use super::Tulip;
 use super::frame::{Ack, Frame};
 use crate::agents::arq::LinkEvent;
 use crate::ecn::Ecn;
-use crate::time::Instant;
 use crate::wire::edit::{ecn, with_ecn};
 
 impl Tulip {
@@ -50,12 +49,12 @@ impl Tulip {
         }
     }
 
-    /// Answers for the marks that a link ACK tells of.
-    pub(super) fn answer_marks(&mut self, now: Instant, ack: &Ack) {
+    /// Whether a link ACK tells of marks that none before it has told of.
+    pub(super) fn take_marks(&mut self, ack: &Ack) -> bool {
         let marks = self.sender.take_marks(ack);
         if marks > 0 {
             self.report(LinkEvent::Marked(marks));
-            self.rate.congestion_experienced(now);
         }
+        marks > 0
     }
 }

@@ -241,13 +241,14 @@ impl RateControl {
         self.flight.note_unheard(bytes_in(self.rate.get(), self.way_back.queueing()));
     }
 
-    /// Takes a link ACK, which was delayed by `delay`. `arrived` says of a serial number up to
-    /// `highest` whether it has arrived; what has not is lost up to `settled`.
+    /// Takes a link ACK, which was delayed by `delay`, and may tell that the path has marked frames
+    /// "congestion experienced". `arrived` says of a serial number up to `highest` whether it has
+    /// arrived; what has not is lost up to `settled`.
     pub(crate) fn acknowledge(
         &mut self,
         now: Instant,
         (highest, settled): (SeqNumber, SeqNumber),
-        delay: Duration,
+        (delay, is_marked): (Duration, bool),
         arrived: &dyn Fn(SeqNumber) -> bool,
     ) {
         // What a queue drops has not crossed it: one that stands, a shallow one that bursts of the
@@ -264,21 +265,14 @@ impl RateControl {
             self.least.sample(now, round_trip);
         }
         self.count_round(now, &sample);
+        if is_marked {
+            self.congestion_experienced(now, &sample);
+        }
         self.weigh_losses(now, &sample, round_trip.and_then(|_| self.least.mean()));
         self.follow(now, &sample, round_trip);
         let allowed = self.probing_window();
         if self.least.probe(now, self.flight.under_way(), allowed) && self.startup.is_over() {
             self.phase = Phase::Cycle(2, now);
-        }
-    }
-
-    /// The path has marked frames "congestion experienced". The answer is that to a loss (RFC 3168
-    /// §5), at most once in a round trip; the queue that marks is known to stand, however short.
-    pub(crate) fn congestion_experienced(&mut self, now: Instant) {
-        self.startup.end();
-        self.queue_seen = now;
-        if self.flight.delivered() >= self.recovered {
-            self.reduce(now, self.flight.under_way(), 0);
         }
     }
 
@@ -291,6 +285,19 @@ impl RateControl {
                 self.recovered = self.flight.delivered();
                 self.fair.undo();
             }
+        }
+    }
+
+    /// The path has marked frames "congestion experienced". The answer is that to a loss (RFC 3168
+    /// §5), at most once in a round trip; the queue that marks is known to stand, however short.
+    fn congestion_experienced(&mut self, now: Instant, sample: &Sample) {
+        self.startup.end();
+        self.queue_seen = now;
+        if self.flight.delivered() >= self.recovered {
+            // The window that was in use: by now less may be in flight, as after a burst of the
+            // hosts, or more, as in their slow start.
+            let in_flight = sample.under_way_at_departure.max(self.flight.under_way());
+            self.reduce(now, in_flight, 0);
         }
     }
 

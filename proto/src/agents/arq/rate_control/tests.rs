@@ -20,6 +20,8 @@ struct Path {
     way_back: Duration,
     /// The sender is stopped for so long at the end of each half second.
     stopped: Duration,
+    /// The path marks all frames.
+    is_marking: bool,
     stream: Stream,
     control: RateControl,
     now: Instant,
@@ -44,6 +46,7 @@ impl Path {
             turn: Duration::ZERO,
             way_back: Duration::ZERO,
             stopped: Duration::ZERO,
+            is_marking: false,
             stream: Stream::new(1, 0, 0, Purpose::Loss),
             control: RateControl::new(),
             now: Instant::ZERO,
@@ -157,7 +160,8 @@ impl Path {
             self.arrived += 1;
             self.control.note_clock(self.now, clock_field(left));
             let arrived = |other| other == serial;
-            self.control.acknowledge(self.now, (serial, serial), Duration::ZERO, &arrived);
+            let told = (Duration::ZERO, self.is_marking);
+            self.control.acknowledge(self.now, (serial, serial), told, &arrived);
         }
     }
 
@@ -241,6 +245,21 @@ fn a_path_that_has_become_longer_while_idle_is_not_full() {
         path.control.limit_by_hosts(path.now);
     }
     assert!(path.control.is_starting());
+}
+
+#[test]
+fn a_mark_reduces_what_was_in_flight_when_the_frame_left() {
+    let mut path = Path::new(20_000_000, ROUND_TRIP, 1_000, 0.0);
+    path.run_bursts(&[10]);
+    (0..100).for_each(|_| path.send(path.now));
+    // Of a burst the last frame is marked, behind which nothing is in flight.
+    while path.acks.len() > 1 {
+        path.acknowledge();
+    }
+    path.is_marking = true;
+    path.acknowledge();
+    let window = path.control.fair.bytes(path.now, ROUND_TRIP).expect("a bound");
+    assert_eq!(window / u64::from(FRAME), 70);
 }
 
 #[test]
