@@ -296,7 +296,7 @@ impl RateControl {
         if self.flight.delivered() >= self.recovered {
             // The window that was in use: by now less may be in flight, as after a burst of the
             // hosts, or more, as in their slow start.
-            let in_flight = sample.under_way_at_departure.max(self.flight.under_way());
+            let in_flight = sample.under_way_at_departure.max(sample.prior_under_way);
             self.reduce(now, in_flight, 0);
         }
     }
