@@ -38,8 +38,8 @@ pub(super) struct Loss {
     pub(super) wired: Duration,
     /// The window of the sender in bytes, 0 if it is not known.
     pub(super) window: u64,
-    /// When a loss of the flow was last taken for congestion.
-    pub(super) signalled_at: Option<Instant>,
+    /// When the sender's answer to the last loss that was taken for congestion can be here.
+    pub(super) answer_at: Option<Instant>,
 }
 
 /// The local round trips to one mobile host, and what was lost at which of them.
@@ -133,7 +133,7 @@ impl Hop {
 
     /// Decides why a loss that is found now counts as congestion, if it does, and counts it.
     pub(super) fn judge(&mut self, now: Instant, loss: &Loss) -> Option<Left> {
-        if self.answered_at(loss).is_some_and(|at| loss.sent_at <= at) {
+        if loss.answer_at.is_some_and(|at| loss.sent_at <= at) {
             // The sender counts this loss and the last one as one event.
             return self.standing_since.map(|_| Left::SameEvent);
         }
@@ -192,7 +192,8 @@ impl Hop {
         }
     }
 
-    fn least(&self) -> Duration {
+    /// The least round trip; the longest time there is before the first sample.
+    pub(super) fn least(&self) -> Duration {
         self.least.get()
     }
 
@@ -213,18 +214,10 @@ impl Hop {
         self.full(now, loss.wired).or_else(|| shared().then_some(Left::SharedQueue))
     }
 
-    /// From when on the agent sees packets that the sender may have sent as an answer to the last
-    /// sign of congestion: it takes a packet for lost after three others, or after a quarter of its
-    /// round trip (RFC 8985 §6.2 step 4).
-    fn answered_at(&self, loss: &Loss) -> Option<Instant> {
-        let patience = loss.wired.saturating_add(self.least()) / 4;
-        loss.signalled_at.map(|at| at + loss.wired + patience)
-    }
-
     /// For how long a queue stands that the sender has not answered yet.
     fn stood(&self, now: Instant, loss: &Loss) -> Option<Duration> {
-        // The sender has answered by then, and the queue shows it.
-        let answered_at = self.answered_at(loss).map(|at| at + self.latest);
+        // The queue shows the answer.
+        let answered_at = loss.answer_at.map(|at| at + self.latest);
         Some(now.since(self.standing_since?.max(answered_at.unwrap_or_default())))
     }
 
@@ -271,6 +264,7 @@ impl Hop {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sender::answer_at;
     use super::*;
 
     const WIRED: Duration = Duration::from_millis(80);
@@ -279,7 +273,7 @@ mod tests {
     #[derive(Default)]
     struct Path {
         hop: Hop,
-        signalled_at: Option<Instant>,
+        answer_at: Option<Instant>,
         millis: u64,
     }
 
@@ -319,16 +313,16 @@ mod tests {
         fn lose(&mut self, millis: u64) -> bool {
             let now = self.now();
             let sent_at = Instant::from_millis(1_000 + self.millis - millis);
-            let cause = self.hop.judge(now, &loss(sent_at, self.signalled_at));
+            let cause = self.hop.judge(now, &loss(sent_at, self.answer_at));
             if cause.is_some_and(Left::is_new_congestion) {
-                self.signalled_at = Some(now);
+                self.answer_at = Some(answer_at(now, WIRED, self.hop.least()));
             }
             cause.is_some()
         }
     }
 
-    fn loss(sent_at: Instant, signalled_at: Option<Instant>) -> Loss {
-        Loss { sent_at, wired: WIRED, window: 0, signalled_at }
+    fn loss(sent_at: Instant, answer_at: Option<Instant>) -> Loss {
+        Loss { sent_at, wired: WIRED, window: 0, answer_at }
     }
 
     #[test]
@@ -447,7 +441,7 @@ mod tests {
         path.feed(|_| 40, 200, u64::MAX);
         let mut cause_of = |millis: u64| {
             let sent_at = signalled_at + WIRED + Duration::from_millis(millis);
-            path.hop.judge(path.now(), &loss(sent_at, Some(signalled_at)))
+            path.hop.judge(path.now(), &loss(sent_at, path.answer_at))
         };
         // A quarter of 84 ms after the round trip by wire.
         assert_eq!(cause_of(20), Some(Left::SameEvent));

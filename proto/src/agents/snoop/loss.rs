@@ -121,11 +121,12 @@ impl Flow {
             sent_at: cached.sent.at,
             wired: self.sender.wired_round_trip(),
             window: self.sender.window(),
-            signalled_at: self.sender.told.signalled_at,
+            answer_at: self.sender.told.answer_at,
         };
-        let congestion = shared.hops.get(now, mobile).judge(now, &loss);
+        let hop = shared.hops.get(now, mobile);
+        let congestion = hop.judge(now, &loss);
         if congestion.is_some_and(Left::is_new_congestion) {
-            self.sender.signal(now, self.highest);
+            self.sender.signal(now, hop.least(), self.highest);
         }
         let ignores = || self.sender.ignores_losses().then_some(Left::IgnoringSender);
         let mut cause = congestion.or_else(ignores);

@@ -46,8 +46,8 @@ pub(super) struct Sender {
 /// What a sender was told of congestion, and how it answered. Few flows have any.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
-    /// When a loss was last taken for congestion [C-22].
-    pub(super) signalled_at: Option<Instant>,
+    /// When its answer to the last loss that was taken for congestion can be here [C-22].
+    pub(super) answer_at: Option<Instant>,
     /// The position behind all data that it had sent when it saw that loss: it answers all losses
     /// below by one reduction of its window.
     pub(super) recovery_point: u64,
@@ -58,7 +58,7 @@ pub(super) struct Told {
 
 impl Empty for Told {
     const EMPTY: &'static Self =
-        &Self { signalled_at: None, recovery_point: 0, episode: None, ignored: 0 };
+        &Self { answer_at: None, recovery_point: 0, episode: None, ignored: 0 };
 }
 
 /// The most in flight, and the window, of two rounds.
@@ -103,14 +103,14 @@ impl Sender {
         acked: u64,
         in_flight: u64,
     ) {
-        let wired = self.wired_round_trip();
-        if self.told.signalled_at.is_some_and(|at| now <= at + wired) {
+        if self.told.answer_at.is_some_and(|at| now <= at) {
             self.told.recovery_point = highest;
         }
         let in_flight = u32::try_from(in_flight).unwrap_or(u32::MAX);
         self.peak = self.peak.max(in_flight);
         let &mut (begin, from) = self.round.get_or_insert((now, highest));
-        let (round_trip, taken) = (wired + air.max(Duration::from_micros(1)), now.since(begin));
+        let round_trip = self.wired_round_trip() + air.max(Duration::from_micros(1));
+        let taken = now.since(begin);
         if taken < round_trip {
             return;
         }
@@ -174,12 +174,19 @@ impl Sender {
         self.wired.round_trip().unwrap_or(UNKNOWN_ROUND_TRIP)
     }
 
-    /// A loss is taken for congestion: the sender knows of it one round trip of the wired side
-    /// later.
-    pub(super) fn signal(&mut self, now: Instant, highest: u64) {
-        self.told.signalled_at = Some(now);
+    /// A loss is taken for congestion, over a hop with this least round trip; all data below
+    /// `highest` was sent before the sender knows.
+    pub(super) fn signal(&mut self, now: Instant, air: Duration, highest: u64) {
+        self.told.answer_at = Some(answer_at(now, self.wired_round_trip(), air));
         self.told.recovery_point = highest;
     }
+}
+
+/// From when on the agent sees what a sender may have sent as an answer to a loss that it is shown
+/// now: it takes a packet for lost after three others, or after a quarter of its round trip (RFC
+/// 8985 §6.2 step 4).
+pub(super) fn answer_at(now: Instant, wired: Duration, air: Duration) -> Instant {
+    now + wired + wired.saturating_add(air) / 4
 }
 
 #[cfg(test)]
@@ -210,6 +217,18 @@ mod tests {
         sender.sent(Instant::from_millis(1_000), AIR, highest, highest, 0);
         sender.sent(Instant::from_millis(2_000), AIR, highest, highest, 0);
         assert!(sender.window() < 4_000, "an idle sender");
+    }
+
+    #[test]
+    fn what_is_sent_before_the_answer_can_be_here_belongs_to_the_recovery() {
+        let mut sender = sender();
+        sender.signal(Instant::from_millis(100), AIR, 1 << 32);
+        // 30 ms by wire, and a quarter of the whole round trip.
+        for (millis, expected) in [(142, 5_000), (143, 5_000)] {
+            let highest = (1 << 32) + u64::from(millis == 143) * 1_000 + 5_000;
+            sender.sent(Instant::from_millis(millis), AIR, highest, 1 << 32, 5_000);
+            assert_eq!(sender.told.recovery_point - (1 << 32), expected, "{millis}");
+        }
     }
 
     /// Rounds of a sender with 100,000 bytes in flight, which it multiplies at each loss; a loss in

@@ -4,7 +4,7 @@ use super::echo::EchoTimes;
 use crate::agents::flows::{FlowBase, FlowState};
 use crate::agents::snoop::decision::Left;
 use crate::agents::snoop::hop::{Hop, Loss, PROMPT};
-use crate::agents::snoop::sender::UNKNOWN_ROUND_TRIP;
+use crate::agents::snoop::sender::{UNKNOWN_ROUND_TRIP, answer_at};
 use crate::event::FlowId;
 use crate::packet::Packet;
 use crate::ranges::Span;
@@ -49,7 +49,8 @@ pub(super) struct UplinkFlow {
     air: EchoTimes,
     wired: WiredPath,
     last_data_at: Instant,
-    signalled_at: Option<Instant>,
+    /// When the sender's answer to the last loss that was taken for congestion can be here.
+    answer_at: Option<Instant>,
     /// The last round trip to the mobile.
     air_sample: Option<Duration>,
 }
@@ -67,7 +68,7 @@ impl UplinkFlow {
             ts_recent: None,
             air: EchoTimes::default(),
             wired: WiredPath::default(),
-            signalled_at: None,
+            answer_at: None,
             air_sample: None,
         }
     }
@@ -164,10 +165,10 @@ impl UplinkFlow {
         let wired = self.wired_round_trip();
         let mut is_congestion = self.air_sample.is_none();
         for _ in 0..span.len().div_ceil(size).min(64) {
-            let loss = Loss { sent_at: now, wired, window: 0, signalled_at: self.signalled_at };
+            let loss = Loss { sent_at: now, wired, window: 0, answer_at: self.answer_at };
             let cause = hop.judge(now, &loss);
             if cause.is_some_and(Left::is_new_congestion) {
-                self.signalled_at = Some(now);
+                self.answer_at = Some(answer_at(now, wired, hop.least()));
             }
             is_congestion |= cause.is_some();
         }
