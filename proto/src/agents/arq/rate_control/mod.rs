@@ -53,6 +53,9 @@ const UNIT: u64 = 256;
 /// The window of startup: hosts in slow start send twice what arrived, and others may begin. More
 /// would overflow a queue of one bandwidth-delay product.
 const STARTUP_GAIN: u64 = UNIT * 9 / 4;
+/// Its least window: the third burst of hosts in slow start, of 40 packets, leaves whole with its
+/// repair frames, which may be half as many, and with what is left of the second one.
+const LEAST_STARTUP_WINDOW: u64 = 8 * INITIAL_WINDOW;
 const DRAIN_GAIN: u64 = UNIT / 3;
 /// The gain cycle of the rate, one phase for each minimum round trip.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
@@ -458,7 +461,7 @@ impl RateControl {
         let Some(least) = self.least.get() else { return INITIAL_WINDOW };
         let window = match self.phase {
             Phase::Startup if !self.startup.is_in_doubt() => {
-                return self.product(STARTUP_GAIN).max(4 * INITIAL_WINDOW) + self.slack();
+                return self.product(STARTUP_GAIN).max(LEAST_STARTUP_WINDOW) + self.slack();
             }
             Phase::Startup | Phase::Drain | Phase::Cycle(..) => self.product(2 * UNIT),
         };
