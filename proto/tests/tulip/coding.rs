@@ -238,3 +238,55 @@ fn an_end_that_does_not_read_them_gets_none() {
     let transfer = Transfer::run(pair);
     assert!(transfer.is_whole() && transfer.repairs == 0 && transfer.lost > 120);
 }
+
+fn ack(number: u32) -> Packet {
+    Tcp::new(0, Port::Air, 1, 0, 1_000 * number).packet(number as u16)
+}
+
+/// Bursts of four TCP ACKs each 200 ms, over a path that loses the last one of each burst, or none.
+/// Returns the time by which the last one of each burst arrived after it would have, and how often
+/// one left once more.
+fn bursts_of_acks(bursts: u32, loses_last: bool) -> (Vec<Duration>, Vec<u32>) {
+    let mut pair = Pair::new(&Settings::link(), RATE_BPS, LONG);
+    pair.may_drop = true;
+    // The ends know each other and the round trip, as after a handshake.
+    for end in [MOBILE, GATEWAY] {
+        pair.send(end, &segment(0));
+        pair.run(pair.now + Duration::from_secs(1), &mut |_, _| Fate::Arrives);
+    }
+    let (mut late, mut copies) = (Vec::new(), Vec::new());
+    for burst in 0..bursts {
+        let last = ack(4 * burst + 3);
+        let mut is_first = true;
+        let mut fate = |from: usize, frame: &Frame| {
+            let is_last = from == MOBILE && frame.payload.as_ref() == Some(&last);
+            let is_lost = loses_last && is_last && is_first;
+            is_first &= !is_lost;
+            if is_lost { Fate::Lost } else { Fate::Arrives }
+        };
+        let sent = pair.now;
+        (0..4).for_each(|number| pair.send(MOBILE, &ack(4 * burst + number)));
+        pair.run(sent + Duration::from_millis(200), &mut fate);
+        let arrived = pair.ends[GATEWAY].delivered.iter().find(|(_, packet)| *packet == last);
+        late.push(arrived.map_or(Duration::MAX, |(at, _)| *at - sent - LONG));
+        let counter = pair.ends[MOBILE].counters.get("link_ack_copies");
+        copies.push(counter.map_or(0, |count| *count as u32));
+    }
+    (late, copies)
+}
+
+#[test]
+fn the_last_ack_of_a_burst_is_lost_and_its_copy_arrives_soon() {
+    let (late, copies) = bursts_of_acks(20, true);
+    println!("{late:?} late, {copies:?} copies");
+    assert!(late.iter().all(|late| *late < Duration::from_millis(20)), "{late:?}");
+    assert_eq!(copies[19], 20);
+}
+
+#[test]
+fn where_the_path_loses_nothing_no_ack_leaves_once_more() {
+    let (_, copies) = bursts_of_acks(40, false);
+    println!("{copies:?} copies");
+    // That is known after a few bursts.
+    assert_eq!(copies[39], copies[15]);
+}

@@ -65,6 +65,8 @@ pub(crate) enum LinkEvent {
     Recovered(SeqNumber),
     /// A packet in flight was transmitted once more, since the link had nothing else to carry.
     Copied(SeqNumber),
+    /// A TCP ACK that none had followed was sent once more.
+    AckCopied,
 }
 
 /// The counters of these events.
@@ -89,6 +91,7 @@ pub(crate) const LINK_COUNTERS: &[&str] = &[
     "link_sender_duplicates",
     "link_lost_before",
     "link_copies",
+    "link_ack_copies",
     "link_repairs",
     "link_recovered",
     "link_eacks",
@@ -143,9 +146,7 @@ impl From<LinkEvent> for Event {
             E::Stale => ("link_stale", "link: dropped, of another run", [0; 2]),
             E::Malformed(why) => ("link_malformed", why.sentence(), [0; 2]),
             E::BadAck => ("link_bad_acks", "link: ACK of what was never sent ignored", [0; 2]),
-            E::TooLong(len) => {
-                ("link_too_long", "link: packet of {} bytes dropped, too long", [len.into(), 0])
-            }
+            E::TooLong(len) => ("link_too_long", "link: {} bytes are too long", [len.into(), 0]),
             E::SenderDuplicate => {
                 ("link_sender_duplicates", "link: the host sent the packet again", [0; 2])
             }
@@ -155,6 +156,7 @@ impl From<LinkEvent> for Event {
             E::Copied(seq) => {
                 ("link_copies", "link: {} transmitted once more while idle", [number(seq), 0])
             }
+            E::AckCopied => ("link_ack_copies", "link: last TCP ACK of a burst once more", [0; 2]),
             E::Repair(packets) => ("link_repairs", "link: repair of {}", [packets.into(), 0]),
             E::Recovered(seq) => ("link_recovered", "link: {} recovered", [number(seq), 0]),
             E::Eack => ("link_eacks", "link: an EACK shows a loss", [0; 2]),

@@ -7,12 +7,16 @@
 //! And a copy of each short packet whose time is over before a retransmission could arrive, as of a
 //! call: beside a bulk transfer repair frames come too late for it, since they mend all that is
 //! lost together.
+//!
+//! And a copy of the last TCP ACK of a burst ([`super::last_acks`]).
 
 use super::Tulip;
 use super::frame::Frame;
+use super::redundancy::Redundancy;
 use super::turn::Turn;
-use crate::agents::arq::{Class, Due, LinkEvent, Queued};
+use crate::agents::arq::{Class, Due, LinkEvent, Queued, noticed_growth};
 use crate::time::Instant;
+use crate::wire::tcp::Segment;
 
 impl Tulip {
     /// A packet in flight once more. Where the ends take turns, or share a path with others, no
@@ -30,8 +34,8 @@ impl Tulip {
     /// Whether only a copy of a packet can make up for its loss in time, and the path loses enough.
     pub(super) fn needs_copy(&self, queued: &Queued) -> bool {
         let is_brief = matches!(queued.class, Class::Bounded(time) if time < self.pace.wait(0));
-        let is_due = self.is_coding() && self.sender.redundancy.is_due_for_one();
-        queued.is_urgent() && is_brief && is_due
+        let share = self.sender.redundancy.share();
+        queued.is_urgent() && is_brief && self.is_coding() && Redundancy::is_due_for_one(share)
     }
 
     /// The copy of the last packet that needs one, once another frame has left or none has for a
@@ -45,5 +49,25 @@ impl Tulip {
         let is_original = self.sender.pool.packet(index).serial == serial;
         let numbered = is_original.then(|| self.sender.pool.copy(now, seq, 0))??;
         Some(self.numbered_frame(numbered, Some(LinkEvent::Copied(seq)), false))
+    }
+
+    /// Notes a TCP ACK that leaves, if the path loses enough of them and has room for copies.
+    pub(super) fn note_ack(&mut self, now: Instant, queued: &Queued) {
+        // Of what is sent once the rate control alone knows whether it arrives.
+        let share = self.rate.loss().unwrap_or_else(|| self.sender.redundancy.share());
+        let is_due = self.is_coding() && Redundancy::is_due_for_one(share);
+        let Some(least) = self.pace.least_round_trip().filter(|_| is_due) else { return };
+        let is_ack = |packet| Segment::parse(packet).is_ok_and(|segment| segment.is_pure_ack());
+        if self.has_spare_capacity(now) && is_ack(&queued.packet) {
+            let until = now + noticed_growth(least);
+            self.last_acks.note(queued.flow, queued.packet.clone(), until);
+        }
+    }
+
+    /// The last TCP ACK of a burst once more.
+    pub(super) fn next_last_ack(&mut self) -> Option<Frame> {
+        let (flow, packet) = self.last_acks.pop()?;
+        self.report(LinkEvent::AckCopied);
+        Some(self.frame_once(flow, packet))
     }
 }

@@ -14,6 +14,8 @@ mod copies;
 mod ecn;
 pub mod frame;
 mod half_duplex;
+mod last_acks;
+mod outgoing;
 mod protocol;
 mod receiver;
 mod redundancy;
@@ -30,12 +32,11 @@ pub use protocol::PROTOCOL;
 pub use settings::Settings;
 
 use super::arq::{
-    Due, Epochs, LinkEvent, MAX_WINDOW, Malformed, Numbered, Pace, Queue, Queued, RateControl,
-    Resequencer, View,
+    Due, Epochs, LinkEvent, MAX_WINDOW, Malformed, Pace, Queue, Queued, RateControl, Resequencer,
+    View,
 };
 use super::limits::Limits;
 use crate::agent::{Agent, Deadline, LinkSignal, PathView, Port, Timer, Verdict};
-use crate::ecn::Ecn;
 use crate::event::Event;
 use crate::packet::{LinkType, Packet};
 use crate::rlc::Decoder;
@@ -43,7 +44,8 @@ use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
 use alloc::collections::VecDeque;
 use core::time::Duration;
-use frame::{Frame, FrameKind, READS_CLOCK};
+use frame::{Frame, FrameKind};
+use last_acks::LastAcks;
 use receiver::Receiver;
 use sender::Sender;
 use turn::Turn;
@@ -77,6 +79,7 @@ pub struct Tulip {
     pause_due: Due,
     /// The last packet that needs a copy: its serial and its sequence number.
     brief: Option<(SeqNumber, SeqNumber)>,
+    last_acks: LastAcks,
     turn: Turn,
     /// Half duplex: the frame that the link holds, and the frame that it returned.
     held: Option<Frame>,
@@ -112,6 +115,7 @@ impl Tulip {
             departure_due: Due::Never,
             pause_due: Due::Never,
             brief: None,
+            last_acks: LastAcks::default(),
             turn: if settings.half_duplex { Turn::Free } else { Turn::Always },
             held: None,
             returned: None,
@@ -190,6 +194,7 @@ impl Tulip {
         self.pace.restart();
         self.rate.restart();
         self.brief = None;
+        self.last_acks = LastAcks::default();
         self.reply_due = Due::Never;
         self.unanswered = 0;
     }
@@ -315,6 +320,9 @@ impl Tulip {
             if let Some(queued) = self.next_queued(now) {
                 return Some(self.new_frame(now, queued));
             }
+            if let Some(frame) = self.next_last_ack() {
+                return Some(frame);
+            }
             if let Some(frame) = self.next_copy(now) {
                 return Some(frame);
             }
@@ -337,68 +345,6 @@ impl Tulip {
         let queued = self.queue.pop(now, room, self.codel());
         self.events.extend(self.queue.take_events());
         queued
-    }
-
-    fn new_frame(&mut self, now: Instant, mut queued: Queued) -> Frame {
-        let order = self.settings.order;
-        if queued.class != Class::Unreliable {
-            let needs_copy = self.needs_copy(&queued);
-            queued.is_waited_for = !needs_copy;
-            let numbered = self.sender.pool.send(now, queued, order);
-            self.brief = needs_copy.then_some((numbered.serial, numbered.seq)).or(self.brief);
-            let pool = &self.sender.pool;
-            self.pace.note_span(now, pool.span(), pool.age(now));
-            self.await_pause(now, numbered.seq);
-            return self.numbered_frame(numbered, None, false);
-        }
-        let (serial, seq, after) = self.sender.pool.send_once(queued.flow, order);
-        let kind = FrameKind::Unreliable;
-        Frame { kind, serial, seq, after, payload: Some(queued.packet), ..self.control_frame() }
-    }
-
-    fn numbered_frame(
-        &mut self,
-        numbered: Numbered,
-        event: Option<LinkEvent>,
-        overdue: bool,
-    ) -> Frame {
-        let Numbered { serial, seq, after, packet, transmissions } = numbered;
-        if let Some(event) = event {
-            self.report(event);
-        } else if transmissions > 1 {
-            self.report(LinkEvent::Retransmitted { seq, attempt: transmissions - 1, overdue });
-        }
-        let kind = if packet.is_some() { FrameKind::Reliable } else { FrameKind::Skip };
-        Frame { kind, serial, seq, after, payload: packet, ..self.control_frame() }
-    }
-
-    /// A frame that asks for the epoch of the other end.
-    fn hello_frame(&mut self, now: Instant) -> Option<Frame> {
-        if !self.epochs.take_hello(now, !self.queue.is_empty()) {
-            return None;
-        }
-        self.turn.sent(now, self.settings.strobe, false, true);
-        Some(Frame { poll: true, ..self.control_frame() })
-    }
-
-    fn control_frame(&self) -> Frame {
-        Frame {
-            kind: FrameKind::Control,
-            poll: false,
-            more: false,
-            by_serial: self.settings.by_serial(),
-            reads_version_2: true,
-            reads_repairs: self.settings.reads_repairs(),
-            answers_ce: false,
-            outer_ecn: Ecn::NotEct,
-            from: self.epochs.own(),
-            to: self.epochs.peer().unwrap_or(0),
-            serial: self.sender.pool.serial(),
-            seq: SeqNumber(0),
-            after: if self.settings.reads_clock() { READS_CLOCK } else { 0 },
-            ack: None,
-            payload: None,
-        }
     }
 }
 
@@ -425,6 +371,7 @@ impl Agent for Tulip {
         self.receiver.expire(now);
         self.departure_due.expire(now);
         self.pause_due.expire(now);
+        self.last_acks.expire(now);
         if self.reply_due.expire(now) {
             self.unanswered += 1;
         }
@@ -486,6 +433,7 @@ impl Agent for Tulip {
             (self.epochs.hello_timer(), HELLO_TIMER),
             (self.departure_due.timer(), DEPARTURE_TIMER),
             (self.pause_due.timer(), PAUSE_TIMER),
+            (self.last_acks.timer(), PAUSE_TIMER),
         ];
         let timers = timers.into_iter().filter_map(|(at, why)| Some(Deadline { at: at?, why }));
         timers.min_by_key(|deadline| deadline.at)

@@ -168,18 +168,19 @@ impl Redundancy {
         let last = packets.open.min(SPARE_HORIZON as u32);
         let covers = |repair: &&Repair| repair.end > end - last;
         let covering = self.repairs.iter().rev().take_while(covers).count();
-        self.need_of_last(last) >= (1.0 - self.losses.share()) * covering as f64 + 0.5
+        need_of_last(last, self.losses.share())
+            >= (1.0 - self.losses.share()) * covering as f64 + 0.5
     }
 
-    /// Whether a packet by itself, as the last one of a burst, needs to be made up for.
-    pub(super) fn is_due_for_one(&self) -> bool {
-        self.need_of_last(1) >= 0.5
+    /// Whether a frame by itself, as the last one of a burst, needs to be made up for where this
+    /// share is lost.
+    pub(super) fn is_due_for_one(share: f64) -> bool {
+        need_of_last(1, share) >= 0.5
     }
 
-    fn need_of_last(&self, packets: u32) -> f64 {
-        let share = self.losses.share();
-        let expected = share * f64::from(packets);
-        expected + PAUSE_DEVIATIONS * libm::sqrt(expected * (1.0 - share))
+    /// The share of frames that are lost, of packets that are repeated and of repair frames.
+    pub(super) fn share(&self) -> f64 {
+        self.losses.share()
     }
 
     /// Whether repair frames are too few for the losses that are known.
@@ -196,6 +197,12 @@ impl Redundancy {
     fn open(&self) -> u32 {
         self.repairs.len() as u32 - self.arrived
     }
+}
+
+/// The losses to be made up for of the last packets of a burst, of which this share is lost.
+fn need_of_last(packets: u32, share: f64) -> f64 {
+    let expected = share * f64::from(packets);
+    expected + PAUSE_DEVIATIONS * libm::sqrt(expected * (1.0 - share))
 }
 
 /// Transmissions after which older ones count half, and from which on only what was seen counts.
