@@ -243,9 +243,9 @@ fn ack(number: u32) -> Packet {
     Tcp::new(0, Port::Air, 1, 0, 1_000 * number).packet(number as u16)
 }
 
-/// Bursts of four TCP ACKs each 200 ms, over a path that loses the last one of each burst, or none.
-/// Returns the time by which the last one of each burst arrived after it would have, and how often
-/// one left once more.
+/// Bursts of eight TCP ACKs each 200 ms, over a path that loses the last one of each burst, or
+/// none. Returns the time by which the last one of each burst arrived after it would have, and how
+/// often one had left once more by then.
 fn bursts_of_acks(bursts: u32, loses_last: bool) -> (Vec<Duration>, Vec<u32>) {
     let mut pair = Pair::new(&Settings::link(), RATE_BPS, LONG);
     pair.may_drop = true;
@@ -256,7 +256,7 @@ fn bursts_of_acks(bursts: u32, loses_last: bool) -> (Vec<Duration>, Vec<u32>) {
     }
     let (mut late, mut copies) = (Vec::new(), Vec::new());
     for burst in 0..bursts {
-        let last = ack(4 * burst + 3);
+        let last = ack(8 * burst + 7);
         let mut is_first = true;
         let mut fate = |from: usize, frame: &Frame| {
             let is_last = from == MOBILE && frame.payload.as_ref() == Some(&last);
@@ -265,7 +265,7 @@ fn bursts_of_acks(bursts: u32, loses_last: bool) -> (Vec<Duration>, Vec<u32>) {
             if is_lost { Fate::Lost } else { Fate::Arrives }
         };
         let sent = pair.now;
-        (0..4).for_each(|number| pair.send(MOBILE, &ack(4 * burst + number)));
+        (0..8).for_each(|number| pair.send(MOBILE, &ack(8 * burst + number)));
         pair.run(sent + Duration::from_millis(200), &mut fate);
         let arrived = pair.ends[GATEWAY].delivered.iter().find(|(_, packet)| *packet == last);
         late.push(arrived.map_or(Duration::MAX, |(at, _)| *at - sent - LONG));

@@ -8,6 +8,11 @@ use alloc::collections::VecDeque;
 
 /// The most that are remembered; of more connections at a time the oldest has no copy.
 const MOST: usize = 64;
+/// Of so many ACKs one leaves once more at most: of many slow connections each ACK looks like the
+/// last one of a burst. Small objects have one for twelve or more.
+const ONE_OF: u32 = 8;
+/// The most copies that are saved up.
+const MOST_SAVED: u32 = 8;
 
 /// The last ACKs of flows that nothing of the flow has followed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -16,6 +21,8 @@ pub(super) struct LastAcks {
     waiting: VecDeque<(Instant, usize, Packet)>,
     /// Those that leave once more.
     due: VecDeque<(usize, Packet)>,
+    /// ACKs that have left since the last copy, as far as they count.
+    credit: u32,
 }
 
 impl LastAcks {
@@ -31,6 +38,7 @@ impl LastAcks {
             self.waiting.pop_front();
         }
         self.waiting.push_back((until, flow, packet));
+        self.credit = (self.credit + 1).min(ONE_OF * MOST_SAVED);
     }
 
     /// When the next burst may have ended.
@@ -38,11 +46,14 @@ impl LastAcks {
         self.waiting.front().map(|(until, ..)| *until)
     }
 
-    /// Makes those due whose time has come.
+    /// Makes those due whose time has come, as far as the credit reaches.
     pub(super) fn expire(&mut self, now: Instant) {
         while let Some((_, flow, packet)) = self.waiting.pop_front_if(|(until, ..)| *until <= now) {
-            // It may wait for long where the rate does not admit it.
-            self.due.push_back((flow, packet.with_own_buffer()));
+            if let Some(credit) = self.credit.checked_sub(ONE_OF) {
+                self.credit = credit;
+                // It may wait for long where the rate does not admit it.
+                self.due.push_back((flow, packet.with_own_buffer()));
+            }
         }
     }
 
@@ -60,12 +71,17 @@ mod tests {
     use alloc::vec::Vec;
     use bytes::Bytes;
 
+    fn note(acks: &mut LastAcks, flow: usize, millis: u64) {
+        let packet = Packet::truncated(LinkType::Ip, Bytes::new(), flow as u32);
+        acks.follow(flow);
+        acks.note(flow, packet, Instant::from_millis(millis));
+    }
+
+    /// ACKs of these flows, one in each millisecond, and credit for all.
     fn acks(flows: impl IntoIterator<Item = usize>) -> LastAcks {
-        let mut acks = LastAcks::default();
-        for (number, flow) in (0..).zip(flows) {
-            let packet = Packet::truncated(LinkType::Ip, Bytes::new(), flow as u32);
-            acks.follow(flow);
-            acks.note(flow, packet, Instant::from_millis(10 + number));
+        let mut acks = LastAcks { credit: ONE_OF * MOST_SAVED, ..LastAcks::default() };
+        for (number, flow) in (10..).zip(flows) {
+            note(&mut acks, flow, number);
         }
         acks
     }
@@ -96,6 +112,17 @@ mod tests {
     #[test]
     fn the_oldest_makes_room() {
         let mut acks = acks(0..MOST + 2);
-        assert_eq!(due_at(&mut acks, 1_000), (2..MOST + 2).collect::<Vec<_>>());
+        assert_eq!(acks.waiting.len(), MOST);
+        assert_eq!(due_at(&mut acks, 1_000), (2..2 + MOST_SAVED as usize).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn of_eight_acks_one_leaves_once_more_at_most() {
+        let mut acks = LastAcks::default();
+        let copies = (0..800).filter(|&number| {
+            note(&mut acks, number as usize % 2, number);
+            !due_at(&mut acks, number).is_empty()
+        });
+        assert_eq!(copies.count(), 100);
     }
 }
