@@ -62,7 +62,8 @@ def run(names: list[str]) -> None:
         if names:
             sys.exit(f"figures: {' '.join(names)}: typed figures cannot be made again")
         return
-    record.build()
+    if any(record.uses_release(results) for results in chosen):
+        record.build()
     revision = record.revision()
     for results in chosen:
         begin = time.monotonic()
