@@ -62,8 +62,7 @@ def run(names: list[str]) -> None:
         if names:
             sys.exit(f"figures: {' '.join(names)}: typed figures cannot be made again")
         return
-    if any(record.uses_release(results) for results in chosen):
-        record.build()
+    record.build()
     revision = record.revision()
     for results in chosen:
         begin = time.monotonic()

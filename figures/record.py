@@ -22,12 +22,6 @@ def build() -> None:
     subprocess.run(command, cwd=ROOT, check=True)
 
 
-def uses_release(results: Results) -> bool:
-    """Whether a command is the program or is given it: others build what they need."""
-    words = [word for command in results.commands for word in shlex.split(command)]
-    return bool(results.picture) or bool({"airmend", "{airmend}"} & set(words))
-
-
 def record(results: Results, revision: str) -> None:
     """Runs the commands and records the columns that are kept, with what made them."""
     with tempfile.TemporaryDirectory() as folder:

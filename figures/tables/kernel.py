@@ -309,15 +309,22 @@ def _(short):
         yield cells
 
 
-OVERHEAD = "tools/link-overhead --kernel 6.12 --json --queue bdp --seconds 15"
-LINK_PATHS = "--delays 20ms,70ms,140ms"
+#: One way by air in ms, the FIFO before it (1 BDP), the time of a run in s, runs.
+OVERHEAD = {
+    2: ("10kB", 15, 3),
+    20: ("100kB", 15, 3),
+    70: ("350kB", 15, 3),
+    140: ("700kB", 15, 3),
+    300: ("1500kB", 60, 1),
+}
 overhead = lab(
     "link-overhead",
-    # Without losses nothing is left to chance but the kernel's own.
-    f"{OVERHEAD} {LINK_PATHS} --losses 0.01,0.05,0.1 --runs 3",
-    f"{OVERHEAD} {LINK_PATHS} --losses 0",
-    f"{OVERHEAD} --delays 2ms --losses 0,0.01,0.05,0.1",
-    f"{OVERHEAD} --delays 2ms,20ms,70ms,140ms --losses 0 -- --arq plain",
+    *(
+        f"tools/link-overhead --airmend {{airmend}} --json --delays {delay}ms --queue {queue}"
+        f" --seconds {seconds} --runs {runs} {what}"
+        for delay, (queue, seconds, runs) in OVERHEAD.items()
+        for what in ("--losses 0,0.01,0.05,0.1", "--losses 0 -- --arq plain")
+    ),
     keep="delay loss seed arq=flags.1 bps wire reverse cpu_fh=cpu_fh_ns cpu_mh=cpu_mh_ns late_us",
     agents="tulip arq",
 )
@@ -326,7 +333,7 @@ overhead = lab(
 @table("link-overhead", overhead)
 def _(overhead):
     yield ["round trip, losses", "Mb/s", "of plain × (1 − p)", "bytes down", "up", "CPU, ns"]
-    for delay in (2, 20, 70, 140):
+    for delay in OVERHEAD:
         clean = overhead.median("bps", delay=f"{delay}ms", loss=0.0, arq="plain")
         for arq, loss in (("plain", 0.0), *((None, loss) for loss in (0.0, 0.01, 0.05, 0.1))):
             where = {"delay": f"{delay}ms", "loss": loss, "arq": arq}

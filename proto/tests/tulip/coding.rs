@@ -153,10 +153,10 @@ fn without_rate_control_a_full_queue_behind_the_end_gets_no_repair_frames() {
 
 /// Datagrams of a class of 50 ms beside segments, over a path that loses 5 %: nine of ten losses
 /// are made up for within 20 ms, which no retransmission is. Over 24 ms each way the round trip is
-/// less than the 50 ms, but a loss is known later.
+/// less than the 50 ms, but a loss is known later; over 16 ms there is time for one retransmission.
 #[test]
 fn a_call_beside_a_transfer_arrives_in_time() {
-    for one_way in [LONG, Duration::from_millis(24)] {
+    for one_way in [LONG, Duration::from_millis(24), Duration::from_millis(16)] {
         // As much as the path carries, and a little more.
         let call = Call { one_way, loss: 0.05, segments: 12, every: Duration::from_millis(4) };
         let (in_time, all) = call.run();

@@ -31,9 +31,10 @@ impl Tulip {
         Some(self.numbered_frame(numbered, Some(event), false))
     }
 
-    /// Whether only a copy of a packet can make up for its loss in time, and the path loses enough.
+    /// Whether a packet has no time for a second retransmission, the first of which may be lost as
+    /// well, and the path loses enough.
     pub(super) fn needs_copy(&self, queued: &Queued) -> bool {
-        let is_brief = matches!(queued.class, Class::Bounded(time) if time < self.pace.wait(0));
+        let is_brief = matches!(queued.class, Class::Bounded(time) if time < 2 * self.pace.wait(0));
         let share = self.sender.redundancy.share();
         queued.is_urgent() && is_brief && self.is_coding() && Redundancy::is_due_for_one(share)
     }

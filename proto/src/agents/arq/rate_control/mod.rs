@@ -19,7 +19,8 @@
 //!    so that startup limits only what is repeated. It ends when the round trip grows
 //!    ([`startup`]). The minimum round trip is probed for only if it has not been seen again,
 //!    and is that of means, since frames may take times of their own ([`min_round_trip`]).
-//! 4. While the path carries what is sent beyond the rate, the gain cycle begins again.
+//! 4. The gain cycle probes with half of BBR's quarter. While the path carries what is sent beyond
+//!    the rate, a whole quarter more is sent.
 //!
 //! Round trips are without the queue of the way back, which is not this end's ([`way_back`]).
 //!
@@ -57,8 +58,12 @@ const STARTUP_GAIN: u64 = UNIT * 9 / 4;
 /// repair frames, which may be half as many, and with what is left of the second one.
 const LEAST_STARTUP_WINDOW: u64 = 8 * INITIAL_WINDOW;
 const DRAIN_GAIN: u64 = UNIT / 3;
-/// The gain cycle of the rate, one phase for each minimum round trip.
-const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// The gain cycle of the rate, one phase for each minimum round trip. What the first one sends more
+/// queues in a full path, and delays all that crosses it: half of BBR's quarter. The second ends
+/// when that has drained, for which a round trip is long enough.
+const CYCLE: [u64; 8] = [UNIT * 9 / 8, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// The gain while the rate grows: BBR's.
+const GROWTH_GAIN: u64 = UNIT * 5 / 4;
 /// The gain while others fill the queue: the fair window limits what is in flight.
 const SHARED_GAIN: u64 = UNIT * 65 / 64;
 /// Round trips over which the largest delivery rate is taken.
@@ -116,6 +121,8 @@ enum Phase {
     Drain,
     /// The gain cycle: the place in it, and since when.
     Cycle(usize, Instant),
+    /// The path carries more than was known: since when more yet is sent.
+    Growth(Instant),
 }
 
 impl RateControl {
@@ -194,7 +201,7 @@ impl RateControl {
     pub(crate) fn admits(&self, now: Instant, is_reliable: bool) -> bool {
         match self.phase {
             Phase::Startup => !is_reliable || self.flight.reliable() < self.window(now),
-            Phase::Drain | Phase::Cycle(..) => self.flight.under_way() < self.window(now),
+            _ => self.flight.under_way() < self.window(now),
         }
     }
 
@@ -392,18 +399,20 @@ impl RateControl {
                 Phase::Drain
             }
             Phase::Drain if in_flight <= self.product(UNIT) => Phase::Cycle(2, now),
-            Phase::Cycle(1.., _) if self.has_found_more() => Phase::Cycle(0, now),
+            Phase::Cycle(1.., _) if self.has_found_more() => Phase::Growth(now),
             Phase::Cycle(place, since) => {
                 let is_long = now.since(since) > least;
                 let is_next = match CYCLE[place] {
                     UNIT => is_long,
-                    gain if gain > UNIT => {
-                        let is_reached = sample.prior_under_way >= self.product(gain);
-                        is_long && (is_reached || sample.lost > 0)
-                    }
+                    gain if gain > UNIT => is_long && self.has_probed(sample, gain),
                     _ => is_long || in_flight <= self.product(UNIT),
                 };
                 if is_next { Phase::Cycle((place + 1) % CYCLE.len(), now) } else { self.phase }
+            }
+            Phase::Growth(since)
+                if now.since(since) > least && self.has_probed(sample, GROWTH_GAIN) =>
+            {
+                Phase::Cycle(1, now)
             }
             phase => phase,
         };
@@ -412,11 +421,15 @@ impl RateControl {
         }
     }
 
-    /// Whether the path carries what the gain cycle sent more, or nearly, without a queue of
-    /// others: then it may carry more yet, as where startup has ended too early. In a full path the
-    /// rate does not grow.
+    /// Whether as much is in flight as a gain brings, or as the path bears.
+    fn has_probed(&self, sample: &Sample, gain: u64) -> bool {
+        sample.prior_under_way >= self.product(gain) || sample.lost > 0
+    }
+
+    /// Whether the path carries half of what was sent more, without a queue of others: then it may
+    /// carry more yet, as where startup has ended too early. In a full path the rate does not grow.
     fn has_found_more(&self) -> bool {
-        !self.is_shared && self.rate.get() >= self.probed.saturating_add(self.probed / 8)
+        !self.is_shared && self.rate.get() >= self.probed.saturating_add(self.probed / 16)
     }
 
     fn gain(&self) -> u64 {
@@ -425,8 +438,11 @@ impl RateControl {
             Phase::Startup => UNIT,
             Phase::Drain => DRAIN_GAIN,
             // The fair window probes.
-            Phase::Cycle(..) if self.is_shared && self.fair.is_bound() => SHARED_GAIN,
+            Phase::Cycle(..) | Phase::Growth(_) if self.is_shared && self.fair.is_bound() => {
+                SHARED_GAIN
+            }
             Phase::Cycle(place, _) => CYCLE[place],
+            Phase::Growth(_) => GROWTH_GAIN,
         }
     }
 
@@ -463,7 +479,7 @@ impl RateControl {
             Phase::Startup if !self.startup.is_in_doubt() => {
                 return self.product(STARTUP_GAIN).max(LEAST_STARTUP_WINDOW) + self.slack();
             }
-            Phase::Startup | Phase::Drain | Phase::Cycle(..) => self.product(2 * UNIT),
+            _ => self.product(2 * UNIT),
         };
         let window = window.max(INITIAL_WINDOW) + self.slack();
         let window = match self.fair.bytes(now, least) {

@@ -187,18 +187,24 @@ fn the_path_is_full_and_its_queue_short() {
         path.run(LONG);
         let (share, wait) = (path.share(LONG), path.mean_queue());
         assert!(share > 0.97, "{queue} frames: {share:.3} of the rate");
-        assert!(wait < ROUND_TRIP / 4, "{queue} frames: {wait:?} in the queue");
+        assert!(wait < ROUND_TRIP / 32, "{queue} frames: {wait:?} in the queue");
         assert!(path.dropped * 1_000 < path.sent, "{} of {} dropped", path.dropped, path.sent);
     }
 }
 
+/// The mean of eight runs: what the path loses is known to a tenth of itself, and no queue is left
+/// that would hide what is sent too little meanwhile.
 #[test]
 fn losses_of_the_path_cost_no_more_than_themselves() {
-    for loss in [0.01, 0.05, 0.1] {
-        let mut path = Path::new(20_000_000, ROUND_TRIP, 67, loss);
-        path.run(LONG);
-        let share = path.share(LONG) / (1.0 - loss);
-        assert!(share > 0.96, "{share:.3} of what arrives at loss {loss}");
+    for (loss, least) in [(0.01, 0.99), (0.05, 0.98), (0.1, 0.96)] {
+        let shares = (1..=8).map(|seed| {
+            let mut path = Path::new(20_000_000, ROUND_TRIP, 67, loss);
+            path.stream = Stream::new(seed, 0, 0, Purpose::Loss);
+            path.run(LONG);
+            path.share(LONG) / (1.0 - loss)
+        });
+        let share = shares.sum::<f64>() / 8.0;
+        assert!(share > least, "{share:.3} of what arrives at loss {loss}");
     }
 }
 
