@@ -4,9 +4,9 @@
 //! long link is mostly idle, and hosts take such a delay for a full path: HyStart (RFC 9406, Linux)
 //! then ends slow start at a window that is much too small.
 //!
-//! And a copy of each short packet whose time is over before a retransmission could arrive, as of a
-//! call: beside a bulk transfer repair frames come too late for it, since they mend all that is
-//! lost together.
+//! And a copy of each short packet that has no time for a second retransmission, as of a call:
+//! beside a bulk transfer repair frames come too late for it, since they mend all that is lost
+//! together.
 //!
 //! And a copy of the last TCP ACK of a burst ([`super::last_acks`]).
 
