@@ -20,6 +20,9 @@ const RTA_IP_PROTO: u16 = 27;
 const RTA_SPORT: u16 = 28;
 const RTA_DPORT: u16 = 29;
 const RTAX_MTU: u16 = 2;
+const RTAX_INITCWND: u16 = 11;
+/// The protocol of a route that the kernel made, such as that to the network of an address.
+const RTPROT_KERNEL: u8 = 2;
 /// The entry of the table itself, without what ICMP has added (Linux 4.13).
 const RTM_F_FIB_MATCH: u32 = 0x2000;
 
@@ -78,18 +81,81 @@ pub(crate) fn addresses(interface: u32) -> io::Result<Vec<(IpAddr, u8)>> {
     Ok(all.iter().filter_map(address).collect())
 }
 
-/// The networks that [`add_route`] sends through this interface.
-pub(crate) fn routes(interface: u32) -> io::Result<Vec<(IpAddr, u8)>> {
+/// A route through an interface to what lies behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InterfaceRoute {
+    pub(crate) network: (IpAddr, u8),
+    /// [`add_route`] made it; otherwise the kernel did, for an address of the interface.
+    pub(crate) is_added: bool,
+    /// The first congestion window of this host's connections in segments (`initcwnd`); 0 for the
+    /// kernel's own.
+    pub(crate) initial_window: u32,
+    /// What tells it from others, and its other metrics.
+    head: [u8; ROUTE],
+    identity: Vec<u8>,
+    metrics: Vec<u8>,
+}
+
+/// The routes that [`add_route`] or the kernel has made through this interface.
+pub(crate) fn routes(interface: u32) -> io::Result<Vec<InterfaceRoute>> {
     let all = ask(libc::RTM_GETROUTE, libc::NLM_F_DUMP as u16, &[0; ROUTE])?;
-    let network = |message: &Vec<u8>| {
-        let is_own =
-            message.get(5) == Some(&PROTOCOL) && message.get(7) == Some(&libc::RTN_UNICAST);
-        let through = of(message, libc::RTA_OIF).and_then(|value| word(value, 0));
-        let octets = of(message, libc::RTA_DST)?;
-        Some((from_octets(octets)?, *message.get(1)?))
-            .filter(|_| is_own && through == Some(interface))
+    let routes = all.iter().filter_map(|message| interface_route(message, interface));
+    Ok(routes.collect())
+}
+
+fn interface_route(message: &[u8], interface: u32) -> Option<InterfaceRoute> {
+    let (head, body) = message.split_first_chunk::<ROUTE>()?;
+    let [_, prefix, _, _, table, protocol, _, kind, ..] = *head;
+    let is_either = protocol == PROTOCOL || protocol == RTPROT_KERNEL;
+    let through = of(message, libc::RTA_OIF).and_then(|value| word(value, 0));
+    if (table, kind) != (libc::RT_TABLE_MAIN, libc::RTN_UNICAST)
+        || !is_either
+        || through != Some(interface)
+    {
+        return None;
+    }
+    let mut head = *head;
+    // Flags tell of its state.
+    head[8..].fill(0);
+    let mut route = InterfaceRoute {
+        network: (from_octets(of(message, libc::RTA_DST)?)?, prefix),
+        is_added: protocol == PROTOCOL,
+        initial_window: 0,
+        head,
+        identity: Vec::new(),
+        metrics: Vec::new(),
     };
-    Ok(all.iter().filter_map(network).collect())
+    for (which, value) in attributes(body) {
+        match which {
+            RTA_METRICS => {
+                for (metric, value) in attributes(value) {
+                    match metric {
+                        RTAX_INITCWND => route.initial_window = word(value, 0)?,
+                        _ => route.metrics.extend(attribute(metric, value)),
+                    }
+                }
+            }
+            libc::RTA_DST | libc::RTA_OIF | libc::RTA_PREFSRC | libc::RTA_PRIORITY => {
+                route.identity.extend(attribute(which, value));
+            }
+            _ => {}
+        }
+    }
+    Some(route)
+}
+
+impl InterfaceRoute {
+    /// Connections that this host begins or accepts by the route have this first window from now
+    /// on, in segments; 0 for the kernel's own.
+    pub(crate) fn set_initial_window(&self, segments: u32) -> io::Result<()> {
+        let mut metrics = self.metrics.clone();
+        if segments > 0 {
+            metrics.extend(attribute(RTAX_INITCWND, &segments.to_ne_bytes()));
+        }
+        let bytes = [&self.head[..], &self.identity, &attribute(RTA_METRICS, &metrics)].concat();
+        let flags = libc::NLM_F_ACK | libc::NLM_F_REPLACE;
+        ask(libc::RTM_NEWROUTE, flags as u16, &bytes).map(drop)
+    }
 }
 
 /// Sends what is for this network through the interface.

@@ -80,6 +80,7 @@ fn tunnel(options: &Options) -> Result<TunnelConfig> {
             routes: if options.no_routes { vec![] } else { networks },
             has_blackholes: !options.no_blackholes,
             keeps_carrier: options.keep_carrier,
+            sets_initial_windows: !options.no_initcwnd,
         }),
     };
     let (padding, compression) = (options.pad, !options.no_compression);

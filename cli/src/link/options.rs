@@ -69,6 +69,10 @@ pub(crate) struct Options {
     /// Leave the interface its carrier while the peer is silent.
     #[arg(long)]
     pub(super) keep_carrier: bool,
+    /// Let this host's connections through the link begin with the kernel's ten segments; otherwise
+    /// with what the measured path holds (initcwnd of the interface's routes).
+    #[arg(long)]
+    pub(super) no_initcwnd: bool,
     /// Run this command when the interface is set up; its name is in AIRMEND_INTERFACE.
     #[arg(long, value_name = "COMMAND")]
     pub(super) up: Option<String>,
@@ -114,7 +118,7 @@ pub(crate) struct Peer {
 }
 
 /// The keys of the file, without those of a peer.
-pub(super) const OPTION_NAMES: [&str; 22] = [
+pub(super) const OPTION_NAMES: [&str; 23] = [
     "arq",
     "dev",
     "address",
@@ -131,6 +135,7 @@ pub(super) const OPTION_NAMES: [&str; 22] = [
     "no-routes",
     "no-blackholes",
     "keep-carrier",
+    "no-initcwnd",
     "up",
     "down",
     "socket",
@@ -181,6 +186,7 @@ impl Options {
             "no-routes" => switch(text).map(|on| self.no_routes = on),
             "no-blackholes" => switch(text).map(|on| self.no_blackholes = on),
             "keep-carrier" => switch(text).map(|on| self.keep_carrier = on),
+            "no-initcwnd" => switch(text).map(|on| self.no_initcwnd = on),
             "insecure" => switch(text).map(|on| self.insecure = on),
             _ => return None,
         })
@@ -217,6 +223,7 @@ impl Options {
             no_routes: self.no_routes || below.no_routes,
             no_blackholes: self.no_blackholes || below.no_blackholes,
             keep_carrier: self.keep_carrier || below.keep_carrier,
+            no_initcwnd: self.no_initcwnd || below.no_initcwnd,
             up: self.up.or(below.up),
             down: self.down.or(below.down),
             socket: self.socket.or(below.socket),

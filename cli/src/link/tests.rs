@@ -76,6 +76,7 @@ class = "any=reliable"
 no-routes = false
 no-blackholes = true
 keep-carrier = true
+no-initcwnd = true
 socket = "/tmp/s"
 metrics = "127.0.0.1:9291"
 up = "a"
@@ -117,6 +118,7 @@ fn every_flag_is_a_key_and_flags_go_before() {
         "--class=any=reliable",
         "--no-blackholes",
         "--keep-carrier",
+        "--no-initcwnd",
         "--socket=/tmp/s",
         "--metrics=127.0.0.1:9291",
         "--up=a",

@@ -15,6 +15,7 @@ mod gain;
 mod honest;
 mod hub;
 mod icmp;
+mod initial_window;
 mod interface;
 #[path = "../kit/mod.rs"]
 mod kit;
@@ -138,7 +139,7 @@ const OF_NFT: [(&str, Test); 5] = [
 
 /// What needs modules that `tools/test-kernels` loads in its guests or sets their clock, or judges
 /// times only.
-const OF_GUESTS: [(&str, Test); 8] = [
+const OF_GUESTS: [(&str, Test); 9] = [
     ("clock_set", clock::set_while_up),
     ("gain_told", gain::told),
     ("honest_beside_hostile", honest::beside_hostile),
@@ -146,6 +147,7 @@ const OF_GUESTS: [(&str, Test); 8] = [
     ("wireguard_inside", encrypted::wireguard),
     ("esp_inside", encrypted::esp),
     ("flooded_inside", crowd::flooded),
+    ("initial_window", initial_window::follows_the_path),
     ("through_netem", netem::through),
 ];
 

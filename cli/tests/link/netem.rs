@@ -44,7 +44,7 @@ pub(crate) fn through() -> Result {
 /// A queue that drains at 20 Mb/s where frames leave, and netem where they arrive. Netem comes
 /// after the queue, since what it lets go early skips a rate of its own and any queue within it,
 /// and since it takes a super-packet for one packet: the queue sends the datagrams one by one.
-fn shape(from: &Namespace, to: &Namespace, treatment: &str) -> Result {
+pub(crate) fn shape(from: &Namespace, to: &Namespace, treatment: &str) -> Result {
     from.ip("link set dev eth0 gso_max_segs 1\n")?;
     queue(from, "eth0", "tbf rate 20mbit burst 3000 limit 1500000")?;
     to.ip("link add ifb0 type ifb\nlink set ifb0 up\n")?;

@@ -119,6 +119,8 @@ pub struct TunConfig {
     pub has_blackholes: bool,
     /// It has a carrier also while the peer is silent.
     pub keeps_carrier: bool,
+    /// This host's connections through it begin with what the measured path holds.
+    pub sets_initial_windows: bool,
 }
 
 impl DeviceConfig {

@@ -3,6 +3,7 @@
 use super::carrier::IPV6_MIN_MTU;
 use super::config::{DeviceConfig, TunConfig};
 use super::error::TunnelError;
+use super::initial_window::{is_another, is_link_local};
 use super::routing::Network;
 use crate::route::{
     add_address, add_blackhole, add_route, addresses, remove_address, remove_blackhole,
@@ -11,7 +12,7 @@ use crate::route::{
 use crate::sys;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The least MTU of IPv4 (RFC 791 §3.2).
 const MIN_MTU: usize = 68;
@@ -57,9 +58,9 @@ impl Interface {
                 remove_address(index, address, prefix).ok();
             }
         }
-        for network in routes(index).unwrap_or_default() {
-            if !self.tun.routes.contains(&network) {
-                remove_route(index, network).ok();
+        for route in routes(index).unwrap_or_default() {
+            if route.is_added && !self.tun.routes.contains(&route.network) {
+                remove_route(index, route.network).ok();
             }
         }
         self.tun.addresses.iter().try_for_each(|address| self.add_address(index, *address))?;
@@ -84,6 +85,9 @@ impl Interface {
             }
         }
         tun.routes.iter().try_for_each(|network| self.add_route(index, *network))?;
+        if before.sets_initial_windows && !tun.sets_initial_windows {
+            self.reset_initial_windows(index);
+        }
         // Somebody may have taken it already.
         for (address, prefix) in before.addresses {
             if !tun.addresses.contains(&(address, prefix)) {
@@ -97,6 +101,13 @@ impl Interface {
             self.follow(fits).map_err(|source| TunnelError::Device { interface: name, source })?;
         }
         Ok(())
+    }
+
+    fn reset_initial_windows(&self, index: u32) {
+        let routes = routes(index).unwrap_or_default();
+        for route in routes.iter().filter(|route| route.initial_window > 0) {
+            route.set_initial_window(0).ok();
+        }
     }
 
     fn add_address(&self, index: u32, (address, prefix): Network) -> Result<(), TunnelError> {
@@ -181,9 +192,35 @@ impl Interface {
             }
         }
         let present = routes(index).unwrap_or_default();
-        for &network in self.tun.routes.iter().filter(|network| !present.contains(network)) {
+        let is_there = |network: &Network| {
+            present.iter().any(|route| route.is_added && route.network == *network)
+        };
+        for &network in self.tun.routes.iter().filter(|network| !is_there(network)) {
             self.add_route(index, network).ok();
         }
+    }
+
+    /// Connections of this host begin with the window that `wanted` has for a network behind the
+    /// interface; for the network of its addresses, which may be that of several peers, it is asked
+    /// without one. Returns the windows that are others now.
+    pub(super) fn set_initial_windows(
+        &self,
+        wanted: impl Fn(Option<IpAddr>) -> u32,
+    ) -> Vec<(Network, u32)> {
+        let Some(index) = self.index.filter(|_| self.tun.sets_initial_windows) else {
+            return Vec::new();
+        };
+        let mut set = Vec::new();
+        for route in routes(index).unwrap_or_default() {
+            let segments = wanted(route.is_added.then_some(route.network.0));
+            if is_another(segments, route.initial_window)
+                && !is_link_local(route.network.0)
+                && route.set_initial_window(segments).is_ok()
+            {
+                set.push((route.network, segments));
+            }
+        }
+        set
     }
 
     fn uses_ipv6(&self) -> bool {

@@ -22,6 +22,7 @@ mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod inbound;
+mod initial_window;
 mod interface;
 mod key;
 mod liveness;
@@ -66,10 +67,11 @@ pub use told::Told;
 use crate::clock::Clock;
 use airmend_proto::{Ecn, Instant, Packet};
 use bytes::BytesMut;
+use initial_window::initial_window;
 use interface::Interface;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use outbound::Io;
-use peer::{IDLE, LOOK_INTERVAL};
+use peer::{IDLE, LOOK_INTERVAL, Peer};
 use peers::Peers;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -217,6 +219,7 @@ impl Tunnel {
         if self.next_read <= now {
             self.next_read = now + LOOK_INTERVAL;
             self.interface.put_back();
+            self.set_initial_windows();
             self.measure(now);
             (self.has_packets, self.has_frames) = (true, true);
         }
@@ -268,6 +271,21 @@ impl Tunnel {
             self.notices.push_back(Notice::Mtu(self.mtu()));
         }
         Ok(())
+    }
+
+    /// This host's connections begin with what the path to their peer holds, or with the least of
+    /// all paths where the peer is not known.
+    fn set_initial_windows(&mut self) {
+        let (mtu, routing) = (self.interface.mtu(), &self.io.routing);
+        let window = |peer: &Peer| initial_window(peer.forwarder.path(), mtu);
+        let (peers, least) = (&self.peers, self.peers.iter().map(window).min().unwrap_or(0));
+        let set = self.interface.set_initial_windows(|network| {
+            let place = network.and_then(|address| routing.place_of(address));
+            let peer = place.and_then(|place| peers.iter().find(|peer| peer.place == place));
+            peer.map_or(least, window)
+        });
+        let notice = |(network, segments)| Notice::InitialWindow(network, segments);
+        self.notices.extend(set.into_iter().map(notice));
     }
 
     /// The interface has a carrier while one of the peers is there. A kernel before Linux 5.0

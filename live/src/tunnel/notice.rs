@@ -2,6 +2,7 @@
 
 use super::carrier::Address;
 use super::datagram::VERSION;
+use super::routing::Network;
 use std::fmt;
 
 /// One thing that has changed.
@@ -33,6 +34,8 @@ pub enum Notice {
     Loop(Address),
     /// The path, and with it the TUN device, has a new MTU.
     Mtu(u32),
+    /// This host's connections to this network begin with so many segments; 0 for the kernel's own.
+    InitialWindow(Network, u32),
 }
 
 impl fmt::Display for Notice {
@@ -95,6 +98,15 @@ impl fmt::Display for Notice {
                  reaches it: give that address a route of its own outside the link"
             ),
             Self::Mtu(mtu) => write!(f, "the MTU is now {mtu}"),
+            Self::InitialWindow((address, prefix), 0) => write!(
+                f,
+                "connections of this host to {address}/{prefix} begin with the kernel's own window"
+            ),
+            Self::InitialWindow((address, prefix), segments) => write!(
+                f,
+                "connections of this host to {address}/{prefix} begin with {segments} segments, \
+                 what the path holds (initcwnd)"
+            ),
         }
     }
 }

@@ -36,7 +36,11 @@ impl Routing {
 
     /// The place of the peer that has this address, IPv6 or IPv4-mapped.
     pub(super) fn place(&self, address: [u8; 16]) -> Option<usize> {
-        let address = Ipv6Addr::from(address).to_canonical();
+        self.place_of(Ipv6Addr::from(address).to_canonical())
+    }
+
+    /// The place of the peer that has this address.
+    pub(super) fn place_of(&self, address: IpAddr) -> Option<usize> {
         let mut found = self.by_prefix.iter().filter_map(|(Reverse(prefix), networks)| {
             let is_too_long = address.is_ipv4() && *prefix > 32;
             if is_too_long { None } else { networks.get(&masked(address, *prefix)).copied() }
