@@ -29,10 +29,8 @@ pub(super) fn initial_window(path: Option<PathView>, mtu: u32) -> u32 {
 
 /// Whether a route's window is to become another one. What a path is measured to hold varies.
 pub(super) fn is_another(wanted: u32, present: u32) -> bool {
-    match (wanted, present) {
-        (0, _) | (_, 0) => wanted != present,
-        _ => wanted.abs_diff(present) > present / 4,
-    }
+    let [wanted, present] = [wanted, present].map(|segments| segments.max(USUAL));
+    wanted.abs_diff(present) > present / 4
 }
 
 /// Whether connections to this address are not those of the link's users: each interface has it.
@@ -67,8 +65,10 @@ mod tests {
 
     #[test]
     fn a_window_that_differs_by_little_stays() {
-        assert!(is_another(20, 0) && is_another(0, 20) && !is_another(0, 0));
         assert!(!is_another(24, 20) && is_another(26, 20) && is_another(14, 20));
+        assert!(is_another(20, 0) && is_another(0, 20) && !is_another(0, 0));
+        // A path that holds ten segments or so.
+        assert!(!is_another(11, 0) && !is_another(0, 11));
     }
 
     #[test]
