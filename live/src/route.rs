@@ -21,8 +21,8 @@ const RTA_SPORT: u16 = 28;
 const RTA_DPORT: u16 = 29;
 const RTAX_MTU: u16 = 2;
 const RTAX_INITCWND: u16 = 11;
-/// The protocol of a route that the kernel made, such as that to the network of an address.
-const RTPROT_KERNEL: u8 = 2;
+/// What tells a route from others.
+const IDENTITY: [u16; 4] = [libc::RTA_DST, libc::RTA_OIF, libc::RTA_PREFSRC, libc::RTA_PRIORITY];
 /// The entry of the table itself, without what ICMP has added (Linux 4.13).
 const RTM_F_FIB_MATCH: u32 = 0x2000;
 
@@ -106,10 +106,9 @@ pub(crate) fn routes(interface: u32) -> io::Result<Vec<InterfaceRoute>> {
 fn interface_route(message: &[u8], interface: u32) -> Option<InterfaceRoute> {
     let (head, body) = message.split_first_chunk::<ROUTE>()?;
     let [_, prefix, _, _, table, protocol, _, kind, ..] = *head;
-    let is_either = protocol == PROTOCOL || protocol == RTPROT_KERNEL;
     let through = of(message, libc::RTA_OIF).and_then(|value| word(value, 0));
     if (table, kind) != (libc::RT_TABLE_MAIN, libc::RTN_UNICAST)
-        || !is_either
+        || ![PROTOCOL, libc::RTPROT_KERNEL].contains(&protocol)
         || through != Some(interface)
     {
         return None;
@@ -117,31 +116,19 @@ fn interface_route(message: &[u8], interface: u32) -> Option<InterfaceRoute> {
     let mut head = *head;
     // Flags tell of its state.
     head[8..].fill(0);
-    let mut route = InterfaceRoute {
+    let metrics = of(message, RTA_METRICS).map(attributes).unwrap_or_default();
+    let (own, others): (Vec<_>, Vec<_>) =
+        metrics.into_iter().partition(|(which, _)| *which == RTAX_INITCWND);
+    let identity = attributes(body).into_iter().filter(|(which, _)| IDENTITY.contains(which));
+    let encoded = |(which, value): (u16, &[u8])| attribute(which, value);
+    Some(InterfaceRoute {
         network: (from_octets(of(message, libc::RTA_DST)?)?, prefix),
         is_added: protocol == PROTOCOL,
-        initial_window: 0,
+        initial_window: own.first().and_then(|(_, value)| word(value, 0)).unwrap_or(0),
         head,
-        identity: Vec::new(),
-        metrics: Vec::new(),
-    };
-    for (which, value) in attributes(body) {
-        match which {
-            RTA_METRICS => {
-                for (metric, value) in attributes(value) {
-                    match metric {
-                        RTAX_INITCWND => route.initial_window = word(value, 0)?,
-                        _ => route.metrics.extend(attribute(metric, value)),
-                    }
-                }
-            }
-            libc::RTA_DST | libc::RTA_OIF | libc::RTA_PREFSRC | libc::RTA_PRIORITY => {
-                route.identity.extend(attribute(which, value));
-            }
-            _ => {}
-        }
-    }
-    Some(route)
+        identity: identity.flat_map(encoded).collect(),
+        metrics: others.into_iter().flat_map(encoded).collect(),
+    })
 }
 
 impl InterfaceRoute {

@@ -281,7 +281,7 @@ impl Tunnel {
         let (peers, least) = (&self.peers, self.peers.iter().map(window).min().unwrap_or(0));
         let set = self.interface.set_initial_windows(|network| {
             let place = network.and_then(|address| routing.place_of(address));
-            let peer = place.and_then(|place| peers.iter().find(|peer| peer.place == place));
+            let peer = place.and_then(|place| peers.at(place));
             peer.map_or(least, window)
         });
         let notice = |(network, segments)| Notice::InitialWindow(network, segments);

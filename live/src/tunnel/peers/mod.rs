@@ -145,6 +145,11 @@ impl Peers {
         self.places.iter_mut().flatten()
     }
 
+    /// The peer in this place.
+    pub(super) fn at(&self, place: usize) -> Option<&Peer> {
+        self.places.get(place)?.as_ref()
+    }
+
     fn get(&mut self, place: usize) -> Option<&mut Peer> {
         self.places.get_mut(place)?.as_mut()
     }
