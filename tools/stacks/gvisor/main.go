@@ -34,11 +34,11 @@ func main() {
 	if len(os.Args) != 6 {
 		log.Fatal("gvisor: usage: gvisor INTERFACE ADDRESS PORT SECONDS CONGESTION-CONTROL")
 	}
-	address := netip.MustParseAddr(os.Args[2])
+	address := tcpip.AddrFrom4(netip.MustParseAddr(os.Args[2]).As4())
 	port := number(os.Args[3])
 	seconds := number(os.Args[4])
-	hosts := newStack(os.Args[1], tcpip.AddrFrom4(address.As4()), os.Args[5])
-	at := tcpip.FullAddress{NIC: nic, Addr: tcpip.AddrFrom4(address.As4()), Port: uint16(port)}
+	hosts := newStack(os.Args[1], address, os.Args[5])
+	at := tcpip.FullAddress{NIC: nic, Addr: address, Port: uint16(port)}
 	listener, err := gonet.ListenTCP(hosts, at, ipv4.ProtocolNumber)
 	check(err)
 	connection, err := listener.Accept()
