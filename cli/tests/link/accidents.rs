@@ -50,11 +50,7 @@ pub(crate) fn radio_down() -> Result {
     world.left.ip("link set eth0 down\nlink set eth0 up\n")?;
     transfer(&world, BYTES)?;
     world.left.ip("link del eth0\n")?;
-    let said = until("a sentence", || {
-        let line = dialer.line().ok()?;
-        (!line.contains("the peer is there")).then_some(line)
-    })?;
-    assert!(said.contains("the interface has vanished"), "{said}");
+    dialer.said("the interface has vanished")?;
     Ok(())
 }
 

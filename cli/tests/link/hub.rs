@@ -151,11 +151,6 @@ impl Hub {
     }
 }
 
-/// The next line with these words.
-fn said(link: &mut Link, words: &str) -> Result<String> {
-    until(words, || link.line().ok().filter(|line| line.contains(words)))
-}
-
 /// A datagram from one of a namespace's addresses.
 fn send(from: &Namespace, source: &str, to: &str) -> Result {
     let socket = from.run(|| Ok(UdpSocket::bind((source, 0))))??;
@@ -213,7 +208,7 @@ pub(crate) fn peers_come_and_go() -> Result {
     let mut link = hub.start()?;
     let mut dialers = hub.dial()?;
     (0..3).try_for_each(|number| hub.until_up(number))?;
-    let line = said(&mut link, "refused an initiation from 10.77.3.2")?;
+    let line = link.said("refused an initiation from 10.77.3.2")?;
     assert!(line.contains("is none of the peers"), "{line}");
     let mut again = None;
     lasting(hub.hosts(0), HUB.parse()?, |received| {
@@ -225,16 +220,16 @@ pub(crate) fn peers_come_and_go() -> Result {
         hub.peers[1]
             .namespace
             .ip("address del 10.77.1.2/24 dev eth0\naddress add 10.77.1.77/24 dev eth0\n")?;
-        said(&mut link, "peer1: the peer has moved to 10.77.1.77")?;
+        link.said("peer1: the peer has moved to 10.77.1.77")?;
         goes_on()?;
         hub.configure(|number| number != 2)?;
         link.signal(Signal::SIGHUP)?;
-        said(&mut link, "peer3: the peer is there")?;
+        link.said("peer3: the peer is there")?;
         let gone = hub.status(2);
         assert!(gone.is_err(), "it was taken away: {gone:?}");
         goes_on()?;
         dialers.remove(1).kill()?;
-        said(&mut link, "peer1: the peer at 10.77.1.77")?;
+        link.said("peer1: the peer at 10.77.1.77")?;
         goes_on()?;
         assert_eq!(count(&hub.status(0)?, "sessions"), 1, "its session has never changed");
         assert!(!shown(&hub.namespace, "link show mend0")?.contains("NO-CARRIER"));

@@ -9,7 +9,6 @@ use crate::world::{INNER, Link, RIGHT, World};
 use airmend_live::lab::Namespace;
 use nix::sys::signal::Signal;
 use std::fs;
-use std::time::Duration;
 
 /// What the left end's hosts have behind the right one.
 const NETWORK: &str = "10.50.0.0/16";
@@ -53,10 +52,7 @@ pub(crate) fn follows_the_path() -> Result {
             assert!((11..=47).contains(&segments), "{network}: {segments}");
         }
     }
-    let told = until("a sentence", || {
-        let line = dialer.line_within(Duration::from_millis(10)).ok()??;
-        line.contains("initcwnd").then_some(line)
-    })?;
+    let told = dialer.said("initcwnd")?;
     assert!(all.iter().any(|network| told.contains(network)), "{told}");
     assert_eq!(window(&world.left, "fe80::/64")?, None);
     configure("no-initcwnd = true")?;

@@ -95,10 +95,7 @@ pub(crate) fn route_through_the_link() -> Result {
 /// Makes such a route at the left, and waits for the sentence about it.
 fn lead_through_the_link(world: &World, dialer: &mut Link) -> Result {
     world.left.ip(&format!("route add {RIGHT}/32 dev mend0\n"))?;
-    let told = until("a sentence", || {
-        let line = dialer.line_within(Duration::from_millis(10)).ok()??;
-        line.contains("leads through").then_some(line)
-    })?;
+    let told = dialer.said("leads through")?;
     assert!(told.contains(RIGHT), "{told}");
     Ok(())
 }

@@ -137,11 +137,6 @@ fn within(what: &str, begin: Instant, limit: Duration) {
     assert!(!has_steady_clock() || passed <= limit, "{what}: {passed:.1?}, wanted {limit:?}");
 }
 
-/// The next line with these words.
-fn said(link: &mut Link, words: &str) -> Result<String> {
-    until(words, || link.line().ok().filter(|line| line.contains(words)))
-}
-
 pub(crate) fn as_a_new_user() -> Result {
     let world = World::new()?;
     // What is not for the link leaves here.
@@ -162,12 +157,12 @@ pub(crate) fn as_a_new_user() -> Result {
 
     // A boot without names, then with them.
     let mut dialer = left.start()?;
-    said(&mut dialer, "the name of the peer has no address now")?;
+    dialer.said("the name of the peer has no address now")?;
     let mut listener = right.start()?;
     let begin = Instant::now();
     left.finds(RIGHT)?;
-    said(&mut dialer, "the peer is there")?;
-    said(&mut listener, "the peer is there")?;
+    dialer.said("the peer is there")?;
+    listener.said("the peer is there")?;
     transfer(&world, 1_000)?;
     within("from the name to the first bytes", begin, Duration::from_secs(10));
     assert_eq!(way(&world.left, BEHIND), NAME);
@@ -177,7 +172,7 @@ pub(crate) fn as_a_new_user() -> Result {
 
     let begin = Instant::now();
     listener.kill()?;
-    said(&mut dialer, "no answer from")?;
+    dialer.said("no answer from")?;
     let is_silent = || left.status().ok().filter(|status| status["peers"][0]["is_silent"] == true);
     until("the status", is_silent)?;
     until("no carrier", || (!left.has_carrier()).then_some(()))?;
@@ -189,7 +184,7 @@ pub(crate) fn as_a_new_user() -> Result {
     let listener = right.start_again()?;
     let begin = Instant::now();
     left.finds(RIGHT)?;
-    said(&mut dialer, &format!("the peer is there, at {RIGHT}"))?;
+    dialer.said(&format!("the peer is there, at {RIGHT}"))?;
     within("from the name's change to the peer's answer", begin, Duration::from_secs(5));
     transfer(&world, 1_000)?;
     ended(listener)?;
@@ -199,7 +194,7 @@ pub(crate) fn as_a_new_user() -> Result {
     left.keygen()?;
     let mut listener = right.start_again()?;
     let dialer = left.start_again()?;
-    said(&mut listener, &format!("refused an initiation from {LEFT}"))?;
+    listener.said(&format!("refused an initiation from {LEFT}"))?;
     assert!(count(&ended(listener)?, "forged") > 0);
     ended(dialer)?;
     Ok(())
@@ -271,11 +266,11 @@ fn restart_both(
         ended(dialer)?;
         assert_eq!(way(&world.left, BEHIND), NAME, "the interface stays");
         let mut dialer = left.start_again()?;
-        said(&mut dialer, "the peer is there")?;
+        dialer.said("the peer is there")?;
         goes_on()?;
         ended(listener)?;
         let mut listener = right.start_again()?;
-        said(&mut listener, "the peer is there")?;
+        listener.said("the peer is there")?;
         goes_on()?;
         again = Some([dialer, listener]);
         Ok(())
@@ -289,7 +284,7 @@ fn moved(world: &World, dialer: &mut Link) -> Result {
         until("the beginning", || (received() > BYTES / 4).then_some(()))?;
         let begin = Instant::now();
         readdress(world, RIGHT, MOVED)?;
-        said(dialer, &format!("the peer has moved to {MOVED}"))?;
+        dialer.said(&format!("the peer has moved to {MOVED}"))?;
         within("from the move to the peer's new address", begin, Duration::from_secs(5));
         let before = received();
         until("as much again", || (received() > before + BYTES / 4).then_some(()))

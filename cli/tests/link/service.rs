@@ -66,11 +66,6 @@ pub(crate) fn metrics_pass_promtool() -> Result {
     Ok(())
 }
 
-/// The next line with these words.
-fn said(link: &mut Link, words: &str) -> Result<String> {
-    until(words, || link.line().ok().filter(|line| line.contains(words)))
-}
-
 /// A stream outlives a reload of each end: of other addresses, and of what crosses the path. A file
 /// with a mistake changes nothing. What is left of the rights is to change interfaces.
 pub(crate) fn reloaded() -> Result {
@@ -113,24 +108,24 @@ pub(crate) fn reloaded() -> Result {
         goes_on()?;
         listener(&format!("{own}, \"10.8.0.2/24\""), "")?;
         right.signal(Signal::SIGHUP)?;
-        said(&mut right, "the configuration was read again")?;
+        right.said("the configuration was read again")?;
         assert!(shown(&world.right, "address show mend0")?.contains("10.8.0.2/24"));
         listener(&own, "pad = 16\n")?;
         right.signal(Signal::SIGHUP)?;
-        said(&mut right, "the configuration was read again")?;
+        right.said("the configuration was read again")?;
         assert!(!shown(&world.right, "address show mend0")?.contains("10.8.0.2"));
         goes_on()?;
         dialer("class = \"any=reliable\"")?;
         left.signal(Signal::SIGHUP)?;
-        said(&mut left, "the configuration was read again")?;
+        left.said("the configuration was read again")?;
         goes_on()?;
         dialer("clas = \"any=reliable\"")?;
         left.signal(Signal::SIGHUP)?;
-        let why = said(&mut left, "nothing has changed")?;
+        let why = left.said("nothing has changed")?;
         assert!(why.contains("left.toml:3: unknown key `clas`"), "{why}");
         dialer("dev = \"mend7\"")?;
         left.signal(Signal::SIGHUP)?;
-        let why = said(&mut left, "nothing has changed")?;
+        let why = left.said("nothing has changed")?;
         assert!(why.contains("the interface stays mend0"), "{why}");
         goes_on()?;
         says_how_it_is(&at_left)

@@ -10,11 +10,6 @@ use std::fs;
 use std::process::Command;
 use std::time::Instant;
 
-/// The next line with these words.
-fn said(link: &mut Link, words: &str) -> Result<String> {
-    until(words, || link.line().ok().filter(|line| line.contains(words)))
-}
-
 fn has_carrier(namespace: &Namespace) -> bool {
     !shown(namespace, "link show mend0").is_ok_and(|text| text.contains("NO-CARRIER"))
 }
@@ -27,25 +22,25 @@ pub(crate) fn peer_lost_and_found() -> Result {
     let mut listener = world.listen(&at)?;
     let mut dialer = world.dial(&at)?;
     transfer(&world, BYTES / 10)?;
-    said(&mut listener, "the peer is there")?;
-    said(&mut dialer, "the peer is there")?;
+    listener.said("the peer is there")?;
+    dialer.said("the peer is there")?;
     assert!(has_carrier(&world.left) && has_carrier(&world.right));
     let begin = Instant::now();
     dialer.kill()?;
-    said(&mut listener, &format!("the peer at {LEFT}"))?;
+    listener.said(&format!("the peer at {LEFT}"))?;
     println!("told after {:.1?}", begin.elapsed());
     assert!(!has_carrier(&world.right));
     let mut dialer = world.end(&world.left, INNER[0], &["--peer", &at, "--keep-carrier"])?;
-    said(&mut listener, "the peer is there")?;
+    listener.said("the peer is there")?;
     until("the carrier", || has_carrier(&world.right).then_some(()))?;
-    said(&mut dialer, "the peer is there")?;
+    dialer.said("the peer is there")?;
     let begin = Instant::now();
     listener.kill()?;
-    said(&mut dialer, &format!("no answer from {at}"))?;
+    dialer.said(&format!("no answer from {at}"))?;
     println!("told after {:.1?}", begin.elapsed());
     assert!(has_carrier(&world.left));
     let listener = world.listen(&at)?;
-    said(&mut dialer, "the peer is there")?;
+    dialer.said("the peer is there")?;
     transfer(&world, BYTES / 10)?;
     let figures = ended(dialer)?;
     assert_eq!(figures["is_silent"], false, "{figures}");
@@ -75,7 +70,7 @@ pub(crate) fn stranger_and_wrong_key() -> Result {
     };
     // It does not know the listener's key, and causes no line.
     let mut stranger = end(&expected)?;
-    said(&mut stranger, "no answer from")?;
+    stranger.said("no answer from")?;
     stranger.kill()?;
     let wrong = end(&own)?;
     let line = listener.line()?;
@@ -99,13 +94,13 @@ pub(crate) fn name_follows() -> Result {
     shell.arg(command.get_program()).args(command.get_args());
     let mut listener = world.listen(&format!("{RIGHT}:4433"))?;
     let mut dialer = Link::start(&world.left, shell)?;
-    said(&mut dialer, "the name of the peer has no address now")?;
+    dialer.said("the name of the peer has no address now")?;
     // The same file: it is mounted.
     let lead_to = |address: &str| fs::write(&hosts.0, format!("{address} {name}\n"));
     // At addresses of both families where nobody is, and at the peer's.
     lead_to(&format!("2001:db8::9 {name}\n{nobody} {name}\n{RIGHT}"))?;
-    said(&mut dialer, "the peer is there")?;
-    said(&mut listener, "the peer is there")?;
+    dialer.said("the peer is there")?;
+    listener.said("the peer is there")?;
     transfer(&world, BYTES / 10)?;
     listener.kill()?;
     // The other family.

@@ -1,6 +1,6 @@
 //! Two machines, each a namespace, and the processes that run in them.
 
-use crate::kit::{Process, Result, TempFile, airmend};
+use crate::kit::{Process, Result, TempFile, airmend, until};
 use airmend_live::lab::Namespace;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
@@ -117,6 +117,13 @@ impl Link {
             }
         }
         self.line().map(Some)
+    }
+
+    /// The next line with these words. Others may come at any time, as that about first windows
+    /// does when the path has become slower.
+    pub(crate) fn said(&mut self, words: &str) -> Result<String> {
+        let wait = Duration::from_millis(10);
+        until(words, || self.line_within(wait).ok()?.filter(|line| line.contains(words)))
     }
 
     /// The number of its process.
