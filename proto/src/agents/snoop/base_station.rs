@@ -11,9 +11,8 @@ use crate::wire::seq::SeqNumber;
 use crate::wire::tcp::Segment;
 use core::time::Duration;
 
-/// The share of the sender's round trip up to which a mask is brief: it costs less than it avoids
-/// [C-31].
-const BRIEF: f32 = 0.2;
+/// A mask is brief up to a fifth of the sender's round trip: it costs less than it avoids [C-31].
+const BRIEF: u32 = 5;
 
 /// The late repairs of a round trip from which repairs go twice [C-30].
 const FEW_LATE: f32 = 0.05;
@@ -22,12 +21,14 @@ const FEW_LATE: f32 = 0.05;
 pub(super) struct BaseStation;
 
 impl Strategy for BaseStation {
-    /// [C-13] The longest time for which a hole may be masked: that of two repairs, or the limit
-    /// for a sender whose round trip is unknown, and which without timestamps cannot undo what it
-    /// does too early.
+    /// [C-13] The longest time for which a hole may be masked: that of two repairs, or for as long
+    /// as that is cheap; the limit for a sender whose round trip is unknown, and which without
+    /// timestamps cannot undo what it does too early.
     fn hold_budget(&self, flow: &Flow, settings: &Settings) -> Duration {
         match flow.sender.wired.round_trip() {
-            Some(_) if flow.uses_sack => (flow.air.min() * 2).min(settings.hold_limit),
+            Some(_) if flow.uses_sack => {
+                (flow.repair_time() * 2).max(flow.cheap_mask()).min(settings.hold_limit)
+            }
             // A mask that cannot be given up lasts for as long as repairs now take.
             Some(_) => (flow.air.srtt() * 2).min(settings.hold_limit),
             None => settings.hold_limit,
@@ -101,13 +102,27 @@ impl Strategy for BaseStation {
 }
 
 impl Flow {
+    /// The time until the acknowledgment of a repair, where no queue stands beyond the agent.
+    fn repair_time(&self) -> Duration {
+        self.outstanding.repair_wait + self.air.min()
+    }
+
+    /// [C-31] For how long a mask is cheap: not at all where a queue beyond the agent would have to
+    /// take the burst in which the mask ends.
+    fn cheap_mask(&self) -> Duration {
+        match self.round_trip() {
+            Some(round_trip) if !self.queue_stands => round_trip / BRIEF,
+            _ => Duration::ZERO,
+        }
+    }
+
     /// What the sender sees of holes under repair as such, if a mask takes this time [C-31].
     fn policy(&self, budget: Duration) -> Sight {
         if !self.uses_sack {
             return Sight::MaskedNoSack;
         }
         let Some(round_trip) = self.round_trip() else { return Sight::MaskedNoRoundTrip };
-        if budget < round_trip.mul_f32(BRIEF) { Sight::MaskedBrief } else { Sight::ShownPatient }
+        if budget <= round_trip / BRIEF { Sight::MaskedBrief } else { Sight::ShownPatient }
     }
 
     /// Whether the loss of a cached range is masked.
@@ -155,22 +170,53 @@ mod tests {
     use super::*;
     use crate::agents::snoop::flow::tests::flow;
 
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    /// A flow with SACK whose round trips by wire and over the air are known.
+    fn measured(wired: Duration, air: Duration) -> Flow {
+        let mut flow = flow(0);
+        flow.air.sample(Instant::ZERO, air);
+        flow.uses_sack = true;
+        flow.sender.wired.ack_left(Instant::ZERO, 7);
+        flow.sender.wired.data_came(Instant::ZERO + wired, 7);
+        flow
+    }
+
+    fn budget(flow: &Flow) -> Duration {
+        BaseStation.hold_budget(flow, &Settings::default())
+    }
+
     #[test]
-    fn the_budget_is_the_time_of_two_repairs() {
-        let settings = Settings::default();
-        for (air, budget) in [(30, 60), (100, 150)] {
-            let mut flow = flow(0);
-            let air = Duration::from_millis(air);
-            flow.air.sample(Instant::ZERO, air);
-            flow.uses_sack = true;
-            assert_eq!(
-                BaseStation.hold_budget(&flow, &settings),
-                settings.hold_limit,
-                "an unknown sender"
-            );
-            flow.sender.wired.ack_left(Instant::ZERO, 7);
-            flow.sender.wired.data_came(Instant::from_millis(80), 7);
-            assert_eq!(BaseStation.hold_budget(&flow, &settings), Duration::from_millis(budget));
+    fn a_mask_takes_the_time_of_two_repairs_or_what_is_cheap() {
+        for (wired, air, queue, limit) in [
+            (ms(190), ms(10), true, ms(20)),
+            (ms(190), ms(10), false, ms(40)),
+            (ms(80), ms(30), false, ms(60)),
+            (ms(80), ms(100), false, ms(150)),
+        ] {
+            let mut flow = measured(wired, air);
+            flow.queue_stands = queue;
+            assert_eq!(budget(&flow), limit, "{wired:?} by wire, {air:?} over the air");
+            let is_brief = limit <= (wired + air) / BRIEF;
+            assert_eq!(flow.policy(limit) == Sight::MaskedBrief, is_brief);
+        }
+    }
+
+    #[test]
+    fn a_sender_of_unknown_round_trip_waits_for_the_limit() {
+        let mut flow = flow(0);
+        flow.uses_sack = true;
+        assert_eq!(budget(&flow), Settings::default().hold_limit);
+    }
+
+    #[test]
+    fn where_repairs_wait_in_the_interface_a_mask_is_not_brief() {
+        let mut flow = measured(ms(190), ms(10));
+        for (wait, sight) in [(ms(9), Sight::MaskedBrief), (ms(11), Sight::ShownPatient)] {
+            flow.outstanding.repair_wait = wait;
+            assert_eq!(flow.policy(budget(&flow)), sight, "{wait:?}");
         }
     }
 }

@@ -47,7 +47,6 @@ mod window;
 pub(crate) use decision::COUNTERS;
 pub use settings::{Settings, Uplink};
 
-use super::flow_table::FlowRef;
 use super::flows::Flows;
 use super::limits::Limits;
 use super::repairs::Repairs;
@@ -55,7 +54,6 @@ use super::settings::AgentSettings;
 use crate::agent::{Agent, Deadline, LinkSignal, Load, Port, Restoration, Timer, Verdict};
 use crate::event::{Event, FlowEnd};
 use crate::packet::Packet;
-use crate::ranges::Span;
 use crate::time::Instant;
 use crate::wire::flow::FlowKey;
 use crate::wire::seq::SeqNumber;
@@ -68,7 +66,7 @@ use flow::Flow;
 use handshake::{Handshakes, Opened};
 use hops::Hops;
 use outstanding::Spare;
-use queued_repair::Repair;
+use queued_repair::{HandedOver, Repair};
 use uplink::Uplinks;
 
 /// The agent `snoop`. Data from the wired side is cached and repaired; data from the air side
@@ -82,7 +80,7 @@ pub struct Snoop {
     air_round_trip: Option<Duration>,
     repairs: Repairs<Repair>,
     /// The retransmissions that wait in a queue of the runner, in its order.
-    handed_over: VecDeque<(FlowRef, Span)>,
+    handed_over: VecDeque<HandedOver>,
     shared: Shared,
     uplinks: Uplinks,
 }

@@ -27,6 +27,8 @@ pub(super) struct Outstanding {
     /// [C-4] The newest transmission that is known to have arrived.
     pub(super) delivered: Delivered,
     pub(super) probe: TailProbe,
+    /// What the last repair waited in the queue of the interface.
+    pub(super) repair_wait: Duration,
     /// When new data last came.
     pub(super) new_data_at: Instant,
     /// The end of the reordering window of a missing range.
@@ -48,6 +50,7 @@ impl Empty for Outstanding {
         counted: 0,
         delivered: Delivered { sent: Sent::NONE, round_trip: Duration::ZERO },
         probe: TailProbe::EMPTY,
+        repair_wait: Duration::ZERO,
         new_data_at: Instant::ZERO,
         reordering_due: None,
     };

@@ -1,4 +1,4 @@
-//! A range that waits to be retransmitted.
+//! A range that waits to be retransmitted, in the agent and then in a queue of the runner.
 
 use crate::agents::flow_table::FlowRef;
 use crate::event::Cause;
@@ -11,5 +11,14 @@ pub(super) struct Repair {
     pub(super) span: Span,
     pub(super) cause: Cause,
     /// Since when it waits.
+    pub(super) since: Instant,
+}
+
+/// A retransmission that waits in a queue of the runner.
+#[derive(Debug)]
+pub(super) struct HandedOver {
+    pub(super) flow: FlowRef,
+    pub(super) span: Span,
+    /// Since when it waits there.
     pub(super) since: Instant,
 }

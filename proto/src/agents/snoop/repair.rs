@@ -5,7 +5,7 @@ use super::decision::Left;
 use super::flow::Flow;
 use super::loss::{Fate, Judged};
 use super::outstanding::Outstanding;
-use super::queued_repair::Repair;
+use super::queued_repair::{HandedOver, Repair};
 use super::{Snoop, seq};
 use crate::agent::Port;
 use crate::agents::flow_table::FlowRef;
@@ -105,17 +105,17 @@ impl Snoop {
             }
             let seq = seq(sent.start);
             self.event(Event::LocalRetransmit { flow: id, seq, cause, attempt });
-            self.hand_over(flow, sent);
+            self.hand_over(HandedOver { flow, span: sent, since: now });
             return Some(packet);
         }
     }
 
     /// Notes that a retransmission waits in a queue of the runner from now on.
-    fn hand_over(&mut self, flow: FlowRef, span: Span) {
+    fn hand_over(&mut self, repair: HandedOver) {
         if self.handed_over.len() >= self.repairs.limit {
             self.refuse_oldest();
         }
-        self.handed_over.push_back((flow, span));
+        self.handed_over.push_back(repair);
     }
 
     /// A retransmission departs. Those that were handed over before it and have not departed were
@@ -126,23 +126,28 @@ impl Snoop {
             return;
         }
         let Some(flow) = self.flows.find(&FlowKey::of(&segment, Port::Wired)) else { return };
+        let Some(span) = self.flows.get(flow).and_then(|flow| flow.span(&segment)) else { return };
+        let since = self.take_handed_over(flow, span);
         let Some(state) = self.flows.get_mut(flow) else { return };
-        let Some(span) = state.span(&segment) else { return };
         if let Some(part) = state.outstanding.there() {
             part.probe.restart(now);
             part.depart(now, span);
-        }
-        let is_this = |(waiting, range): &(FlowRef, Span)| {
-            *waiting == flow && range.start <= span.start && span.start < range.end
-        };
-        if let Some(refused) = self.handed_over.iter().position(is_this) {
-            for _ in 0..refused {
-                self.refuse_oldest();
-            }
-            self.handed_over.pop_front();
+            part.repair_wait = now.since(since.unwrap_or(now));
         }
         self.repair_twice(now, flow, span);
         self.schedule(now, flow);
+    }
+
+    /// Takes a retransmission that has departed from those handed over; since when it has waited.
+    fn take_handed_over(&mut self, flow: FlowRef, span: Span) -> Option<Instant> {
+        let is_this = |it: &HandedOver| {
+            it.flow == flow && it.span.start <= span.start && span.start < it.span.end
+        };
+        let refused = self.handed_over.iter().position(is_this)?;
+        for _ in 0..refused {
+            self.refuse_oldest();
+        }
+        self.handed_over.pop_front().map(|departed| departed.since)
     }
 
     /// [C-30] Queues a second copy of a repair that has departed, if it costs no other packet time
@@ -169,7 +174,9 @@ impl Snoop {
     /// [C-3] The queue refused the oldest retransmission of those handed over: its loss is
     /// congestion.
     fn refuse_oldest(&mut self) {
-        let Some((reference, span)) = self.handed_over.pop_front() else { return };
+        let Some(HandedOver { flow: reference, span, .. }) = self.handed_over.pop_front() else {
+            return;
+        };
         let Some(flow) = self.flows.get_mut(reference) else { return };
         let mut is_refused = false;
         for cached in
@@ -262,4 +269,48 @@ fn copy_of(cached: &Cached, renewed: impl Fn(u32) -> u32) -> Option<(Packet, boo
     }
     let segment = Segment::parse(&packet).ok()?;
     with_timestamp(&packet, &segment, value).map(|packet| (packet, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::Agent;
+    use crate::agents::limits::Limits;
+    use crate::agents::snoop::Settings;
+    use crate::packet::LinkType;
+    use crate::wire::build::SegmentBuilder;
+    use crate::wire::seq::SeqNumber;
+    use crate::wire::tcp::Options;
+    use core::time::Duration;
+
+    const FIXED: ([u8; 4], u16) = ([10, 0, 0, 1], 80);
+    const MOBILE: ([u8; 4], u16) = ([10, 0, 1, 2], 5000);
+
+    fn data(number: u32) -> Packet {
+        let segment = SegmentBuilder::new(FIXED, MOBILE).seq(SeqNumber(number * 1_000));
+        segment.payload(&[0; 1_000]).build(LinkType::Ip)
+    }
+
+    /// Packet 0 has arrived, and 2 has before 1.
+    fn loss_signal() -> Packet {
+        let sack = [(SeqNumber(2_000), SeqNumber(3_000))].into_iter().collect();
+        let segment = SegmentBuilder::new(MOBILE, FIXED).ack(SeqNumber(1_000)).window(u16::MAX);
+        segment.options(Options { sack, ..Options::default() }).build(LinkType::Ip)
+    }
+
+    #[test]
+    fn a_repair_that_departs_tells_what_it_waited_in_the_interface() {
+        let mut agent = Snoop::new(Settings::default(), Limits::default(), 1);
+        let handed_over = Instant::from_millis(20);
+        for number in 0..3 {
+            agent.handle_copy(Instant::from_millis(1), Port::Wired, &data(number));
+        }
+        agent.handle_copy(handed_over, Port::Air, &loss_signal());
+        let repair = agent.poll_transmit(handed_over, Port::Air).unwrap();
+        let wait = Duration::from_millis(7);
+        agent.confirm_departure(handed_over + wait, Port::Air, &repair);
+        let flow = FlowKey::of(&Segment::parse(&repair).unwrap(), Port::Wired);
+        let flow = agent.flows.find(&flow).and_then(|flow| agent.flows.get(flow)).unwrap();
+        assert_eq!(flow.outstanding.repair_wait, wait);
+    }
 }
