@@ -9,8 +9,9 @@ const MAX_TIMEOUTS: u8 = 7;
 /// Since when a flow is silent, and what was done about it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TailProbe {
-    /// The time of the last transmission or of the last new data acknowledged.
-    quiet_since: Instant,
+    /// The time of the last transmission or of the last new data acknowledged; `None` if nothing
+    /// was left to probe since.
+    quiet_since: Option<Instant>,
     /// Probes and timeouts since new data was acknowledged.
     timeouts: u8,
     /// Whether a probe is queued.
@@ -18,12 +19,17 @@ pub(super) struct TailProbe {
 }
 
 impl TailProbe {
-    pub(super) const EMPTY: Self =
-        Self { quiet_since: Instant::ZERO, timeouts: 0, is_queued: false };
+    pub(super) const EMPTY: Self = Self { quiet_since: None, timeouts: 0, is_queued: false };
 
     /// Something departed, or a probe is not needed: the time begins anew.
     pub(super) fn restart(&mut self, now: Instant) {
-        self.quiet_since = now;
+        self.quiet_since = Some(now);
+    }
+
+    /// All that is cached has arrived, or waits to be sent: nothing is probed until something
+    /// departs or arrives.
+    pub(super) fn rest(&mut self) {
+        self.quiet_since = None;
     }
 
     /// New data was acknowledged, or the sender has sent some again, which may be: probing begins
@@ -51,6 +57,6 @@ impl TailProbe {
         if self.timeouts >= MAX_TIMEOUTS || self.is_queued {
             return None;
         }
-        Some(self.quiet_since + air.probe_timeout(is_lone_segment) * (1 << self.timeouts))
+        Some(self.quiet_since? + air.probe_timeout(is_lone_segment) * (1 << self.timeouts))
     }
 }

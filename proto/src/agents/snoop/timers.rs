@@ -53,22 +53,19 @@ impl Snoop {
         self.schedule(now, reference);
     }
 
-    /// [C-5] The probe timeout has expired: queues a probe.
+    /// [C-5] The probe timeout has expired: queues a probe, if there is something to probe.
     fn probe(&mut self, now: Instant, reference: FlowRef) {
+        let start = self.flows.update(reference, |flow| flow.outstanding.next_probe()).flatten();
         let Some(flow) = self.flows.get_mut(reference) else { return };
-        let cause =
-            if flow.outstanding.probe.is_first() { Cause::TailProbe } else { Cause::LocalTimeout };
-        flow.outstanding.probe.restart(now);
+        let probe = &mut flow.outstanding.probe;
+        let Some(start) = start else { return probe.rest() };
+        let cause = if probe.is_first() { Cause::TailProbe } else { Cause::LocalTimeout };
+        probe.restart(now);
         if !flow.repair_budget.spend(&mut self.shared.credit) {
             flow.outstanding.probe.timed_out();
             let span = Span { start: flow.acked, end: flow.highest };
             return self.decided(reference, span, Left::Budget);
         }
-        let Some(start) =
-            self.flows.update(reference, |flow| flow.outstanding.next_probe()).flatten()
-        else {
-            return;
-        };
         self.retransmit(now, reference, start, cause);
     }
 }
