@@ -107,11 +107,11 @@ impl Flow {
         self.outstanding.repair_wait + self.air.min()
     }
 
-    /// [C-31] For how long a mask is cheap: not at all where a queue beyond the agent would have to
-    /// take the burst in which the mask ends.
+    /// [C-31] For how long a mask is cheap. Where the bottleneck is beyond the agent, it idles in a
+    /// mask that its queue does not outlast, and must take the burst in which the mask ends.
     fn cheap_mask(&self) -> Duration {
         match self.round_trip() {
-            Some(round_trip) if !self.queue_stands => round_trip / BRIEF,
+            Some(round_trip) if !self.has_queue_beyond => round_trip / BRIEF,
             _ => Duration::ZERO,
         }
     }
@@ -197,7 +197,7 @@ mod tests {
             (ms(80), ms(100), false, ms(150)),
         ] {
             let mut flow = measured(wired, air);
-            flow.queue_stands = queue;
+            flow.has_queue_beyond = queue;
             assert_eq!(budget(&flow), limit, "{wired:?} by wire, {air:?} over the air");
             let is_brief = limit <= (wired + air) / BRIEF;
             assert_eq!(flow.policy(limit) == Sight::MaskedBrief, is_brief);

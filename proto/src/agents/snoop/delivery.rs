@@ -118,7 +118,7 @@ impl Flow {
         report.segments = arrivals.segments;
         self.repair_budget.earn(arrivals.segments);
         report.round_trip = self.conclude(now, &arrivals, lone, hop);
-        self.queue_stands = !hop.is_short();
+        self.has_queue_beyond = hop.has_queued();
         report
     }
 

@@ -43,8 +43,8 @@ pub(super) struct Flow {
     pub(super) is_unanswered: bool,
     /// Whether the mobile has ever sent a SACK block.
     pub(super) uses_sack: bool,
-    /// Whether a queue stood beyond the agent at the last ACK.
-    pub(super) queue_stands: bool,
+    /// Whether a queue was seen beyond the agent lately.
+    pub(super) has_queue_beyond: bool,
     pub(super) repair_budget: RepairBudget,
     /// The window and ECN fields of the last ACK that was forwarded to the sender.
     pub(super) forwarded: Option<AckFields>,
@@ -99,7 +99,7 @@ impl Flow {
             window: ReceiveWindow::new(first),
             highest: first,
             uses_sack: false,
-            queue_stands: false,
+            has_queue_beyond: false,
             outstanding: Rare::default(),
             air: AirPath::new(settings.initial_rtt),
             sender: Sender::default(),

@@ -113,6 +113,12 @@ impl Hop {
         self.standing_since.is_none()
     }
 
+    /// Whether a queue was seen beyond the agent in the window of the largest round trip: the
+    /// bottleneck is there.
+    pub(super) fn has_queued(&self) -> bool {
+        self.peak.get().saturating_sub(self.least()) > TARGET
+    }
+
     #[cfg(test)]
     pub(super) fn is_known(&self) -> bool {
         self.peak.get() > Duration::ZERO
