@@ -66,7 +66,7 @@ use flow::Flow;
 use handshake::{Handshakes, Opened};
 use hops::Hops;
 use outstanding::Spare;
-use queued_repair::{HandedOver, Repair};
+use queued_repair::Repair;
 use uplink::Uplinks;
 
 /// The agent `snoop`. Data from the wired side is cached and repaired; data from the air side
@@ -80,7 +80,7 @@ pub struct Snoop {
     air_round_trip: Option<Duration>,
     repairs: Repairs<Repair>,
     /// The retransmissions that wait in a queue of the runner, in its order.
-    handed_over: VecDeque<HandedOver>,
+    handed_over: VecDeque<Repair>,
     shared: Shared,
     uplinks: Uplinks,
 }

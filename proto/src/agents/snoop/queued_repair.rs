@@ -1,4 +1,4 @@
-//! A range that waits to be retransmitted, in the agent and then in a queue of the runner.
+//! A range that waits to be retransmitted: in the agent, then in a queue of the runner.
 
 use crate::agents::flow_table::FlowRef;
 use crate::event::Cause;
@@ -10,15 +10,6 @@ pub(super) struct Repair {
     pub(super) flow: FlowRef,
     pub(super) span: Span,
     pub(super) cause: Cause,
-    /// Since when it waits.
-    pub(super) since: Instant,
-}
-
-/// A retransmission that waits in a queue of the runner.
-#[derive(Debug)]
-pub(super) struct HandedOver {
-    pub(super) flow: FlowRef,
-    pub(super) span: Span,
     /// Since when it waits there.
     pub(super) since: Instant,
 }

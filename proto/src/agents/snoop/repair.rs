@@ -5,7 +5,7 @@ use super::decision::Left;
 use super::flow::Flow;
 use super::loss::{Fate, Judged};
 use super::outstanding::Outstanding;
-use super::queued_repair::{HandedOver, Repair};
+use super::queued_repair::Repair;
 use super::{Snoop, seq};
 use crate::agent::Port;
 use crate::agents::flow_table::FlowRef;
@@ -105,13 +105,13 @@ impl Snoop {
             }
             let seq = seq(sent.start);
             self.event(Event::LocalRetransmit { flow: id, seq, cause, attempt });
-            self.hand_over(HandedOver { flow, span: sent, since: now });
+            self.hand_over(Repair { flow, span: sent, cause, since: now });
             return Some(packet);
         }
     }
 
     /// Notes that a retransmission waits in a queue of the runner from now on.
-    fn hand_over(&mut self, repair: HandedOver) {
+    fn hand_over(&mut self, repair: Repair) {
         if self.handed_over.len() >= self.repairs.limit {
             self.refuse_oldest();
         }
@@ -140,7 +140,7 @@ impl Snoop {
 
     /// Takes a retransmission that has departed from those handed over; since when it has waited.
     fn take_handed_over(&mut self, flow: FlowRef, span: Span) -> Option<Instant> {
-        let is_this = |it: &HandedOver| {
+        let is_this = |it: &Repair| {
             it.flow == flow && it.span.start <= span.start && span.start < it.span.end
         };
         let refused = self.handed_over.iter().position(is_this)?;
@@ -174,7 +174,7 @@ impl Snoop {
     /// [C-3] The queue refused the oldest retransmission of those handed over: its loss is
     /// congestion.
     fn refuse_oldest(&mut self) {
-        let Some(HandedOver { flow: reference, span, .. }) = self.handed_over.pop_front() else {
+        let Some(Repair { flow: reference, span, .. }) = self.handed_over.pop_front() else {
             return;
         };
         let Some(flow) = self.flows.get_mut(reference) else { return };
