@@ -3,13 +3,11 @@
 use super::Snoop;
 use super::decision::Sight;
 use super::flow::{AckFields, Flow, SuppressedAck};
-use super::own::overlaps;
 use super::strategy::{Progress, Visible};
 use crate::agent::{UNANSWERED, Verdict};
 use crate::agents::flow_table::FlowRef;
 use crate::event::{Event, FlowEnd};
 use crate::packet::Packet;
-use crate::ranges::Span;
 use crate::time::Instant;
 use crate::wire::edit::keep_sack_blocks;
 use crate::wire::flow::FlowKey;
@@ -129,9 +127,10 @@ impl Snoop {
                 return Verdict::Withhold;
             }
         };
-        let own = flow.take_own_duplicate(segment);
-        let is_kept =
-            |left| Some(left) != own && flow.position(left).is_none_or(|position| position < limit);
+        let excess = flow.take_excess_duplicate(segment);
+        let is_kept = |left| {
+            Some(left) != excess && flow.position(left).is_none_or(|position| position < limit)
+        };
         let verdict = match segment.options.sack.as_slice().iter().all(|(left, _)| is_kept(*left)) {
             true => Verdict::Pass,
             false => Verdict::Replace(keep_sack_blocks(packet, segment, is_kept)),
@@ -216,22 +215,22 @@ impl Flow {
                 .any(|cached| cached.trouble.resent)
     }
 
-    /// [C-9] The DSACK block of this segment (RFC 2883 §4), if it does not answer a retransmission
-    /// of the sender, but one of the agent: Linux ignores all later DSACK blocks once it has got
-    /// more than it has retransmitted (`tcp_dsack_seen`), and from them it learns to wait for
-    /// repairs (RFC 8985 §6.2 step 4).
-    fn take_own_duplicate(&mut self, segment: &Segment) -> Option<SeqNumber> {
+    /// [C-9] The DSACK block of this segment (RFC 2883 §4), if the sender has got as many as it has
+    /// retransmitted; or else the block counts. The agent's own copies cause such blocks as well,
+    /// and a sender learns from them to wait for repairs (RFC 8985 §6.2 step 4). But Linux ignores
+    /// all later ones once it has got more than it has retransmitted (`tcp_dsack_seen`).
+    fn take_excess_duplicate(&mut self, segment: &Segment) -> Option<SeqNumber> {
         if segment.options.signed {
             return None;
         }
         let blocks = segment.options.sack.as_slice();
         let (&(left, right), rest) = blocks.split_first()?;
-        let span = Span { start: self.position(left)?, end: self.position(right)? };
-        if span.end > self.acked && !is_within_the_next(blocks) {
+        self.position(left)?;
+        if self.position(right)? > self.acked && !is_within_the_next(blocks) {
             return None;
         }
-        if let Some(index) = self.own.departed.iter().position(|other| overlaps(other, &span)) {
-            self.own.departed.remove(index);
+        if self.own.unreported > 0 {
+            self.own.unreported -= 1;
             return None;
         }
         Some(left).filter(|left| rest.iter().all(|other| other.0 != *left))

@@ -120,7 +120,7 @@ impl Flow {
         let loss = Loss {
             sent_at: cached.sent.at,
             wired: self.sender.wired_round_trip(),
-            window: self.sender.window(),
+            window: self.sender.window(self.highest),
             answer_at: self.sender.told.answer_at,
         };
         let hop = shared.hops.get(now, mobile);

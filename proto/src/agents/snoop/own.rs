@@ -1,6 +1,5 @@
 //! Retransmissions of the sender.
 
-use super::cache::MAX_EXAMINED;
 use super::ts_recent::Resent;
 use crate::ranges::Span;
 use crate::rare::Empty;
@@ -12,9 +11,8 @@ pub(super) struct Own {
     /// Ranges that the sender has retransmitted while their repair was under way, and whose
     /// retransmission was withheld.
     pub(super) withheld: VecDeque<Span>,
-    /// Ranges that the sender has retransmitted and that have departed: the receiver may report
-    /// them.
-    pub(super) departed: VecDeque<Span>,
+    /// How many more retransmissions of the sender have departed than DSACK blocks have passed.
+    pub(super) unreported: u32,
     /// The newest of them, and the lowest.
     pub(super) resent: Option<Resent>,
     /// Whether a base station reports what the air loses [S0-40].
@@ -22,22 +20,15 @@ pub(super) struct Own {
 }
 
 impl Empty for Own {
-    const EMPTY: &'static Self = &Self {
-        withheld: VecDeque::new(),
-        departed: VecDeque::new(),
-        resent: None,
-        is_reported: false,
-    };
+    const EMPTY: &'static Self =
+        &Self { withheld: VecDeque::new(), unreported: 0, resent: None, is_reported: false };
 }
 
 impl Own {
     /// A retransmission of the sender has departed: what the receiver gets, it reports itself.
     pub(super) fn departed(&mut self, span: Span) {
         self.withheld.retain(|other| !overlaps(other, &span));
-        if self.departed.len() >= MAX_EXAMINED {
-            self.departed.pop_front();
-        }
-        self.departed.push_back(span);
+        self.unreported = self.unreported.saturating_add(1);
     }
 }
 

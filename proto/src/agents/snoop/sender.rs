@@ -156,12 +156,12 @@ impl Sender {
         self.told.ignored >= IGNORED
     }
 
-    /// The window in bytes, 0 if it is not known.
-    pub(super) fn window(&self) -> u64 {
-        match self.wired.round_trip() {
-            Some(_) => self.rounds().into(),
-            None => 0,
-        }
+    /// The window in bytes, 0 if it is not known. In slow start the present round, in which the
+    /// sender has sent all data below `highest`, soon has more than the last one.
+    pub(super) fn window(&self, highest: u64) -> u64 {
+        let is_known = self.wired.round_trip().is_some() && self.rounds() > 0;
+        let Some((_, from)) = self.round.filter(|_| is_known) else { return 0 };
+        highest.saturating_sub(from).max(self.rounds().into())
     }
 
     /// What was sent in a round trip.
@@ -209,14 +209,27 @@ mod tests {
         let mut sender = sender();
         let mut highest = 1 << 32;
         for packet in 0..200 {
-            assert!(sender.window() == 0 || packet > 49, "{packet}");
+            assert!(sender.window(highest) == 0 || packet > 49, "{packet}");
             sender.sent(Instant::from_millis(packet), AIR, highest, highest, 0);
             highest += 1_000;
         }
-        assert_eq!(sender.window(), 50_000);
+        assert_eq!(sender.window(highest), 50_000);
         sender.sent(Instant::from_millis(1_000), AIR, highest, highest, 0);
         sender.sent(Instant::from_millis(2_000), AIR, highest, highest, 0);
-        assert!(sender.window() < 4_000, "an idle sender");
+        assert!(sender.window(highest) < 4_000, "an idle sender");
+    }
+
+    #[test]
+    fn in_slow_start_the_window_is_that_of_the_present_round() {
+        let mut sender = sender();
+        let mut highest = 1 << 32;
+        for packet in 0..200 {
+            sender.sent(Instant::from_millis(packet), AIR, highest, highest, 0);
+            // Twice as many in each round.
+            highest += 1_000 << (packet / 50);
+        }
+        assert_eq!(sender.window(highest), 400_000);
+        assert_eq!(sender.rounds(), 200_000);
     }
 
     #[test]

@@ -19,8 +19,8 @@ const LEAST_RATE: f64 = 0.8;
 /// The delay that a queue keeps, and the rate at which it empties.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Surplus {
-    /// The round trip of the last sender that has lost a packet, and the least local round trip of
-    /// the last third of it.
+    /// The round trip of the last sender that has lost a packet, and the least local round trip in
+    /// one to two of them; of all time before the first.
     round_trip: Duration,
     lowest: Extreme,
     /// The arrivals since this time.
@@ -33,7 +33,7 @@ impl Surplus {
     pub(super) fn new(now: Instant, sample: Duration) -> Self {
         Self {
             round_trip: Duration::ZERO,
-            lowest: Extreme::least(Duration::ZERO, now, sample),
+            lowest: Extreme::least(Duration::MAX, now, sample),
             period: (now, 0),
             pace: None,
         }
@@ -82,7 +82,7 @@ impl Surplus {
     /// The sender of a flow that has lost a packet, whose round trip this is, sets the interval.
     pub(super) fn watch(&mut self, round_trip: Duration) {
         self.round_trip = round_trip;
-        self.lowest = self.lowest.over(round_trip / 3);
+        self.lowest = self.lowest.over(round_trip);
     }
 }
 
@@ -148,6 +148,8 @@ mod tests {
         hop.surplus.sample(hop.now, LEAST);
         assert!(!hop.outlasts(10));
         hop.run(100);
+        assert!(!hop.outlasts(10), "within a round trip");
+        hop.run(150);
         assert!(hop.outlasts(10));
     }
 
