@@ -225,7 +225,6 @@ impl Flow {
         }
         let blocks = segment.options.sack.as_slice();
         let (&(left, right), rest) = blocks.split_first()?;
-        self.position(left)?;
         if self.position(right)? > self.acked && !is_within_the_next(blocks) {
             return None;
         }

@@ -13,7 +13,7 @@ pub(super) struct Own {
     pub(super) withheld: VecDeque<Span>,
     /// How many more retransmissions of the sender have departed than DSACK blocks have passed.
     pub(super) unreported: u32,
-    /// The newest of them, and the lowest.
+    /// The newest retransmission, and the lowest.
     pub(super) resent: Option<Resent>,
     /// Whether a base station reports what the air loses [S0-40].
     pub(super) is_reported: bool,
