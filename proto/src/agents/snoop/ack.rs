@@ -136,6 +136,7 @@ impl Snoop {
             false => Verdict::Replace(keep_sack_blocks(packet, segment, is_kept)),
         };
         flow.suppressed = None;
+        flow.note_shown(now, limit);
         flow.forwarded = Some(AckFields::of(segment));
         if let Some(timestamps) = segment.options.timestamps {
             flow.sender.wired.ack_left(now, timestamps.value);
@@ -196,6 +197,20 @@ impl Flow {
         let packet = packet.clone();
         let suppressed = SuppressedAck { packet, ack: segment.ack, deadline, hole };
         self.suppressed = Some(Box::new(suppressed));
+    }
+
+    /// [C-31] An ACK departs with its SACK blocks below `limit`. Whether the sender waits shows at
+    /// the lowest hole, if the sender sees three segments above it (RFC 6675 §2).
+    fn note_shown(&mut self, now: Instant, limit: u64) {
+        if limit < u64::MAX || self.outstanding.sacked.is_empty() {
+            return;
+        }
+        let Some(first) = self.outstanding.cache.get(0) else { return };
+        let segment = first.segment_end(first.start) - first.start;
+        let is_open = !first.trouble.is_congestion && !first.trouble.resent;
+        if is_open && first.start == self.acked && self.outstanding.sacked.total() >= 3 * segment {
+            self.sender.shown(now, self.air.srtt(), self.acked);
+        }
     }
 
     /// [C-9] Whether the ACK has a DSACK block for data that the sender has sent twice. Such a

@@ -122,6 +122,10 @@ impl Flow {
             return Sight::MaskedNoSack;
         }
         let Some(round_trip) = self.round_trip() else { return Sight::MaskedNoRoundTrip };
+        // The bottleneck is beyond the agent, and idles in a mask, or drops the burst at its end.
+        if self.has_queue_beyond && self.sender.waits() {
+            return Sight::ShownPatient;
+        }
         if budget <= round_trip / BRIEF { Sight::MaskedBrief } else { Sight::ShownPatient }
     }
 

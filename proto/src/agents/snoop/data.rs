@@ -158,6 +158,7 @@ impl Flow {
     /// Notes data that the sender has sent before, and its timestamp [C-12].
     fn note_resent(&mut self, segment: &Segment, span: Span) {
         self.own.departed(span);
+        self.sender.sent_again(span, self.highest);
         if let Some(timestamps) = segment.options.timestamps {
             let after = Resent::after(self.own.resent, span.start, self.acked, timestamps.value);
             self.own.resent = Some(after);

@@ -29,6 +29,7 @@ mod original_timestamp;
 mod outstanding;
 mod own;
 mod own_host;
+mod patience;
 mod place;
 mod probe;
 mod queued_repair;

@@ -6,6 +6,8 @@
 //! gains nothing from a loss that is hidden, and a queue that it fills only grows by repairs
 //! [C-22].
 
+use super::patience::Patience;
+use crate::ranges::Span;
 use crate::rare::{Empty, Rare};
 use crate::time::Instant;
 use crate::wire::seq::SeqNumber;
@@ -54,11 +56,17 @@ pub(super) struct Told {
     episode: Option<Episode>,
     /// The losses that it did not answer, weighted, less those that it answered.
     ignored: u8,
+    patience: Patience,
 }
 
 impl Empty for Told {
-    const EMPTY: &'static Self =
-        &Self { answer_at: None, recovery_point: 0, episode: None, ignored: 0 };
+    const EMPTY: &'static Self = &Self {
+        answer_at: None,
+        recovery_point: 0,
+        episode: None,
+        ignored: 0,
+        patience: Patience::UNKNOWN,
+    };
 }
 
 /// The most in flight, and the window, of two rounds.
@@ -84,6 +92,9 @@ impl Sender {
         self.expects = Some(segment.ack);
         if let Some(timestamps) = segment.options.timestamps {
             self.wired.data_came(now, timestamps.echo);
+        }
+        if let Some(told) = self.told.there() {
+            told.patience.packet_came(now);
         }
     }
 
@@ -149,6 +160,22 @@ impl Sender {
     pub(super) fn retransmitted(&mut self, highest: u64) {
         let before = Load { in_flight: self.peak.max(self.last_peak), window: self.rounds() };
         self.told.episode.get_or_insert(Episode { before, end: highest, rounds: 0 });
+    }
+
+    /// It is shown the hole at this position, over a hop with this round trip.
+    pub(super) fn shown(&mut self, now: Instant, air: Duration, hole: u64) {
+        let due = answer_at(now, self.wired_round_trip(), air);
+        self.told.patience.ask(hole, due);
+    }
+
+    /// It has sent these positions again; `highest` is the position behind all that it has sent.
+    pub(super) fn sent_again(&mut self, span: Span, highest: u64) {
+        self.told.patience.retransmitted(span, highest);
+    }
+
+    /// Whether it waits for the repair of a hole that it is shown.
+    pub(super) fn waits(&self) -> bool {
+        self.told.patience.waits()
     }
 
     /// Whether the sender ignores losses.
