@@ -8,7 +8,8 @@
 //! more is lost than while the queue is short; the delay is at a peak that it does not exceed any
 //! more; or the queue exceeds the sender's round trip, or half of its window [C-34]. As long as too
 //! few packets passed while the queue was short, each loss counts once the queue has stood for a
-//! whole round trip, unless others fill it.
+//! whole round trip, unless others fill it. The time counts from the sender's last answer, which the
+//! queue must show first; but where the path loses nothing by itself, from the begin of the queue.
 //!
 //! A delay is that of a queue only if a queue can have grown to it: between two packets it grows by
 //! what came between at most. What rises more steeply, and stays, is a longer path.
@@ -146,7 +147,7 @@ impl Hop {
         self.tally().add(1.0, 1.0);
         let cause = self.congestion(now, loss);
         let is_asked = cause.is_none_or(|cause| cause == Left::SharedQueue);
-        if is_asked && self.has_stood(now, loss) {
+        if is_asked && self.has_stood(now, loss, self.answered_at(loss)) {
             self.surplus.watch(loss.wired + self.latest);
         }
         if cause.is_some() {
@@ -205,31 +206,39 @@ impl Hop {
 
     /// Why a loss that was counted is congestion of a standing queue.
     fn congestion(&self, now: Instant, loss: &Loss) -> Option<Left> {
+        // What is lost at a queue was dropped there, whether the sender has answered or not.
+        if self.is_clean() && self.jump.is_none() && self.has_stood(now, loss, Instant::ZERO) {
+            return Some(Left::CleanAir);
+        }
+        let answered_at = self.answered_at(loss);
         // In doubt the sender is told. Its answer empties the queue, and ends the doubt, unless
         // others fill the queue.
         if self.is_unknown()
             && self.surplus.is_own()
-            && self.stood(now, loss)? >= loss.wired + self.least()
+            && self.stood(now, answered_at)? >= loss.wired + self.least()
         {
             return Some(Left::UnknownAir);
         }
-        if !self.has_stood(now, loss) {
+        if !self.has_stood(now, loss, answered_at) {
             return None;
         }
         let shared = || self.surplus.outlasts(loss.window, self.least());
         self.full(now, loss.wired).or_else(|| shared().then_some(Left::SharedQueue))
     }
 
-    /// For how long a queue stands that the sender has not answered yet.
-    fn stood(&self, now: Instant, loss: &Loss) -> Option<Duration> {
-        // The queue shows the answer.
-        let answered_at = loss.answer_at.map(|at| at + self.latest);
-        Some(now.since(self.standing_since?.max(answered_at.unwrap_or_default())))
+    /// When the queue shows the sender's last answer.
+    fn answered_at(&self, loss: &Loss) -> Instant {
+        loss.answer_at.map_or(Instant::ZERO, |at| at + self.latest)
     }
 
-    /// Whether a queue stands for long enough.
-    fn has_stood(&self, now: Instant, loss: &Loss) -> bool {
-        self.stood(now, loss).is_some_and(|stood| stood >= (loss.wired + self.least()) / 3)
+    /// For how long a queue stands, counted from this time on.
+    fn stood(&self, now: Instant, from: Instant) -> Option<Duration> {
+        Some(now.since(self.standing_since?.max(from)))
+    }
+
+    /// Whether a queue has stood for long enough, counted from this time on.
+    fn has_stood(&self, now: Instant, loss: &Loss, from: Instant) -> bool {
+        self.stood(now, from).is_some_and(|stood| stood >= (loss.wired + self.least()) / 3)
     }
 
     /// The finding that shows that the standing queue loses packets.
@@ -242,14 +251,17 @@ impl Hop {
     fn full_by_delay(&self, now: Instant, wired: Duration) -> Option<Left> {
         // The peak is that of a full queue if the delay has stopped to rise.
         let is_at_peak = || now.since(self.raised_at) >= wired + self.latest;
-        if !self.is_unknown() && self.short.lost < 0.5 {
-            Some(Left::CleanAir)
-        } else if self.is_near_peak() && is_at_peak() {
+        if self.is_near_peak() && is_at_peak() {
             Some(Left::FullQueue)
         } else {
             let queue = self.latest.saturating_sub(self.least());
             (queue >= wired + self.least()).then_some(Left::LongQueue)
         }
+    }
+
+    /// Whether nothing was lost while the queue was short.
+    fn is_clean(&self) -> bool {
+        !self.is_unknown() && self.short.lost < 0.5
     }
 
     /// Whether too few packets have shown what the air loses.
