@@ -8,8 +8,9 @@
 //! more is lost than while the queue is short; the delay is at a peak that it does not exceed any
 //! more; or the queue exceeds the sender's round trip, or half of its window [C-34]. As long as too
 //! few packets passed while the queue was short, each loss counts once the queue has stood for a
-//! whole round trip, unless others fill it. The time counts from the sender's last answer, which the
-//! queue must show first; but where the path loses nothing by itself, from the begin of the queue.
+//! whole round trip, unless others fill it. The time counts from the sender's last answer, which
+//! the queue must show first; but where the path loses nothing by itself, from the begin of the
+//! queue.
 //!
 //! A delay is that of a queue only if a queue can have grown to it: between two packets it grows by
 //! what came between at most. What rises more steeply, and stays, is a longer path.
