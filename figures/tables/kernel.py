@@ -32,6 +32,11 @@ def _(ping):
         yield cells
 
 
+def latest(results):
+    """By how much the laboratory was late in the worst run (99th percentile)."""
+    return f"{max(row['late_us'] for row in results.rows()) / 1000:.1f} ms"
+
+
 @quote("ping-added", ping)
 def _(ping):
     """By how much a mended flow's p99 is longer than that of plain without loss, at most."""
@@ -134,8 +139,7 @@ def _(long):
 
 @quote("link-long-late", link_long)
 def _(long):
-    late = max(row["late_us"] for row in long.rows())
-    return f"{late / 1000:.1f} ms"
+    return latest(long)
 
 
 link_fast = lab(
@@ -349,3 +353,8 @@ def _(overhead):
                 f"{reverse:.3f}",
                 f"{cpu[0]:.0f} + {cpu[1]:.0f}",
             ]
+
+
+@quote("link-overhead-late", overhead)
+def _(overhead):
+    return latest(overhead)

@@ -207,7 +207,7 @@ impl Hop {
 
     /// Why a loss that was counted is congestion of a standing queue.
     fn congestion(&self, now: Instant, loss: &Loss) -> Option<Left> {
-        // What is lost at a queue was dropped there, whether the sender has answered or not.
+        // Where the air loses nothing, a queue has dropped it, answered by the sender or not.
         if self.is_clean() && self.jump.is_none() && self.has_stood(now, loss, Instant::ZERO) {
             return Some(Left::CleanAir);
         }
