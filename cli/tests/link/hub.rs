@@ -249,9 +249,10 @@ const CROWD: usize = 20;
 const MEASURED: usize = 4;
 const PATH: &str = "tbf rate 4mbit burst 20kb latency 50ms";
 const FULL: f64 = 0.93 * 500_000.0;
-/// Until the rates stand, and how long they are measured.
+/// Until the rates stand, and how long they are measured: the bytes of a quarter of a second may
+/// arrive together, before the end of the time or after it.
 const SETTLES: Duration = Duration::from_secs(3);
-const MEASURES: Duration = Duration::from_secs(6);
+const MEASURES: Duration = Duration::from_secs(12);
 /// What the one that floods sends: 20 Mb/s of datagrams over a path without a limit.
 const FLOOD: f64 = 2_000.0;
 
