@@ -158,7 +158,7 @@ impl Flow {
     /// Notes data that the sender has sent before, and its timestamp [C-12].
     fn note_resent(&mut self, segment: &Segment, span: Span) {
         self.own.departed(span);
-        self.sender.sent_again(span, self.highest);
+        self.sender.retransmitted(span, self.highest);
         if let Some(timestamps) = segment.options.timestamps {
             let after = Resent::after(self.own.resent, span.start, self.acked, timestamps.value);
             self.own.resent = Some(after);
@@ -190,7 +190,7 @@ impl Flow {
                 taken.disputed = Some(cached.span());
             }
             if cached.trouble.is_congestion {
-                self.sender.retransmitted(self.highest);
+                self.sender.began_recovery(self.highest);
             }
             cached.trouble.resent = true;
             cached.depart(now, delivered.sent.order, flight);

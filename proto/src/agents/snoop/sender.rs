@@ -155,9 +155,9 @@ impl Sender {
         told.episode = None;
     }
 
-    /// It has retransmitted a range that was left to it; `highest` is the position behind all that
-    /// it has sent.
-    pub(super) fn retransmitted(&mut self, highest: u64) {
+    /// It retransmits a range that was left to it; `highest` is the position behind all that it has
+    /// sent.
+    pub(super) fn began_recovery(&mut self, highest: u64) {
         let before = Load { in_flight: self.peak.max(self.last_peak), window: self.rounds() };
         self.told.episode.get_or_insert(Episode { before, end: highest, rounds: 0 });
     }
@@ -168,8 +168,8 @@ impl Sender {
         self.told.patience.ask(hole, due);
     }
 
-    /// It has sent these positions again; `highest` is the position behind all that it has sent.
-    pub(super) fn sent_again(&mut self, span: Span, highest: u64) {
+    /// It has retransmitted these positions; `highest` is the position behind all that it has sent.
+    pub(super) fn retransmitted(&mut self, span: Span, highest: u64) {
         self.told.patience.retransmitted(span, highest);
     }
 
@@ -280,7 +280,7 @@ mod tests {
             at += window as u64;
             sender.sent(begin + ROUND_TRIP * round as u32, AIR, at, at, window as u64);
             if round % 6 == 0 {
-                sender.retransmitted(at);
+                sender.began_recovery(at);
                 window *= factor;
             } else {
                 window = 100_000_f64.min(window * 1.02);
