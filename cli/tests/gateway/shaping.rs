@@ -1,4 +1,4 @@
-//! A queue of the gateway's own, in front of a modem with a FIFO of 140 frames.
+//! A queue of the gateway's own, in front of a modem with a FIFO of 70 frames.
 
 use crate::daemon::{Daemon, default_command, socket};
 use crate::kit::{Result, until};
@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Bytes after which a transfer's beginning is over.
-const BEGINNING: u64 = 7_000_000;
+const BEGINNING: u64 = 3_500_000;
 
 /// What was measured during a part of a transfer.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ struct Measured {
 /// With a rate of the operator's: the goodput stays, and the modem's queue is short.
 pub(crate) fn shaped() -> Result {
     let world = world()?;
-    let [without, with] = [&[][..], &["--shape", "19mbit"]].map(|flags| -> Result<Measured> {
+    let [without, with] = [&[][..], &["--shape", "9.5mbit"]].map(|flags| -> Result<Measured> {
         let daemon = start(&world, flags)?;
         let measured = measured_transfer(&world)?;
         println!("{flags:?}: {measured:?}");

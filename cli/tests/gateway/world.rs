@@ -20,8 +20,8 @@ const RADIO_BPS: u64 = RATE_BPS / 10 * 11;
 pub(crate) const FAST_CLASS: &str = "1:1";
 
 /// Bits per second of a modem, frames in its queue, and its interface with that queue.
-pub(crate) const MODEM_BPS: u64 = 20_000_000;
-pub(crate) const MODEM_FRAMES: usize = 140;
+pub(crate) const MODEM_BPS: u64 = 10_000_000;
+pub(crate) const MODEM_FRAMES: usize = 70;
 const MODEM_INTERFACE: &str = "out";
 
 /// How a world differs from the usual one.
